@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
+let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error)]
+/// Modules that own C handles: the unsafe code stays in their `C/` folder, `deploy/check-imports` holds that.
+let door: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+let package = Package(
+  name: "pushfleet",
+  products: [.executable(name: "pushfleet", targets: ["pushfleet"])],
+  targets: [
+    .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
+    library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+    library("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
+
+    .target(name: "PushCore", swiftSettings: strict),
+    .target(name: "Wire", swiftSettings: strict),
+    .target(name: "HTTP2", dependencies: ["Wire", "CNGHTTP2"], swiftSettings: door),
+    .target(name: "AMQP", dependencies: ["Wire", "CRabbitMQ"], swiftSettings: door),
+    .target(name: "Reactor", dependencies: ["Wire", "CLinux", "COpenSSL"], swiftSettings: door),
+    .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
+    .target(
+      name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Providers"], swiftSettings: strict),
+    .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
+    .executableTarget(name: "pushfleet", dependencies: ["Worker", "Simulator"], swiftSettings: strict),
+
+    .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
+    .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
+    .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
+    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "Reactor", "TestSupport"]),
+    .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
+    .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
+    .testTarget(name: "WorkerTests", dependencies: ["Worker", "TestSupport"]),
+    .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "Simulator", "pushfleet"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
