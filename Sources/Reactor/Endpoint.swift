@@ -1,0 +1,81 @@
+/// A host and a port: a DNS name, an IPv4 address or an IPv6 address (without brackets).
+public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
+  public var host: String
+  public var port: UInt16
+
+  public init(host: String, port: UInt16) {
+    self.host = host
+    self.port = port
+  }
+
+  /// `https://host:port`, `host:port`, `[::1]:port`, `host`: a scheme `https` or `http` may stand before it, a single `/` after.
+  /// - Parameter defaultPort: for text that names none; `nil` makes the port mandatory (`https` implies 443, `http` 80).
+  public init(parsing text: String, defaultPort: UInt16? = nil) throws(EndpointError) {
+    var rest = Substring(text)
+    var fallback = defaultPort
+    if let scheme = rest.firstRange(ofText: "://") {
+      switch rest[..<scheme.lowerBound].lowercased() {
+      case "https": fallback = defaultPort ?? 443
+      case "http": fallback = defaultPort ?? 80
+      default: throw EndpointError(reason: "the scheme is neither https nor http")
+      }
+      rest = rest[scheme.upperBound...]
+      if rest.last == "/" { rest.removeLast() }
+    }
+    let portText: Substring?
+    if rest.first == "[" {
+      guard let closing = rest.firstIndex(of: "]") else {
+        throw EndpointError(reason: "the bracket of an IPv6 address is not closed")
+      }
+      host = String(rest[rest.index(after: rest.startIndex)..<closing])
+      guard host.contains(":") else { throw EndpointError(reason: "the brackets hold no IPv6 address") }
+      let after = rest[rest.index(after: closing)...]
+      guard after.isEmpty || after.first == ":" else { throw EndpointError(reason: "unexpected text after the IPv6 address") }
+      portText = after.isEmpty ? nil : after.dropFirst()
+    } else {
+      let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
+      guard parts.count <= 2 else { throw EndpointError(reason: "an IPv6 address stands in brackets") }
+      host = String(parts[0])
+      portText = parts.count == 2 ? parts[1] : nil
+    }
+    guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
+      throw EndpointError(reason: "the host is empty or has a character that no host has")
+    }
+    if let portText {
+      guard portText.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(portText), number > 0 else {
+        throw EndpointError(reason: "the port is not a number from 1 to 65535")
+      }
+      port = number
+    } else {
+      guard let fallback else { throw EndpointError(reason: "the port is missing") }
+      port = fallback
+    }
+  }
+
+  public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+  /// Letters, digits, `-`, `.`, `_`, and `:` and `%` for IPv6 with a zone.
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...58, 65...90, 97...122, 45, 46, 95, 37: true
+    default: false
+    }
+  }
+}
+
+/// Why a text is no endpoint; the reason names the rule, not the text.
+public struct EndpointError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let reason: String
+  public var description: String { reason }
+}
+
+extension Substring {
+  fileprivate func firstRange(ofText needle: String) -> Range<Index>? {
+    var start = startIndex
+    while start < endIndex {
+      if self[start...].hasPrefix(needle) { return start..<index(start, offsetBy: needle.count) }
+      start = index(after: start)
+    }
+    return nil
+  }
+}
