@@ -1,0 +1,66 @@
+/// Times as the outcomes spell them: RFC 3339 in UTC with milliseconds, `2026-11-20T21:22:00.123Z`.
+public enum Timestamp {
+  /// `milliseconds` since 1970; clamped to the years 1970…9999, which four digits can say.
+  public static func append(_ milliseconds: Int64, to bytes: inout [UInt8]) {
+    let clamped = min(max(milliseconds, 0), latest)
+    let (date, time) = (clamped / 86_400_000, clamped % 86_400_000)
+    let (year, month, day) = civil(daysSince1970: date)
+    appendPadded(year, digits: 4, to: &bytes)
+    bytes.append(0x2D)
+    appendPadded(month, digits: 2, to: &bytes)
+    bytes.append(0x2D)
+    appendPadded(day, digits: 2, to: &bytes)
+    bytes.append(0x54)
+    appendPadded(time / 3_600_000, digits: 2, to: &bytes)
+    bytes.append(0x3A)
+    appendPadded(time / 60_000 % 60, digits: 2, to: &bytes)
+    bytes.append(0x3A)
+    appendPadded(time / 1000 % 60, digits: 2, to: &bytes)
+    bytes.append(0x2E)
+    appendPadded(time % 1000, digits: 3, to: &bytes)
+    bytes.append(0x5A)
+  }
+
+  public static func text(_ milliseconds: Int64) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(24)
+    append(milliseconds, to: &bytes)
+    return bytes
+  }
+
+  /// The last millisecond of the year 9999.
+  static let latest: Int64 = 253_402_300_799_999
+
+  /// Days since 1970-01-01 of a date in the proleptic Gregorian calendar; month and day count from 1.
+  static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+    // Years are counted from March, so that the leap day ends them; 400 of them have 146,097 days.
+    let shifted = month <= 2 ? year - 1 : year
+    let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+
+  private static func civil(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let shifted = daysSince1970 + 719_468
+    let era = shifted / 146_097
+    let dayOfEra = shifted % 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    return (
+      era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    )
+  }
+
+  @inline(__always)
+  private static func appendPadded(_ value: Int64, digits: Int, to bytes: inout [UInt8]) {
+    var unit: Int64 = 1
+    for _ in 1..<digits { unit *= 10 }
+    while unit > 0 {
+      bytes.append(0x30 &+ UInt8(truncatingIfNeeded: value / unit % 10))
+      unit /= 10
+    }
+  }
+}
