@@ -1,0 +1,170 @@
+/// The scalar tokens of RFC 8259 §3, §6, §7: each function starts at the token's first byte and answers where it ends.
+enum JSONScanner {
+  /// From the byte after the opening quote to the closing quote. Validates UTF-8 (RFC 3629 §4: no overlong form, no surrogate, nothing
+  /// above U+10FFFF) and escapes.
+  @inline(__always)
+  static func string(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
+    let length = bytes.count
+    var at = start
+    while at < length {
+      let byte = bytes[at]
+      if byte >= 0x20, byte < 0x80, byte != 0x22, byte != 0x5C {
+        at &+= 1
+      } else if byte == 0x22 {
+        return (at, 0)
+      } else {
+        return try stringSlowly(bytes, from: at)
+      }
+    }
+    throw JSONError(offset: length, reason: "the body ends inside a string")
+  }
+
+  /// As ``string(_:from:)``, for a string that isn't plain ASCII from here on.
+  @inline(never)
+  private static func stringSlowly(
+    _ bytes: borrowing Span<UInt8>, from start: Int
+  ) throws(JSONError) -> (end: Int, flags: UInt32) {
+    let length = bytes.count
+    var at = start
+    var flags: UInt32 = 0
+    while at < length {
+      let byte = bytes[at]
+      if byte >= 0x80 {
+        at = try multibyte(bytes, at)
+      } else if byte == 0x22 {
+        return (at, flags)
+      } else if byte == 0x5C {
+        flags |= JSONNode.escaped
+        let (scalar, end) = try escape(bytes, at)
+        if scalar == 0 { flags |= JSONNode.nul }
+        at = end
+      } else if byte >= 0x20 {
+        at &+= 1
+      } else {
+        throw JSONError(offset: at, reason: "a control character (\(JSONReader.describe(byte))) inside a string, escape it")
+      }
+    }
+    throw JSONError(offset: length, reason: "the body ends inside a string")
+  }
+
+  /// One well-formed sequence of Unicode's table 3-7; the first byte is ≥ 0x80.
+  private static func multibyte(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> Int {
+    let first = bytes[at]
+    let (size, low, high): (Int, UInt8, UInt8) =
+      switch first {
+      case 0xC2...0xDF: (2, 0x80, 0xBF)
+      case 0xE0: (3, 0xA0, 0xBF)
+      case 0xED: (3, 0x80, 0x9F)
+      case 0xE1...0xEF: (3, 0x80, 0xBF)
+      case 0xF0: (4, 0x90, 0xBF)
+      case 0xF1...0xF3: (4, 0x80, 0xBF)
+      case 0xF4: (4, 0x80, 0x8F)
+      default: throw JSONError(offset: at, reason: "invalid UTF-8")
+      }
+    guard at &+ size <= bytes.count else { throw JSONError(offset: at, reason: "invalid UTF-8") }
+    guard bytes[at &+ 1] >= low, bytes[at &+ 1] <= high else { throw JSONError(offset: at, reason: "invalid UTF-8") }
+    var index = 2
+    while index < size {
+      guard bytes[at &+ index] & 0xC0 == 0x80 else { throw JSONError(offset: at, reason: "invalid UTF-8") }
+      index &+= 1
+    }
+    return at &+ size
+  }
+
+  /// One escape sequence, from its backslash; a surrogate pair is one.
+  static func escape(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> (scalar: UInt32, end: Int) {
+    guard at &+ 1 < bytes.count else { throw JSONError(offset: bytes.count, reason: "the body ends inside a string") }
+    switch bytes[at &+ 1] {
+    case UInt8(ascii: "\""): return (0x22, at &+ 2)
+    case UInt8(ascii: "\\"): return (0x5C, at &+ 2)
+    case UInt8(ascii: "/"): return (0x2F, at &+ 2)
+    case UInt8(ascii: "b"): return (0x08, at &+ 2)
+    case UInt8(ascii: "f"): return (0x0C, at &+ 2)
+    case UInt8(ascii: "n"): return (0x0A, at &+ 2)
+    case UInt8(ascii: "r"): return (0x0D, at &+ 2)
+    case UInt8(ascii: "t"): return (0x09, at &+ 2)
+    case UInt8(ascii: "u"): break
+    default: throw JSONError(offset: at, reason: "unknown escape")
+    }
+    let unit = try hex4(bytes, at &+ 2)
+    if unit < 0xD800 || unit > 0xDFFF { return (unit, at &+ 6) }
+    guard unit < 0xDC00, at &+ 7 < bytes.count, bytes[at &+ 6] == 0x5C, bytes[at &+ 7] == UInt8(ascii: "u") else {
+      throw JSONError(offset: at, reason: "a lone surrogate")
+    }
+    let second = try hex4(bytes, at &+ 8)
+    guard second >= 0xDC00, second <= 0xDFFF else { throw JSONError(offset: at, reason: "a lone surrogate") }
+    return (0x10000 &+ ((unit &- 0xD800) << 10) &+ (second &- 0xDC00), at &+ 12)
+  }
+
+  private static func hex4(_ bytes: borrowing Span<UInt8>, _ at: Int) throws(JSONError) -> UInt32 {
+    var value: UInt32 = 0
+    var index = at
+    while index < at &+ 4 {
+      guard index < bytes.count else { throw JSONError(offset: bytes.count, reason: "the body ends inside a string") }
+      let byte = bytes[index]
+      let digit: UInt8
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte &- UInt8(ascii: "0")
+      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte &- UInt8(ascii: "a") &+ 10
+      case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte &- UInt8(ascii: "A") &+ 10
+      default: throw JSONError(offset: index, reason: "expected a hexadecimal digit, found \(JSONReader.describe(byte))")
+      }
+      value = value << 4 | UInt32(digit)
+      index &+= 1
+    }
+    return value
+  }
+
+  /// RFC 8259 §6. The digits stay where they are: no value is formed, so none can overflow.
+  static func number(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
+    var at = start
+    var flags: UInt32 = 0
+    if bytes[at] == UInt8(ascii: "-") { at &+= 1 }
+    if at < bytes.count, bytes[at] == UInt8(ascii: "0") {
+      at &+= 1
+      if at < bytes.count, isDigit(bytes[at]) { throw JSONError(offset: at, reason: "a number with a leading zero") }
+    } else {
+      at = try digits(bytes, at)
+    }
+    if at < bytes.count, bytes[at] == UInt8(ascii: ".") {
+      flags = JSONNode.fractional
+      at = try digits(bytes, at &+ 1)
+    }
+    if at < bytes.count, bytes[at] | 0x20 == UInt8(ascii: "e") {
+      flags = JSONNode.fractional
+      at &+= 1
+      if at < bytes.count, bytes[at] == UInt8(ascii: "+") || bytes[at] == UInt8(ascii: "-") { at &+= 1 }
+      at = try digits(bytes, at)
+    }
+    return (at, flags)
+  }
+
+  /// At least one digit.
+  private static func digits(_ bytes: borrowing Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
+    var at = start
+    while at < bytes.count, isDigit(bytes[at]) { at &+= 1 }
+    guard at == start else { return at }
+    guard at < bytes.count else { throw JSONError(offset: at, reason: "the body ends inside a number") }
+    throw JSONError(offset: at, reason: "expected a digit, found \(JSONReader.describe(bytes[at]))")
+  }
+
+  @inline(__always)
+  private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+  static func literal(_ bytes: borrowing Span<UInt8>, from at: Int) throws(JSONError) -> (kind: JSONKind, end: Int) {
+    if spells(bytes, at, "true") { return (.true, at &+ 4) }
+    if spells(bytes, at, "false") { return (.false, at &+ 5) }
+    if spells(bytes, at, "null") { return (.null, at &+ 4) }
+    throw JSONError(offset: at, reason: "expected a value, found \(JSONReader.describe(bytes[at]))")
+  }
+
+  @inline(__always)
+  private static func spells(_ bytes: borrowing Span<UInt8>, _ start: Int, _ word: String) -> Bool {
+    var at = start
+    for byte in word.utf8 {
+      guard at < bytes.count, bytes[at] == byte else { return false }
+      at &+= 1
+    }
+    return true
+  }
+}

@@ -1,0 +1,94 @@
+extension JSONDocument {
+  /// Appends a value compactly: no white space outside of strings, numbers digit for digit, strings with as few bytes as JSON allows
+  /// (`\u00e9` becomes the two bytes of é), so that what is counted against a provider's limit is what has to be sent.
+  public func append(_ node: Int, to output: inout [UInt8]) {
+    let entry = nodes[node]
+    switch entry.kind {
+    case .string: appendQuoted(node, to: &output)
+    case .object, .array: appendContainer(node, to: &output)
+    case .null, .true, .false, .number: output.append(contentsOf: bytes[source(node)])
+    }
+  }
+
+  /// Appends a string in quotes, minimally escaped. A scalar that isn't a string is put into quotes as it is written: `5` as `"5"`.
+  public func appendQuoted(_ node: Int, to output: inout [UInt8]) {
+    output.append(UInt8(ascii: "\""))
+    if hasEscapes(node) {
+      output.appendEscaped(string(node))
+    } else {
+      output.append(contentsOf: bytes[source(node)])
+    }
+    output.append(UInt8(ascii: "\""))
+  }
+
+  /// The source already has the right order: only white space goes, and only strings change.
+  private func appendContainer(_ node: Int, to output: inout [UInt8]) {
+    var at = Int(nodes[node].start)
+    let end = Int(nodes[node].end)
+    var candidate = node &+ 1
+    output.reserveCapacity(output.count &+ (end &- at))
+    while at < end {
+      let byte = bytes[at]
+      if byte == UInt8(ascii: "\"") {
+        while nodes[candidate].kind != .string { candidate &+= 1 }
+        appendQuoted(candidate, to: &output)
+        at = Int(nodes[candidate].end) &+ 1
+        candidate &+= 1
+      } else {
+        if byte > 0x20 { output.append(byte) }
+        at &+= 1
+      }
+    }
+  }
+
+  /// How many bytes ``append(_:to:)`` would append.
+  public func compactCount(_ node: Int) -> Int {
+    switch nodes[node].kind {
+    case .null, .true, .false, .number: return source(node).count
+    case .string where !hasEscapes(node): return source(node).count &+ 2
+    case .string, .object, .array: break
+    }
+    var scratch: [UInt8] = []
+    append(node, to: &scratch)
+    return scratch.count
+  }
+}
+
+extension [UInt8] {
+  /// Appends UTF-8 as a JSON string in quotes with the fewest bytes.
+  public mutating func appendJSONString(_ content: [UInt8]) {
+    append(UInt8(ascii: "\""))
+    appendEscaped(content)
+    append(UInt8(ascii: "\""))
+  }
+
+  /// Appends a decimal integer.
+  public mutating func appendJSONInteger(_ value: Int64) {
+    if value >= 0, value < 10 { return append(UInt8(ascii: "0") &+ UInt8(value)) }
+    append(contentsOf: String(value).utf8)
+  }
+
+  /// The inside of a JSON string: quote, backslash and controls below U+0020 escaped (RFC 8259 §7), all else as it is.
+  mutating func appendEscaped(_ content: [UInt8]) {
+    for byte in content {
+      if byte >= 0x20, byte != 0x22, byte != 0x5C {
+        append(byte)
+        continue
+      }
+      append(UInt8(ascii: "\\"))
+      switch byte {
+      case 0x22, 0x5C: append(byte)
+      case 0x08: append(UInt8(ascii: "b"))
+      case 0x09: append(UInt8(ascii: "t"))
+      case 0x0A: append(UInt8(ascii: "n"))
+      case 0x0C: append(UInt8(ascii: "f"))
+      case 0x0D: append(UInt8(ascii: "r"))
+      default:
+        append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
+        append(byte < 16 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
+        let low = byte & 15
+        append(low < 10 ? UInt8(ascii: "0") &+ low : UInt8(ascii: "a") &+ low &- 10)
+      }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+/// Checks values of one document against ``FieldRule``s and says where and why one is refused.
+struct FieldCheck {
+  let document: JSONDocument
+  let limits: RequestLimits
+
+  /// A rejection of a node: path, rule, offset.
+  func refusal(_ node: Int, _ code: PushError, _ rule: String) -> Rejection {
+    let path = document.path(to: node)
+    return Rejection(code, "\(path.isEmpty ? "" : path + ": ")\(rule) at byte \(document.offset(node))")
+  }
+
+  func wrongType(_ node: Int, expected: String) -> Rejection {
+    refusal(node, .invalidParameters, "expected \(expected), found \(document.kind(node).words)")
+  }
+
+  /// Sorts an object's members into slots; null counts as absent, an unknown name is refused (GS-012).
+  func fields<Field>(
+    of object: Int, _ table: NameTable<Field>, _ each: (Field, Int) throws(Rejection) -> Void
+  ) throws(Rejection) -> FieldSlots<Field> {
+    var slots = FieldSlots<Field>()
+    guard document.kind(object) == .object else { throw wrongType(object, expected: "an object") }
+    for (name, value) in document.members(of: object) {
+      guard let field = table.field(name, in: document) else { throw refusal(name, .invalidParameters, "unknown key") }
+      if document.kind(value) == .null { continue }
+      if slots[field] != nil { throw refusal(name, .invalidParameters, "given twice, in both spellings") }
+      try each(field, value)
+      slots.set(field, value)
+    }
+    return slots
+  }
+
+  func check(_ node: Int, _ rule: FieldRule) throws(Rejection) {
+    let kind = document.kind(node)
+    switch rule {
+    case .string:
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+    case .boolean:
+      guard document.bool(node) != nil else { throw wrongType(node, expected: "a boolean") }
+    case .looseBoolean: _ = try looseBoolean(node)
+    case .count: _ = try count(node)
+    case .color:
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+      guard TextForm.isColor(document.string(node)) else { throw refusal(node, .invalidParameters, "expected #rrggbb") }
+    case .sound:
+      if kind == .string { return }
+      guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
+      _ = try fields(of: node, SoundKey.table) { (key, value) throws(Rejection) in
+        try check(value, key == .name ? .string : key == .critical ? .flag : .unit)
+      }
+    case .arguments: try checkArguments(node)
+    case .strings:
+      guard kind == .array else { throw wrongType(node, expected: "an array of strings") }
+      for element in document.elements(of: node) { try check(element, .string) }
+    case .oneOf(let words):
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+      for word in words where document.isString(node, word.description) { return }
+      throw refusal(node, .invalidParameters, "expected one of \(words.map(\.description).joined(separator: ", "))")
+    case .duration:
+      guard kind == .string, TextForm.durationSeconds(document.string(node)) != nil else {
+        throw refusal(node, .invalidParameters, "expected a duration such as \"3.5s\"")
+      }
+    case .durations:
+      guard kind == .array else { throw wrongType(node, expected: "an array of durations") }
+      for element in document.elements(of: node) { try check(element, .duration) }
+    case .lifetime:
+      guard kind == .string, let seconds = TextForm.durationSeconds(document.string(node)),
+        seconds <= RequestLimits.longestTimeToLive
+      else { throw refusal(node, .invalidTTL, "expected a duration from \"0s\" to \"2419200s\"") }
+    case .timestamp:
+      guard kind == .string, TextForm.isTimestamp(document.string(node)) else {
+        throw refusal(node, .invalidParameters, "expected a time as RFC 3339 has it")
+      }
+    case .unit:
+      guard let value = document.double(node) else { throw wrongType(node, expected: "a number") }
+      guard value >= 0, value <= 1 else { throw refusal(node, .invalidParameters, "expected a number from 0 to 1") }
+    case .flag:
+      if document.bool(node) != nil { return }
+      guard let value = try? document.integer(node), value == 0 || value == 1 else {
+        throw refusal(node, .invalidParameters, "expected 0 or 1")
+      }
+    case .label:
+      guard kind == .string, TextForm.isLabel(document.string(node)) else {
+        throw refusal(node, .invalidParameters, "expected at most 50 of the characters a-z A-Z 0-9 - _ . ~ %")
+      }
+    case .stringMap, .data:
+      guard kind == .object else { throw wrongType(node, expected: "an object") }
+      for (name, value) in document.members(of: node) {
+        if case .data = rule { try refuseReserved(name) }
+        try check(value, .string)
+      }
+    case .object:
+      guard kind == .object else { throw wrongType(node, expected: "an object") }
+    case .options:
+      _ = try fields(of: node, OptionsKey.table) { (key, value) throws(Rejection) in
+        try check(value, key == .analyticsLabel ? .label : .string)
+      }
+    case .lightSettings:
+      _ = try fields(of: node, LightSettingsKey.table) { (key, value) throws(Rejection) in
+        try check(value, key == .color ? .lightColor : .duration)
+      }
+    case .lightColor:
+      _ = try fields(of: node, LightColorKey.table) { (_, value) throws(Rejection) in try check(value, .unit) }
+    }
+  }
+
+  /// A boolean, or the strings "true" and "false".
+  func looseBoolean(_ node: Int) throws(Rejection) -> Bool {
+    if let value = document.bool(node) { return value }
+    if document.isString(node, "true") { return true }
+    if document.isString(node, "false") { return false }
+    throw wrongType(node, expected: "a boolean")
+  }
+
+  /// An integer from 0 to 2³¹−1, as a number or as digits in a string.
+  func count(_ node: Int) throws(Rejection) -> Int {
+    guard document.kind(node) == .number || document.kind(node) == .string else {
+      throw wrongType(node, expected: "a number or a string of digits")
+    }
+    guard let value = integer(node), value >= 0, value <= Int64(Int32.max) else {
+      throw refusal(node, .invalidParameters, "expected an integer from 0 to 2147483647")
+    }
+    return Int(value)
+  }
+
+  /// The integer that a number is, or that the digits of a string are; nil otherwise.
+  func integer(_ node: Int) -> Int64? {
+    guard document.kind(node) == .string else { return try? document.integer(node) }
+    let text = document.string(node)
+    guard let first = text.first, first == UInt8(ascii: "-") || Bytes.isDigit(first) else { return nil }
+    return Int64(String(decoding: text, as: UTF8.self))
+  }
+
+  /// Rules GS-092 to GS-095: an array of strings (numbers become strings), or a string that holds such an array.
+  private func checkArguments(_ node: Int) throws(Rejection) {
+    switch document.kind(node) {
+    case .array:
+      for element in document.elements(of: node) {
+        switch document.kind(element) {
+        case .string, .number: continue
+        default: throw wrongType(element, expected: "a string")
+        }
+      }
+    case .string:
+      let inner: JSONDocument
+      do { inner = try JSONDocument(document.string(node), limits: limits.json) } catch {
+        throw refusal(node, .invalidParameters, "expected a JSON array inside the string (\(error))")
+      }
+      guard inner.kind(inner.root) == .array else {
+        throw refusal(node, .invalidParameters, "expected a JSON array inside the string")
+      }
+      for element in inner.elements(of: inner.root) where inner.kind(element) != .string && inner.kind(element) != .number {
+        throw refusal(node, .invalidParameters, "expected strings in the array inside the string")
+      }
+    default: throw wrongType(node, expected: "an array of strings")
+    }
+  }
+
+  /// Keys that the service keeps to itself (FCM server reference, `data`): `from`, `message_type`, and all that start with `google` or
+  /// `gcm`.
+  func refuseReserved(_ name: Int) throws(Rejection) {
+    let range = document.source(name)
+    guard !range.isEmpty else { return }
+    let first = document.bytes[range.lowerBound]
+    guard
+      first == UInt8(ascii: "f") || first == UInt8(ascii: "g") || first == UInt8(ascii: "m") || first == UInt8(ascii: "\\")
+    else { return }
+    let key = document.string(name)
+    if key.elementsEqual("from".utf8) || key.elementsEqual("message_type".utf8) || key.starts(with: "google".utf8)
+      || key.starts(with: "gcm".utf8)
+    {
+      throw refusal(name, .invalidDataKey, "a reserved key")
+    }
+  }
+}

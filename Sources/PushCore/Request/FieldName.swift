@@ -1,0 +1,100 @@
+/// The names that an object may have. A case's own name in lowerCamelCase is one spelling on the wire, `snake_case` of it the other:
+/// `titleLocKey` is `title_loc_key`.
+public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawValue == UInt8 {
+  /// Both spellings are accepted, as protocol buffers' JSON mapping has it (the FCM v1 shape); otherwise only `snake_case`.
+  static var acceptsCamelCase: Bool { get }
+}
+
+extension FieldName {
+  /// The spelling in `snake_case`.
+  public var wireName: String { spelling(String(describing: self), separator: "_") }
+}
+
+func spelling(_ caseName: String, separator: String) -> String {
+  caseName.reduce(into: "") { name, letter in
+    name += letter.isUppercase ? separator + letter.lowercased() : String(letter)
+  }
+}
+
+/// Finds the field that a name's bytes stand for, by a small table with open addressing.
+struct NameTable<Field: FieldName>: Sendable {
+  private struct Slot {
+    var start: UInt16 = 0
+    var length: UInt16 = 0
+    var field: UInt8 = .max
+  }
+
+  private var slots: [Slot]
+  private var text: [UInt8] = []
+
+  /// With `separator` other than `_`: the names of HTTP header fields (`apns-topic` from `apnsTopic`).
+  init(separator: String = "_") {
+    slots = Array(repeating: Slot(), count: 128)
+    for field in Field.allCases {
+      let name = String(describing: field)
+      insert(spelling(name, separator: separator), field)
+      if Field.acceptsCamelCase, name.contains(where: \.isUppercase) { insert(name, field) }
+    }
+  }
+
+  private mutating func insert(_ name: String, _ field: Field) {
+    let bytes = Array(name.utf8)
+    var index = Self.hash(bytes.span, 0, bytes.count)
+    while slots[index].field != .max { index = (index + 1) & 127 }
+    slots[index] = Slot(start: UInt16(text.count), length: UInt16(bytes.count), field: field.rawValue)
+    text += bytes
+  }
+
+  @inline(__always)
+  private static func hash(_ bytes: borrowing Span<UInt8>, _ start: Int, _ length: Int) -> Int {
+    guard length > 0 else { return 0 }
+    let first = Int(bytes[start])
+    let middle = Int(bytes[start &+ length / 2])
+    let last = Int(bytes[start &+ length &- 1])
+    return (length &* 5 &+ first &* 3 &+ middle &* 11 &+ last &* 29) & 127
+  }
+
+  /// The field that a member's name stands for; nil for an unknown one.
+  func field(_ node: Int, in document: borrowing JSONDocument) -> Field? {
+    if document.hasEscapes(node) {
+      let name = document.string(node)
+      return find(name.span, 0, name.count)
+    }
+    let range = document.source(node)
+    return find(document.bytes.span, range.lowerBound, range.count)
+  }
+
+  private func find(_ bytes: borrowing Span<UInt8>, _ start: Int, _ length: Int) -> Field? {
+    var index = Self.hash(bytes, start, length)
+    while slots[index].field != .max {
+      let slot = slots[index]
+      if Int(slot.length) == length {
+        var offset = 0
+        while offset < length, text[Int(slot.start) &+ offset] == bytes[start &+ offset] { offset &+= 1 }
+        if offset == length { return Field(rawValue: slot.field) }
+      }
+      index = (index &+ 1) & 127
+    }
+    return nil
+  }
+}
+
+/// For each field of an object the node of its value; absent and null are the same.
+public struct FieldSlots<Field: FieldName>: Sendable {
+  private var nodes: [Int32] = []
+
+  init() {}
+
+  public subscript(_ field: Field) -> Int? {
+    guard !nodes.isEmpty, nodes[Int(field.rawValue)] >= 0 else { return nil }
+    return Int(nodes[Int(field.rawValue)])
+  }
+
+  /// No field is present.
+  public var isEmpty: Bool { nodes.isEmpty }
+
+  mutating func set(_ field: Field, _ node: Int) {
+    if nodes.isEmpty { nodes = Array(repeating: -1, count: Field.allCases.count) }
+    nodes[Int(field.rawValue)] = Int32(truncatingIfNeeded: node)
+  }
+}

@@ -1,0 +1,134 @@
+/// The top level of a request in GCM's shape (server reference, JSON fields), with the override blocks.
+public enum RequestField: UInt8, FieldName {
+  case to, registrationIds, condition, notificationKey
+  case priority, collapseKey, timeToLive, delayWhileIdle, contentAvailable, mutableContent, restrictedPackageName, dryRun
+  case notification, data
+  case apns, android, webpush
+
+  public static let acceptsCamelCase = false
+  static let table = NameTable<RequestField>()
+}
+
+/// The top level of a request in the shape of FCM v1.
+public enum EnvelopeField: UInt8, FieldName {
+  case message, validateOnly
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<EnvelopeField>()
+}
+
+/// FCM v1's `message`. `name` is output only there: accepted, without effect.
+public enum MessageField: UInt8, FieldName {
+  case token, topic, condition
+  case name, notification, data, apns, android, webpush, fcmOptions
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<MessageField>()
+}
+
+/// `notification` in GCM's shape: the keys of the server reference, and from `image` on those that FCM has added since, which mean what
+/// they mean in FCM v1's `android.notification`.
+public enum NotificationKey: UInt8, FieldName {
+  case title, body, subtitle, sound, badge, clickAction
+  case titleLocKey, titleLocArgs, bodyLocKey, bodyLocArgs, subtitleLocKey, subtitleLocArgs
+  case icon, tag, color, androidChannelId
+  case image, ticker, sticky, localOnly, eventTime, notificationPriority, visibility, notificationCount, defaultSound
+
+  public static let acceptsCamelCase = false
+  static let table = NameTable<NotificationKey>()
+}
+
+/// FCM v1's `message.notification`: a subset of ``NotificationKey``.
+enum PlainNotificationKey: UInt8, FieldName {
+  case title, body, image
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<PlainNotificationKey>()
+
+  var key: NotificationKey {
+    switch self {
+    case .title: .title
+    case .body: .body
+    case .image: .image
+    }
+  }
+}
+
+/// FCM v1's `AndroidConfig`.
+public enum AndroidKey: UInt8, FieldName {
+  case collapseKey, priority, ttl, restrictedPackageName, data, notification, fcmOptions
+  case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<AndroidKey>()
+}
+
+/// FCM v1's `AndroidNotification`.
+public enum AndroidNotificationKey: UInt8, FieldName {
+  case title, body, icon, color, sound, tag, clickAction
+  case bodyLocKey, bodyLocArgs, titleLocKey, titleLocArgs
+  case channelId, ticker, sticky, eventTime, localOnly, notificationPriority
+  case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
+  case visibility, notificationCount, lightSettings, image, bypassProxyNotification, proxy
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<AndroidNotificationKey>()
+}
+
+/// FCM v1's `LightSettings`.
+enum LightSettingsKey: UInt8, FieldName {
+  case color, lightOnDuration, lightOffDuration
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<LightSettingsKey>()
+}
+
+/// The color of ``LightSettingsKey``: each part from 0 to 1.
+enum LightColorKey: UInt8, FieldName {
+  case red, green, blue, alpha
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<LightColorKey>()
+}
+
+/// FCM v1's `ApnsConfig`.
+public enum APNsKey: UInt8, FieldName {
+  case headers, payload, fcmOptions, liveActivityToken
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<APNsKey>()
+}
+
+/// The request header fields that `apns.headers` may set (Apple: "Sending notification requests to APNs", table of header fields).
+/// Authorization isn't one of them; channels are for broadcasts, which have their own endpoint.
+public enum APNsHeader: UInt8, FieldName {
+  case apnsPushType, apnsTopic, apnsId, apnsExpiration, apnsPriority, apnsCollapseId
+
+  public static let acceptsCamelCase = false
+  public var wireName: String { spelling(String(describing: self), separator: "-") }
+  static let table = NameTable<APNsHeader>(separator: "-")
+}
+
+/// FCM v1's `WebpushConfig`.
+public enum WebpushKey: UInt8, FieldName {
+  case headers, data, notification, fcmOptions
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<WebpushKey>()
+}
+
+/// The `fcm_options` of a message and of each block; not every block has all of them.
+enum OptionsKey: UInt8, FieldName {
+  case analyticsLabel, image, link
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<OptionsKey>()
+}
+
+/// `sound` as a dictionary (Apple: "Generating a remote notification").
+enum SoundKey: UInt8, FieldName {
+  case critical, name, volume
+
+  static let acceptsCamelCase = false
+  static let table = NameTable<SoundKey>()
+}

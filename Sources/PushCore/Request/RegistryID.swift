@@ -1,0 +1,41 @@
+/// An id that the registry issues: `pf1r~` for a registration, `pf1g~` for a notification key, then 128 bits as 26 digits of Crockford's
+/// base 32 in lower case (no i, l, o, u), the highest digit first.
+///
+/// `~` is in no provider's token, so that neither kind can be mistaken for one, and a mistyped id is refused instead of being sent to a
+/// provider. It needs no escaping in a URL (RFC 3986 §2.3).
+public enum RegistryID {
+  public enum Kind: Sendable {
+    case registration, group
+  }
+
+  private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+  private static let registrationPrefix = Array("pf1r~".utf8)
+  private static let groupPrefix = Array("pf1g~".utf8)
+
+  /// Makes an id of 128 random bits.
+  public static func make(_ kind: Kind, high: UInt64, low: UInt64) -> [UInt8] {
+    var id = kind == .registration ? registrationPrefix : groupPrefix
+    var bits = UInt128(high) << 64 | UInt128(low)
+    var encoded = [UInt8](repeating: 0, count: 26)
+    for index in stride(from: 25, through: 0, by: -1) {
+      encoded[index] = digits[Int(bits & 31)]
+      bits >>= 5
+    }
+    id += encoded
+    return id
+  }
+
+  /// What a text is, by its form; nil when it isn't an id of the registry.
+  public static func kind(of text: [UInt8]) -> Kind? {
+    guard text.count == 31, text[0] == UInt8(ascii: "p"), text[5] <= UInt8(ascii: "7") else { return nil }
+    guard text[5...].allSatisfy(isDigit) else { return nil }
+    if text.starts(with: registrationPrefix) { return .registration }
+    return text.starts(with: groupPrefix) ? .group : nil
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    if Bytes.isDigit(byte) { return true }
+    guard byte >= UInt8(ascii: "a"), byte <= UInt8(ascii: "z") else { return false }
+    return byte != UInt8(ascii: "i") && byte != UInt8(ascii: "l") && byte != UInt8(ascii: "o") && byte != UInt8(ascii: "u")
+  }
+}

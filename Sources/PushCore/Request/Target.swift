@@ -1,0 +1,101 @@
+/// A provider that reaches devices.
+public enum Platform: UInt8, CaseIterable, Sendable {
+  case apns, fcm
+}
+
+/// Whom one entry of a request addresses.
+public enum Target: Equatable, Sendable {
+  /// A device token of APNs: hexadecimal digits in lower case.
+  case apns(token: [UInt8])
+  /// A registration token of FCM.
+  case fcm(token: [UInt8])
+  /// A topic's name, without `/topics/`.
+  case topic([UInt8])
+  /// A user's id, without `/users/`: all devices registered for that user.
+  case user([UInt8])
+  /// A notification key that the registry issued: a device group.
+  case group([UInt8])
+  /// A registration that the registry issued: one device.
+  case registration([UInt8])
+  /// An entry of `registration_ids` that can't be delivered, while the others can.
+  case invalid(Rejection)
+}
+
+/// Whom a request addresses.
+public enum Targets: Equatable, Sendable {
+  case one(Target)
+  /// `registration_ids`, in the order of the request, doubles kept: results are matched by index.
+  case list([Target])
+  case condition(Condition)
+}
+
+extension Target {
+  /// Classifies a target by its form alone, without a look-up:
+  ///
+  /// | Form | Target |
+  /// |---|---|
+  /// | `/topics/<name>` | topic |
+  /// | `/users/<id>` | user |
+  /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
+  /// | `fcm:<token>` | FCM token |
+  /// | `pf1r~…`, `pf1g~…` | ``RegistryID`` |
+  /// | 64 to 200 hexadecimal digits | APNs token; an odd number is refused |
+  /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes |
+  ///
+  /// Everything else is `InvalidRegistration`: no control, space, slash, `?`, `#` or byte beyond ASCII of a target ever reaches a
+  /// path or a header.
+  public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> {
+    if let first = text.first {
+      if first == UInt8(ascii: "/") { return path(text) }
+      if text.starts(with: "apns:".utf8) {
+        let token = text[5...]
+        guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
+          return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
+        }
+        return .success(.apns(token: lowercased(token)))
+      }
+      if text.starts(with: "fcm:".utf8) { return fcm(text[4...]) }
+      if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
+    }
+    if text.count >= 64, text.count <= 200, text.allSatisfy(Bytes.isHex) {
+      guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
+      return .success(.apns(token: lowercased(text[...])))
+    }
+    return fcm(text[...])
+  }
+
+  private static func path(_ text: [UInt8]) -> Result<Target, Rejection> {
+    if text.starts(with: "/topics/".utf8) {
+      guard TextForm.isTopicName(text[8...]) else {
+        return refused("a topic's name has 1 to 899 of the characters a-z A-Z 0-9 - _ . ~ %")
+      }
+      return .success(.topic(Array(text[8...])))
+    }
+    guard text.starts(with: "/users/".utf8) else { return refused("expected /topics/ or /users/ after the first slash") }
+    guard TextForm.isUserID(text[7...]) else {
+      return refused("a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :")
+    }
+    return .success(.user(Array(text[7...])))
+  }
+
+  private static func fcm(_ token: ArraySlice<UInt8>) -> Result<Target, Rejection> {
+    guard !token.isEmpty else { return refused("an empty token") }
+    guard token.count <= 4096 else { return refused("a token of \(token.count) bytes, at most 4096 allowed") }
+    for byte in token where !isFCMByte(byte) { return refused("a token has a byte beyond a-z A-Z 0-9 _ : . % -") }
+    return .success(.fcm(token: Array(token)))
+  }
+
+  @inline(__always)
+  private static func isFCMByte(_ byte: UInt8) -> Bool {
+    Bytes.isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+      || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "-")
+  }
+
+  private static func lowercased(_ token: ArraySlice<UInt8>) -> [UInt8] {
+    token.map { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "F") ? $0 | 0x20 : $0 }
+  }
+
+  private static func refused(_ rule: String) -> Result<Target, Rejection> {
+    .failure(Rejection(.invalidRegistration, rule))
+  }
+}

@@ -1,0 +1,97 @@
+/// Forms of text that several fields share. All of them are ASCII allow-lists.
+enum TextForm {
+  /// `#rrggbb` (GS-099).
+  static func isColor(_ text: [UInt8]) -> Bool {
+    text.count == 7 && text[0] == UInt8(ascii: "#") && text.dropFirst().allSatisfy(Bytes.isHex)
+  }
+
+  /// The label of FCM's statistics: `^[a-zA-Z0-9-_.~%]{1,50}$`.
+  static func isLabel(_ text: [UInt8]) -> Bool { !text.isEmpty && text.count <= 50 && text.allSatisfy(isNameByte) }
+
+  /// The name of a topic without its prefix: `[a-zA-Z0-9-_.~%]+`, below 900 characters.
+  static func isTopicName(_ text: ArraySlice<UInt8>) -> Bool {
+    !text.isEmpty && text.count < 900 && text.allSatisfy(isNameByte)
+  }
+
+  /// The id of a user: a topic name's characters and those of mail addresses, up to 255.
+  static func isUserID(_ text: ArraySlice<UInt8>) -> Bool {
+    !text.isEmpty && text.count <= 255
+      && text.allSatisfy {
+        isNameByte($0) || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: ":")
+      }
+  }
+
+  /// An Android package or an Apple bundle ID.
+  static func isPackageName(_ text: [UInt8]) -> Bool {
+    !text.isEmpty && text.count <= 255
+      && text.allSatisfy {
+        Bytes.isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+      }
+  }
+
+  @inline(__always)
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    Bytes.isAlphanumeric(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+      || byte == UInt8(ascii: "~") || byte == UInt8(ascii: "%")
+  }
+
+  /// UTF-8 without controls (C0, DEL, C1), line and paragraph separators, and characters that turn the writing direction: what may
+  /// stand in a header field and in a log.
+  static func isPlainLine(_ text: [UInt8]) -> Bool {
+    if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
+    return String(decoding: text, as: UTF8.self).unicodeScalars.allSatisfy { scalar in
+      switch scalar.value {
+      case 0..<0x20, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
+      default: true
+      }
+    }
+  }
+
+  /// A canonical UUID in lower case: 8-4-4-4-12.
+  static func isUUID(_ text: [UInt8]) -> Bool {
+    guard text.count == 36 else { return false }
+    for (index, byte) in text.enumerated() {
+      if index == 8 || index == 13 || index == 18 || index == 23 {
+        guard byte == UInt8(ascii: "-") else { return false }
+      } else {
+        guard Bytes.isDigit(byte) || (byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "f")) else { return false }
+      }
+    }
+    return true
+  }
+
+  /// The whole seconds, rounded down, of a duration of protocol buffers: digits, up to nine more after a point, `s`; never negative.
+  static func durationSeconds(_ text: [UInt8]) -> Int? {
+    guard text.last == UInt8(ascii: "s") else { return nil }
+    let parts = text.dropLast().split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+    guard let whole = parts.first, (1...12).contains(whole.count), whole.allSatisfy(Bytes.isDigit) else { return nil }
+    if parts.count == 2 {
+      guard (1...9).contains(parts[1].count), parts[1].allSatisfy(Bytes.isDigit) else { return nil }
+    }
+    return whole.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+  }
+
+  /// RFC 3339 `date-time` with `T` and up to nine digits of a second.
+  static func isTimestamp(_ text: [UInt8]) -> Bool {
+    let form = Array("0000-00-00T00:00:00".utf8)
+    guard text.count > form.count else { return false }
+    for (byte, expected) in zip(text, form) {
+      guard expected == UInt8(ascii: "0") ? Bytes.isDigit(byte) : byte == expected else { return false }
+    }
+    func number(_ at: Int) -> Int { Int(text[at] - 48) * 10 + Int(text[at + 1] - 48) }
+    guard (1...12).contains(number(5)), (1...31).contains(number(8)), number(11) < 24, number(14) < 60, number(17) <= 60 else {
+      return false
+    }
+    var rest = text.dropFirst(form.count)
+    if rest.first == UInt8(ascii: ".") {
+      let digits = rest.dropFirst().prefix(while: Bytes.isDigit)
+      guard (1...9).contains(digits.count) else { return false }
+      rest = rest.dropFirst(1 + digits.count)
+    }
+    if rest.elementsEqual("Z".utf8) { return true }
+    guard rest.count == 6, let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return false }
+    let offset = Array(rest.dropFirst())
+    return offset[2] == UInt8(ascii: ":") && [0, 1, 3, 4].allSatisfy { Bytes.isDigit(offset[$0]) }
+      && Int(offset[0] - 48) * 10 + Int(offset[1] - 48) < 24 && offset[3] < UInt8(ascii: "6")
+  }
+}
