@@ -1,0 +1,153 @@
+import CNGHTTP2
+
+/// nghttp2's callbacks of a client session. Each notes what happened in the engine and returns: none calls a handler,
+/// and none receives or sends, which nghttp2 forbids inside its callbacks.
+enum ClientCallbacks {
+  static func install(in callbacks: OpaquePointer) {
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, onHeader)
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, onData)
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, onFrame)
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, onStreamClose)
+    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, beforeFrameSend)
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, onFrameNotSent)
+    nghttp2_session_callbacks_set_error_callback2(callbacks, onError)
+  }
+
+  @inline(__always)
+  private static func engine(_ context: UnsafeMutableRawPointer?) -> ClientEngine {
+    Unmanaged<ClientEngine>.fromOpaque(context!).takeUnretainedValue()
+  }
+
+  private static let onHeader: nghttp2_on_header_callback = { _, frame, name, nameCount, value, valueCount, _, context in
+    engine(context).headerReceived(
+      frame!.pointee.hd.stream_id, UnsafeBufferPointer(start: name, count: nameCount),
+      UnsafeBufferPointer(start: value, count: valueCount))
+  }
+
+  private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, streamID, data, count, context in
+    engine(context).dataReceived(streamID, UnsafeBufferPointer(start: data, count: count))
+    return 0
+  }
+
+  private static let onFrame: nghttp2_on_frame_recv_callback = { _, frame, context in
+    engine(context).frameReceived(frame!)
+    return 0
+  }
+
+  private static let onStreamClose: nghttp2_on_stream_close_callback = { _, streamID, code, context in
+    engine(context).streamClosed(streamID, ErrorCode(rawValue: code))
+    return 0
+  }
+
+  private static let beforeFrameSend: nghttp2_before_frame_send_callback = { _, frame, context in
+    let header = frame!.pointee.hd
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { engine(context).headersFramed(header.stream_id) }
+    return 0
+  }
+
+  private static let onFrameNotSent: nghttp2_on_frame_not_send_callback = { _, frame, _, context in
+    let header = frame!.pointee.hd
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { engine(context).events.append(.notSent(streamID: header.stream_id)) }
+    return 0
+  }
+
+  private static let onError: nghttp2_error_callback2 = { _, _, text, count, context in
+    let engine = engine(context)
+    guard engine.fault == nil, let text else { return 0 }
+    let bytes = UnsafeRawBufferPointer(start: text, count: min(count, 200))
+    engine.fault = String(decoding: bytes, as: UTF8.self)
+    return 0
+  }
+
+  /// Copies the next piece of a request's body into the frame.
+  static let readBody: nghttp2_data_source_read_callback = { _, streamID, target, capacity, flags, source, context in
+    engine(context).readBody(slot: source!.pointee.fd, streamID, target!, capacity, flags!)
+  }
+}
+
+extension ClientEngine {
+  fileprivate func headerReceived(
+    _ streamID: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+  ) -> Int32 {
+    let slot = slot(of: streamID)
+    guard slot >= 0 else { return 0 }
+    streams[slot].headerListSize += name.count + value.count + 32
+    guard streams[slot].headerListSize <= configuration.maxHeaderListSize else {
+      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
+    if name.first == UInt8(ascii: ":") {
+      // nghttp2 has checked: the only one is :status, of three digits.
+      streams[slot].response.begin(status: value.reduce(0) { $0 * 10 + Int($1 & 0xf) })
+    } else {
+      for index in keptNames.indices where keptNames[index].count == name.count && keptNames[index].elementsEqual(name) {
+        streams[slot].response.keep(value, at: index)
+      }
+    }
+    return 0
+  }
+
+  fileprivate func dataReceived(_ streamID: Int32, _ data: UnsafeBufferPointer<UInt8>) {
+    let slot = slot(of: streamID)
+    guard slot >= 0 else { return }
+    let room = configuration.maxResponseBody - streams[slot].response.body.count
+    if room > 0 { streams[slot].response.body.append(contentsOf: data.prefix(room)) }
+  }
+
+  fileprivate func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
+    framesReceived &+= 1
+    let header = frame.pointee.hd
+    switch UInt32(header.type) {
+    case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+      if UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { answerCompleted(header.stream_id) }
+    case NGHTTP2_SETTINGS.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
+      events.append(.settingsReceived)
+    case NGHTTP2_PING.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue != 0:
+      let opaque = frame.pointee.ping.opaque_data
+      events.append(.pong(withUnsafeBytes(of: opaque) { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }))
+    case NGHTTP2_GOAWAY.rawValue:
+      let goAway = frame.pointee.goaway
+      let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 1024))
+      goAways.append(
+        GoAway(
+          lastStreamID: goAway.last_stream_id, code: ErrorCode(rawValue: goAway.error_code), debugData: Array(debug)))
+      events.append(.goAwayReceived)
+    default: break
+    }
+  }
+
+  /// An answer may end before the request has (RFC 9113 §8.1): what remains of the request is then not sent.
+  private func answerCompleted(_ streamID: Int32) {
+    let slot = slot(of: streamID)
+    guard slot >= 0 else { return }
+    streams[slot].isAnswered = true
+    if !streams[slot].body.isEmpty { reset(streamID, .cancel) }
+  }
+
+  fileprivate func streamClosed(_ streamID: Int32, _ code: ErrorCode) {
+    let slot = slot(of: streamID)
+    guard slot >= 0 else { return }
+    events.append(.streamClosed(slot: slot, streamID: streamID, code: code))
+  }
+
+  fileprivate func headersFramed(_ streamID: Int32) {
+    let slot = slot(of: streamID)
+    if slot >= 0 { streams[slot].isSent = true }
+  }
+
+  fileprivate func readBody(
+    slot: Int32, _ streamID: Int32, _ target: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ flags: UnsafeMutablePointer<UInt32>
+  ) -> Int {
+    guard streams[slot].streamID == streamID else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let start = streams[slot].bodySent
+    let count = min(capacity, streams[slot].body.count - start)
+    streams[slot].body.withUnsafeBufferPointer { body in
+      if count > 0 { target.update(from: body.baseAddress! + start, count: count) }
+    }
+    streams[slot].bodySent = start + count
+    if streams[slot].bodySent == streams[slot].body.count {
+      flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+      streams[slot].body = []
+    }
+    return count
+  }
+}

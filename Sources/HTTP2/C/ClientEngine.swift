@@ -1,0 +1,177 @@
+import CNGHTTP2
+import Wire
+
+/// What a client session's frames amounted to, queued while nghttp2 runs and acted upon afterwards.
+enum ClientEvent {
+  case settingsReceived
+  /// The next one in `ClientEngine.goAways`.
+  case goAwayReceived
+  case streamClosed(slot: Int32, streamID: Int32, code: ErrorCode)
+  /// nghttp2 gave the request up before it was framed.
+  case notSent(streamID: Int32)
+  case pong(UInt64)
+}
+
+/// nghttp2's client session: frames in, events out, frames out. It decides nothing; `ClientSession` does.
+final class ClientEngine {
+  private let session: OpaquePointer
+  let configuration: ClientConfiguration
+  let keptNames: [[UInt8]]
+  var streams = StreamTable()
+  var events: [ClientEvent] = []
+  var goAways: [GoAway] = []
+  /// Frames received whole.
+  var framesReceived = 0
+  /// nghttp2's words for what was wrong with the peer's bytes.
+  var fault: String?
+  private(set) var nextStreamID: Int32
+  private var hasSubmitted = false
+  /// nghttp2 ended with an error and is not to be called again, except to be deleted.
+  private var isBroken = false
+  private var cachedStreamID: Int32 = 0
+  private var cachedSlot: Int32 = -1
+
+  init(_ configuration: ClientConfiguration) {
+    precondition(configuration.keptResponseHeaders.count <= Response.keptHeaderLimit, "at most eight headers are kept")
+    precondition(configuration.firstStreamID % 2 == 1, "a client's stream ids are odd")
+    self.configuration = configuration
+    keptNames = configuration.keptResponseHeaders.map { Array($0.utf8) }
+    nextStreamID = configuration.firstStreamID
+
+    var callbacks: OpaquePointer!
+    var option: OpaquePointer!
+    var created: OpaquePointer!
+    guard nghttp2_session_callbacks_new(&callbacks) == 0, nghttp2_option_new(&option) == 0 else {
+      fatalError("out of memory")
+    }
+    defer {
+      nghttp2_session_callbacks_del(callbacks)
+      nghttp2_option_del(option)
+    }
+    ClientCallbacks.install(in: callbacks)
+    nghttp2_option_set_max_reserved_remote_streams(option, 0)
+    nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(max(configuration.streamsBeforeSettings, 0)))
+    guard nghttp2_session_client_new2(&created, callbacks, nil, option) == 0 else { fatalError("out of memory") }
+    session = created
+    nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+    nghttp2_session_set_next_stream_id(session, configuration.firstStreamID)
+  }
+
+  deinit { nghttp2_session_del(session) }
+
+  /// Queues the preface, our SETTINGS and the larger connection window.
+  func open() {
+    let settings = [
+      nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(configuration.maxHeaderListSize)),
+    ]
+    nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
+    nghttp2_session_set_local_window_size(
+      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(clamping: configuration.connectionWindow))
+  }
+
+  var wantsWrite: Bool { !isBroken && nghttp2_session_want_write(session) != 0 }
+  var wantsRead: Bool { !isBroken && nghttp2_session_want_read(session) != 0 }
+
+  /// The server's live SETTINGS_MAX_CONCURRENT_STREAMS; `Int.max` while it sets none.
+  var remoteStreamLimit: Int {
+    let value = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+    return value == .max ? .max : Int(value)
+  }
+
+  /// Requests for which stream ids are left.
+  var remainingStreamIDs: Int {
+    nextStreamID < 0 || nextStreamID > configuration.lastStreamID
+      ? 0 : (Int(configuration.lastStreamID) - Int(nextStreamID)) / 2 + 1
+  }
+
+  func receive(_ bytes: RawSpan) {
+    guard !isBroken else { return }
+    let result = bytes.withUnsafeBytes { raw -> Int in
+      guard let base = raw.baseAddress else { return 0 }
+      return nghttp2_session_mem_recv(session, base.assumingMemoryBound(to: UInt8.self), raw.count)
+    }
+    if result < 0 { failed(Int32(result)) }
+  }
+
+  /// Appends frames until about `limit` bytes have been added.
+  func write(to buffer: inout OutputBuffer, limit: Int) -> Int {
+    var total = 0
+    while total < limit, !isBroken {
+      var start: UnsafePointer<UInt8>?
+      let count = nghttp2_session_mem_send(session, &start)
+      if count < 0 { failed(Int32(count)) }
+      guard count > 0 else { break }
+      buffer.bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
+      total += count
+    }
+    return total
+  }
+
+  /// Queues a request; false when nghttp2 can't take it (memory, ids), which leaves nothing behind.
+  func submit(_ template: HeaderTemplate, _ values: borrowing HeaderValues, body: [UInt8], tag: Int) -> Bool {
+    guard !isBroken else { return false }
+    let slot = streams.add(tag: tag, body: body, template: template)
+    let streamID = template.withFields(values, indexing: !hasSubmitted) { fields, count in
+      if body.isEmpty { return nghttp2_submit_request(session, nil, fields, count, nil, SlotReference.encode(slot)) }
+      var provider = nghttp2_data_provider()
+      provider.source.fd = slot
+      provider.read_callback = ClientCallbacks.readBody
+      return nghttp2_submit_request(session, nil, fields, count, &provider, SlotReference.encode(slot))
+    }
+    guard streamID > 0 else {
+      _ = streams.remove(slot)
+      return false
+    }
+    hasSubmitted = true
+    streams[slot].streamID = streamID
+    nextStreamID = streamID &+ 2
+    return true
+  }
+
+  func reset(_ streamID: Int32, _ code: ErrorCode) {
+    guard !isBroken else { return }
+    nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, code.rawValue)
+  }
+
+  func ping(_ number: UInt64) {
+    guard !isBroken else { return }
+    withUnsafeBytes(of: number.bigEndian) { bytes in
+      _ = nghttp2_submit_ping(
+        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), bytes.baseAddress!.assumingMemoryBound(to: UInt8.self))
+    }
+  }
+
+  /// Queues a last GOAWAY; nothing is read after it.
+  func terminate(_ code: ErrorCode) {
+    guard !isBroken else { return }
+    nghttp2_session_terminate_session(session, code.rawValue)
+  }
+
+  private func failed(_ code: Int32) {
+    isBroken = true
+    if fault == nil { fault = String(cString: nghttp2_strerror(code)) }
+  }
+
+  /// The slot of an open stream, or -1 for a stream that is none of ours or already given up.
+  @inline(__always)
+  func slot(of streamID: Int32) -> Int32 {
+    if streamID == cachedStreamID, streams[cachedSlot].streamID == streamID { return cachedSlot }
+    let slot = SlotReference.decode(nghttp2_session_get_stream_user_data(session, streamID))
+    guard slot >= 0, streams[slot].streamID == streamID else { return -1 }
+    cachedStreamID = streamID
+    cachedSlot = slot
+    return slot
+  }
+}
+
+/// A slot index in the place of nghttp2's pointer to stream data: plus one, so that nil means none.
+enum SlotReference {
+  @inline(__always) static func encode(_ slot: Int32) -> UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(bitPattern: Int(slot) + 1)
+  }
+  @inline(__always) static func decode(_ pointer: UnsafeMutableRawPointer?) -> Int32 {
+    Int32(truncatingIfNeeded: Int(bitPattern: pointer)) - 1
+  }
+}

@@ -1,0 +1,117 @@
+import CNGHTTP2
+
+/// nghttp2's callbacks of a server session; like the client's, they only note what happened.
+enum ServerCallbacks {
+  static func install(in callbacks: OpaquePointer) {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, onBeginFrame)
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, onBeginHeaders)
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, onHeader)
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, onData)
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, onFrame)
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, onStreamClose)
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, onInvalidFrame)
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, onInvalidHeader)
+  }
+
+  @inline(__always)
+  private static func engine(_ context: UnsafeMutableRawPointer?) -> ServerEngine {
+    Unmanaged<ServerEngine>.fromOpaque(context!).takeUnretainedValue()
+  }
+
+  /// nghttp2's own answer to too many streams is a bare PROTOCOL_ERROR; a provider's has its own code and words.
+  private static let onBeginFrame: nghttp2_on_begin_frame_callback = { _, header, context in
+    let engine = engine(context)
+    guard header!.pointee.type == UInt8(NGHTTP2_HEADERS.rawValue), header!.pointee.stream_id > engine.highestStreamID,
+      engine.streams.count >= engine.acknowledgedStreamLimit
+    else { return 0 }
+    engine.streamLimitExceeded()
+    return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+  }
+
+  private static let onBeginHeaders: nghttp2_on_begin_headers_callback = { _, frame, context in
+    let engine = engine(context)
+    let stream = frame!.pointee.hd.stream_id
+    guard frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
+    engine.highestStreamID = max(engine.highestStreamID, stream)
+    engine.streams[stream] = .init(request: ServerRequest(stream: stream, headers: [], body: [], bodySize: 0))
+    return 0
+  }
+
+  private static let onHeader: nghttp2_on_header_callback = { _, frame, name, nameCount, value, valueCount, _, context in
+    engine(context).streams[frame!.pointee.hd.stream_id]?.request.headers.append(
+      HeaderField(
+        name: Array(UnsafeBufferPointer(start: name, count: nameCount)),
+        value: Array(UnsafeBufferPointer(start: value, count: valueCount))))
+    return 0
+  }
+
+  private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, stream, data, count, context in
+    engine(context).dataReceived(stream, UnsafeBufferPointer(start: data, count: count))
+    return 0
+  }
+
+  private static let onFrame: nghttp2_on_frame_recv_callback = { _, frame, context in
+    let header = frame!.pointee.hd
+    let isMessage = header.type == UInt8(NGHTTP2_HEADERS.rawValue) || header.type == UInt8(NGHTTP2_DATA.rawValue)
+    guard isMessage, UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 else { return 0 }
+    let engine = engine(context)
+    if let stream = engine.streams[header.stream_id] { engine.events.append(.requestReceived(stream.request)) }
+    return 0
+  }
+
+  private static let onStreamClose: nghttp2_on_stream_close_callback = { _, stream, code, context in
+    let engine = engine(context)
+    engine.streams[stream] = nil
+    engine.events.append(.streamClosed(stream, ErrorCode(rawValue: code)))
+    return 0
+  }
+
+  private static let onInvalidFrame: nghttp2_on_invalid_frame_recv_callback = { _, frame, code, context in
+    // A stream that only came before a lowered limit was acknowledged is refused, and is no fault.
+    guard code != NGHTTP2_ERR_REFUSED_STREAM.rawValue else { return 0 }
+    let type = frame!.pointee.hd.type
+    engine(context).events.append(
+      .violated("frame of type \(type) on stream \(frame!.pointee.hd.stream_id): \(String(cString: nghttp2_strerror(code)))"))
+    return 0
+  }
+
+  private static let onInvalidHeader: nghttp2_on_invalid_header_callback = { _, frame, name, nameCount, _, _, _, context in
+    let name = String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self)
+    engine(context).events.append(.violated("header \(name) is not valid in HTTP/2"))
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+  }
+
+  static let readBody: nghttp2_data_source_read_callback = { _, stream, target, capacity, flags, _, context in
+    engine(context).readBody(stream, target!, capacity, flags!)
+  }
+}
+
+extension ServerEngine {
+  fileprivate func streamLimitExceeded() {
+    hasExceededLimit = true
+    let (code, debugData) = configuration.streamLimitGoAway
+    events.append(.violated("more than \(acknowledgedStreamLimit) streams at once"))
+    goAway(highestStreamID, code, debugData)
+  }
+
+  fileprivate func dataReceived(_ stream: Int32, _ data: UnsafeBufferPointer<UInt8>) {
+    guard var entry = streams.removeValue(forKey: stream) else { return }
+    entry.request.bodySize += data.count
+    let room = configuration.maxRequestBody - entry.request.body.count
+    if room > 0 { entry.request.body.append(contentsOf: data.prefix(room)) }
+    streams[stream] = entry
+  }
+
+  fileprivate func readBody(
+    _ stream: Int32, _ target: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ flags: UnsafeMutablePointer<UInt32>
+  ) -> Int {
+    guard let entry = streams[stream] else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let count = min(capacity, entry.response.count - entry.responseSent)
+    entry.response.withUnsafeBufferPointer { body in
+      if count > 0 { target.update(from: body.baseAddress! + entry.responseSent, count: count) }
+    }
+    streams[stream]!.responseSent += count
+    if entry.responseSent + count == entry.response.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+    return count
+  }
+}

@@ -1,0 +1,277 @@
+import Wire
+
+/// The client's end of one HTTP/2 connection, without its I/O (RFC 9113).
+///
+/// It opens no more streams than the server's live SETTINGS, the configuration and `limitStreams` allow, gives every
+/// request one deadline, finds a silent server out by PING, and sorts every request without an answer into what is safe to
+/// send again and what may have been processed. Confined to the thread that drives it.
+public final class ClientSession: Machine {
+  public weak var transport: (any Transport)?
+  public weak var handler: (any ClientSessionHandler)?
+  public let configuration: ClientConfiguration
+
+  /// `connecting` → `open` → `draining` → `finishing` → `ended`; any state can become `ended`.
+  enum State { case connecting, open, draining, finishing, ended }
+
+  private(set) var state = State.connecting
+  private(set) var isReady = false
+  let engine: ClientEngine
+  private var streamCap: Int?
+  /// Above this one the server's GOAWAY has promised not to act.
+  private var lastProcessedStreamID = Int32.max
+  /// Why the session ended, where the transport doesn't know better.
+  var fault: TransportEnd?
+  var liveness: Liveness
+  /// Work is under way that ends by looking at the output anyway.
+  private var isBusy = false
+  private var outputRequested = false
+  private var availabilityReported = false
+
+  public init(configuration: ClientConfiguration = .init(), handler: (any ClientSessionHandler)? = nil) {
+    self.configuration = configuration
+    self.handler = handler
+    engine = ClientEngine(configuration)
+    liveness = Liveness(interval: configuration.pingInterval, timeout: configuration.pingTimeout)
+  }
+
+  // MARK: Submitting
+
+  /// Requests that may be submitted now; 0 before the transport is open, while draining and after the end.
+  public var availableStreams: Int {
+    guard state == .open else { return 0 }
+    var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)
+    if let streamCap { limit = min(limit, streamCap) }
+    return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
+  }
+
+  /// Requests submitted and neither answered nor failed.
+  public var activeStreams: Int { engine.streams.count }
+
+  /// No new stream will be opened any more.
+  public var isDraining: Bool { state != .connecting && state != .open }
+
+  /// The server's SETTINGS_MAX_CONCURRENT_STREAMS, once it has sent its first SETTINGS.
+  public var remoteStreamLimit: Int? { isReady ? engine.remoteStreamLimit : nil }
+
+  /// Sends a request; `tag` comes back in exactly one of `answered` and `failed`, never from inside this call.
+  /// - Precondition: `availableStreams` > 0.
+  public func submit(_ template: HeaderTemplate, _ values: borrowing HeaderValues, body: [UInt8], tag: Int) {
+    precondition(availableStreams > 0, "submitted without a stream available")
+    guard engine.submit(template, values, body: body, tag: tag) else { preconditionFailure("nghttp2 is out of memory") }
+    if engine.remainingStreamIDs == 0 { beginDraining() }
+    if availableStreams == 0 { availabilityReported = false }
+    requestOutput()
+  }
+
+  /// Gives a request up: no event follows for its tag. The server may have processed it. False when it isn't open.
+  @discardableResult
+  public func cancel(_ tag: Int) -> Bool {
+    guard let slot = engine.streams.firstIndex(where: { $0.tag == tag }) else { return false }
+    engine.reset(engine.streams[slot].streamID, .cancel)
+    _ = engine.streams.remove(slot)
+    requestOutput()
+    if !isBusy { settle() }
+    return true
+  }
+
+  /// Opens no further stream; once the open ones have ended, so does the session.
+  public func drain() {
+    beginDraining()
+    requestOutput()
+    if !isBusy { settle() }
+  }
+
+  /// Holds the session to `limit` streams at once, below what else would be allowed; nil lifts that.
+  public func limitStreams(to limit: Int?) {
+    streamCap = limit
+    if !isBusy { settle() }
+  }
+
+  private func requestOutput() {
+    guard !isBusy, !outputRequested else { return }
+    outputRequested = true
+    transport?.outputReady()
+  }
+
+  // MARK: Machine
+
+  public func transportOpened(at now: MonotonicTime) {
+    state = state == .connecting ? .open : state
+    engine.open()
+    liveness.opened(at: now)
+    busy { settle() }
+  }
+
+  public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
+    busy {
+      engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
+      let before = engine.framesReceived
+      engine.receive(bytes)
+      if engine.framesReceived != before { liveness.heard(at: now) }
+      deliverEvents()
+      settle()
+    }
+  }
+
+  public func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
+    outputRequested = false
+    isBusy = true
+    defer { isBusy = false }
+    engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
+    var room = 64 * 1024
+    repeat {
+      room -= engine.write(to: &buffer, limit: room)
+      guard !engine.events.isEmpty else { break }
+      deliverEvents()
+      settle()
+    } while room > 0
+  }
+
+  public var deadline: MonotonicTime {
+    guard state != .ended, state != .connecting else { return .distantFuture }
+    let first = engine.streams.first
+    return first < 0 ? liveness.deadline : min(liveness.deadline, engine.streams[first].deadline)
+  }
+
+  public func deadlineReached(at now: MonotonicTime) {
+    guard state != .ended, state != .connecting else { return }
+    busy {
+      engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
+      failOverdue(at: now)
+      checkLiveness(at: now)
+      settle()
+    }
+  }
+
+  public var isFinished: Bool { state == .finishing && !engine.wantsWrite }
+
+  public func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) {
+    guard state != .ended else { return }
+    state = .ended
+    isBusy = true
+    while engine.streams.first >= 0 {
+      let slot = engine.streams.remove(engine.streams.first)
+      handler?.failed(slot.tag, slot.isSent ? .unknown(.connectionLost) : .notProcessed(.neverSent))
+    }
+    handler?.sessionEnded(fault ?? reason)
+  }
+
+  // MARK: Events
+
+  private func busy(_ work: () -> Void) {
+    isBusy = true
+    work()
+    isBusy = false
+  }
+
+  private func deliverEvents() {
+    var next = 0
+    while next < engine.events.count {
+      let event = engine.events[next]
+      next += 1
+      switch event {
+      case .streamClosed(let slot, let streamID, let code):
+        guard engine.streams[slot].streamID == streamID else { continue }
+        ended(engine.streams.remove(slot), code)
+      case .notSent(let streamID):
+        guard let slot = engine.streams.firstIndex(where: { $0.streamID == streamID }) else { continue }
+        let stream = engine.streams.remove(slot)
+        handler?.failed(stream.tag, .notProcessed(lastProcessedStreamID == .max ? .neverSent : .goAway))
+      case .settingsReceived:
+        guard !isReady else { continue }
+        isReady = true
+        liveness.ready()
+        handler?.sessionReady()
+      case .goAwayReceived:
+        goAwayReceived(engine.goAways.removeFirst())
+      case .pong(let number):
+        liveness.answered(number)
+      }
+    }
+    engine.events.removeAll(keepingCapacity: true)
+  }
+
+  private func ended(_ stream: StreamSlot, _ code: ErrorCode) {
+    if stream.isAnswered {
+      handler?.answered(stream.tag, stream.response)
+    } else if stream.streamID > lastProcessedStreamID {
+      handler?.failed(stream.tag, .notProcessed(.goAway))
+    } else if code == .refusedStream {
+      handler?.failed(stream.tag, .notProcessed(.refusedStream))
+    } else {
+      handler?.failed(stream.tag, .unknown(.reset(code)))
+    }
+  }
+
+  private func goAwayReceived(_ goAway: GoAway) {
+    lastProcessedStreamID = min(lastProcessedStreamID, goAway.lastStreamID)
+    beginDraining()
+    handler?.goAwayReceived(goAway)
+    // Those that were never framed are in no stream table of nghttp2's yet; it would only find out when sending.
+    while let slot = engine.streams.firstIndex(where: { !$0.isSent }) {
+      engine.reset(engine.streams[slot].streamID, .cancel)
+      let stream = engine.streams.remove(slot)
+      handler?.failed(stream.tag, .notProcessed(.goAway))
+    }
+  }
+
+  private func failOverdue(at now: MonotonicTime) {
+    while true {
+      let slot = engine.streams.first
+      guard slot >= 0, engine.streams[slot].deadline <= now else { return }
+      engine.reset(engine.streams[slot].streamID, .cancel)
+      let stream = engine.streams.remove(slot)
+      if stream.isSent {
+        liveness.suspect()
+        handler?.failed(stream.tag, .unknown(.timedOut))
+      } else {
+        handler?.failed(stream.tag, .notProcessed(.neverSent))
+      }
+    }
+  }
+
+  private func checkLiveness(at now: MonotonicTime) {
+    switch liveness.check(at: now) {
+    case .alive: break
+    case .ping(let number): engine.ping(number)
+    case .dead(let why): end(.failed(why))
+    }
+  }
+
+  // MARK: Ending
+
+  private func beginDraining() {
+    guard state == .open || state == .connecting else { return }
+    state = .draining
+    handler?.sessionDraining()
+  }
+
+  private func end(_ reason: TransportEnd) {
+    guard state != .ended, state != .finishing else { return }
+    fault = reason
+    state = .finishing
+    transport?.close()
+  }
+
+  /// After every step: ends a session that has nothing left to do, and says when streams have become available.
+  private func settle() {
+    switch state {
+    case .draining where engine.streams.count == 0:
+      engine.terminate(.noError)
+      state = .finishing
+      transport?.outputReady()
+    case .open where !engine.wantsRead, .draining where !engine.wantsRead:
+      // nghttp2 has ended the connection over what the server sent; its GOAWAY still goes out.
+      fault = .failed("HTTP/2: \(engine.fault ?? "the server broke the protocol")")
+      state = .finishing
+      transport?.outputReady()
+    default: break
+    }
+    let isAvailable = availableStreams > 0
+    if isAvailable, !availabilityReported {
+      availabilityReported = true
+      handler?.streamsAvailable()
+    }
+    availabilityReported = availableStreams > 0
+  }
+}

@@ -1,0 +1,60 @@
+import Wire
+
+/// What a client session tells its owner, on the owner's thread and never from inside the protocol library:
+/// the handler may submit, cancel and drain from each of these calls.
+public protocol ClientSessionHandler: AnyObject {
+  /// The server's first SETTINGS have come.
+  func sessionReady()
+  /// The stream of `tag` has ended with a complete answer, of any status.
+  func answered(_ tag: Int, _ response: Response)
+  /// The stream of `tag` has ended without a complete answer.
+  func failed(_ tag: Int, _ failure: RequestFailure)
+  /// `availableStreams` was zero and no longer is.
+  func streamsAvailable()
+  func goAwayReceived(_ goAway: GoAway)
+  /// No stream will be opened any more, by GOAWAY, `drain` or because the stream ids are used up; open ones go on.
+  func sessionDraining()
+  /// Every request has been answered or has failed before this call; nothing follows it.
+  func sessionEnded(_ reason: TransportEnd)
+}
+
+extension ClientSessionHandler {
+  public func sessionDraining() {}
+}
+
+/// Why a request has no answer, told by what it means for sending it again.
+public enum RequestFailure: Error, Equatable, Sendable {
+  /// The server has not acted on it: it is safe to send elsewhere.
+  case notProcessed(NotProcessed)
+  /// The server may have acted on it.
+  case unknown(Unknown)
+
+  public enum NotProcessed: Equatable, Sendable {
+    /// RST_STREAM with REFUSED_STREAM (RFC 9113 §8.7).
+    case refusedStream
+    /// Its stream id is above the last one that the server's GOAWAY names (RFC 9113 §6.8).
+    case goAway
+    /// Not one byte of it was handed to the transport.
+    case neverSent
+  }
+
+  public enum Unknown: Equatable, Sendable {
+    case connectionLost
+    case reset(ErrorCode)
+    case timedOut
+  }
+}
+
+/// The server's announcement that it takes no further streams (RFC 9113 §6.8).
+public struct GoAway: Equatable, Sendable {
+  public var lastStreamID: Int32
+  public var code: ErrorCode
+  /// APNs puts `{"reason": …}` or a plain sentence here; at most 1 KiB is kept.
+  public var debugData: [UInt8]
+
+  public init(lastStreamID: Int32, code: ErrorCode, debugData: [UInt8]) {
+    self.lastStreamID = lastStreamID
+    self.code = code
+    self.debugData = debugData
+  }
+}

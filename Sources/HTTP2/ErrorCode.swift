@@ -1,0 +1,25 @@
+/// An HTTP/2 error code as RST_STREAM and GOAWAY carry it (RFC 9113 §7). Unknown codes are kept as they came.
+public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  public let rawValue: UInt32
+
+  @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  public static let noError = ErrorCode(rawValue: 0x0)
+  public static let protocolError = ErrorCode(rawValue: 0x1)
+  public static let internalError = ErrorCode(rawValue: 0x2)
+  public static let flowControlError = ErrorCode(rawValue: 0x3)
+  public static let streamClosed = ErrorCode(rawValue: 0x5)
+  public static let refusedStream = ErrorCode(rawValue: 0x7)
+  public static let cancel = ErrorCode(rawValue: 0x8)
+  public static let enhanceYourCalm = ErrorCode(rawValue: 0xb)
+
+  static let names = [
+    "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+  ]
+
+  public var description: String {
+    rawValue < UInt32(Self.names.count) ? Self.names[Int(rawValue)] : "error code \(rawValue)"
+  }
+}

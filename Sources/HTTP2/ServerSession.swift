@@ -1,0 +1,113 @@
+import Wire
+
+/// The server's end of one HTTP/2 connection, without its I/O: what the provider simulators answer with.
+/// Confined to the thread that drives it; the handler may answer from within any of its calls, or later.
+public final class ServerSession: Machine {
+  public weak var transport: (any Transport)?
+  public weak var handler: (any ServerSessionHandler)?
+  public let configuration: ServerConfiguration
+  let engine: ServerEngine
+
+  /// `open` → `finishing` → `ended`.
+  private enum State { case open, finishing, ended }
+  private var state = State.open
+  private var isBusy = false
+
+  public init(configuration: ServerConfiguration = .init(), handler: (any ServerSessionHandler)? = nil) {
+    self.configuration = configuration
+    self.handler = handler
+    engine = ServerEngine(configuration)
+  }
+
+  /// Streams opened by the client and not yet closed.
+  public var openStreams: Int { engine.streams.count }
+
+  /// The highest stream id that the client has used.
+  public var lastStreamID: Int32 { engine.highestStreamID }
+
+  // MARK: Answering
+
+  /// Answers a request; nothing happens when its stream has been closed meanwhile.
+  public func respond(_ stream: Int32, status: Int, headers: [HeaderField] = [], body: [UInt8] = []) {
+    engine.respond(stream, [HeaderField(":status", String(status))] + headers, body)
+    requestOutput()
+  }
+
+  public func reset(_ stream: Int32, _ code: ErrorCode) {
+    engine.reset(stream, code)
+    requestOutput()
+  }
+
+  /// Announces that streams above `lastStreamID` are not acted upon; the others go on, and the session ends after them.
+  public func goAway(lastStreamID: Int32, code: ErrorCode = .noError, debugData: [UInt8] = []) {
+    engine.goAway(lastStreamID, code, debugData)
+    requestOutput()
+  }
+
+  /// Announces another stream limit; streams opened before the client has acknowledged it are refused.
+  public func setMaxConcurrentStreams(_ limit: Int) {
+    engine.setMaxConcurrentStreams(limit)
+    requestOutput()
+  }
+
+  /// Drops the connection at once.
+  public func abort() { transport?.close() }
+
+  private func requestOutput() {
+    if !isBusy { transport?.outputReady() }
+  }
+
+  // MARK: Machine
+
+  public func transportOpened(at now: MonotonicTime) {
+    isBusy = true
+    engine.open()
+    handler?.sessionOpened(self)
+    isBusy = false
+  }
+
+  public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
+    guard state == .open else { return }
+    isBusy = true
+    engine.receive(bytes)
+    deliverEvents()
+    isBusy = false
+  }
+
+  public func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
+    guard state != .ended else { return }
+    isBusy = true
+    var room = 64 * 1024
+    repeat {
+      room -= engine.write(to: &buffer, limit: room)
+      guard !engine.events.isEmpty else { break }
+      deliverEvents()
+    } while room > 0
+    if engine.hasExceededLimit, !engine.wantsWrite { state = .finishing }
+    isBusy = false
+  }
+
+  public var isFinished: Bool { state == .finishing || engine.isBroken || !(engine.wantsRead || engine.wantsWrite) }
+  public var deadline: MonotonicTime { .distantFuture }
+  public func deadlineReached(at now: MonotonicTime) {}
+
+  public func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) {
+    guard state != .ended else { return }
+    state = .ended
+    handler?.sessionEnded(reason, of: self)
+  }
+
+  private func deliverEvents() {
+    var next = 0
+    while next < engine.events.count {
+      let event = engine.events[next]
+      next += 1
+      switch event {
+      case .requestReceived(let request): handler?.requestReceived(request, on: self)
+      case .streamClosed(let stream, let code): handler?.streamClosed(stream, code, on: self)
+      case .violated(let what): handler?.protocolViolated(what, on: self)
+      }
+    }
+    engine.events.removeAll(keepingCapacity: true)
+  }
+}
