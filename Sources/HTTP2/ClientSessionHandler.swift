@@ -23,13 +23,13 @@ extension ClientSessionHandler {
 }
 
 /// Why a request has no answer, told by what it means for sending it again.
-public enum RequestFailure: Error, Equatable, Sendable {
+public enum RequestFailure: Error, Hashable, Sendable {
   /// The server has not acted on it: it is safe to send elsewhere.
   case notProcessed(NotProcessed)
   /// The server may have acted on it.
   case unknown(Unknown)
 
-  public enum NotProcessed: Equatable, Sendable {
+  public enum NotProcessed: Hashable, Sendable {
     /// RST_STREAM with REFUSED_STREAM (RFC 9113 §8.7).
     case refusedStream
     /// Its stream id is above the last one that the server's GOAWAY names (RFC 9113 §6.8).
@@ -38,7 +38,7 @@ public enum RequestFailure: Error, Equatable, Sendable {
     case neverSent
   }
 
-  public enum Unknown: Equatable, Sendable {
+  public enum Unknown: Hashable, Sendable {
     case connectionLost
     case reset(ErrorCode)
     case timedOut

@@ -135,7 +135,8 @@ extension ClientEngine {
   }
 
   fileprivate func readBody(
-    slot: Int32, _ streamID: Int32, _ target: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ flags: UnsafeMutablePointer<UInt32>
+    slot: Int32, _ streamID: Int32, _ target: UnsafeMutablePointer<UInt8>, _ capacity: Int,
+    _ flags: UnsafeMutablePointer<UInt32>
   ) -> Int {
     guard streams[slot].streamID == streamID else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let start = streams[slot].bodySent

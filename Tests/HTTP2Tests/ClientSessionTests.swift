@@ -1,0 +1,221 @@
+import HTTP2
+import Testing
+import TestSupport
+import Wire
+
+@Suite struct ClientSessionTests {
+  @Test("A request reaches the server with its headers and body, and its answer comes back with the kept headers")
+  func roundTrip() {
+    let talk = Conversation(client: .with { $0.keptResponseHeaders = ["retry-after", "apns-id"] })
+    talk.scripted.onRequest = { request, session in
+      session.respond(
+        request.stream, status: 429, headers: [HeaderField("apns-id", "id-1"), HeaderField("retry-after", "60")],
+        body: Array(#"{"reason":"TooManyRequests"}"#.utf8))
+    }
+    #expect(talk.client.availableStreams == 0)
+    talk.pair.open()
+    #expect(talk.recorder.readyCount == 1)
+    #expect(talk.recorder.availableCount == 1)
+    #expect(talk.client.availableStreams == 100)
+    talk.submit(1)
+    talk.pair.exchange()
+    let request = talk.scripted.requests[0]
+    #expect(request.header(":path") == Array("/3/device/1".utf8))
+    #expect(request.header("apns-topic") == Array("com.example.app".utf8))
+    #expect(
+      request.headers.map { String(decoding: $0.name, as: UTF8.self) } == [
+        ":method", ":scheme", ":authority", ":path", "apns-topic", "authorization", "apns-id",
+      ])
+    #expect(request.body == Array(#"{"aps":{}}"#.utf8))
+    let answer = talk.recorder.answers[1]
+    #expect(answer?.status == 429)
+    #expect(answer?.body == Array(#"{"reason":"TooManyRequests"}"#.utf8))
+    #expect(answer?.header(0) == Array("60".utf8))
+    #expect(answer?.header(1) == Array("id-1".utf8))
+    #expect(talk.client.activeStreams == 0)
+  }
+
+  @Test("Bytes cut in any way give the same answers", arguments: [Splitting.bytes(1), .bytes(7), .random(seed: 4)])
+  func splitting(_ splitting: Splitting) {
+    let talk = Conversation(splitting: splitting)
+    talk.pair.open()
+    talk.submit(0..<60)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 60)
+    #expect(talk.recorder.failures.isEmpty)
+  }
+
+  @Test("A handler that submits from within its answer keeps the connection full until all is sent, and never overfull")
+  func resubmission() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 10 })
+    var next = 0
+    let fill = { [unowned talk] in
+      while next < 1000, talk.client.availableStreams > 0 {
+        talk.submit(next)
+        next += 1
+      }
+    }
+    talk.recorder.onAvailable = fill
+    talk.recorder.onAnswer = { _ in fill() }
+    talk.pair.open()
+    #expect(talk.recorder.answers.count == 1000)
+    #expect(talk.scripted.mostStreams == 10)
+    #expect(talk.scripted.violations.isEmpty)
+  }
+
+  @Test("Streams that became used up outside a batch are announced again once they are free")
+  func availabilityIsAnnouncedAgain() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 2 })
+    talk.pair.open()
+    for round in 1...5 {
+      talk.submit(round * 10)
+      talk.submit(round * 10 + 1)
+      #expect(talk.client.availableStreams == 0)
+      talk.pair.exchange()
+      #expect(talk.recorder.availableCount == round + 1)
+    }
+  }
+
+  @Test("The stream limit follows SETTINGS 1000, 1, 1000, 0, 5 and is never exceeded")
+  func liveSettings() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 1000 })
+    talk.scripted.onRequest = { _, _ in }
+    talk.pair.open()
+    func answerAll() {
+      for request in talk.scripted.requests { talk.server.respond(request.stream, status: 200) }
+      talk.scripted.requests.removeAll()
+      talk.pair.exchange()
+    }
+    talk.submit(0..<600)
+    talk.pair.exchange()
+    #expect(talk.client.availableStreams == 400)
+    for limit in [1, 1000, 0, 5] {
+      talk.server.setMaxConcurrentStreams(limit)
+      talk.pair.exchange()
+      #expect(talk.client.availableStreams == max(0, limit - 600))
+    }
+    answerAll()
+    #expect(talk.recorder.answers.count == 600)
+    #expect(talk.client.availableStreams == 5)
+    talk.server.setMaxConcurrentStreams(0)
+    talk.pair.exchange()
+    #expect(talk.client.availableStreams == 0)
+    let announced = talk.recorder.availableCount
+    talk.server.setMaxConcurrentStreams(3)
+    talk.pair.exchange()
+    #expect(talk.recorder.availableCount == announced + 1)
+    talk.submit(1000..<1003)
+    talk.pair.exchange()
+    answerAll()
+    #expect(talk.recorder.answers.count == 603)
+    #expect(talk.scripted.violations.isEmpty)
+  }
+
+  @Test("Requests that a lowered limit overtakes are refused by the server and safe to send again")
+  func loweredWhileRequestsFly() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 50 })
+    talk.pair.open()
+    talk.server.setMaxConcurrentStreams(1)
+    _ = talk.pair.server.isOutputReady
+    talk.submit(0..<50)
+    talk.pair.exchange()
+    #expect(talk.recorder.ends.count == 50)
+    #expect(Set(talk.recorder.failures.values).isSubset(of: [.notProcessed(.refusedStream)]))
+    #expect(talk.scripted.violations.isEmpty)
+    #expect(talk.client.availableStreams == 1)
+  }
+
+  @Test("The provider's own limit holds the session to one stream until it is lifted")
+  func probeLimit() {
+    let talk = Conversation()
+    talk.client.limitStreams(to: 1)
+    talk.pair.open()
+    #expect(talk.client.availableStreams == 1)
+    talk.submit(1)
+    #expect(talk.client.availableStreams == 0)
+    talk.client.limitStreams(to: nil)
+    #expect(talk.client.availableStreams == 99)
+    #expect(talk.recorder.availableCount == 2)
+  }
+
+  @Test("Every third stream refused: those and only those are safe to send again")
+  func refusedStreams() {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 300 })
+    talk.scripted.onRequest = { request, session in
+      if (request.stream / 2) % 3 == 2 {
+        session.reset(request.stream, .refusedStream)
+      } else {
+        session.respond(request.stream, status: 200)
+      }
+    }
+    talk.pair.open()
+    talk.submit(0..<300)
+    talk.pair.exchange()
+    #expect(talk.recorder.tags(.notProcessed(.refusedStream)) == Array(stride(from: 2, to: 300, by: 3)))
+    #expect(talk.recorder.answers.count == 200)
+  }
+
+  @Test("A stream reset with another code may have been processed")
+  func otherResets() {
+    let talk = Conversation()
+    talk.scripted.onRequest = { request, session in session.reset(request.stream, .internalError) }
+    talk.pair.open()
+    talk.submit(1)
+    talk.pair.exchange()
+    #expect(talk.recorder.failures == [1: .unknown(.reset(.internalError))])
+  }
+
+  @Test("A cancelled request tells nothing and frees its stream")
+  func cancel() {
+    let talk = Conversation()
+    talk.scripted.onRequest = { _, _ in }
+    talk.pair.open()
+    talk.submit(1)
+    talk.pair.exchange()
+    #expect(talk.client.cancel(1))
+    #expect(!talk.client.cancel(1))
+    #expect(talk.client.availableStreams == 100)
+    talk.pair.exchange()
+    #expect(talk.recorder.ends.isEmpty)
+    #expect(talk.scripted.closed[1] == .cancel)
+  }
+
+  @Test("A drained session answers what is open, then ends with a GOAWAY")
+  func drain() {
+    let talk = Conversation()
+    talk.scripted.onRequest = { _, _ in }
+    talk.pair.open()
+    talk.submit(0..<3)
+    talk.pair.exchange()
+    talk.client.drain()
+    #expect(talk.client.availableStreams == 0)
+    #expect(talk.recorder.drainCount == 1)
+    talk.pair.exchange()
+    #expect(talk.recorder.end == nil)
+    for request in talk.scripted.requests { talk.server.respond(request.stream, status: 200) }
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 3)
+    #expect(talk.recorder.end == .closedLocally)
+    #expect(talk.scripted.end != nil)
+  }
+
+  @Test("A body far larger than the limit is cut there and costs nothing more")
+  func oversizeBody() {
+    let talk = Conversation()
+    talk.scripted.onRequest = { $1.respond($0.stream, status: 400, body: [UInt8](repeating: 0x41, count: 10_000_000)) }
+    talk.pair.open()
+    talk.submit(1)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers[1]?.body.count == 16 * 1024)
+  }
+
+  @Test("Large bodies go through a small window once the server widens it")
+  func flowControl() {
+    let talk = Conversation(server: .with { $0.initialWindowSize = 100 })
+    talk.pair.open()
+    for tag in 0..<50 { talk.submit(tag, body: [UInt8](repeating: UInt8(tag), count: 4096)) }
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 50)
+    #expect(talk.scripted.requests.allSatisfy { $0.body.count == 4096 && Set($0.body).count == 1 })
+  }
+}
