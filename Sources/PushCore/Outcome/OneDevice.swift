@@ -1,0 +1,54 @@
+extension DeadLetter {
+  /// The same request with one device as its target, so that replaying it sends to nobody twice: the member that names the targets
+  /// is replaced where it stands, everything else stays byte for byte. In the v1 shape the member is `message.token`.
+  ///
+  /// - Parameter target: as `to` spells it: `DeadLetter.target(_:token:)`, or the registry's id.
+  public static func body(_ request: JSONDocument, naming target: [UInt8]) -> [UInt8] {
+    let bytes = request.bytes
+    guard request.kind(request.root) == .object else { return bytes }
+    var object = request.root
+    var shape = (name: "to", targets: legacyTargets)
+    if let message = request.value("message", of: object), request.kind(message) == .object {
+      object = message
+      shape = (name: "token", targets: v1Targets)
+    }
+    var replacement: [UInt8] = []
+    replacement.appendJSONString(Array(shape.name.utf8))
+    replacement.append(0x3A)
+    replacement.appendJSONString(target)
+
+    var output: [UInt8] = []
+    output.reserveCapacity(bytes.count + replacement.count)
+    /// Everything before this offset is in `output` or left out.
+    var copied = 0
+    var previousEnd = request.source(object).lowerBound + 1
+    var isNamed = false
+    for (name, value) in request.members(of: object) {
+      let start = request.offset(name)
+      let end = request.source(value).upperBound + (request.kind(value) == .string ? 1 : 0)
+      if shape.targets.contains(where: { request.isString(name, $0) }) {
+        if isNamed {
+          // A second target goes with the comma before it.
+          output.append(contentsOf: bytes[copied..<previousEnd])
+        } else {
+          output.append(contentsOf: bytes[copied..<start])
+          output.append(contentsOf: replacement)
+          isNamed = true
+        }
+        copied = end
+      }
+      previousEnd = end
+    }
+    if !isNamed {
+      output.append(contentsOf: bytes[0...request.source(object).lowerBound])
+      output.append(contentsOf: replacement)
+      if request.count(object) > 0 { output.append(0x2C) }
+      copied = request.source(object).lowerBound + 1
+    }
+    output.append(contentsOf: bytes[copied...])
+    return output
+  }
+
+  private static let legacyTargets = ["to", "registration_ids", "condition", "notification_key"]
+  private static let v1Targets = ["token", "topic", "condition"]
+}

@@ -1,0 +1,83 @@
+/// How a whole request ended, in GCM's shape: the body of a message to `reply_to` and on `push.results`.
+public struct SendResult: Sendable {
+  /// How one target ended.
+  public enum Target: Sendable, Equatable {
+    /// Taken by the provider under this id (`apns-id` or FCM's name); `registration` is the newer id to use from now on.
+    case accepted(id: [UInt8], registration: [UInt8]? = nil)
+    case failed(PushError)
+  }
+
+  public var messageID: [UInt8]
+  public var app: [UInt8]
+  /// In the order of the request's targets, as many as they.
+  public var targets: [Target]
+
+  public init(messageID: [UInt8], app: [UInt8], targets: [Target]) {
+    self.messageID = messageID
+    self.app = app
+    self.targets = targets
+  }
+
+  public var success: Int { targets.reduce(0) { if case .accepted = $1 { $0 + 1 } else { $0 } } }
+  public var failure: Int { targets.count - success }
+  public var canonicalIDs: Int { targets.reduce(0) { if case .accepted(_, .some) = $1 { $0 + 1 } else { $0 } } }
+
+  /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…}]}`.
+  ///
+  /// `report` is what a dry run adds: what translation changed.
+  public func json(report: LossReport? = nil) -> [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(160 + 64 * targets.count)
+    body.append(contentsOf: #"{"message_id":"#.utf8)
+    body.appendSafeJSONString(messageID)
+    body.append(contentsOf: #","app":"#.utf8)
+    body.appendSafeJSONString(app)
+    body.append(contentsOf: #","success":"#.utf8)
+    body.appendDecimal(success)
+    body.append(contentsOf: #","failure":"#.utf8)
+    body.appendDecimal(failure)
+    body.append(contentsOf: #","canonical_ids":"#.utf8)
+    body.appendDecimal(canonicalIDs)
+    body.append(contentsOf: #","results":["#.utf8)
+    for (index, target) in targets.enumerated() {
+      if index > 0 { body.append(0x2C) }
+      Self.append(target, to: &body)
+    }
+    body.append(0x5D)
+    if let report {
+      body.append(contentsOf: #","report":"#.utf8)
+      report.append(to: &body)
+    }
+    body.append(0x7D)
+    return body
+  }
+
+  private static func append(_ target: Target, to body: inout [UInt8]) {
+    switch target {
+    case .accepted(let id, let registration):
+      body.append(contentsOf: #"{"message_id":"#.utf8)
+      body.appendSafeJSONString(id)
+      if let registration {
+        body.append(contentsOf: #","registration_id":"#.utf8)
+        body.appendSafeJSONString(registration)
+      }
+    case .failed(let code):
+      body.append(contentsOf: #"{"error":"#.utf8)
+      body.appendSafeJSONString(code.rawValue)
+    }
+    body.append(0x7D)
+  }
+
+  /// A topic's or condition's, once it has been sent to the last device: `{"message_id":…,"success":N,"failure":N}`.
+  public static func fanOut(messageID: [UInt8], success: Int, failure: Int) -> [UInt8] {
+    var body: [UInt8] = []
+    body.append(contentsOf: #"{"message_id":"#.utf8)
+    body.appendSafeJSONString(messageID)
+    body.append(contentsOf: #","success":"#.utf8)
+    body.appendDecimal(success)
+    body.append(contentsOf: #","failure":"#.utf8)
+    body.appendDecimal(failure)
+    body.append(0x7D)
+    return body
+  }
+}

@@ -1,0 +1,45 @@
+/// APNs' answers: `{"reason": "Unregistered", "timestamp": 1732137600000}` with a status; a success has no body.
+public enum APNsReply {
+  /// Never fails: a body that is no JSON, too large, or names an unknown reason is judged by its status.
+  ///
+  /// - Parameters:
+  ///   - retryAfter: the header field's value, if there was one.
+  ///   - now: Unix milliseconds; without it a `Retry-After` that is a date counts as absent.
+  public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
+    if status == 200 { return .delivered }
+    if 201...299 ~= status { return ReplyMeaning(reaction: .delivered, reason: "", status: status) }
+
+    let document = ErrorBody.document(body)
+    var meaning = meaning(status: status, reason: document.flatMap(reason))
+    meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+    if status == 410 { meaning.invalidSince = document.flatMap(timestamp) }
+    return meaning
+  }
+
+  /// A known reason counts when it comes with its own class of status: a "BadDeviceToken" in a 500 says nothing of the token.
+  private static func meaning(status: Int, reason: [UInt8]?) -> ReplyMeaning {
+    let word = reason.map(ErrorBody.word)
+    if let word, let row = byReason[word], row.status / 100 == status / 100 { return row.meaning(status: status) }
+    return StatusRow.judge(status, word, by: statusRows)
+  }
+
+  private static func reason(_ document: JSONDocument) -> [UInt8]? {
+    guard let node = document.value("reason", of: document.root), document.kind(node) == .string else { return nil }
+    return document.string(node)
+  }
+
+  /// Milliseconds since 1970, only with 410. Accepted as a string of digits too; anything else counts as absent.
+  private static func timestamp(_ document: JSONDocument) -> Int64? {
+    guard let node = document.value("timestamp", of: document.root) else { return nil }
+    let value: Int64? =
+      switch document.kind(node) {
+      case .number: try? document.integer(node)
+      case .string: Int64(String(decoding: document.string(node), as: UTF8.self))
+      default: nil
+      }
+    guard let value, value > 0, value <= Timestamp.latest else { return nil }
+    return value
+  }
+
+  private static let byReason = Dictionary(rows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
+}

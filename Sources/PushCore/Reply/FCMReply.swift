@@ -1,0 +1,51 @@
+/// FCM v1's answers: `{"error": {"code", "message", "status", "details": [{"@type": "…FcmError", "errorCode"}]}}`.
+///
+/// Read in this order: errorCode, then status, then the HTTP status. Only UNREGISTERED, SENDER_ID_MISMATCH and an INVALID_ARGUMENT
+/// that names the token say anything about a token (F-69); a bare 404 means the project.
+public enum FCMReply {
+  /// As `APNsReply.interpret`.
+  public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {
+    if 200...299 ~= status {
+      return status == 200 ? .delivered : ReplyMeaning(reaction: .delivered, reason: "", status: status)
+    }
+    let error = FCMErrorBody(body)
+    var meaning = meaning(status: status, error)
+    meaning.retryAfter = retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+    return meaning
+  }
+
+  /// `projects/<id>/messages/<message id>` of a success; nil when the body has no such thing.
+  public static func messageName(_ body: [UInt8]) -> [UInt8]? {
+    guard let document = ErrorBody.document(body), let name = document.value("name", of: document.root),
+      document.kind(name) == .string
+    else { return nil }
+    return document.string(name)
+  }
+
+  private static func meaning(status: Int, _ error: FCMErrorBody) -> ReplyMeaning {
+    var row: ReplyRow?
+    if let code = error.errorCode { row = byErrorCode[code] }
+    if row == nil, let word = error.status { row = byStatusWord[word] }
+    guard let row, row.status / 100 == status / 100 else {
+      return StatusRow.judge(status, error.errorCode ?? error.status, by: statusRows)
+    }
+    var meaning = row.meaning(status: status)
+    switch row.reason {
+    case "INVALID_ARGUMENT":
+      if error.namesToken {
+        meaning.reaction = .suspect(.invalidRegistration)
+      } else if error.isTooBig {
+        meaning.reaction = .drop(.messageTooBig)
+      }
+    case "QUOTA_EXCEEDED", "RESOURCE_EXHAUSTED":
+      if error.concernsDevice { meaning.reaction = .retry(.perDevice, .deviceMessageRateExceeded) }
+    default: break
+    }
+    return meaning
+  }
+
+  private static let byErrorCode = Dictionary(
+    errorCodeRows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
+  private static let byStatusWord = Dictionary(
+    statusWordRows.map { ($0.reason, $0) }, uniquingKeysWith: { first, _ in first })
+}

@@ -1,0 +1,86 @@
+/// What an answer means for the one device it concerns. Outcomes follow the contract: feedback, dead letter, ladder.
+public enum Reaction: Equatable, Sendable {
+  /// The provider took it.
+  case delivered
+  /// Never again: a dead letter with this code. Says nothing about the token.
+  case drop(PushError)
+  /// The token is dead: feedback with this code (`NotRegistered`), no dead letter.
+  case gone(PushError)
+  /// The token doesn't fit this app, environment or sender: feedback with this code **and** a dead letter, so that a wrong
+  /// configuration can be mended and the requests replayed.
+  case suspect(PushError)
+  /// Transient: to the ladder; a dead letter with this code when attempts or time to live are used up.
+  case retry(RetryClass, PushError)
+  /// The credential is refused: a dead letter with this code; `ConnectionReaction` says that the credential stops.
+  case credential(PushError)
+
+  /// The GCM code that the outcome carries; nil when delivered.
+  public var code: PushError? {
+    switch self {
+    case .delivered: nil
+    case .drop(let code), .gone(let code), .suspect(let code), .retry(_, let code), .credential(let code): code
+    }
+  }
+
+  /// Whether a feedback event is published.
+  public var isFeedback: Bool {
+    switch self {
+    case .gone, .suspect: true
+    case .delivered, .drop, .retry, .credential: false
+    }
+  }
+
+  /// Whether a dead letter is published at once; a retry's comes only when its attempts or its time are used up.
+  public var isDeadLetter: Bool {
+    switch self {
+    case .drop, .suspect, .credential: true
+    case .delivered, .gone, .retry: false
+    }
+  }
+}
+
+/// What an answer means for the connection that it came on, and for the credential behind it.
+public enum ConnectionReaction: String, Equatable, Sendable, CaseIterable {
+  case keep
+  /// Drain this connection and open another.
+  case replace
+  /// Mint a token and replace the connection: APNs goes on refusing the new token on the old connection.
+  case refreshTokenAndReplace
+  /// Fetch an access token; the connection stays.
+  case refreshToken
+  /// Mint nothing before the provider's twenty minutes are over.
+  case keepTokenAndWait
+  /// Send nothing more with this credential until it is changed.
+  case stopCredential
+}
+
+/// An answer, understood.
+public struct ReplyMeaning: Equatable, Sendable {
+  public var reaction: Reaction
+  /// The provider's word (`Unregistered`, `QUOTA_EXCEEDED`) or, without one, `HTTP 502`; at most 200 printable ASCII characters.
+  public var reason: String
+  /// The HTTP status.
+  public var status: Int
+  /// Unix milliseconds: when the provider found the token dead. Prune only what was registered before.
+  public var invalidSince: Int64?
+  /// Seconds, clamped to `RetryAfter.range`.
+  public var retryAfter: Int?
+  public var connection: ConnectionReaction
+  /// A person has to look: configuration, or a fault of ours.
+  public var alarm: Bool
+
+  public init(
+    reaction: Reaction, reason: String, status: Int, invalidSince: Int64? = nil, retryAfter: Int? = nil,
+    connection: ConnectionReaction = .keep, alarm: Bool = false
+  ) {
+    self.reaction = reaction
+    self.reason = reason
+    self.status = status
+    self.invalidSince = invalidSince
+    self.retryAfter = retryAfter
+    self.connection = connection
+    self.alarm = alarm
+  }
+
+  static let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+}

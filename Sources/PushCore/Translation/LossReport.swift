@@ -1,0 +1,48 @@
+/// What translation did to a request beyond copying it: for `explain`, dry runs and people who wonder. The delivery path passes
+/// none (nil), and then nothing of it is computed.
+public struct LossReport: Sendable, Equatable {
+  public enum Action: String, Sendable, CaseIterable {
+    /// Another form of the same.
+    case converted
+    /// Shortened to what the platform takes.
+    case cut
+    /// No counterpart; something near it is done instead.
+    case emulated
+    /// No counterpart; left out.
+    case dropped
+  }
+
+  public struct Entry: Sendable, Equatable {
+    /// `GS-072`, `Apple: push types`, …: where the rule stands.
+    public let rule: String
+    /// The request's field: `notification.badge`.
+    public let field: String
+    public let action: Action
+    public let words: String
+  }
+
+  public private(set) var entries: [Entry] = []
+
+  public init() {}
+
+  public mutating func add(_ rule: String, _ field: String, _ action: Action, _ words: String) {
+    entries.append(Entry(rule: rule, field: field, action: action, words: words))
+  }
+
+  /// As a JSON array of objects with `rule`, `field`, `action`, `words`.
+  public func append(to body: inout [UInt8]) {
+    body.append(0x5B)
+    for (index, entry) in entries.enumerated() {
+      body.append(contentsOf: (index > 0 ? #",{"rule":"# : #"{"rule":"#).utf8)
+      body.appendSafeJSONString(entry.rule)
+      body.append(contentsOf: #","field":"#.utf8)
+      body.appendSafeJSONString(entry.field)
+      body.append(contentsOf: #","action":"#.utf8)
+      body.appendSafeJSONString(entry.action.rawValue)
+      body.append(contentsOf: #","words":"#.utf8)
+      body.appendSafeJSONString(entry.words)
+      body.append(0x7D)
+    }
+    body.append(0x5D)
+  }
+}

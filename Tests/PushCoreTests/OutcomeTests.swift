@@ -1,0 +1,180 @@
+import Foundation
+import Testing
+
+@testable import PushCore
+
+@Suite struct OutcomeTests {
+  static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+  @Test("a feedback event is written exactly as the contract says")
+  func feedback() {
+    let event = FeedbackEvent(
+      event: .notRegistered, app: Array("com.example.app".utf8), platform: .apns, token: Array("abcd".utf8),
+      reason: "Unregistered", status: 410, invalidSince: 1_795_209_720_000, messageID: Array("m-1".utf8),
+      observedAt: 1_795_209_720_123)
+    #expect(
+      Self.text(event.json())
+        == #"{"event":"NotRegistered","app":"com.example.app","platform":"apns","token":"abcd","registration":null,"reason":"Unregistered","status":410,"invalid_since":"2026-11-20T21:22:00.000Z","message_id":"m-1","observed_at":"2026-11-20T21:22:00.123Z"}"#
+    )
+  }
+
+  @Test("registration and platform are told, and a missing time is null")
+  func feedbackOfFCM() throws {
+    let event = FeedbackEvent(
+      event: .mismatchSenderID, app: [], platform: .fcm, token: Array("t:1".utf8), registration: Array("pf-r-1".utf8),
+      reason: "SENDER_ID_MISMATCH", status: 403, messageID: [], observedAt: 0)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(event.json())) as? [String: Any])
+    #expect(object["platform"] as? String == "fcm")
+    #expect(object["registration"] as? String == "pf-r-1")
+    #expect(object["invalid_since"] is NSNull)
+    #expect(object["event"] as? String == "MismatchSenderId")
+    #expect(object.count == 10)
+  }
+
+  @Test("an answer makes a feedback event exactly when it says something against the token")
+  func feedbackFromAnswer() {
+    for row in APNsReply.rows {
+      let meaning = APNsReply.interpret(status: row.status, body: Array(#"{"reason":"\#(row.reason)"}"#.utf8))
+      let event = FeedbackEvent(
+        meaning, app: [], platform: .apns, token: [], registration: nil, messageID: [], observedAt: 0)
+      let expected: Set = ["BadDeviceToken", "DeviceTokenNotForTopic", "Unregistered", "ExpiredToken"]
+      #expect((event != nil) == expected.contains(row.reason), "\(row.reason)")
+    }
+  }
+
+  @Test("a token that is gone is feedback only; a suspect one is a dead letter too")
+  func whatFollows() {
+    #expect(Reaction.gone(.notRegistered).isFeedback && !Reaction.gone(.notRegistered).isDeadLetter)
+    #expect(Reaction.suspect(.invalidRegistration).isFeedback && Reaction.suspect(.invalidRegistration).isDeadLetter)
+    #expect(!Reaction.drop(.messageTooBig).isFeedback && Reaction.drop(.messageTooBig).isDeadLetter)
+    #expect(!Reaction.retry(.outage, .unavailable).isDeadLetter && !Reaction.delivered.isDeadLetter)
+    #expect(Reaction.credential(.invalidAPNsCredential).isDeadLetter)
+  }
+
+  @Test("a result is written in GCM's shape, in the order of the targets")
+  func result() {
+    let result = SendResult(
+      messageID: Array("m-1".utf8), app: Array("a".utf8),
+      targets: [
+        .accepted(id: Array("id-1".utf8)), .failed(.notRegistered),
+        .accepted(id: Array("id-2".utf8), registration: Array("new".utf8)),
+      ])
+    #expect(
+      Self.text(result.json())
+        == #"{"message_id":"m-1","app":"a","success":2,"failure":1,"canonical_ids":1,"results":[{"message_id":"id-1"},{"error":"NotRegistered"},{"message_id":"id-2","registration_id":"new"}]}"#
+    )
+    #expect(
+      Self.text(SendResult(messageID: [], app: [], targets: []).json())
+        == #"{"message_id":"","app":"","success":0,"failure":0,"canonical_ids":0,"results":[]}"#)
+  }
+
+  @Test("a topic's result counts only")
+  func fanOut() {
+    #expect(
+      Self.text(SendResult.fanOut(messageID: Array("m".utf8), success: 1_000_000, failure: 3))
+        == #"{"message_id":"m","success":1000000,"failure":3}"#)
+  }
+
+  @Test("a dry run's result carries what translation changed")
+  func report() throws {
+    var report = LossReport()
+    report.add("GS-072", "delay_while_idle", .emulated, "no counterpart, sent with priority 5")
+    let json = SendResult(messageID: [], app: [], targets: []).json(report: report)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
+    #expect(
+      object["report"] as? [[String: String]] == [
+        [
+          "rule": "GS-072", "field": "delay_while_idle", "action": "emulated",
+          "words": "no counterpart, sent with priority 5",
+        ]
+      ])
+  }
+
+  @Test(
+    "everything that comes from outside is escaped, and reads back as it was",
+    arguments: [
+      "plain", "quote\" back\\ slash/", "tab\tnewline\nreturn\r", "\u{0}\u{1}\u{1B}[31m\u{7F}", "\u{2028}\u{2029}", "雑談部屋 🇩🇰 é",
+      "\u{8}\u{C}",
+    ])
+  func escaping(text: String) throws {
+    var bytes: [UInt8] = []
+    bytes.appendSafeJSONString(text)
+    #expect(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) as? String == text)
+    #expect(!bytes.contains { $0 < 0x20 || $0 == 0x7F })
+    #expect(!Self.text(bytes).unicodeScalars.contains { $0.value == 0x2028 || $0.value == 0x2029 })
+    #expect((try? JSONDocument(bytes)) != nil)
+  }
+
+  @Test(
+    "what is not UTF-8 becomes replacement characters, never broken JSON",
+    arguments: [
+      [0xFF], [0xC3], [0xE2, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xC0, 0xAF], [0x61, 0x80, 0x62],
+      [0xF0, 0x9F, 0x87],
+    ] as [[UInt8]])
+  func notUTF8(bytes: [UInt8]) throws {
+    var output: [UInt8] = []
+    output.appendSafeJSONString(bytes)
+    let read = try #require(
+      try JSONSerialization.jsonObject(with: Data(output), options: .fragmentsAllowed) as? String)
+    #expect(read.unicodeScalars.contains("\u{FFFD}"))
+    #expect((try? JSONDocument(output)) != nil)
+  }
+
+  @Test("a dead letter's headers are the contract's")
+  func deadLetterHeaders() {
+    let letter = DeadLetter(
+      error: .messageTooBig, reason: "payload of 4097 bytes", status: 413, attempts: 2, failedAt: 1_795_209_720_123)
+    let headers = letter.headers
+    #expect(headers.map(\.name) == ["x-push-error", "x-push-reason", "x-push-status", "x-push-attempts", "x-push-failed-at"])
+    #expect(
+      headers.map(\.value) == [
+        .text(Array("MessageTooBig".utf8)), .text(Array("payload of 4097 bytes".utf8)), .number(413), .number(2),
+        .text(Array("2026-11-20T21:22:00.123Z".utf8)),
+      ])
+    let unsent = DeadLetter(error: .invalidJSON, reason: "x", attempts: 0, failedAt: 0)
+    #expect(unsent.headers.map(\.name) == ["x-push-error", "x-push-reason", "x-push-attempts", "x-push-failed-at"])
+  }
+
+  @Test("F-26: a reason can't make the headers grow without bound, nor carry control characters")
+  func boundedReason() {
+    let long = DeadLetter.bounded(String(repeating: "é", count: 1000))
+    #expect(long.count == 512)
+    #expect(String(validating: long, as: UTF8.self) != nil)
+    #expect(DeadLetter.bounded("a" + String(repeating: "é", count: 1000)).count == 511)
+    #expect(Self.text(DeadLetter.bounded("a\r\nb\u{1B}c\u{0}d\u{85}e")) == "a  b c d e")
+  }
+
+  static let rewrites: [(String, String)] = [
+    (#"{"to":"x","data":{"a":1}}"#, #"{"to":"T","data":{"a":1}}"#),
+    (
+      #"{ "data" : {"to": "y"}, "registration_ids" : ["a", "b" ] , "priority":"high" }"#,
+      #"{ "data" : {"to": "y"}, "to":"T" , "priority":"high" }"#
+    ),
+    (#"{"condition":"'a' in topics"}"#, #"{"to":"T"}"#), (#"{"notification_key":"k","to":"x"}"#, #"{"to":"T"}"#),
+    (#"{"to":"x" , "notification_key": "k" ,"a":"\u00e9"}"#, #"{"to":"T" ,"a":"\u00e9"}"#),
+    (#"{"t\u006f":"x","n":1.0e5}"#, #"{"to":"T","n":1.0e5}"#), ("{}", #"{"to":"T"}"#),
+    (#"{ "data":{} }"#, #"{"to":"T", "data":{} }"#),
+    (
+      #"{"validate_only":true,"message":{"topic":"x","data":{"token":"t"}}}"#,
+      #"{"validate_only":true,"message":{"token":"T","data":{"token":"t"}}}"#
+    ),
+    (#"{"message":{"data":{}, "token":"x"}}"#, #"{"message":{"data":{}, "token":"T"}}"#),
+    (#"{"message":{}}"#, #"{"message":{"token":"T"}}"#),
+    (#"{"message":{"token":"x"},"to":"z"}"#, #"{"message":{"token":"T"},"to":"z"}"#),
+    ("[]", "[]"), ("3", "3"), (#"{"message":7,"to":"x"}"#, #"{"message":7,"to":"T"}"#),
+  ]
+
+  @Test("a dead letter's body is the same request naming the one device, all else byte for byte", arguments: rewrites)
+  func deadLetterBody(request: String, expected: String) throws {
+    let document = try JSONDocument(Array(request.utf8))
+    let body = DeadLetter.body(document, naming: Array("T".utf8))
+    #expect(Self.text(body) == expected)
+    #expect((try? JSONDocument(body)) != nil)
+  }
+
+  @Test("the name of a device is recognisable without the registry")
+  func targets() {
+    #expect(Self.text(DeadLetter.target(.apns, token: Array("ab".utf8))) == "apns:ab")
+    #expect(Self.text(DeadLetter.target(.fcm, token: Array("x:y".utf8))) == "fcm:x:y")
+  }
+}
