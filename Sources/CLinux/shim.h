@@ -3,3 +3,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+// GNU extensions, which the headers hide unless the whole module is built with _GNU_SOURCE.
+extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
+extern int pthread_setname_np(pthread_t thread, const char *name);

@@ -6,4 +6,29 @@
 #include <openssl/pkcs12.h>
 #include <openssl/evp.h>
 #include <openssl/ecdsa.h>
+#include <openssl/provider.h>
 #include <openssl/x509v3.h>
+
+static inline int shim_ctx_set_min_version(SSL_CTX *context, int version) {
+  return SSL_CTX_set_min_proto_version(context, version);
+}
+static inline int shim_ctx_set_max_version(SSL_CTX *context, int version) {
+  return SSL_CTX_set_max_proto_version(context, version);
+}
+// Partial writes and a moving buffer: output is appended to and taken from between attempts.
+// No auto-retry: on a non-blocking socket it only adds a read.
+static inline void shim_ctx_set_modes(SSL_CTX *context) {
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+}
+static inline int shim_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+  return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+static inline int shim_set_server_name(SSL *ssl, const char *name) { return (int)SSL_set_tlsext_host_name(ssl, name); }
+static inline int shim_x509_stack_count(const STACK_OF(X509) *stack) { return stack ? sk_X509_num(stack) : 0; }
+static inline X509 *shim_x509_stack_at(const STACK_OF(X509) *stack, int index) { return sk_X509_value(stack, index); }
+static inline void shim_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+static inline BIO *shim_memory_bio(const void *bytes, int count) { return BIO_new_mem_buf(bytes, count); }

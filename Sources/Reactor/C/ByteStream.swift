@@ -1,0 +1,103 @@
+import CLinux
+import Glibc
+import Wire
+
+/// An established socket, plain or with TLS on its descriptor: how bytes get in and out, and nothing about when.
+final class ByteStream {
+  enum Condition: Equatable {
+    /// The kernel has nothing more now.
+    case drained
+    /// There may be more.
+    case more
+    /// The peer closed in good order.
+    case ended
+    case failed(TransportEnd)
+  }
+  enum Written: Equatable {
+    case all
+    /// The kernel is full, or TLS wants to read first.
+    case blocked
+    case failed(TransportEnd)
+  }
+
+  private let descriptor: Descriptor
+  let tls: TLSSession?
+
+  init(_ descriptor: consuming Descriptor, tls: TLSSession?) {
+    self.descriptor = descriptor
+    self.tls = tls
+  }
+
+  var raw: Int32 { descriptor.raw }
+  /// Bytes wait in TLS's buffers, where epoll does not see them.
+  var hasBufferedInput: Bool { tls?.hasPending ?? false }
+  /// A TLS read cannot go on before something is written.
+  var readWantsOutput: Bool { tls?.readWantsOutput ?? false }
+
+  /// Fills the buffer as far as bytes are there. The bytes count even where the condition is an end.
+  func read(into buffer: ReadBuffer) -> (count: Int, condition: Condition) {
+    if let tls { return tls.read(into: buffer.storage) }
+    while true {
+      let count = recv(raw, buffer.storage.baseAddress, buffer.storage.count, 0)
+      if count > 0 { return (count, count == buffer.storage.count ? .more : .drained) }
+      if count == 0 { return (0, .ended) }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return (0, .drained) }
+      return (0, .failed(.failed(SystemError("recv").description)))
+    }
+  }
+
+  /// Takes from the buffer what the kernel accepts; adds it to `sent`.
+  func write(_ output: inout OutputBuffer, sent: inout UInt64) -> Written {
+    while !output.isEmpty {
+      let written = writeSome(output)
+      switch written {
+      case .count(let count):
+        output.take(count)
+        sent += UInt64(count)
+      case .blocked: return .blocked
+      case .failed(let end): return .failed(end)
+      }
+    }
+    return .all
+  }
+
+  enum WriteStep {
+    case count(Int)
+    case blocked
+    case failed(TransportEnd)
+  }
+
+  private func writeSome(_ output: borrowing OutputBuffer) -> WriteStep {
+    let head = output.head
+    return output.bytes.withUnsafeBytes { all in
+      let bytes = UnsafeRawBufferPointer(rebasing: all[head...])
+      if let tls { return tls.write(bytes) }
+      while true {
+        let count = send(raw, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        if count >= 0 { return .count(count) }
+        if errno == EINTR { continue }
+        if errno == EAGAIN { return .blocked }
+        return .failed(.failed(SystemError("send").description))
+      }
+    }
+  }
+
+  /// The kernel's reason for an error or hang-up event.
+  func fault() -> TransportEnd {
+    let code = Socket.pendingError(raw)
+    return .failed(code == 0 ? "the connection hung up" : SystemError.text(code))
+  }
+
+  /// Tells the peer that nothing more will come.
+  func finishWriting() {
+    tls?.sendCloseNotification()
+    Socket.finishWriting(raw)
+  }
+
+  /// Reads once and forgets. True once the peer has closed or failed too.
+  func discardInput(_ buffer: ReadBuffer) -> Bool {
+    let count = recv(raw, buffer.storage.baseAddress, buffer.storage.count, 0)
+    return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)
+  }
+}

@@ -1,0 +1,90 @@
+import COpenSSL
+import Glibc
+
+/// A client's or server's certificate with its private key and chain. Immutable, shareable between threads.
+public final class Identity: @unchecked Sendable {
+  private let key: OpaquePointer
+  private let certificate: OpaquePointer
+  private let chain: [OpaquePointer]
+
+  /// When the certificate ends, Unix seconds.
+  public let notAfter: Int64
+  /// The subject's UID: for an Apple push certificate the app's bundle id.
+  public let subjectUID: String?
+  public let subjectCommonName: String?
+  /// The topics of Apple's extension 1.2.840.113635.100.6.3.6; empty where the certificate has none.
+  public let topics: [String]
+
+  /// A PEM file; the key may stand in the same file or in its own.
+  public static func pem(_ path: String, key keyPath: String? = nil, passphrase: String? = nil) throws(CredentialError)
+    -> Identity
+  {
+    let pem = try KeyFiles.bytes(path)
+    let keyPEM = if let keyPath { try KeyFiles.bytes(keyPath) } else { pem }
+    let certificates = KeyFiles.certificates(pem)
+    guard let first = certificates.first else { throw TLSSetting.failure(path, "holds no certificate in PEM form") }
+    let key: OpaquePointer
+    do { key = try KeyFiles.privateKey(keyPEM, file: keyPath ?? path, passphrase: passphrase) } catch {
+      for certificate in certificates { X509_free(certificate) }
+      throw error
+    }
+    return try Identity(KeyFiles.Bundle(key: key, certificate: first, chain: Array(certificates.dropFirst())), file: path)
+  }
+
+  /// A PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
+  public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
+    try Identity(KeyFiles.pkcs12(KeyFiles.bytes(path), file: path, passphrase: passphrase), file: path)
+  }
+
+  private init(_ bundle: KeyFiles.Bundle, file: String) throws(CredentialError) {
+    key = bundle.key
+    certificate = bundle.certificate
+    chain = bundle.chain
+    notAfter = Self.unixSeconds(X509_get0_notAfter(certificate))
+    subjectUID = Self.subject(certificate, NID_userId)
+    subjectCommonName = Self.subject(certificate, NID_commonName)
+    topics = AppleTopics.names(in: Self.extensionValue(certificate, AppleTopics.identifier))
+    guard X509_check_private_key(certificate, key) == 1 else {
+      throw TLSSetting.failure(file, "the private key does not belong to the certificate")
+    }
+  }
+
+  deinit {
+    EVP_PKEY_free(key)
+    X509_free(certificate)
+    for one in chain { X509_free(one) }
+  }
+
+  func install(in context: OpaquePointer) throws(CredentialError) {
+    OpenSSLError.clear()
+    guard SSL_CTX_use_certificate(context, certificate) == 1, SSL_CTX_use_PrivateKey(context, key) == 1 else {
+      throw CredentialError(file: nil, reason: "the certificate cannot be used: \(OpenSSLError.text())")
+    }
+    for one in chain { _ = shim_ctx_add_chain_certificate(context, one) }
+  }
+
+  private static func unixSeconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
+    var parts = tm()
+    guard ASN1_TIME_to_tm(time, &parts) == 1 else { return 0 }
+    return Int64(timegm(&parts))
+  }
+
+  private static func subject(_ certificate: OpaquePointer, _ attribute: Int32) -> String? {
+    let name = X509_get_subject_name(certificate)
+    let index = X509_NAME_get_index_by_NID(name, attribute, -1)
+    guard index >= 0, let data = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)) else { return nil }
+    var utf8: UnsafeMutablePointer<UInt8>?
+    let length = ASN1_STRING_to_UTF8(&utf8, data)
+    guard length >= 0, let utf8 else { return nil }
+    defer { CRYPTO_free(utf8, nil, 0) }
+    return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(length)), as: UTF8.self)
+  }
+
+  private static func extensionValue(_ certificate: OpaquePointer, _ identifier: String) -> [UInt8] {
+    guard let object = OBJ_txt2obj(identifier, 1) else { return [] }
+    defer { ASN1_OBJECT_free(object) }
+    let index = X509_get_ext_by_OBJ(certificate, object, -1)
+    guard index >= 0, let value = X509_EXTENSION_get_data(X509_get_ext(certificate, index)) else { return [] }
+    return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))))
+  }
+}

@@ -1,0 +1,65 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// The one way into a loop from another thread: closures posted here run on the loop's thread, in order.
+///
+/// Outlives its loop safely: once the loop is gone, posting does nothing.
+public final class Mailbox: Sendable {
+  public typealias Letter = @Sendable (EventLoop) -> Void
+
+  private struct State {
+    var letters: [Letter] = []
+    var isClosed = false
+  }
+  private let state = Mutex(State())
+  let wakeup: Int32
+
+  init() throws(SystemError) {
+    wakeup = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    guard wakeup >= 0 else { throw SystemError("eventfd") }
+  }
+
+  deinit { _ = Glibc.close(wakeup) }
+
+  /// Callable from any thread. False when the loop is gone and the closure was dropped.
+  @discardableResult
+  public func post(_ letter: @escaping Letter) -> Bool {
+    let (accepted, isFirst) = state.withLock { state in
+      guard !state.isClosed else { return (false, false) }
+      state.letters.append(letter)
+      return (true, state.letters.count == 1)
+    }
+    if isFirst { wake() }
+    return accepted
+  }
+
+  /// At most `limit` letters; wakes the loop again where more are left.
+  func take(_ limit: Int) -> [Letter] {
+    var count: UInt64 = 0
+    _ = read(wakeup, &count, 8)
+    let (taken, isMore) = state.withLock { state in
+      let count = min(limit, state.letters.count)
+      let taken = Array(state.letters[..<count])
+      state.letters.removeFirst(count)
+      return (taken, !state.letters.isEmpty)
+    }
+    if isMore { wake() }
+    return taken
+  }
+
+  func close() {
+    // The letters are released outside the lock: what they capture may post in its deinit.
+    let dropped = state.withLock { state in
+      state.isClosed = true
+      defer { state.letters = [] }
+      return state.letters
+    }
+    _ = dropped
+  }
+
+  private func wake() {
+    var one: UInt64 = 1
+    _ = write(wakeup, &one, 8)
+  }
+}

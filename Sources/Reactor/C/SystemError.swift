@@ -1,0 +1,20 @@
+import Glibc
+
+/// A failed system call: which one, and why. Never names a secret.
+public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let call: String
+  /// The call's `errno`.
+  public let code: Int32
+
+  public init(_ call: String, code: Int32 = errno) {
+    self.call = call
+    self.code = code
+  }
+
+  public var description: String { "\(call): \(Self.text(code))" }
+
+  /// True where waiting a little may help: descriptors, memory or buffers have run out.
+  public var isExhaustion: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
+
+  static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

@@ -1,0 +1,161 @@
+import COpenSSL
+import Glibc
+import Wire
+
+/// One TLS connection on a non-blocking descriptor.
+final class TLSSession {
+  enum Handshake {
+    case done
+    case wantsInput
+    case wantsOutput
+    case failed(String)
+  }
+
+  private let ssl: OpaquePointer
+  private let context: AnyObject
+  private let isClient: Bool
+  private let host: String
+  private let isApplicationProtocolRequired: Bool
+  private var isEstablished = false
+  private var isBroken = false
+  private var hasReceived = false
+  private(set) var readWantsOutput = false
+
+  /// - Parameters:
+  ///   - context: kept alive as long as the session, since callbacks refer to it.
+  ///   - host: whom the peer's certificate must be for, and what goes into SNI where it is a name; empty for a server.
+  init(
+    _ sslContext: OpaquePointer, keeping context: AnyObject, descriptor: Int32, isClient: Bool, host: String,
+    isApplicationProtocolRequired: Bool
+  ) throws(CredentialError) {
+    OpenSSLError.clear()
+    guard let ssl = SSL_new(sslContext) else { throw CredentialError(file: nil, reason: "TLS: \(OpenSSLError.text())") }
+    self.ssl = ssl
+    self.context = context
+    self.isClient = isClient
+    self.host = host
+    self.isApplicationProtocolRequired = isApplicationProtocolRequired
+    guard SSL_set_fd(ssl, descriptor) == 1 else { throw CredentialError(file: nil, reason: "TLS: \(OpenSSLError.text())") }
+    if isClient {
+      SSL_set_connect_state(ssl)
+      try expect(host)
+    } else {
+      SSL_set_accept_state(ssl)
+    }
+  }
+
+  deinit { SSL_free(ssl) }
+
+  /// The certificate's subject alternative names must have this host: an address matches only an address.
+  private func expect(_ host: String) throws(CredentialError) {
+    let parameters = SSL_get0_param(ssl)
+    let isAccepted: Bool
+    if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 {
+      isAccepted = true
+    } else {
+      OpenSSLError.clear()
+      X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+      isAccepted = X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1 && shim_set_server_name(ssl, host) == 1
+    }
+    guard isAccepted else { throw CredentialError(file: nil, reason: "TLS: \(host) cannot be a server's name") }
+  }
+
+  /// Goes on with the handshake as far as the socket allows.
+  func handshake() -> Handshake {
+    OpenSSLError.clear()
+    let result = SSL_do_handshake(ssl)
+    if result == 1 {
+      if isApplicationProtocolRequired && applicationProtocol == nil {
+        isBroken = true
+        return .failed("no common application protocol (ALPN)")
+      }
+      isEstablished = true
+      return .done
+    }
+    switch SSL_get_error(ssl, result) {
+    case SSL_ERROR_WANT_READ: return .wantsInput
+    case SSL_ERROR_WANT_WRITE: return .wantsOutput
+    case SSL_ERROR_SYSCALL:
+      isBroken = true
+      return .failed(errno == 0 ? "the peer closed the connection during the handshake" : SystemError.text(errno))
+    default:
+      isBroken = true
+      let peer = isClient ? "the server's" : "the client's"
+      if let why = TLSFailure.ofVerification(SSL_get_verify_result(ssl), host: host, peer: peer) { return .failed(why) }
+      guard let error = OpenSSLError.take() else { return .failed("no reason given") }
+      return .failed(TLSFailure.ofReason(error.reason, error.text, isClient: isClient))
+    }
+  }
+
+  /// What ALPN settled on.
+  var applicationProtocol: String? {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    SSL_get0_alpn_selected(ssl, &name, &length)
+    guard let name, length > 0 else { return nil }
+    return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+  }
+
+  /// "TLSv1.3"
+  var version: String { String(cString: SSL_get_version(ssl)) }
+
+  var hasPending: Bool { SSL_has_pending(ssl) == 1 }
+
+  /// Fills the buffer with as many records as are there.
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, condition: ByteStream.Condition) {
+    var filled = 0
+    readWantsOutput = false
+    while filled < buffer.count {
+      ERR_clear_error()
+      var count = 0
+      let result = SSL_read_ex(ssl, buffer.baseAddress! + filled, buffer.count - filled, &count)
+      if result == 1 {
+        filled += count
+        hasReceived = true
+        if SSL_has_pending(ssl) == 0 { return (filled, .drained) }
+        continue
+      }
+      switch SSL_get_error(ssl, result) {
+      case SSL_ERROR_WANT_READ: return (filled, .drained)
+      case SSL_ERROR_WANT_WRITE:
+        readWantsOutput = true
+        return (filled, .drained)
+      case SSL_ERROR_ZERO_RETURN: return (filled, .ended)
+      case let error: return (filled, .failed(failure(error)))
+      }
+    }
+    return (filled, .more)
+  }
+
+  /// One record, at most 16 KiB (RFC 8446 §5.1).
+  func write(_ bytes: UnsafeRawBufferPointer) -> ByteStream.WriteStep {
+    ERR_clear_error()
+    var count = 0
+    let result = SSL_write_ex(ssl, bytes.baseAddress, min(bytes.count, 16384), &count)
+    if result == 1 { return .count(count) }
+    switch SSL_get_error(ssl, result) {
+    case SSL_ERROR_WANT_WRITE, SSL_ERROR_WANT_READ: return .blocked
+    case let error: return .failed(failure(error))
+    }
+  }
+
+  private func failure(_ error: Int32) -> TransportEnd {
+    isBroken = true
+    if error == SSL_ERROR_SYSCALL { return .failed(errno == 0 ? "the peer closed without notice" : SystemError.text(errno)) }
+    guard let queued = OpenSSLError.take() else { return .failed("TLS: no reason given") }
+    if queued.reason == SSL_R_UNEXPECTED_EOF_WHILE_READING {
+      return .failed("the peer closed without a TLS close notification")
+    }
+    let why = TLSFailure.ofReason(queued.reason, queued.text, isClient: isClient)
+    return isClient && !hasReceived && TLSFailure.isCertificateAlert(queued.reason)
+      ? .handshakeFailed(why) : .failed("TLS: \(why)")
+  }
+
+  /// Says goodbye as far as the kernel takes it at once; never waits for the answer.
+  func sendCloseNotification() {
+    guard isEstablished, !isBroken else { return }
+    ERR_clear_error()
+    SSL_shutdown(ssl)
+    ERR_clear_error()
+  }
+}

@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+
+/// A thread that was started. Joining is optional: a handle let go of leaves its thread running.
+public final class ThreadHandle: @unchecked Sendable {
+  // Confined by contract: `join` is called by one thread, once.
+  private let thread: pthread_t
+  private var isJoined = false
+
+  fileprivate init(_ thread: pthread_t) { self.thread = thread }
+
+  /// Waits for the thread's end.
+  public func join() {
+    guard !isJoined else { return }
+    isJoined = true
+    pthread_join(thread, nil)
+  }
+
+  deinit { if !isJoined { pthread_detach(thread) } }
+}
+
+/// Starts a thread outside Swift's pool, so that it may block in a loop. The kernel shows the first 15 bytes of the name.
+/// - Throws: when the process or the machine is out of threads.
+@discardableResult
+public func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> ThreadHandle {
+  let start = Unmanaged.passRetained(ThreadStart(name: String(name.prefix(15)), body: body))
+  var thread = pthread_t()
+  let code = pthread_create(&thread, nil, threadMain, start.toOpaque())
+  guard code == 0 else {
+    start.release()
+    throw SystemError("pthread_create", code: code)
+  }
+  return ThreadHandle(thread)
+}
+
+private final class ThreadStart {
+  let name: String
+  let body: @Sendable () -> Void
+  init(name: String, body: @escaping @Sendable () -> Void) {
+    self.name = name
+    self.body = body
+  }
+}
+
+private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let argument else { return nil }
+  let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+  pthread_setname_np(pthread_self(), start.name)
+  start.body()
+  return nil
+}

@@ -1,0 +1,366 @@
+import Wire
+
+/// A machine on a socket: connects (or takes over an accepted connection), does TLS, carries bytes both ways, keeps the
+/// machine's deadline.
+///
+/// The loop owns the link from `start` until its end; the link owns its machine. The machine is never called from within
+/// one of its own calls: what it asks for meanwhile (flush, pause, close) happens before the loop next waits.
+public final class Link: Transport {
+  public let machine: any Machine
+  /// The other side: as configured for a client, numeric for an accepted connection.
+  public let endpoint: Endpoint
+  /// The numeric address connected to, once connected.
+  public private(set) var address: Endpoint?
+  /// Bytes from and to the peer, before encryption.
+  public private(set) var bytesReceived: UInt64 = 0
+  public private(set) var bytesSent: UInt64 = 0
+  /// Bytes taken from the machine that the kernel has not accepted yet.
+  public private(set) var bufferedOutput = 0
+  /// Why the link ended, once it has.
+  public private(set) var end: TransportEnd?
+
+  private enum State {
+    /// Not started. → connecting (client), handshaking or open (accepted), ended.
+    case idle
+    /// Resolving and connecting. → handshaking, open, ended.
+    case connecting
+    /// TCP stands, TLS does not. → open, ended.
+    case handshaking
+    /// The machine is in charge. → ended.
+    case open
+    case ended
+  }
+
+  private unowned let loop: EventLoop
+  private let options: LinkOptions
+  private let security: Security
+  private var state = State.idle
+  private var stream: ByteStream?
+  private var connector: Connector?
+  private var accepted: Descriptor?
+  private var watch: Watch?
+  private var interest: Readiness = []
+  private var output = OutputBuffer()
+  private var isKernelFull = false
+  private var isDirty = false
+  private var isResuming = false
+  private var pendingEnd: TransportEnd?
+  private var establishing: TimerToken?
+  private var deadlineTimer: TimerToken?
+  private var armedDeadline = MonotonicTime.distantFuture
+
+  enum Security {
+    case plain
+    case client(TLSClientContext, name: String)
+    case server(TLSServerContext)
+  }
+
+  /// A client's link. `serverName` is whom the certificate must be for, where that is not the endpoint's host.
+  public convenience init(
+    loop: EventLoop, machine: any Machine, to endpoint: Endpoint, tls: TLSClientContext? = nil, serverName: String? = nil,
+    options: LinkOptions = LinkOptions()
+  ) {
+    let security = tls.map { Security.client($0, name: serverName ?? endpoint.host) } ?? .plain
+    self.init(loop: loop, machine: machine, endpoint: endpoint, security: security, options: options)
+  }
+
+  private init(loop: EventLoop, machine: any Machine, endpoint: Endpoint, security: Security, options: LinkOptions) {
+    self.loop = loop
+    self.machine = machine
+    self.endpoint = endpoint
+    self.security = security
+    self.options = options
+    machine.transport = self
+  }
+
+  /// A server's link, around a connection that a listener accepted.
+  convenience init(
+    loop: EventLoop, machine: any Machine, accepted: consuming Descriptor, from peer: Endpoint, tls: TLSServerContext?,
+    options: LinkOptions
+  ) {
+    self.init(loop: loop, machine: machine, endpoint: peer, security: tls.map { .server($0) } ?? .plain, options: options)
+    self.accepted = consume accepted
+  }
+
+  /// Begins connecting. Every outcome, failures included, comes in a later turn.
+  public func start() {
+    guard state == .idle, pendingEnd == nil else { return }
+    state = .connecting
+    loop.own(self)
+    establishing = loop.schedule(after: options.connectTimeout) { [unowned self] in establishingTimedOut() }
+    if let descriptor = accepted.take() {
+      connected(descriptor, peer: endpoint)
+    } else {
+      let connector = Connector(loop, endpoint, self)
+      self.connector = connector
+      connector.start()
+    }
+  }
+
+  // MARK: Transport
+
+  public func outputReady() {
+    guard !isDirty, state != .ended else { return }
+    isDirty = true
+    loop.flushThisTurn(self)
+  }
+
+  public var isReadingPaused = false {
+    didSet { if isReadingPaused != oldValue { outputReady() } }
+  }
+
+  public func close() { finish(.closedLocally) }
+
+  /// The first reason wins; it is delivered when the loop flushes.
+  private func finish(_ reason: TransportEnd) {
+    guard pendingEnd == nil, state != .ended else { return }
+    pendingEnd = reason
+    if state == .idle { loop.own(self) }
+    outputReady()
+  }
+
+  // MARK: Connecting
+
+  private func connected(_ descriptor: consuming Descriptor, peer: Endpoint) {
+    address = peer
+    let raw = descriptor.raw
+    Socket.tune(raw, userTimeout: options.userTimeout)
+    do throws(CredentialError) {
+      let session = try security.session(on: raw)
+      stream = ByteStream(descriptor, tls: session)
+      state = session == nil ? .open : .handshaking
+    } catch {
+      return finish(.handshakeFailed(error.description))
+    }
+    do throws(SystemError) {
+      interest = [.input, .peerShutdown]
+      watch = try loop.watch(raw, interest, self)
+    } catch {
+      return finish(.connectFailed(error.description))
+    }
+    if state == .open { opened() } else { continueHandshake() }
+  }
+
+  private func continueHandshake() {
+    guard let tls = stream?.tls else { return }
+    switch tls.handshake() {
+    case .done: opened()
+    case .wantsInput: setInterest([.input, .peerShutdown])
+    case .wantsOutput: setInterest([.output])
+    case .failed(let why): finish(.handshakeFailed(why))
+    }
+  }
+
+  private func opened() {
+    state = .open
+    if let establishing { loop.cancel(establishing) }
+    establishing = nil
+    machine.transportOpened(at: loop.now)
+    outputReady()
+    // What the peer sent right behind its handshake may already be in TLS's buffer.
+    if stream?.hasBufferedInput == true { resumeNextTurn() }
+  }
+
+  private func establishingTimedOut() {
+    establishing = nil
+    let why = "timed out after \(Int(options.connectTimeout.rounded(.up))) s"
+    finish(state == .handshaking ? .handshakeFailed(why) : .connectFailed("\(endpoint): \(why)"))
+  }
+
+  // MARK: Reading
+
+  private func receive() {
+    guard let stream, state == .open else { return }
+    var budget = Self.readBudget
+    while budget > 0, pendingEnd == nil, !isReadingPaused {
+      let (count, condition) = stream.read(into: loop.readBuffer)
+      if count > 0 {
+        bytesReceived += UInt64(count)
+        budget -= count
+        loop.readBuffer.withBytes(count) { machine.receive($0, at: loop.now) }
+      }
+      switch condition {
+      case .more: continue
+      case .drained: budget = 0
+      case .ended: finish(.closedByPeer)
+      case .failed(let reason): finish(reason)
+      }
+    }
+    outputReady()
+    if stream.hasBufferedInput { resumeNextTurn() }
+  }
+
+  /// For bytes that lie in TLS's buffer, where epoll cannot see them, and for output cut short by its share of a turn.
+  private func resumeNextTurn() {
+    guard !isResuming, !isReadingPaused, pendingEnd == nil else { return }
+    isResuming = true
+    loop.resumeNextTurn(self)
+  }
+
+  func resume() {
+    isResuming = false
+    guard pendingEnd == nil else { return }
+    if stream?.hasBufferedInput == true { receive() }
+    outputReady()
+  }
+
+  // MARK: The end of a turn
+
+  /// Carries out what the turn has brought up: flush, pause or resume, deadline, end.
+  func settle() {
+    isDirty = false
+    if state == .open, pendingEnd == nil || pendingEnd == .closedByPeer { flush() }
+    if let pendingEnd { return deliver(pendingEnd) }
+    guard state == .open else { return }
+    updateInterest()
+    watchDeadline()
+  }
+
+  private func flush() {
+    guard let stream, !isKernelFull else { return }
+    var share = Self.writeBudget
+    while share > 0 {
+      let isMachineDrained = takeOutput()
+      let before = output.count
+      guard before > 0 else { break }
+      switch stream.write(&output, sent: &bytesSent) {
+      case .all: break
+      case .blocked: isKernelFull = true
+      case .failed(let reason): finish(reason)
+      }
+      share -= before - output.count
+      if isKernelFull || pendingEnd != nil || isMachineDrained { break }
+    }
+    bufferedOutput = output.count
+    if share <= 0 { resumeNextTurn() }
+    if output.isEmpty, pendingEnd == nil, machine.isFinished { pendingEnd = .closedLocally }
+  }
+
+  /// Fills the buffer up to about a TLS flight. True when the machine has no more.
+  private func takeOutput() -> Bool {
+    // Out of the link while the machine has it: the machine may look at `bufferedOutput` meanwhile.
+    var buffer = OutputBuffer()
+    swap(&buffer, &output)
+    defer { swap(&buffer, &output) }
+    while buffer.count < Self.outputMark {
+      let before = buffer.count
+      machine.writeOutput(to: &buffer, at: loop.now)
+      if buffer.count == before { return true }
+    }
+    return false
+  }
+
+  private func updateInterest() {
+    guard let stream else { return }
+    var wanted: Readiness = isReadingPaused ? [] : [.input, .peerShutdown]
+    if isKernelFull || stream.readWantsOutput { wanted.insert(.output) }
+    let isResumed = wanted.contains(.input) && !interest.contains(.input)
+    setInterest(wanted)
+    if isResumed, stream.hasBufferedInput { resumeNextTurn() }
+  }
+
+  private func setInterest(_ wanted: Readiness) {
+    guard wanted != interest, let watch, let stream else { return }
+    interest = wanted
+    do throws(SystemError) { try loop.change(watch, stream.raw, wanted) } catch { finish(.failed(error.description)) }
+  }
+
+  // MARK: The machine's deadline
+
+  /// One timer at most, armed anew only for an earlier deadline; a later one is found out when the timer fires, so that a
+  /// machine may move its deadline with every message at no cost.
+  private func watchDeadline() {
+    let deadline = machine.deadline
+    if deadline < armedDeadline { arm(deadline) }
+  }
+
+  private func arm(_ deadline: MonotonicTime) {
+    if let deadlineTimer { loop.cancel(deadlineTimer) }
+    armedDeadline = deadline
+    deadlineTimer = loop.schedule(at: deadline) { [unowned self] in deadlineTimerFired() }
+  }
+
+  private func deadlineTimerFired() {
+    deadlineTimer = nil
+    armedDeadline = .distantFuture
+    guard state == .open, pendingEnd == nil else { return }
+    guard machine.deadline <= loop.now else { return watchDeadline() }
+    machine.deadlineReached(at: loop.now)
+    // A machine that leaves its deadline in the past is called again, but not at once.
+    if machine.deadline <= loop.now { arm(loop.now.advanced(bySeconds: 0.001)) }
+    outputReady()
+  }
+
+  // MARK: The end
+
+  private func deliver(_ reason: TransportEnd) {
+    state = .ended
+    end = reason
+    connector?.cancel()
+    connector = nil
+    for timer in [establishing, deadlineTimer] { if let timer { loop.cancel(timer) } }
+    establishing = nil
+    deadlineTimer = nil
+    if let watch, let stream { loop.unwatch(watch, stream.raw) }
+    watch = nil
+    if let stream, reason == .closedLocally || reason == .closedByPeer {
+      stream.finishWriting()
+      // A finished machine's last words must not be destroyed by the reset that unread input would cause.
+      if machine.isFinished, reason == .closedLocally { Lingering.start(stream, on: loop) }
+    }
+    stream = nil
+    bufferedOutput = 0
+    machine.transport = nil
+    machine.transportClosed(reason, at: loop.now)
+    loop.requestTurn()
+    loop.disown(self)
+  }
+
+  private static let readBudget = 256 * 1024
+  private static let writeBudget = 1024 * 1024
+  private static let outputMark = 64 * 1024
+}
+
+extension Link: EventSource {
+  func ready(_ readiness: Readiness) {
+    switch state {
+    case .handshaking: continueHandshake()
+    case .open:
+      if readiness.contains(.output) {
+        isKernelFull = false
+        outputReady()
+      }
+      if isReadingPaused {
+        // These two are reported whether asked for or not: without an end the loop would spin.
+        if !readiness.isDisjoint(with: [.error, .hangup]), let stream { finish(stream.fault()) }
+      } else {
+        // TLS may have been waiting for input in order to write.
+        isKernelFull = isKernelFull && stream?.tls == nil
+        receive()
+      }
+    case .idle, .connecting, .ended: break
+    }
+  }
+}
+
+extension Link: ConnectorHandler {
+  func connected(_ descriptor: consuming Descriptor, to address: SocketAddress) {
+    connector = nil
+    connected(descriptor, peer: address.endpoint)
+  }
+
+  func connectingFailed(_ reason: String) {
+    connector = nil
+    finish(.connectFailed(reason))
+  }
+}
+
+extension Link.Security {
+  fileprivate func session(on raw: Int32) throws(CredentialError) -> TLSSession? {
+    switch self {
+    case .plain: nil
+    case .client(let context, let name): try context.session(on: raw, host: name)
+    case .server(let context): try context.session(on: raw)
+    }
+  }
+}

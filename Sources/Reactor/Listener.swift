@@ -1,0 +1,95 @@
+import Wire
+
+/// Accepts connections and puts a machine on each. For the simulators and for metrics; bind it to loopback unless asked.
+public final class Listener {
+  /// What is listened on; the port is the real one where 0 was asked for.
+  public let endpoint: Endpoint
+  public var port: UInt16 { endpoint.port }
+
+  private unowned let loop: EventLoop
+  private var descriptor: Descriptor?
+  private let raw: Int32
+  private let tls: TLSServerContext?
+  private let options: LinkOptions
+  private let accept: (Endpoint) -> (any Machine)?
+  private var watch: Watch?
+  private var resting: TimerToken?
+  private var exhaustion = Backoff(base: 0.05, cap: 1)
+  private var links: [WeakLink] = []
+
+  /// Listens at once and until `close`; the loop owns the listener meanwhile.
+  /// - Parameters:
+  ///   - host: a numeric address, or a name whose first address is taken (blocks while it is resolved).
+  ///   - port: 0 for any free one.
+  ///   - accept: makes the machine for a connection from the given address; nil drops the connection.
+  public init(
+    loop: EventLoop, host: String, port: UInt16, tls: TLSServerContext? = nil, options: LinkOptions = LinkOptions(),
+    accept: @escaping (Endpoint) -> (any Machine)?
+  ) throws {
+    let address = try Resolver.addresses(Endpoint(host: host, port: port)).get()[0]
+    self.loop = loop
+    self.tls = tls
+    self.options = options
+    self.accept = accept
+    let listening = try Socket.listening(on: address)
+    raw = listening.raw
+    endpoint = Socket.localAddress(raw).endpoint
+    descriptor = consume listening
+    watch = try loop.watch(raw, .input, self)
+    loop.own(self)
+  }
+
+  /// Accepts no more; the connections stay.
+  public func close() {
+    if let watch { loop.unwatch(watch, raw) }
+    watch = nil
+    descriptor = nil
+    if let resting { loop.cancel(resting) }
+    resting = nil
+    loop.disown(self)
+  }
+
+  /// Drops every connection that was accepted here.
+  public func closeConnections() {
+    for entry in links { entry.link?.close() }
+    links = []
+  }
+
+  private func admit(_ raw: Int32, _ peer: SocketAddress) {
+    let connection = Descriptor(adopting: raw)
+    let peer = peer.endpoint
+    guard let machine = accept(peer) else { return }
+    let link = Link(loop: loop, machine: machine, accepted: connection, from: peer, tls: tls, options: options)
+    links.removeAll { $0.link?.end != nil || $0.link == nil }
+    links.append(WeakLink(link: link))
+    link.start()
+  }
+
+  /// Out of descriptors or memory: the connection that waits would make the loop spin, so nobody looks for a while (F-35).
+  private func rest() {
+    guard let watch else { return }
+    try? loop.change(watch, raw, [])
+    resting = loop.schedule(after: exhaustion.next()) { [unowned self] in
+      resting = nil
+      guard let watch = self.watch else { return }
+      try? loop.change(watch, raw, .input)
+    }
+  }
+
+  private struct WeakLink { weak var link: Link? }
+  private static let acceptsPerTurn = 64
+}
+
+extension Listener: EventSource {
+  func ready(_ readiness: Readiness) {
+    for _ in 0..<Self.acceptsPerTurn where watch != nil {
+      do throws(SystemError) {
+        guard let (raw, peer) = try Socket.accepted(raw) else { return }
+        exhaustion.reset()
+        admit(raw, peer)
+      } catch {
+        return rest()
+      }
+    }
+  }
+}
