@@ -1,0 +1,135 @@
+/// The properties of a message (AMQP 0-9-1, class basic). Strings are the bytes that came; none has more than 255.
+public struct BasicProperties: Equatable, Sendable {
+  public var contentType: [UInt8]?
+  public var contentEncoding: [UInt8]?
+  public var headers = FieldTable()
+  /// 2 is persistent.
+  public var deliveryMode: UInt8?
+  public var priority: UInt8?
+  public var correlationID: [UInt8]?
+  public var replyTo: [UInt8]?
+  /// Milliseconds as decimal digits; RabbitMQ closes the channel on anything else.
+  public var expiration: [UInt8]?
+  public var messageID: [UInt8]?
+  /// Seconds since 1970, by the publisher's clock.
+  public var timestamp: UInt64?
+  public var type: [UInt8]?
+  /// Must be the connection's own user when publishing, or RabbitMQ closes the channel: don't copy it from a delivery.
+  public var userID: [UInt8]?
+  public var appID: [UInt8]?
+  /// The headers that came were malformed or nested too deep; `headers` is then empty.
+  public var hasUnreadableHeaders = false
+
+  public init() {}
+}
+
+/// Presence bits, in the order in which the values stand on the wire.
+private enum Flag {
+  static let contentType: UInt16 = 1 << 15
+  static let contentEncoding: UInt16 = 1 << 14
+  static let headers: UInt16 = 1 << 13
+  static let deliveryMode: UInt16 = 1 << 12
+  static let priority: UInt16 = 1 << 11
+  static let correlationID: UInt16 = 1 << 10
+  static let replyTo: UInt16 = 1 << 9
+  static let expiration: UInt16 = 1 << 8
+  static let messageID: UInt16 = 1 << 7
+  static let timestamp: UInt16 = 1 << 6
+  static let type: UInt16 = 1 << 5
+  static let userID: UInt16 = 1 << 4
+  static let appID: UInt16 = 1 << 3
+  static let clusterID: UInt16 = 1 << 2
+  static let undefined: UInt16 = 1 << 1 | 1
+}
+
+/// Keeps the last value of a property that is mostly the same from message to message, so that it is allocated once.
+struct RepeatedBytes {
+  private var last: [UInt8] = []
+
+  mutating func read(_ range: Range<Int>, in bytes: RawSpan) -> [UInt8] {
+    if !bytes.equals(range, last) { last = bytes.array(range) }
+    return last
+  }
+}
+
+/// The repeated properties of one channel.
+struct PropertyCache {
+  var contentType = RepeatedBytes()
+  var replyTo = RepeatedBytes()
+  var appID = RepeatedBytes()
+}
+
+extension BasicProperties {
+  /// Reads what follows the body size in a content header frame; nil when it is malformed.
+  init?(_ cursor: inout WireCursor, in bytes: RawSpan, cache: inout PropertyCache) {
+    self.init()
+    let flags = cursor.uint16(in: bytes)
+    guard flags & Flag.undefined == 0 else { return nil }
+    if flags & Flag.contentType != 0 { contentType = cache.contentType.read(cursor.shortString(in: bytes), in: bytes) }
+    if flags & Flag.contentEncoding != 0 { contentEncoding = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.headers != 0 {
+      if let table = FieldTable(validating: bytes, range: cursor.longString(in: bytes)) {
+        headers = table
+      } else {
+        hasUnreadableHeaders = true
+      }
+    }
+    if flags & Flag.deliveryMode != 0 { deliveryMode = cursor.uint8(in: bytes) }
+    if flags & Flag.priority != 0 { priority = cursor.uint8(in: bytes) }
+    if flags & Flag.correlationID != 0 { correlationID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.replyTo != 0 { replyTo = cache.replyTo.read(cursor.shortString(in: bytes), in: bytes) }
+    if flags & Flag.expiration != 0 { expiration = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.messageID != 0 { messageID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.timestamp != 0 { timestamp = cursor.uint64(in: bytes) }
+    if flags & Flag.type != 0 { type = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.userID != 0 { userID = bytes.array(cursor.shortString(in: bytes)) }
+    if flags & Flag.appID != 0 { appID = cache.appID.read(cursor.shortString(in: bytes), in: bytes) }
+    if flags & Flag.clusterID != 0 { _ = cursor.shortString(in: bytes) }
+    guard !cursor.isBroken, cursor.isAtEnd else { return nil }
+  }
+
+  /// Whether every short string fits its one-byte length.
+  var isEncodable: Bool {
+    func fits(_ bytes: [UInt8]?) -> Bool { bytes.map { $0.count <= 255 } ?? true }
+    return fits(contentType) && fits(contentEncoding) && fits(correlationID) && fits(replyTo) && fits(expiration)
+      && fits(messageID) && fits(type) && fits(userID) && fits(appID)
+  }
+
+  func append(to output: inout [UInt8]) {
+    let flagsAt = output.count
+    output.appendBigEndian(UInt16(0))
+    var flags: UInt16 = 0
+    func short(_ bytes: [UInt8]?, _ flag: UInt16, _ output: inout [UInt8]) {
+      guard let bytes else { return }
+      flags |= flag
+      output.appendShortString(bytes)
+    }
+    short(contentType, Flag.contentType, &output)
+    short(contentEncoding, Flag.contentEncoding, &output)
+    if !headers.isEmpty {
+      flags |= Flag.headers
+      output.appendLongString(headers.encoded)
+    }
+    if let deliveryMode {
+      flags |= Flag.deliveryMode
+      output.append(deliveryMode)
+    }
+    if let priority {
+      flags |= Flag.priority
+      output.append(priority)
+    }
+    short(correlationID, Flag.correlationID, &output)
+    short(replyTo, Flag.replyTo, &output)
+    short(expiration, Flag.expiration, &output)
+    short(messageID, Flag.messageID, &output)
+    if let timestamp {
+      flags |= Flag.timestamp
+      output.appendBigEndian(timestamp)
+    }
+    short(type, Flag.type, &output)
+    short(userID, Flag.userID, &output)
+    short(appID, Flag.appID, &output)
+    output[flagsAt] = UInt8(flags >> 8)
+    output[flagsAt + 1] = UInt8(flags & 0xff)
+  }
+}

@@ -1,0 +1,164 @@
+/// Where a broker is and who asks: `amqp[s]://user:password@host:port/vhost`, as RabbitMQ's URI specification defines it.
+///
+/// Defaults: port 5672 (5671 with TLS), user and password `guest`, virtual host `/` (also for a path of only `/`).
+/// Descriptions never show the password.
+public struct BrokerURI: Equatable, Sendable {
+  /// A name or a numeric address; IPv6 without its brackets.
+  public var host: String
+  public var port: UInt16
+  public var virtualHost: String
+  public var user: String
+  public var password: String
+  public var isTLS: Bool
+
+  public init(
+    host: String, port: UInt16? = nil, virtualHost: String = "/", user: String = "guest", password: String = "guest",
+    isTLS: Bool = false
+  ) {
+    self.host = host
+    self.port = port ?? Self.defaultPort(isTLS: isTLS)
+    self.virtualHost = virtualHost
+    self.user = user
+    self.password = password
+    self.isTLS = isTLS
+  }
+
+  static func defaultPort(isTLS: Bool) -> UInt16 { isTLS ? 5671 : 5672 }
+}
+
+/// What is wrong with a broker URI; says the part, never its secret content.
+public enum BrokerURIError: Error, Equatable, Sendable, CustomStringConvertible {
+  case scheme
+  case host
+  case port
+  case percentEncoding(part: String)
+  case virtualHost
+  case query
+  case tooLong(part: String)
+
+  public var description: String {
+    switch self {
+    case .scheme: "broker URI must begin with amqp:// or amqps://"
+    case .host: "broker URI names no valid host"
+    case .port: "broker URI's port must be a number from 1 to 65535"
+    case .percentEncoding(let part): "broker URI's \(part) has a bad percent escape or is not UTF-8"
+    case .virtualHost: "broker URI's path must be one virtual host (write %2F for a slash in its name)"
+    case .query: "broker URI must have neither query nor fragment"
+    case .tooLong(let part): "broker URI's \(part) is too long"
+    }
+  }
+}
+
+extension BrokerURI {
+  /// - Throws: `BrokerURIError`.
+  public init(parsing text: String) throws(BrokerURIError) {
+    let bytes = Array(text.utf8)
+    let schemes: [(prefix: String, isTLS: Bool)] = [("amqp://", false), ("amqps://", true)]
+    guard let scheme = schemes.first(where: { text.lowercased().hasPrefix($0.prefix) }) else { throw .scheme }
+    let rest = bytes[scheme.prefix.utf8.count...]
+    guard !rest.contains(UInt8(ascii: "?")), !rest.contains(UInt8(ascii: "#")) else { throw .query }
+
+    let slash = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+    let authority = rest[..<slash]
+    let path = rest[slash...].dropFirst()
+    guard !path.contains(UInt8(ascii: "/")) else { throw .virtualHost }
+    let virtualHost = path.isEmpty ? "/" : try Self.decode(path, part: "virtual host")
+    guard virtualHost.utf8.count <= 255 else { throw .tooLong(part: "virtual host") }
+
+    var user = "guest"
+    var password = "guest"
+    var hostAndPort = authority
+    if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+      let credentials = authority[..<at]
+      hostAndPort = authority[(at + 1)...]
+      let colon = credentials.firstIndex(of: UInt8(ascii: ":"))
+      user = try Self.decode(credentials[..<(colon ?? credentials.endIndex)], part: "user")
+      password = try colon.map { colon throws(BrokerURIError) in
+        try Self.decode(credentials[(colon + 1)...], part: "password")
+      } ?? ""
+      guard user.utf8.count <= 1024 else { throw .tooLong(part: "user") }
+      guard password.utf8.count <= 8192 else { throw .tooLong(part: "password") }
+    }
+
+    let (host, port) = try Self.split(hostAndPort)
+    self.init(
+      host: host, port: port, virtualHost: virtualHost, user: user, password: password, isTLS: scheme.isTLS)
+  }
+
+  private static func split(_ part: ArraySlice<UInt8>) throws(BrokerURIError) -> (host: String, port: UInt16?) {
+    var host: ArraySlice<UInt8>
+    var rest: ArraySlice<UInt8>
+    if part.first == UInt8(ascii: "[") {
+      guard let end = part.firstIndex(of: UInt8(ascii: "]")) else { throw .host }
+      host = part[(part.startIndex + 1)..<end]
+      rest = part[(end + 1)...]
+      guard host.allSatisfy({ isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }) else { throw .host }
+    } else {
+      let colon = part.firstIndex(of: UInt8(ascii: ":")) ?? part.endIndex
+      host = part[..<colon]
+      rest = part[colon...]
+      guard host.allSatisfy(isHostByte) else { throw .host }
+    }
+    guard !host.isEmpty, host.count <= 253 else { throw .host }
+    let name = String(decoding: host, as: UTF8.self)
+    if rest.isEmpty { return (name, nil) }
+    guard rest.first == UInt8(ascii: ":") else { throw .host }
+    rest = rest.dropFirst()
+    guard !rest.isEmpty, rest.count <= 5, rest.allSatisfy({ (48...57).contains($0) }),
+      let port = UInt16(String(decoding: rest, as: UTF8.self)), port > 0
+    else { throw .port }
+    return (name, port)
+  }
+
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  private static func decode(_ bytes: ArraySlice<UInt8>, part: String) throws(BrokerURIError) -> String {
+    var decoded: [UInt8] = []
+    var index = bytes.startIndex
+    while index < bytes.endIndex {
+      if bytes[index] == UInt8(ascii: "%") {
+        guard bytes.endIndex - index >= 3, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2]) else {
+          throw .percentEncoding(part: part)
+        }
+        decoded.append(high << 4 | low)
+        index += 3
+      } else {
+        decoded.append(bytes[index])
+        index += 1
+      }
+    }
+    guard !decoded.contains(0), let text = String(validating: decoded, as: UTF8.self) else {
+      throw .percentEncoding(part: part)
+    }
+    return text
+  }
+}
+
+extension BrokerURI: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Scheme, user, address and virtual host, for logs.
+  public var description: String {
+    let address = host.contains(":") ? "[\(host)]" : host
+    let path = virtualHost == "/" ? "" : virtualHost
+    return "\(isTLS ? "amqps" : "amqp")://\(user)@\(address):\(port)/\(path)"
+  }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["uri": description]) }
+}

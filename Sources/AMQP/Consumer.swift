@@ -1,0 +1,302 @@
+import Wire
+
+/// Told what a consumer's queues deliver. Called on the thread that drives the machine.
+public protocol ConsumerHandler: AnyObject {
+  /// All queues are being consumed; again after a channel was reopened.
+  func ready(_ consumer: Consumer)
+  /// One message, to be acknowledged or rejected by its token.
+  func delivered(_ delivery: Delivery)
+  /// The broker ended the consumption of a queue (deleted, or its leader is lost); `consume(queue:)` tries again.
+  func cancelled(queue: Int)
+  /// Everything asked for by `cancelConsumers` is cancelled: no delivery follows.
+  func consumersCancelled()
+  /// The broker closed the channel, which is opened again at once. All earlier tokens are void and redeliveries follow.
+  func channelLost(_ reason: ConnectionEnd)
+  /// The transport is gone and all tokens are void. The machine may be opened on a new transport.
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd)
+}
+
+/// A connection that consumes several queues on one channel, with a prefetch for each, and acknowledges in batches.
+public final class Consumer: Connection {
+  /// A queue and how many of its messages may be unacknowledged at once.
+  public struct Subscription: Sendable {
+    public var queue: String
+    public var prefetch: UInt16
+
+    public init(queue: String, prefetch: UInt16) {
+      self.queue = queue
+      self.prefetch = prefetch
+    }
+  }
+
+  private enum State {
+    /// `basic.consume` is out. Then `active`.
+    case starting
+    /// Then `cancelling` or `cancelled`.
+    case active
+    /// Our `basic.cancel` is out; deliveries may still come. Then `cancelled`.
+    case cancelling
+    /// Then `starting`, when asked to.
+    case cancelled
+  }
+
+  private static let channel: UInt16 = 1
+  /// Acknowledgements behind a delivery still in hand wait for it this long, in seconds …
+  static let scatteredDelay = 0.02
+  /// … unless there are more of them than this.
+  static let scatteredLimit = 64
+
+  private unowned let handler: any ConsumerHandler
+  private let subscriptions: [Subscription]
+  /// Bytes of a body that are kept.
+  private let maximumBody: Int
+
+  private var generation: UInt32 = 0
+  private var states: [State]
+  private var isDraining = false
+  /// Whether the channel has worked since it was last opened.
+  private var hasBeenReady = false
+  private var window = AcknowledgementWindow()
+  private var scatteredDeadline = MonotonicTime.distantFuture
+
+  private var content = Content.none
+  private var remaining: UInt64 = 0
+  private var delivery: Delivery
+  private var exchanges = RepeatedBytes()
+  private var routingKeys = RepeatedBytes()
+  private var cache = PropertyCache()
+
+  private enum Content {
+    /// A method may come. Then `header`.
+    case none
+    /// Then `body`, or `none` for an empty one.
+    case header
+    /// Then `none`.
+    case body
+  }
+
+  /// - Parameter maximumBody: bytes of a body that are kept; the rest is counted and dropped as it comes.
+  public init(
+    settings: ConnectionSettings, queues: [Subscription], maximumBody: Int = 1 << 20, handler: any ConsumerHandler
+  ) {
+    self.handler = handler
+    self.subscriptions = queues
+    self.maximumBody = maximumBody
+    states = Array(repeating: .cancelled, count: queues.count)
+    delivery = Delivery(
+      consumer: 0, token: DeliveryToken(generation: 0, tag: 0), redelivered: false, exchange: [], routingKey: [],
+      properties: BasicProperties(), body: [], bodySize: 0)
+    super.init(settings: settings)
+  }
+
+  /// Deliveries handed over and neither acknowledged nor rejected.
+  public var unacknowledged: Int { window.inHand }
+
+  /// All queues are being consumed.
+  public var isReady: Bool { isOpen && states.allSatisfy { if case .active = $0 { true } else { false } } }
+
+  // MARK: - What the handler asks for
+
+  /// Marks a delivery as done; the broker is told with the next output. A token that is void or settled is ignored.
+  public func acknowledge(_ token: DeliveryToken) {
+    guard isOpen, token.generation == generation, window.acknowledge(token.tag) else { return }
+    announceOutput()
+  }
+
+  /// Gives a delivery back, or dead-letters it. Every return counts towards the queue's delivery limit.
+  public func reject(_ token: DeliveryToken, requeue: Bool) {
+    guard isOpen, token.generation == generation, window.reject(token.tag) else { return }
+    send(.reject(tag: token.tag, requeue: requeue), channel: Self.channel)
+  }
+
+  /// Stops new deliveries and keeps the channel for the acknowledgements of what is in hand.
+  public func cancelConsumers() {
+    isDraining = true
+    guard isOpen else { return reportCancelled() }
+    for (queue, state) in states.enumerated() {
+      switch state {
+      case .active, .starting:
+        states[queue] = .cancelling
+        send(.cancel(consumerTag: Self.tag(queue)), channel: Self.channel)
+      case .cancelling, .cancelled: continue
+      }
+    }
+    reportCancelled()
+  }
+
+  /// Consumes a cancelled queue again; if it doesn't exist the connection ends with `.notFound`.
+  public func consume(queue: Int) {
+    guard isOpen, !isDraining, case .cancelled = states[queue] else { return }
+    start(queue)
+  }
+
+  private func start(_ queue: Int) {
+    states[queue] = .starting
+    send(.qos(prefetch: subscriptions[queue].prefetch), channel: Self.channel)
+    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: Self.tag(queue)), channel: Self.channel)
+  }
+
+  private func reportCancelled() {
+    let isDone = states.allSatisfy { if case .cancelled = $0 { true } else { false } }
+    if isDraining, isDone { handler.consumersCancelled() }
+  }
+
+  private static func tag(_ queue: Int) -> [UInt8] { Array(String(queue).utf8) }
+
+  private func queue(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
+    var number = 0
+    guard !tag.isEmpty, tag.count <= 4 else { return nil }
+    for offset in tag {
+      let digit = payload.byte(at: offset) &- UInt8(ascii: "0")
+      guard digit <= 9 else { return nil }
+      number = number * 10 + Int(digit)
+    }
+    return number < subscriptions.count ? number : nil
+  }
+
+  // MARK: - Channel
+
+  override func connectionOpened() {
+    if isDraining { becameReady() } else { openChannel() }
+  }
+
+  private func openChannel() {
+    generation &+= 1
+    window.reset()
+    scatteredDeadline = .distantFuture
+    content = .none
+    hasBeenReady = false
+    send(.channelOpen, channel: Self.channel)
+    for queue in subscriptions.indices { start(queue) }
+  }
+
+  override func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
+    guard channel == Self.channel else { return protocolError("a close of channel \(channel)") }
+    guard hasBeenReady, !isDraining else { return closeConnection(because: end) }
+    openChannel()
+    handler.channelLost(end)
+  }
+
+  override func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {
+    guard channel == Self.channel, content == .none else { return protocolError("a method in the middle of a content") }
+    switch method {
+    case .deliver(let tag, let number, let redelivered, let exchange, let routingKey):
+      guard let queue = queue(tag, payload), window.delivered(number) else {
+        return protocolError("a delivery of an unknown consumer or out of order")
+      }
+      delivery.consumer = queue
+      delivery.token = DeliveryToken(generation: generation, tag: number)
+      delivery.redelivered = redelivered
+      delivery.exchange = exchanges.read(exchange, in: payload)
+      delivery.routingKey = routingKeys.read(routingKey, in: payload)
+      content = .header
+    case .channelOpenOK, .qosOK: break
+    case .consumeOK(let tag):
+      guard let queue = queue(tag, payload) else { return protocolError("an answer for an unknown consumer") }
+      guard case .starting = states[queue] else { return }
+      states[queue] = .active
+      guard isReady else { return }
+      hasBeenReady = true
+      becameReady()
+      handler.ready(self)
+    case .cancel(let tag, let nowait):
+      guard let queue = queue(tag, payload) else { return protocolError("a cancel of an unknown consumer") }
+      states[queue] = .cancelled
+      if !nowait { send(.cancelOK(consumerTag: Self.tag(queue)), channel: Self.channel) }
+      handler.cancelled(queue: queue)
+      reportCancelled()
+    case .cancelOK(let tag):
+      guard let queue = queue(tag, payload) else { return protocolError("an answer for an unknown consumer") }
+      guard case .cancelling = states[queue] else { return }
+      states[queue] = .cancelled
+      reportCancelled()
+    default: protocolError("an unexpected method on a consumer's channel")
+    }
+  }
+
+  override func connectionEnded(_ end: ConnectionEnd) {
+    generation &+= 1
+    window.reset()
+    scatteredDeadline = .distantFuture
+    content = .none
+    delivery.body = []
+    isDraining = false
+    for queue in states.indices { states[queue] = .cancelled }
+    handler.ended(self, end)
+  }
+
+  // MARK: - Content
+
+  override func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
+    guard channel == Self.channel, content == .header else { return protocolError("a content header out of turn") }
+    var cursor = WireCursor(0..<payload.byteCount)
+    let contentClass = cursor.uint16(in: payload)
+    cursor.skip(2)
+    remaining = cursor.uint64(in: payload)
+    guard contentClass == Frame.basicClass, let properties = BasicProperties(&cursor, in: payload, cache: &cache) else {
+      return protocolError("a malformed content header")
+    }
+    delivery.properties = properties
+    delivery.bodySize = remaining
+    delivery.body = []
+    if remaining == 0 { handOver() } else { content = .body }
+  }
+
+  override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
+    guard channel == Self.channel, content == .body, UInt64(payload.byteCount) <= remaining else {
+      return protocolError("a content body out of turn or too long")
+    }
+    remaining -= UInt64(payload.byteCount)
+    let kept = min(payload.byteCount, maximumBody - delivery.body.count)
+    if delivery.body.isEmpty {
+      if remaining > 0 { delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximumBody), 1 << 20))) }
+      if delivery.body.capacity == 0 {
+        delivery.body = payload.array(0..<kept)
+      } else {
+        payload.append(0..<kept, to: &delivery.body)
+      }
+    } else if kept > 0 {
+      payload.append(0..<kept, to: &delivery.body)
+    }
+    if remaining == 0 { handOver() }
+  }
+
+  private func handOver() {
+    content = .none
+    handler.delivered(delivery)
+    delivery.body = []
+  }
+
+  // MARK: - Acknowledgements out
+
+  override func willWrite(at now: MonotonicTime) {
+    guard window.waiting > 0 else { return }
+    if let (tag, multiple) = window.takePrefix() {
+      codec.append(.ack(tag: tag, multiple: multiple), channel: Self.channel, to: &output)
+    }
+    if window.waiting == 0 {
+      scatteredDeadline = .distantFuture
+    } else if window.waiting > Self.scatteredLimit || now >= scatteredDeadline {
+      writeScattered()
+    } else if scatteredDeadline == .distantFuture {
+      scatteredDeadline = now.advanced(bySeconds: Self.scatteredDelay)
+    }
+  }
+
+  private func writeScattered() {
+    scatteredDeadline = .distantFuture
+    window.takeScattered { codec.append(.ack(tag: $0, multiple: false), channel: Self.channel, to: &output) }
+  }
+
+  override func willClose() {
+    guard window.waiting > 0 else { return }
+    if let (tag, multiple) = window.takePrefix() {
+      codec.append(.ack(tag: tag, multiple: multiple), channel: Self.channel, to: &output)
+    }
+    writeScattered()
+  }
+
+  override var roleDeadline: MonotonicTime { scatteredDeadline }
+
+  override func roleDeadlineReached(at now: MonotonicTime) { announceOutput() }
+}

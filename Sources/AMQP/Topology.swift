@@ -1,0 +1,158 @@
+/// A step of the retry ladder: a queue in which every message waits equally long.
+///
+/// A delay can't be changed under its name (the broker refuses with 406), so the name says it.
+public struct RetryStep: Sendable, Equatable {
+  /// For example `1s`, `15m`.
+  public var name: String
+  /// In milliseconds.
+  public var delay: Int64
+
+  public init(name: String, delay: Int64) {
+    self.name = name
+    self.delay = delay
+  }
+}
+
+/// The exchanges, queues and bindings through which requests, retries and outcomes travel.
+///
+/// Everything is durable, and every queue is a quorum queue whose limits are set explicitly, so that RabbitMQ 3.10 and 4.x
+/// behave alike.
+public struct Topology: Sendable {
+  public struct Queue: Sendable, Equatable {
+    public var name: String
+    public var arguments: FieldTable
+  }
+
+  public let prefix: String
+  public let ladder: [RetryStep]
+
+  public init(prefix: String = "push", ladder: [RetryStep]) {
+    self.prefix = prefix
+    self.ladder = ladder
+  }
+
+  /// Returns of a message to its queue before it is dead-lettered.
+  ///
+  /// Each lost worker returns its whole prefetch, so innocent neighbours of a request that crashes its worker count as well:
+  /// the limit stands well above the number of quick restarts a supervisor makes before it backs off (F-24), and still
+  /// ends a request that always kills. RabbitMQ 4.x would take 20.
+  public static let deliveryLimit: Int64 = 50
+  /// Where nothing may ever be dropped for being looked at: dead letters have no dead letters of their own. (−1 would mean
+  /// "no limit" to 4.x, and drop at the first return on 3.10.)
+  public static let deadLetterDeliveryLimit: Int64 = 1_000_000
+
+  /// The header that names the queue, without prefix, to which an expired retry goes back.
+  public static let originHeader = "x-push-origin"
+  public static let lanes = ["send.high", "send.normal", "fanout.high", "fanout.normal"]
+}
+
+/// Names with the fleet's prefix.
+extension Topology {
+  public func name(_ suffix: String) -> String { "\(prefix).\(suffix)" }
+
+  public var sendExchange: String { name("send") }
+  public var fanoutExchange: String { name("fanout") }
+  /// Routing key: a step's name.
+  public var retryExchange: String { name("retry") }
+  /// Routes expired retries by `originHeader`.
+  public var returnExchange: String { name("return") }
+  /// Routing keys `feedback.<app>` and `result.<app>`.
+  public var eventsExchange: String { name("events") }
+  /// Routing key `dead`.
+  public var deadExchange: String { name("dead") }
+
+  public var feedbackQueue: String { name("feedback") }
+  public var resultsQueue: String { name("results") }
+  public var deadQueue: String { name("dead") }
+  public var registryQueue: String { name("registry") }
+  public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
+}
+
+extension Topology {
+  public var exchanges: [(name: String, type: String)] {
+    [
+      (sendExchange, "direct"), (fanoutExchange, "direct"), (retryExchange, "direct"), (returnExchange, "headers"),
+      (eventsExchange, "topic"), (deadExchange, "direct"),
+    ]
+  }
+
+  public var queues: [Queue] {
+    let lanes = Self.lanes.map { Queue(name: name($0), arguments: deadLettered()) }
+    let steps = ladder.map { Queue(name: retryQueue($0), arguments: waiting($0)) }
+    let outcomes = [feedbackQueue, resultsQueue, registryQueue].map { Queue(name: $0, arguments: deadLettered()) }
+    return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + outcomes
+  }
+
+  public var bindings: [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] {
+    let lanes = Self.lanes.flatMap { lane -> [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] in
+      let parts = lane.split(separator: ".")
+      return [
+        (name(lane), name(String(parts[0])), String(parts[1]), FieldTable()),
+        (name(lane), returnExchange, "", ["x-match": .text("all-with-x"), Self.originHeader: .text(lane)]),
+      ]
+    }
+    let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
+    return lanes + steps + [
+      (feedbackQueue, eventsExchange, "feedback.#", FieldTable()),
+      (resultsQueue, eventsExchange, "result.#", FieldTable()),
+      (deadQueue, deadExchange, "dead", FieldTable()),
+    ]
+  }
+
+  /// In an order in which every step finds what it needs.
+  public var commands: [Command] {
+    exchanges.map { .exchangeDeclare(name: $0.name, type: $0.type) }
+      + queues.map { .queueDeclare(name: $0.name, arguments: $0.arguments) }
+      + bindings.map {
+        .queueBind(queue: $0.queue, exchange: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)
+      }
+  }
+
+  private func deadLettered() -> FieldTable {
+    [
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deliveryLimit),
+      "x-overflow": .text("reject-publish"), "x-dead-letter-exchange": .text(deadExchange),
+      "x-dead-letter-routing-key": .text("dead"), "x-dead-letter-strategy": .text("at-least-once"),
+    ]
+  }
+
+  private func waiting(_ step: RetryStep) -> FieldTable {
+    [
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deliveryLimit),
+      "x-overflow": .text("reject-publish"), "x-message-ttl": .integer(step.delay),
+      "x-dead-letter-exchange": .text(returnExchange), "x-dead-letter-strategy": .text("at-least-once"),
+    ]
+  }
+
+  private var lastStop: FieldTable {
+    [
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deadLetterDeliveryLimit),
+      "x-overflow": .text("reject-publish"),
+    ]
+  }
+}
+
+/// A part of the topology that the broker refused.
+public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertible {
+  public var subject: String
+  public var reason: ConnectionEnd
+
+  public var description: String { "\(subject): \(reason)" }
+}
+
+extension Publisher {
+  /// Declares everything, idempotently; stops at the first refusal.
+  public func declare(_ topology: Topology, _ completion: @escaping (Result<Void, TopologyFailure>) -> Void) {
+    declare(topology.commands[...], completion)
+  }
+
+  private func declare(_ commands: ArraySlice<Command>, _ completion: @escaping (Result<Void, TopologyFailure>) -> Void) {
+    guard let command = commands.first else { return completion(.success(())) }
+    perform(command) { [unowned self] result in
+      switch result {
+      case .success: declare(commands.dropFirst(), completion)
+      case .failure(let reason): completion(.failure(TopologyFailure(subject: command.subject, reason: reason)))
+      }
+    }
+  }
+}
