@@ -73,9 +73,10 @@ extension BrokerURI {
       hostAndPort = authority[(at + 1)...]
       let colon = credentials.firstIndex(of: UInt8(ascii: ":"))
       user = try Self.decode(credentials[..<(colon ?? credentials.endIndex)], part: "user")
-      password = try colon.map { colon throws(BrokerURIError) in
-        try Self.decode(credentials[(colon + 1)...], part: "password")
-      } ?? ""
+      password =
+        try colon.map { colon throws(BrokerURIError) in
+          try Self.decode(credentials[(colon + 1)...], part: "password")
+        } ?? ""
       guard user.utf8.count <= 1024 else { throw .tooLong(part: "user") }
       guard password.utf8.count <= 8192 else { throw .tooLong(part: "password") }
     }

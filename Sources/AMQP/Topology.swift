@@ -41,7 +41,9 @@ public struct Topology: Sendable {
   /// "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
 
-  /// The header that names the queue, without prefix, to which an expired retry goes back.
+  /// The header that names the queue, without prefix, to which an expired retry goes back: one of `lanes`.
+  ///
+  /// Its name begins with `x-`, so only the match `all-with-x` looks at it (RabbitMQ 3.10 and later).
   public static let originHeader = "x-push-origin"
   public static let lanes = ["send.high", "send.normal", "fanout.high", "fanout.normal"]
 }
