@@ -1,8 +1,5 @@
-/// Checks values of one document against ``FieldRule``s and says where and why one is refused.
-struct FieldCheck {
-  let document: JSONDocument
-  let limits: RequestLimits
-
+/// Checks of values against ``FieldRule``s, which say where and why one is refused.
+extension RequestReader {
   /// A rejection of a node: path, rule, offset.
   func refusal(_ node: Int, _ code: PushError, _ rule: String) -> Rejection {
     let path = document.path(to: node)
@@ -14,17 +11,25 @@ struct FieldCheck {
   }
 
   /// Sorts an object's members into slots; null counts as absent, an unknown name is refused (GS-012).
-  func fields<Field>(
-    of object: Int, _ table: NameTable<Field>, _ each: (Field, Int) throws(Rejection) -> Void
-  ) throws(Rejection) -> FieldSlots<Field> {
+  func fields<Field>(of object: Int, _ table: NameTable<Field>) throws(Rejection) -> FieldSlots<Field> {
     var slots = FieldSlots<Field>()
     guard document.kind(object) == .object else { throw wrongType(object, expected: "an object") }
     for (name, value) in document.members(of: object) {
       guard let field = table.field(name, in: document) else { throw refusal(name, .invalidParameters, "unknown key") }
       if document.kind(value) == .null { continue }
       if slots[field] != nil { throw refusal(name, .invalidParameters, "given twice, in both spellings") }
-      try each(field, value)
       slots.set(field, value)
+    }
+    return slots
+  }
+
+  /// As ``fields(of:_:)``, and each value has its field's type.
+  func fields<Field>(
+    of object: Int, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule
+  ) throws(Rejection) -> FieldSlots<Field> {
+    let slots = try fields(of: object, table)
+    for field in Field.allCases {
+      if let value = slots[field] { try check(value, rule(field)) }
     }
     return slots
   }
@@ -44,9 +49,7 @@ struct FieldCheck {
     case .sound:
       if kind == .string { return }
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
-      _ = try fields(of: node, SoundKey.table) { (key, value) throws(Rejection) in
-        try check(value, key == .name ? .string : key == .critical ? .flag : .unit)
-      }
+      _ = try fields(of: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .flag : .unit }
     case .arguments: try checkArguments(node)
     case .strings:
       guard kind == .array else { throw wrongType(node, expected: "an array of strings") }
@@ -91,15 +94,11 @@ struct FieldCheck {
     case .object:
       guard kind == .object else { throw wrongType(node, expected: "an object") }
     case .options:
-      _ = try fields(of: node, OptionsKey.table) { (key, value) throws(Rejection) in
-        try check(value, key == .analyticsLabel ? .label : .string)
-      }
+      _ = try fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
     case .lightSettings:
-      _ = try fields(of: node, LightSettingsKey.table) { (key, value) throws(Rejection) in
-        try check(value, key == .color ? .lightColor : .duration)
-      }
+      _ = try fields(of: node, LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
     case .lightColor:
-      _ = try fields(of: node, LightColorKey.table) { (_, value) throws(Rejection) in try check(value, .unit) }
+      _ = try fields(of: node, LightColorKey.table) { _ in .unit }
     }
   }
 
@@ -122,12 +121,17 @@ struct FieldCheck {
     return Int(value)
   }
 
-  /// The integer that a number is, or that the digits of a string are; nil otherwise.
+  /// The integer that a number is, or that one to ten digits in a string are; nil otherwise.
   func integer(_ node: Int) -> Int64? {
     guard document.kind(node) == .string else { return try? document.integer(node) }
-    let text = document.string(node)
-    guard let first = text.first, first == UInt8(ascii: "-") || Bytes.isDigit(first) else { return nil }
-    return Int64(String(decoding: text, as: UTF8.self))
+    let range = document.source(node)
+    guard (1...10).contains(range.count) else { return nil }
+    var value: Int64 = 0
+    for at in range {
+      guard Bytes.isDigit(document.bytes[at]) else { return nil }
+      value = value &* 10 &+ Int64(document.bytes[at] &- UInt8(ascii: "0"))
+    }
+    return value
   }
 
   /// Rules GS-092 to GS-095: an array of strings (numbers become strings), or a string that holds such an array.

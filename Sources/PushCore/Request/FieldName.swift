@@ -1,4 +1,4 @@
-/// The names that an object may have. A case's own name in lowerCamelCase is one spelling on the wire, `snake_case` of it the other:
+/// The names that an object may have, 32 at most. A case's own name in lowerCamelCase is one spelling on the wire, `snake_case` of it the other:
 /// `titleLocKey` is `title_loc_key`.
 public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawValue == UInt8 {
   /// Both spellings are accepted, as protocol buffers' JSON mapping has it (the FCM v1 shape); otherwise only `snake_case`.
@@ -81,20 +81,16 @@ struct NameTable<Field: FieldName>: Sendable {
 
 /// For each field of an object the node of its value; absent and null are the same.
 public struct FieldSlots<Field: FieldName>: Sendable {
-  private var nodes: [Int32] = []
+  private var nodes = InlineArray<32, Int32>(repeating: -1)
 
   init() {}
 
   public subscript(_ field: Field) -> Int? {
-    guard !nodes.isEmpty, nodes[Int(field.rawValue)] >= 0 else { return nil }
-    return Int(nodes[Int(field.rawValue)])
+    let node = nodes[Int(field.rawValue)]
+    return node < 0 ? nil : Int(node)
   }
 
-  /// No field is present.
-  public var isEmpty: Bool { nodes.isEmpty }
-
   mutating func set(_ field: Field, _ node: Int) {
-    if nodes.isEmpty { nodes = Array(repeating: -1, count: Field.allCases.count) }
     nodes[Int(field.rawValue)] = Int32(truncatingIfNeeded: node)
   }
 }

@@ -106,6 +106,18 @@ extension APNsKey {
   }
 }
 
+extension MessageField {
+  /// The target's fields are checked apart, since an empty one has its own code.
+  var rule: FieldRule {
+    switch self {
+    case .token, .topic, .condition, .name: .string
+    case .notification, .apns, .android, .webpush: .object
+    case .data: .data
+    case .fcmOptions: .options
+    }
+  }
+}
+
 extension WebpushKey {
   var rule: FieldRule {
     switch self {

@@ -1,48 +1,63 @@
-/// The override blocks of a request in FCM v1's shape, validated. What stands in them wins over what was translated.
-public struct PlatformBlocks: Sendable {
-  public internal(set) var apns = FieldSlots<APNsKey>()
-  public internal(set) var apnsHeaders = FieldSlots<APNsHeader>()
-  public internal(set) var android = FieldSlots<AndroidKey>()
-  public internal(set) var androidNotification = FieldSlots<AndroidNotificationKey>()
-  public internal(set) var webpush = FieldSlots<WebpushKey>()
+/// The override blocks of a request in FCM v1's shape, validated. Behind a reference, because most requests have none.
+final class PlatformBlocks: Sendable {
+  let apns: FieldSlots<APNsKey>
+  let apnsHeaders: FieldSlots<APNsHeader>
+  let android: FieldSlots<AndroidKey>
+  let androidNotification: FieldSlots<AndroidNotificationKey>
+  let webpush: FieldSlots<WebpushKey>
 
-  init() {}
+  init(apns: Int?, android: Int?, webpush: Int?, _ reader: RequestReader) throws(Rejection) {
+    self.apns = try apns.map { node throws(Rejection) in try reader.fields(of: node, APNsKey.table, \.rule) } ?? FieldSlots()
+    self.android =
+      try android.map { node throws(Rejection) in try reader.fields(of: node, AndroidKey.table, \.rule) } ?? FieldSlots()
+    self.webpush =
+      try webpush.map { node throws(Rejection) in try reader.fields(of: node, WebpushKey.table, \.rule) } ?? FieldSlots()
+    androidNotification =
+      try self.android[.notification].map { node throws(Rejection) in
+        try reader.fields(of: node, AndroidNotificationKey.table, \.rule)
+      } ?? FieldSlots()
+    apnsHeaders = try self.apns[.headers].map(reader.apnsHeaders) ?? FieldSlots()
+    if let payload = self.apns[.payload] { try reader.checkPayload(payload) }
+    if let token = self.apns[.liveActivityToken] { try reader.checkLiveActivityToken(token) }
+    if let key = self.android[.collapseKey] { _ = try reader.collapseKey(key) }
+    if let name = self.android[.restrictedPackageName] { _ = try reader.packageName(name) }
+  }
+}
 
-  mutating func readAPNs(_ node: Int, _ check: FieldCheck) throws(Rejection) {
-    apns = try check.fields(of: node, APNsKey.table) { (key, value) throws(Rejection) in try check.check(value, key.rule) }
-    if let headers = apns[.headers] {
-      apnsHeaders = try check.fields(of: headers, APNsHeader.table) { (header, value) throws(Rejection) in
-        guard check.document.kind(value) == .string else { throw check.wrongType(value, expected: "a string") }
-        if let broken = header.brokenRule(check.document.string(value)) {
-          throw check.refusal(value, .invalidParameters, broken)
-        }
+extension SendRequest {
+  /// The value of a key of the block `apns`.
+  public func apns(_ key: APNsKey) -> Int? { blocks?.apns[key] }
+  /// The value, a string, of a header field in `apns.headers`.
+  public func apnsHeader(_ header: APNsHeader) -> Int? { blocks?.apnsHeaders[header] }
+  /// The value of a key of the block `android`.
+  public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
+  /// The value of a key of `android.notification`.
+  public func androidNotification(_ key: AndroidNotificationKey) -> Int? { blocks?.androidNotification[key] }
+  /// The value of a key of the block `webpush`.
+  public func webpush(_ key: WebpushKey) -> Int? { blocks?.webpush[key] }
+}
+
+extension RequestReader {
+  fileprivate func apnsHeaders(_ node: Int) throws(Rejection) -> FieldSlots<APNsHeader> {
+    let headers = try fields(of: node, APNsHeader.table) { _ in .string }
+    for header in APNsHeader.allCases {
+      if let value = headers[header], let broken = header.brokenRule(document.string(value)) {
+        throw refusal(value, .invalidParameters, broken)
       }
     }
-    if let payload = apns[.payload], let aps = check.document.value("aps", of: payload),
-      check.document.kind(aps) != .object
-    {
-      throw check.wrongType(aps, expected: "an object")
-    }
-    if let token = apns[.liveActivityToken] {
-      let text = check.document.string(token)
-      guard (2...200).contains(text.count), text.count % 2 == 0, text.allSatisfy(Bytes.isHex) else {
-        throw check.refusal(token, .invalidParameters, "expected an even number of 2 to 200 hexadecimal digits")
-      }
+    return headers
+  }
+
+  fileprivate func checkPayload(_ node: Int) throws(Rejection) {
+    if let aps = document.value("aps", of: node), document.kind(aps) != .object {
+      throw wrongType(aps, expected: "an object")
     }
   }
 
-  mutating func readAndroid(_ node: Int, _ check: FieldCheck) throws(Rejection) {
-    android = try check.fields(of: node, AndroidKey.table) { (key, value) throws(Rejection) in try check.check(value, key.rule)
-    }
-    if let notification = android[.notification] {
-      androidNotification = try check.fields(of: notification, AndroidNotificationKey.table) { (key, value) throws(Rejection) in
-        try check.check(value, key.rule)
-      }
-    }
-  }
-
-  mutating func readWebpush(_ node: Int, _ check: FieldCheck) throws(Rejection) {
-    webpush = try check.fields(of: node, WebpushKey.table) { (key, value) throws(Rejection) in try check.check(value, key.rule)
+  fileprivate func checkLiveActivityToken(_ node: Int) throws(Rejection) {
+    let text = document.string(node)
+    guard (2...200).contains(text.count), text.count % 2 == 0, text.allSatisfy(Bytes.isHex) else {
+      throw refusal(node, .invalidParameters, "expected an even number of 2 to 200 hexadecimal digits")
     }
   }
 }

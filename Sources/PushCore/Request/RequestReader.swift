@@ -1,16 +1,16 @@
 /// Reads either shape into a ``SendRequest``: one switch over the names of the top level, then the target, then the sizes, which
 /// depend on it.
 struct RequestReader {
-  let check: FieldCheck
-  var document: JSONDocument { check.document }
+  let document: JSONDocument
+  let limits: RequestLimits
 
+  /// An FCM v1 body has nothing beside `message` and `validate_only`, so that its first name tells the shapes apart.
   func read() throws(Rejection) -> SendRequest {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
-    for (name, _) in document.members(of: document.root) where EnvelopeField.table.field(name, in: document) != nil {
-      return try readV1()
-    }
+    let isEmpty = document.count(document.root) == 0
+    if !isEmpty, EnvelopeField.table.field(document.root + 1, in: document) != nil { return try readV1() }
     return try readGCM()
   }
 
@@ -18,34 +18,54 @@ struct RequestReader {
 
   private func readGCM() throws(Rejection) -> SendRequest {
     var request = SendRequest(document: document)
-    let slots = try check.fields(of: document.root, RequestField.table) { (field, node) throws(Rejection) in
+    var (to, notificationKey, registrationIDs, condition): (Int?, Int?, Int?, Int?)
+    var (apns, android, webpush): (Int?, Int?, Int?)
+    for (name, node) in document.members(of: document.root) {
+      guard let field = RequestField.table.field(name, in: document) else {
+        throw refusal(name, .invalidParameters, "unknown key")
+      }
+      if document.kind(node) == .null { continue }
       switch field {
-      case .to, .registrationIds, .condition, .notificationKey: break
+      case .to: to = node
+      case .notificationKey: notificationKey = node
+      case .registrationIds: registrationIDs = node
+      case .condition: condition = node
       case .priority: request.priority = try priority(node)
       case .collapseKey: request.collapseKeyNode = try collapseKey(node)
       case .timeToLive: request.timeToLive = try timeToLive(node)
-      case .delayWhileIdle: request.delayWhileIdle = try check.looseBoolean(node)
-      case .contentAvailable: request.contentAvailable = try check.looseBoolean(node)
-      case .mutableContent: request.mutableContent = try check.looseBoolean(node)
+      case .delayWhileIdle: request.delayWhileIdle = try looseBoolean(node)
+      case .contentAvailable: request.contentAvailable = try looseBoolean(node)
+      case .mutableContent: request.mutableContent = try looseBoolean(node)
       case .restrictedPackageName: request.restrictedPackageNameNode = try packageName(node)
-      case .dryRun: request.isDryRun = try check.looseBoolean(node)
-      case .notification:
-        request.notificationNode = node
-        request.notification = try check.fields(of: node, NotificationKey.table) { (key, value) throws(Rejection) in
-          try check.check(value, key.rule)
-        }
+      case .dryRun: request.isDryRun = try looseBoolean(node)
+      case .notification: try readNotification(node, &request)
       case .data:
-        try readData(node)
+        try checkData(node)
         request.dataNode = node
-      case .apns: try request.blocks.readAPNs(node, check)
-      case .android: try readAndroid(node, &request)
-      case .webpush: try request.blocks.readWebpush(node, check)
+      case .apns: apns = node
+      case .android: android = node
+      case .webpush: webpush = node
       }
     }
-    try TargetReader(check: check).read(
-      [slots[.to], slots[.notificationKey], slots[.registrationIds], slots[.condition]], &request)
+    if apns != nil || android != nil || webpush != nil {
+      request.blocks = try PlatformBlocks(apns: apns, android: android, webpush: webpush, self)
+    }
+    try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
     try checkSizes(request)
     return request
+  }
+
+  private func readNotification(_ node: Int, _ request: inout SendRequest) throws(Rejection) {
+    guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
+    request.notificationNode = node
+    for (name, value) in document.members(of: node) {
+      guard let key = NotificationKey.table.field(name, in: document) else {
+        throw refusal(name, .invalidParameters, "unknown key")
+      }
+      if document.kind(value) == .null { continue }
+      try check(value, key.rule)
+      request.notification.set(key, value)
+    }
   }
 
   // MARK: FCM v1
@@ -53,97 +73,80 @@ struct RequestReader {
   private func readV1() throws(Rejection) -> SendRequest {
     var request = SendRequest(document: document)
     request.shape = .fcmV1
-    let envelope = try check.fields(of: document.root, EnvelopeField.table) { (field, node) throws(Rejection) in
-      guard field == .validateOnly else { return }
-      guard let flag = document.bool(node) else { throw check.wrongType(node, expected: "a boolean") }
-      request.isDryRun = flag
-    }
+    let envelope = try fields(of: document.root, EnvelopeField.table) { $0 == .message ? .object : .boolean }
+    request.isDryRun = envelope[.validateOnly].flatMap(document.bool) ?? false
     guard let message = envelope[.message] else {
       throw Rejection(.invalidParameters, "message: missing beside validate_only")
     }
-    let slots = try check.fields(of: message, MessageField.table) { (field, node) throws(Rejection) in
-      switch field {
-      case .token, .topic, .condition: break
-      case .name: try check.check(node, .string)
-      case .notification:
-        request.notificationNode = node
-        var keys = FieldSlots<NotificationKey>()
-        _ = try check.fields(of: node, PlainNotificationKey.table) { (key, value) throws(Rejection) in
-          try check.check(value, .string)
-          keys.set(key.key, value)
-        }
-        request.notification = keys
-      case .data:
-        try check.check(node, .data)
-        request.dataNode = node
-      case .apns: try request.blocks.readAPNs(node, check)
-      case .android: try readAndroid(node, &request)
-      case .webpush: try request.blocks.readWebpush(node, check)
-      case .fcmOptions:
-        try check.check(node, .options)
-        request.fcmOptionsNode = node
+    let slots = try fields(of: message, MessageField.table, \.rule)
+    if let node = slots[.notification] {
+      request.notificationNode = node
+      let plain = try fields(of: node, PlainNotificationKey.table) { _ in .string }
+      for key in PlainNotificationKey.allCases {
+        if let value = plain[key] { request.notification.set(key.key, value) }
       }
     }
-    try TargetReader(check: check).readV1(
-      token: slots[.token], topic: slots[.topic], condition: slots[.condition], &request)
+    request.dataNode = slots[.data]
+    request.fcmOptionsNode = slots[.fcmOptions]
+    request.blocks = try PlatformBlocks(apns: slots[.apns], android: slots[.android], webpush: slots[.webpush], self)
+    try readTargetV1(token: slots[.token], topic: slots[.topic], condition: slots[.condition], &request)
     try checkSizes(request)
     return request
   }
 
   // MARK: Fields
 
-  private func readAndroid(_ node: Int, _ request: inout SendRequest) throws(Rejection) {
-    try request.blocks.readAndroid(node, check)
-    if let key = request.blocks.android[.collapseKey] { _ = try collapseKey(key) }
-    if let name = request.blocks.android[.restrictedPackageName] { _ = try packageName(name) }
-  }
-
   /// GS-050.
   private func priority(_ node: Int) throws(Rejection) -> Priority {
     if document.isString(node, "high") { return .high }
     if document.isString(node, "normal") { return .normal }
-    throw check.refusal(node, .invalidParameters, "expected \"high\" or \"normal\"")
+    throw refusal(node, .invalidParameters, "expected \"high\" or \"normal\"")
   }
 
   /// GS-060; as a string too, since Google's own XMPP example sends one.
   private func timeToLive(_ node: Int) throws(Rejection) -> Int {
-    guard let seconds = check.integer(node), seconds >= 0, seconds <= Int64(RequestLimits.longestTimeToLive) else {
-      throw check.refusal(node, .invalidTTL, "expected an integer from 0 to \(RequestLimits.longestTimeToLive)")
+    guard let seconds = integer(node), seconds >= 0, seconds <= Int64(RequestLimits.longestTimeToLive) else {
+      throw refusal(node, .invalidTTL, "expected an integer from 0 to \(RequestLimits.longestTimeToLive)")
     }
     return Int(seconds)
   }
 
-  private func collapseKey(_ node: Int) throws(Rejection) -> Int? {
-    guard document.kind(node) == .string else { throw check.wrongType(node, expected: "a string") }
-    let key = document.string(node)
-    guard key.count <= check.limits.collapseKeyBytes else {
-      throw check.refusal(node, .invalidParameters, "\(key.count) bytes, at most \(check.limits.collapseKeyBytes) allowed")
+  func collapseKey(_ node: Int) throws(Rejection) -> Int? {
+    guard document.kind(node) == .string else { throw wrongType(node, expected: "a string") }
+    let range = document.source(node)
+    if range.count <= 64, !range.isEmpty, document.bytes[range].allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != 0x5C }) {
+      return node
     }
-    guard TextForm.isPlainLine(key) else { throw check.refusal(node, .invalidParameters, "a control character in it") }
+    let key = document.string(node)
+    guard key.count <= limits.collapseKeyBytes else {
+      throw refusal(node, .invalidParameters, "\(key.count) bytes, at most \(limits.collapseKeyBytes) allowed")
+    }
+    guard TextForm.isPlainLine(key) else { throw refusal(node, .invalidParameters, "a control character in it") }
     return key.isEmpty ? nil : node
   }
 
-  private func packageName(_ node: Int) throws(Rejection) -> Int? {
-    guard document.kind(node) == .string else { throw check.wrongType(node, expected: "a string") }
+  func packageName(_ node: Int) throws(Rejection) -> Int? {
+    guard document.kind(node) == .string else { throw wrongType(node, expected: "a string") }
     let name = document.string(node)
     guard !name.isEmpty else { return nil }
-    guard TextForm.isPackageName(name) else { throw check.refusal(node, .invalidPackageName, "not the name of a package") }
+    guard TextForm.isPackageName(name) else { throw refusal(node, .invalidPackageName, "not the name of a package") }
     return node
   }
 
-  private func readData(_ node: Int) throws(Rejection) {
-    guard document.kind(node) == .object else { throw check.wrongType(node, expected: "an object") }
-    for (name, _) in document.members(of: node) { try check.refuseReserved(name) }
+  /// Values of any type: those that aren't strings become strings where the platform demands it.
+  private func checkData(_ node: Int) throws(Rejection) {
+    guard document.kind(node) == .object else { throw wrongType(node, expected: "an object") }
+    for (name, _) in document.members(of: node) { try refuseReserved(name) }
   }
 
   // MARK: Sizes
 
   private func checkSizes(_ request: SendRequest) throws(Rejection) {
-    if let node = request.notificationNode { try checkSize(of: node, check.limits.notificationBytes) }
+    if let node = request.notificationNode { try checkSize(of: node, limits.notificationBytes) }
     guard let node = request.dataNode else { return }
     switch request.targets {
-    case .one(.topic), .condition: try checkSize(of: node, min(check.limits.dataBytes, check.limits.topicDataBytes))
-    case .one, .list: try checkSize(of: node, check.limits.dataBytes)
+    case .one(.topic), .condition: try checkSize(of: node, min(limits.dataBytes, limits.topicDataBytes))
+    case .one, .list: try checkSize(of: node, limits.dataBytes)
     }
   }
 
@@ -159,7 +162,7 @@ struct RequestReader {
       }
     }
     guard bytes <= most else {
-      throw check.refusal(object, .messageTooBig, "\(bytes) bytes of keys and values, at most \(most) allowed")
+      throw refusal(object, .messageTooBig, "\(bytes) bytes of keys and values, at most \(most) allowed")
     }
   }
 }

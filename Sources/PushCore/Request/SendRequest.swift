@@ -35,7 +35,7 @@ public struct SendRequest: Sendable {
   public internal(set) var notification = FieldSlots<NotificationKey>()
   /// The node of `data`, an object. In FCM v1's shape all its values are strings.
   public internal(set) var dataNode: Int?
-  public internal(set) var blocks = PlatformBlocks()
+  var blocks: PlatformBlocks?
   /// FCM v1's `message.fcm_options`.
   public internal(set) var fcmOptionsNode: Int?
 
@@ -54,7 +54,7 @@ public struct SendRequest: Sendable {
     }
     let document: JSONDocument
     do { document = try JSONDocument(body, limits: limits.json) } catch { throw Rejection(.invalidJSON, error.description) }
-    self = try RequestReader(check: FieldCheck(document: document, limits: limits)).read()
+    self = try RequestReader(document: document, limits: limits).read()
   }
 
   init(document: JSONDocument) {
@@ -76,12 +76,12 @@ extension SendRequest {
 
   /// `badge` or `notification_count` as a number, whether it came as one or as a string.
   public func count(_ key: NotificationKey) -> Int? {
-    notification[key].flatMap { try? FieldCheck(document: document, limits: RequestLimits()).count($0) }
+    notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).count($0) }
   }
 
   /// A flag of `notification` that came as a boolean or as "true" or "false".
   public func flag(_ key: NotificationKey) -> Bool? {
-    notification[key].flatMap { try? FieldCheck(document: document, limits: RequestLimits()).looseBoolean($0) }
+    notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).looseBoolean($0) }
   }
 
   /// Appends `title_loc_args` or one of its like as a JSON array of strings: numbers in quotes, an array inside a string unpacked
@@ -99,7 +99,7 @@ extension SendRequest {
 
   /// The lifetime that `android.ttl` gives, in whole seconds; nil when absent.
   public var androidTimeToLive: Int? {
-    blocks.android[.ttl].flatMap { TextForm.durationSeconds(document.string($0)) }
+    android(.ttl).flatMap { TextForm.durationSeconds(document.string($0)) }
   }
 }
 

@@ -45,21 +45,24 @@ extension Target {
   /// Everything else is `InvalidRegistration`: no control, space, slash, `?`, `#` or byte beyond ASCII of a target ever reaches a
   /// path or a header.
   public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> {
-    if let first = text.first {
-      if first == UInt8(ascii: "/") { return path(text) }
-      if text.starts(with: "apns:".utf8) {
-        let token = text[5...]
-        guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
-          return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
-        }
-        return .success(.apns(token: lowercased(token)))
+    switch text.first {
+    case UInt8(ascii: "/"):
+      return path(text)
+    case UInt8(ascii: "a") where text.starts(with: "apns:".utf8):
+      let token = text[5...]
+      guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
+        return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
-      if text.starts(with: "fcm:".utf8) { return fcm(text[4...]) }
+      return .success(.apns(token: lowercased(Array(token))))
+    case UInt8(ascii: "f") where text.starts(with: "fcm:".utf8):
+      return fcm(text[4...])
+    case UInt8(ascii: "p"):
       if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
+    default: break
     }
     if text.count >= 64, text.count <= 200, text.allSatisfy(Bytes.isHex) {
       guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
-      return .success(.apns(token: lowercased(text[...])))
+      return .success(.apns(token: lowercased(text)))
     }
     return fcm(text[...])
   }
@@ -91,8 +94,9 @@ extension Target {
       || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "-")
   }
 
-  private static func lowercased(_ token: ArraySlice<UInt8>) -> [UInt8] {
-    token.map { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "F") ? $0 | 0x20 : $0 }
+  private static func lowercased(_ digits: [UInt8]) -> [UInt8] {
+    guard digits.contains(where: { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "F") }) else { return digits }
+    return digits.map { Bytes.isDigit($0) ? $0 : $0 | 0x20 }
   }
 
   private static func refused(_ rule: String) -> Result<Target, Rejection> {

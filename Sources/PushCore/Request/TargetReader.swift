@@ -1,79 +1,76 @@
 /// Finds the one target of a request.
-struct TargetReader {
-  let check: FieldCheck
-  var document: JSONDocument { check.document }
-
-  /// GCM's shape: `to`, `notification_key` (the old name of `to` for groups), `registration_ids`, `condition`, in this order.
-  func read(_ fields: [Int?], _ request: inout SendRequest) throws(Rejection) {
-    let node = try only(fields, names: "to, registration_ids or condition")
-    request.targetNode = node
-    if node == fields[2] {
-      request.targets = try list(node)
-    } else if node == fields[3] {
-      request.targets = try condition(node)
+extension RequestReader {
+  /// GCM's shape; `notification_key` is the old name of `to` for groups.
+  func readTarget(
+    to: Int?, notificationKey: Int?, registrationIDs: Int?, condition node: Int?, _ request: inout SendRequest
+  ) throws(Rejection) {
+    let only = try only(to, notificationKey, registrationIDs, node, names: "to, registration_ids or condition")
+    request.targetNode = only
+    if only == registrationIDs {
+      request.targets = try list(only)
+    } else if only == node {
+      request.targets = try condition(only)
     } else {
-      request.targets = .one(try target(node))
+      request.targets = .one(try target(only))
     }
   }
 
   /// FCM v1's shape. A topic stands there without its prefix.
-  func readV1(token: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest) throws(Rejection) {
-    let only = try only([token, topic, node], names: "token, topic or condition")
+  func readTargetV1(token: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest) throws(Rejection) {
+    let only = try only(token, topic, node, nil, names: "token, topic or condition")
     request.targetNode = only
     if only == node {
       request.targets = try condition(only)
     } else if only == topic {
       let name = try text(only)
       guard TextForm.isTopicName(name[...]) else {
-        throw check.refusal(
+        throw refusal(
           only, .invalidRegistration, "expected a topic's name without /topics/, of the characters a-z A-Z 0-9 - _ . ~ %")
       }
       request.targets = .one(.topic(name))
     } else {
       let target = try target(only)
-      if case .topic = target { throw check.refusal(only, .invalidRegistration, "a topic where a token belongs") }
+      if case .topic = target { throw refusal(only, .invalidRegistration, "a topic where a token belongs") }
       request.targets = .one(target)
     }
   }
 
   /// GS-001, and at most one target.
-  private func only(_ fields: [Int?], names: String) throws(Rejection) -> Int {
-    var found: Int?
-    for case let node? in fields {
-      guard found == nil else {
-        throw check.refusal(node, .invalidParameters, "a second target, expected only one of \(names)")
-      }
-      found = node
+  private func only(_ a: Int?, _ b: Int?, _ c: Int?, _ d: Int?, names: String) throws(Rejection) -> Int {
+    guard let found = a ?? b ?? c ?? d else {
+      throw Rejection(.missingRegistration, "no target: one of \(names) is needed")
     }
-    guard let found else { throw Rejection(.missingRegistration, "no target: one of \(names) is needed") }
+    if let second = d ?? c ?? b, second != found {
+      throw refusal(second, .invalidParameters, "a second target, expected only one of \(names)")
+    }
     return found
   }
 
   private func text(_ node: Int) throws(Rejection) -> [UInt8] {
-    guard document.kind(node) == .string else { throw check.wrongType(node, expected: "a string") }
+    guard document.kind(node) == .string else { throw wrongType(node, expected: "a string") }
     let text = document.string(node)
-    guard !text.isEmpty else { throw check.refusal(node, .missingRegistration, "empty") }
+    guard !text.isEmpty else { throw refusal(node, .missingRegistration, "empty") }
     return text
   }
 
   private func target(_ node: Int) throws(Rejection) -> Target {
     switch Target.classify(try text(node)) {
     case .success(let target): return target
-    case .failure(let refused): throw check.refusal(node, refused.code, refused.reason)
+    case .failure(let refused): throw refusal(node, refused.code, refused.reason)
     }
   }
 
   private func list(_ node: Int) throws(Rejection) -> Targets {
-    guard document.kind(node) == .array else { throw check.wrongType(node, expected: "an array of strings") }
+    guard document.kind(node) == .array else { throw wrongType(node, expected: "an array of strings") }
     let count = document.count(node)
-    guard count > 0 else { throw check.refusal(node, .missingRegistration, "empty") }
-    guard count <= check.limits.registrationIDs else {
-      throw check.refusal(node, .invalidParameters, "\(count) entries, at most \(check.limits.registrationIDs) allowed")
+    guard count > 0 else { throw refusal(node, .missingRegistration, "empty") }
+    guard count <= limits.registrationIDs else {
+      throw refusal(node, .invalidParameters, "\(count) entries, at most \(limits.registrationIDs) allowed")
     }
     var targets: [Target] = []
     targets.reserveCapacity(count)
     for element in document.elements(of: node) {
-      guard document.kind(element) == .string else { throw check.wrongType(element, expected: "a string") }
+      guard document.kind(element) == .string else { throw wrongType(element, expected: "a string") }
       targets.append(entry(element, targets.count, of: node))
     }
     return .list(targets)
@@ -94,9 +91,9 @@ struct TargetReader {
   private func condition(_ node: Int) throws(Rejection) -> Targets {
     let text = try text(node)
     do {
-      return .condition(try Condition.parse(text, mostTopics: check.limits.conditionTopics))
+      return .condition(try Condition.parse(text, mostTopics: limits.conditionTopics))
     } catch {
-      throw check.refusal(node, .invalidParameters, "\(error.reason) (byte \(error.offset) of the condition)")
+      throw refusal(node, .invalidParameters, "\(error.reason) (byte \(error.offset) of the condition)")
     }
   }
 }
