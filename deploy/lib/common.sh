@@ -8,8 +8,8 @@ python=/usr/bin/python3
 scratch=
 started=() # process group ids, in starting order
 
+# shellcheck disable=SC2034  # the sourcing scripts use them
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
-  # shellcheck disable=SC2034  # the sourcing scripts use them
   bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
 else
   bold='' dim='' red='' green='' plain=''
