@@ -36,6 +36,7 @@ let package = Package(
     .testTarget(name: "AMQPTests", dependencies: ["AMQP", "Reactor", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
+    .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(name: "WorkerTests", dependencies: ["Worker", "TestSupport"]),
     .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "Simulator", "pushfleet"]),
   ],

@@ -1,4 +1,4 @@
-@testable import Reactor
+import Reactor
 import TestSupport
 import Wire
 

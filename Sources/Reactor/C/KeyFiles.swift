@@ -70,7 +70,7 @@ enum KeyFiles {
     return Bundle(key: key, certificate: certificate, chain: chain)
   }
 
-  private static func withBIO<Result>(_ bytes: [UInt8], _ body: (OpaquePointer?) -> Result) -> Result {
+  static func withBIO<Result>(_ bytes: [UInt8], _ body: (OpaquePointer?) -> Result) -> Result {
     ERR_clear_error()
     return bytes.withUnsafeBytes { raw in
       let bio = shim_memory_bio(raw.baseAddress, Int32(clamping: raw.count))

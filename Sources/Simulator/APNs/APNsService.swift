@@ -1,0 +1,42 @@
+import HTTP2
+import Reactor
+import Wire
+
+/// The APNs simulator without its sockets: makes a machine for each connection. A test drives them in memory.
+public final class APNsService {
+  public let configuration: APNsConfiguration
+  public let journal: Journal
+  let surroundings: Surroundings
+  let player: ScriptPlayer
+  let providerKey: VerifyingKey?
+  let topics: [[UInt8]]
+  var trustsCertificates: Bool { configuration.clientAuthority != nil }
+  private var connections: [Int: APNsConnection] = [:]
+  private var connectionCount = 0
+
+  /// - Throws: when the provider key is none.
+  public init(configuration: APNsConfiguration, journal: Journal, surroundings: Surroundings) throws(CredentialError) {
+    self.configuration = configuration
+    self.journal = journal
+    self.surroundings = surroundings
+    player = ScriptPlayer(configuration.script)
+    topics = configuration.topics.map { Array($0.utf8) }
+    if let pem = configuration.providerKey { providerKey = try VerifyingKey(pem: pem) } else { providerKey = nil }
+  }
+
+  /// Connections open now, and ever.
+  public var openConnections: Int { connections.count }
+  public var acceptedConnections: Int { connectionCount }
+
+  /// The machine for a new connection. It must not outlive the service.
+  public func accept() -> ServerSession {
+    connectionCount += 1
+    let connection = APNsConnection(self, number: connectionCount)
+    connections[connectionCount] = connection
+    var http2 = configuration.http2
+    http2.maxConcurrentStreams = trustsCertificates ? configuration.maxConcurrentStreams : configuration.initialStreams
+    return ServerSession(configuration: http2, handler: connection)
+  }
+
+  func connectionEnded(_ number: Int) { connections[number] = nil }
+}

@@ -1,0 +1,20 @@
+/// An answer of APNs: a status and, unless it is 200, a reason (Apple, "Handling notification responses from APNs").
+struct APNsVerdict: Error, Equatable {
+  var status: Int
+  var reason: String?
+
+  static let accepted = APNsVerdict(status: 200)
+  static func bad(_ reason: String) -> APNsVerdict { APNsVerdict(status: 400, reason: reason) }
+  static func forbidden(_ reason: String) -> APNsVerdict { APNsVerdict(status: 403, reason: reason) }
+
+  init(status: Int, reason: String? = nil) {
+    self.status = status
+    self.reason = reason
+  }
+
+  /// The reason that a script means which gives a status only.
+  static let usualReason: [Int: String] = [
+    400: "BadDeviceToken", 403: "InvalidProviderToken", 404: "BadPath", 405: "MethodNotAllowed", 410: "Unregistered",
+    413: "PayloadTooLarge", 429: "TooManyRequests", 500: "InternalServerError", 503: "ServiceUnavailable",
+  ]
+}

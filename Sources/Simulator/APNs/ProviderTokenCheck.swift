@@ -1,0 +1,44 @@
+import PushCore
+import Reactor
+
+/// Judges provider tokens as APNs does: per connection one team, a token at most an hour old, and new ones not more often
+/// than every 20 minutes (Apple, "Establishing a token-based connection to APNs").
+struct ProviderTokenCheck {
+  let key: VerifyingKey?
+  /// The connection's token so far.
+  private var current: (text: [UInt8], authorization: JournalEntry.Authorization)?
+
+  init(key: VerifyingKey?) { self.key = key }
+
+  /// - Parameter header: the value of `authorization`.
+  /// - Returns: what to journal of the token, where it could be read at all, and why it is refused, if it is.
+  mutating func judge(_ header: [UInt8]?, at milliseconds: Int64) -> (JournalEntry.Authorization?, APNsVerdict?) {
+    guard let header else { return (nil, .forbidden("MissingProviderToken")) }
+    let now = milliseconds / 1000
+    if let current, current.text == header { return (current.authorization, Self.judgeAge(current.authorization, at: now)) }
+    guard header.starts(with: "bearer ".utf8) || header.starts(with: "Bearer ".utf8),
+      let token = WebToken(Array(header.dropFirst(7))), let keyID = token.header("kid"), let issuer = token.claim("iss"),
+      let issuedAt = token.integerClaim("iat")
+    else { return (nil, .forbidden("InvalidProviderToken")) }
+    let authorization = JournalEntry.Authorization(keyID: keyID, issuer: issuer, issuedAt: issuedAt)
+    guard token.header("alg") == Array("ES256".utf8), keyID.count == 10, issuer.count == 10, token.signature.count == 64,
+      key?.verifies(token.signature, of: token.signed) ?? true
+    else { return (authorization, .forbidden("InvalidProviderToken")) }
+    if let refusal = Self.judgeAge(authorization, at: now) { return (authorization, refusal) }
+    if let current {
+      guard current.authorization.issuer == issuer else { return (authorization, .forbidden("InvalidProviderToken")) }
+      guard abs(issuedAt - current.authorization.issuedAt) >= 20 * 60 else {
+        return (authorization, APNsVerdict(status: 429, reason: "TooManyProviderTokenUpdates"))
+      }
+    }
+    current = (header, authorization)
+    return (authorization, nil)
+  }
+
+  private static func judgeAge(_ authorization: JournalEntry.Authorization, at now: Int64) -> APNsVerdict? {
+    // The bounds come first, so that no time of issue can overflow the difference.
+    if authorization.issuedAt < now - 3600 { return .forbidden("ExpiredProviderToken") }
+    if authorization.issuedAt > now + 3600 { return .forbidden("InvalidProviderToken") }
+    return nil
+  }
+}

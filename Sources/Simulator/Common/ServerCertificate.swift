@@ -1,0 +1,21 @@
+import Reactor
+import Wire
+
+enum ServerCertificate {
+  /// The TLS context of a simulator; nil where no certificate is given, which means no TLS.
+  static func context(_ certificate: String?, _ key: String?, _ clientAuthority: String?) throws(CredentialError)
+    -> TLSServerContext?
+  {
+    guard let certificate else { return nil }
+    return try TLSServerContext(
+      certificate: certificate, key: key ?? certificate, clientCA: clientAuthority,
+      requiresClientCertificate: clientAuthority != nil, alpn: ["h2"])
+  }
+}
+
+/// Writes the journal out at the end of each turn that brought requests.
+final class JournalFlusher: TurnHook {
+  private let journal: Journal
+  init(_ journal: Journal) { self.journal = journal }
+  func turnEnding(at now: MonotonicTime) { journal.flush() }
+}

@@ -1,0 +1,19 @@
+import Reactor
+
+/// What a simulator asks of the place it runs in: the time of day, and to be called later. A test owns both.
+public struct Surroundings {
+  /// Unix time in milliseconds.
+  public var wallClock: () -> Int64
+  /// Calls the closure once, after so many seconds, on the simulator's own thread.
+  public var later: (Double, @escaping () -> Void) -> Void
+
+  public init(wallClock: @escaping () -> Int64, later: @escaping (Double, @escaping () -> Void) -> Void) {
+    self.wallClock = wallClock
+    self.later = later
+  }
+
+  public init(loop: EventLoop) {
+    wallClock = { [unowned loop] in loop.wallClock }
+    later = { [unowned loop] seconds, body in loop.schedule(after: seconds, body) }
+  }
+}
