@@ -20,7 +20,8 @@ struct Watch {
 
 /// One thread's loop: descriptors by epoll, timers, a mailbox for other threads, and one flush of the links a turn.
 ///
-/// A turn is: wait, read the clocks, timers, events (the mailbox is one), hooks, flush. Everything that hangs on a loop is
+/// A turn is: wait, read the clocks, events (the mailbox is one), timers, hooks, flush. Events come before timers, so that
+/// after a stall what the peers sent meanwhile is heard before they are found silent. Everything that hangs on a loop is
 /// confined to the thread that runs it, except `mailbox`. The loop owns its open links and listeners, nothing owns a loop
 /// but whoever made it: keep it longer than what was made with it.
 public final class EventLoop {
@@ -76,12 +77,12 @@ public final class EventLoop {
     isAnotherTurnDue = false
     now = Clock.monotonic()
     wallClock = Clock.wall()
-    runTimers()
     for index in 0..<count {
       let event = poller.event(at: index)
       if event.key == Self.mailboxKey { openMail() } else { dispatch(event.key, event.readiness) }
     }
     resumeLinks()
+    runTimers()
     runHooks()
     flushLinks()
   }

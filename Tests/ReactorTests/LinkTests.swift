@@ -188,7 +188,7 @@ import Wire
     let client = Peer()
     let link = Link(
       loop: network.loop, machine: client, to: network.listener.endpoint, tls: try Security.tls.client(),
-      options: LinkOptions(connectTimeout: 0.1))
+      options: LinkOptions(connectTimeout: 0.3))
     link.start()
     #expect(network.loop.run { !client.ends.isEmpty })
     #expect(client.ends == [.handshakeFailed("timed out after 1 s")])

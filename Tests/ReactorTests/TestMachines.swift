@@ -1,4 +1,4 @@
-import Reactor
+@testable import Reactor
 import TestSupport
 import Wire
 

@@ -1,0 +1,229 @@
+import HTTP2
+import Wire
+
+/// What a set of connections tells the pool that owns it.
+protocol ConnectionSetOwner: AnyObject {
+  func answered(_ slot: Int, _ response: Response, on connection: PooledConnection)
+  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection)
+  /// Streams may be free on some connection now.
+  func streamsAvailable()
+  func connectionOpened(_ connection: PooledConnection)
+  /// No connection is there and none is being made.
+  func unreachable(reason: String)
+  /// The last connection has ended and nothing follows.
+  func setClosed()
+  func observed(_ event: PoolEvent)
+}
+
+/// The connections to one provider: when they are made, replaced and given up.
+///
+/// A connection is made on demand, kept for as long as it serves, and replaced at once when the server says goodbye. Failures
+/// back off from 1 to 60 s, forgotten only once a connection has served a request; even good reasons for a new connection
+/// can't make more than `dialBurst` of them in `dialWindow` seconds, since Apple takes frequent connecting for an attack.
+final class ConnectionSet {
+  static let dialBurst = 6
+  static let dialWindow = 10.0
+  /// Seconds after which a connection beyond the first is given up when it has nothing to do.
+  static let surplusIdle = 60.0
+
+  weak var owner: (any ConnectionSetOwner)?
+  private let surroundings: any PoolSurroundings
+  private let configuration: ClientConfiguration
+  let maximum: Int
+  private(set) var target: DialTarget
+  /// Counts the credentials that the set has served.
+  private(set) var epoch = 0
+  /// Connecting and open ones.
+  private(set) var live: [PooledConnection] = []
+  private(set) var draining: [PooledConnection] = []
+  /// Somebody waits for a stream.
+  private var isWanted = false
+  private var isClosing = false
+  private var backoff = Backoff(base: 1, cap: 60)
+  private(set) var retryAt: MonotonicTime?
+  private(set) var lastFailure = ""
+  private var dials: [MonotonicTime] = []
+  private var surplusCheckAt = MonotonicTime.distantFuture
+
+  init(surroundings: any PoolSurroundings, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
+    self.surroundings = surroundings
+    self.target = target
+    self.configuration = configuration
+    self.maximum = maximum
+  }
+
+  // MARK: Streams
+
+  var availableStreams: Int {
+    var sum = 0
+    for connection in live where connection.phase == .open { sum += connection.session.availableStreams }
+    return sum
+  }
+
+  /// An open connection with a free stream. The first that has one, so that a surplus falls idle.
+  func pick() -> PooledConnection? {
+    for connection in live where connection.phase == .open && connection.session.availableStreams > 0 { return connection }
+    return nil
+  }
+
+  var isConnecting: Bool { live.contains { $0.phase == .connecting } }
+  var isOpen: Bool { live.contains { $0.phase == .open } }
+
+  // MARK: Demand
+
+  /// A stream is wanted: makes the first connection, or another one when all are busy.
+  func want() {
+    isWanted = true
+    guard !isClosing, retryAt == nil, !isConnecting, live.count < maximum, availableStreams == 0 else { return }
+    dial()
+  }
+
+  private func dial() {
+    let now = surroundings.now
+    dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
+    if dials.count >= Self.dialBurst {
+      return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "connected too often of late")
+    }
+    dials.append(now)
+    retryAt = nil
+    let connection = PooledConnection(set: self, epoch: epoch, configuration: configuration, at: now)
+    live.append(connection)
+    connection.dial(surroundings, target)
+  }
+
+  private func waitUntil(_ time: MonotonicTime, because reason: String) {
+    retryAt = time
+    lastFailure = reason
+    owner?.observed(.backingOff(seconds: time.seconds(since: surroundings.now), reason: reason))
+    if !isOpen { owner?.unreachable(reason: reason) }
+  }
+
+  // MARK: Replacing and ending
+
+  /// The connection takes nothing new; what is in flight on it goes on. Another one is made when wanted.
+  func replace(_ connection: PooledConnection) {
+    guard live.contains(where: { $0 === connection }) else { return }
+    retire(connection)
+    connection.drain()
+    if isWanted || connection.session.activeStreams > 0 { want() }
+  }
+
+  /// New connections go to `target` with its TLS identity; the old ones drain.
+  func replaceAll(target: DialTarget? = nil) {
+    if let target {
+      self.target = target
+      epoch += 1
+      backoff.reset()
+      retryAt = nil
+    }
+    for connection in live {
+      retire(connection)
+      connection.drain()
+    }
+  }
+
+  func drain() {
+    isClosing = true
+    replaceAll()
+    if draining.isEmpty { owner?.setClosed() }
+  }
+
+  func close() {
+    isClosing = true
+    replaceAll()
+    for connection in draining { connection.close() }
+    if draining.isEmpty { owner?.setClosed() }
+  }
+
+  private func retire(_ connection: PooledConnection) {
+    guard let index = live.firstIndex(where: { $0 === connection }) else { return }
+    live.remove(at: index)
+    draining.append(connection)
+  }
+
+  // MARK: What connections say
+
+  func connectionReady(_ connection: PooledConnection) {
+    guard connection.phase == .connecting else { return }
+    connection.phase = .open
+    isWanted = false
+    if live.count > 1 { surplusCheckAt = min(surplusCheckAt, surroundings.now.advanced(bySeconds: Self.surplusIdle / 2)) }
+    owner?.observed(.connected)
+    owner?.connectionOpened(connection)
+  }
+
+  /// A request was answered for good or for bad, but by a provider that works.
+  func served(_ connection: PooledConnection) {
+    guard !connection.hasServed else { return }
+    connection.hasServed = true
+    backoff.reset()
+  }
+
+  func goAwayReceived(_ goAway: GoAway, on connection: PooledConnection) {
+    owner?.observed(.goAway(reason: Self.words(of: goAway)))
+    connectionDraining(connection)
+  }
+
+  func connectionDraining(_ connection: PooledConnection) {
+    guard live.contains(where: { $0 === connection }) else { return }
+    let wasBusy = connection.session.activeStreams > 0
+    retire(connection)
+    connection.phase = .draining
+    guard !isClosing else { return }
+    if connection.hasServed {
+      if isWanted || wasBusy { want() }
+    } else {
+      failed("the server said goodbye before it served anything")
+    }
+  }
+
+  func connectionEnded(_ connection: PooledConnection, _ reason: TransportEnd) {
+    let wasLive = live.contains { $0 === connection }
+    let wasConnecting = connection.phase == .connecting
+    live.removeAll { $0 === connection }
+    draining.removeAll { $0 === connection }
+    if isClosing {
+      if live.isEmpty && draining.isEmpty { owner?.setClosed() }
+      return
+    }
+    if !wasConnecting { owner?.observed(.disconnected(reason: "\(reason)")) }
+    guard wasLive else { return }
+    if connection.hasServed {
+      if isWanted { want() }
+    } else {
+      failed("\(reason)")
+    }
+  }
+
+  private func failed(_ reason: String) {
+    waitUntil(surroundings.now.advanced(bySeconds: backoff.next()), because: reason)
+  }
+
+  // MARK: Time
+
+  var deadline: MonotonicTime { min(retryAt ?? .distantFuture, surplusCheckAt) }
+
+  func deadlineReached(at now: MonotonicTime) {
+    if let retryAt, now >= retryAt {
+      self.retryAt = nil
+      if isWanted { want() }
+    }
+    guard now >= surplusCheckAt else { return }
+    while live.count > 1, let idle = live.last(where: { isIdle($0, at: now) }) {
+      retire(idle)
+      idle.drain()
+    }
+    surplusCheckAt = live.count > 1 ? now.advanced(bySeconds: Self.surplusIdle / 2) : .distantFuture
+  }
+
+  private func isIdle(_ connection: PooledConnection, at now: MonotonicTime) -> Bool {
+    connection.phase == .open && connection.session.activeStreams == 0
+      && now >= connection.usedAt.advanced(bySeconds: Self.surplusIdle)
+  }
+
+  /// APNs' `{"reason":…}` or plain words, printable and short; else the error code.
+  static func words(of goAway: GoAway) -> String {
+    let text = goAway.debugData.prefix(120).map { 0x20...0x7E ~= $0 ? Character(UnicodeScalar($0)) : "?" }
+    return text.isEmpty ? "\(goAway.code)" : "\(goAway.code): \(String(text))"
+  }
+}

@@ -1,0 +1,66 @@
+import Wire
+
+/// A token bucket: so many pushes a minute, never more in any minute, and a linear ramp after an outage.
+///
+/// FCM's quota is 600,000 a minute and project, counted in minutes that are not aligned to any clock; after an outage the
+/// rate must take at least 60 s from 0 to full (fcm-v1 §5).
+struct Pacer {
+  static let rampSeconds = 60.0
+  /// A ramp starts at this share of the full rate, so that the first request ever leaves.
+  static let rampFloor = 0.01
+
+  let perSecond: Double
+  let burst: Double
+  private var tokens: Double
+  private var filledAt: MonotonicTime
+  private(set) var rampStart: MonotonicTime?
+
+  /// A full burst plus a minute of refill is exactly `perMinute`.
+  init(perMinute: Int, at now: MonotonicTime) {
+    let limit = Double(max(perMinute, 1))
+    burst = max(limit / 61, 1)
+    perSecond = max(limit - burst, 1) / 60
+    tokens = burst
+    filledAt = now
+  }
+
+  /// Whole pushes that may leave now.
+  mutating func available(at now: MonotonicTime) -> Int {
+    refill(to: now)
+    return Int(tokens)
+  }
+
+  /// One push left.
+  mutating func take() { tokens -= 1 }
+
+  /// One push that had been taken for did not leave after all.
+  mutating func giveBack() { tokens = min(tokens + 1, burst) }
+
+  mutating func ramp(from now: MonotonicTime) {
+    refill(to: now)
+    rampStart = now
+    tokens = min(tokens, 1)
+  }
+
+  /// When one push may leave again; now or the past when one may already.
+  func nextToken(after now: MonotonicTime) -> MonotonicTime {
+    guard tokens < 1 else { return now }
+    return now.advanced(bySeconds: max((1 - tokens) / (perSecond * share(at: now)), 0.001))
+  }
+
+  private func share(at time: MonotonicTime) -> Double {
+    guard let rampStart else { return 1 }
+    return min(1, max(Self.rampFloor, time.seconds(since: rampStart) / Self.rampSeconds))
+  }
+
+  private mutating func refill(to now: MonotonicTime) {
+    let elapsed = now.seconds(since: filledAt)
+    guard elapsed > 0 else { return }
+    // The share rises linearly, so the mean of its ends is exact but for the step at the ramp's very end.
+    let mean = (share(at: filledAt) + share(at: now)) / 2
+    let ceiling = rampStart == nil ? burst : max(1, burst * share(at: now))
+    tokens = min(ceiling, tokens + elapsed * perSecond * mean)
+    filledAt = now
+    if let start = rampStart, now.seconds(since: start) >= Self.rampSeconds { rampStart = nil }
+  }
+}

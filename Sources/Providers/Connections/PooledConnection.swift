@@ -1,0 +1,66 @@
+import HTTP2
+import Wire
+
+/// One connection of a set, from dialling to its end; passes on what its session says.
+final class PooledConnection: ClientSessionHandler {
+  enum Phase {
+    /// Dialled, and the server's SETTINGS not seen yet. → open, ended
+    case connecting
+    /// Takes requests. → draining, ended
+    case open
+    /// Finishes what it has. → ended
+    case draining
+    case ended
+  }
+
+  let session: ClientSession
+  /// Of the credential that the connection was made with.
+  let epoch: Int
+  let startedAt: MonotonicTime
+  var phase = Phase.connecting
+  /// The provider has answered on it other than by refusing the credential or failing.
+  var hasServed = false
+  /// When it was last given a request.
+  var usedAt: MonotonicTime
+  private weak var set: ConnectionSet?
+  private var transport: (any Transport)?
+
+  init(set: ConnectionSet, epoch: Int, configuration: ClientConfiguration, at now: MonotonicTime) {
+    self.set = set
+    self.epoch = epoch
+    startedAt = now
+    usedAt = now
+    session = ClientSession(configuration: configuration)
+    session.handler = self
+  }
+
+  /// A pool let go of takes its connections with it.
+  deinit { transport?.close() }
+
+  func dial(_ dialer: any Dialer, _ target: DialTarget) { transport = dialer.dial(session, to: target) }
+
+  func drain() {
+    if phase == .connecting { return close() }
+    guard phase == .open else { return }
+    phase = .draining
+    session.drain()
+  }
+
+  func close() {
+    if phase != .ended { phase = .draining }
+    transport?.close()
+  }
+
+  func sessionReady() { set?.connectionReady(self) }
+  func answered(_ tag: Int, _ response: Response) { set?.owner?.answered(tag, response, on: self) }
+  func failed(_ tag: Int, _ failure: RequestFailure) { set?.owner?.failed(tag, failure, on: self) }
+  func streamsAvailable() { set?.owner?.streamsAvailable() }
+  func goAwayReceived(_ goAway: GoAway) { set?.goAwayReceived(goAway, on: self) }
+  func sessionDraining() { set?.connectionDraining(self) }
+
+  func sessionEnded(_ reason: TransportEnd) {
+    set?.connectionEnded(self, reason)
+    phase = .ended
+    transport = nil
+  }
+}

@@ -1,0 +1,135 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// What a source of access tokens tells its pool.
+protocol AccessTokensOwner: AnyObject {
+  func accessTokenArrived()
+  /// No usable token is there, and the next try is some time off.
+  func accessTokenFailed(reason: String)
+  func observed(_ event: PoolEvent)
+}
+
+/// A project's access token: fetched once at a time, renewed early, and used to its end when the endpoint is down (F-68).
+///
+/// The token is judged by the monotonic clock from its arrival, so a jumping wall clock can't keep a dead one alive.
+final class AccessTokens {
+  /// Seconds before its end at which a token is renewed; a short-lived one already at half of its life.
+  static let renewEarly = 300.0
+  /// A token this close to its end, in seconds, is not used any more: it would die on the way.
+  static let safetyMargin = 5.0
+  /// Seconds for one fetch.
+  static let timeout = 15.0
+
+  struct Token {
+    /// `Bearer …`.
+    let authorization: [UInt8]
+    let generation: Int
+    let renewAt: MonotonicTime
+    let expiresAt: MonotonicTime
+  }
+
+  weak var owner: (any AccessTokensOwner)?
+  private let surroundings: any PoolSurroundings
+  private let account: ServiceAccount
+  private let target: DialTarget
+  private let template: HeaderTemplate
+  private var values = HeaderValues()
+  private var generation = 0
+  private var token: Token?
+  private var fetch: AccessTokenFetch?
+  private var backoff = Backoff(base: 1, cap: 60)
+  private var retryAt: MonotonicTime?
+  private(set) var lastFailure = ""
+  private var isStopped = false
+
+  init(account: ServiceAccount, target: DialTarget, path: String, surroundings: any PoolSurroundings) {
+    self.account = account
+    self.target = target
+    self.surroundings = surroundings
+    template = HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", path),
+        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
+      ], variable: ["content-length"])
+  }
+
+  var isFetching: Bool { fetch != nil }
+
+  /// The token to use now. Starts a fetch where one is due and none is under way or being waited for.
+  func current(at now: MonotonicTime) -> Token? {
+    if let token, now < token.expiresAt {
+      if now >= token.renewAt { begin(at: now) }
+      return token
+    }
+    begin(at: now)
+    return nil
+  }
+
+  /// The provider refused `generation`. False when the endpoint lets no new one be had at present.
+  func refused(_ generation: Int, at now: MonotonicTime) -> Bool {
+    if let token, token.generation == generation { self.token = nil }
+    if token != nil { return true }
+    begin(at: now)
+    return fetch != nil
+  }
+
+  func stop() {
+    isStopped = true
+    fetch?.abandon()
+    fetch = nil
+  }
+
+  var deadline: MonotonicTime {
+    if fetch != nil { return .distantFuture }
+    return retryAt ?? token?.renewAt ?? .distantFuture
+  }
+
+  func deadlineReached(at now: MonotonicTime) {
+    if let retryAt, now >= retryAt { self.retryAt = nil }
+    if let token, now >= token.renewAt { begin(at: now) }
+  }
+
+  private func begin(at now: MonotonicTime) {
+    guard fetch == nil, !isStopped else { return }
+    if let retryAt, now < retryAt { return }
+    retryAt = nil
+    do {
+      let body = try account.tokenRequest(wallClock: surroundings.wallClock)
+      values.removeAll()
+      values.append(decimal: Int64(body.count))
+      fetch = AccessTokenFetch(template: template, values: values, body: body, timeout: Self.timeout) { [weak self] in
+        self?.ended($0)
+      }
+      fetch?.start(surroundings, target)
+    } catch {
+      ended(.failed("the assertion can't be signed: \(error)"))
+    }
+  }
+
+  private func ended(_ answer: AccessTokenAnswer) {
+    guard !isStopped else { return }
+    fetch = nil
+    let now = surroundings.now
+    switch answer {
+    case .token(let bytes, let lifetime):
+      generation += 1
+      backoff.reset()
+      token = Token(
+        authorization: Array("Bearer ".utf8) + bytes, generation: generation,
+        renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),
+        expiresAt: now.advanced(bySeconds: max(lifetime - Self.safetyMargin, lifetime / 2)))
+      owner?.observed(.tokenRefreshed)
+      owner?.accessTokenArrived()
+    case .refused(let why): failed("the token endpoint refuses the account: \(why); check the key and the clock", at: now)
+    case .failed(let why): failed("no access token: \(why)", at: now)
+    }
+  }
+
+  private func failed(_ reason: String, at now: MonotonicTime) {
+    lastFailure = reason
+    retryAt = now.advanced(bySeconds: backoff.next())
+    owner?.observed(.tokenFailed(reason: reason))
+    if token.map({ now >= $0.expiresAt }) ?? true { owner?.accessTokenFailed(reason: reason) }
+  }
+}

@@ -1,0 +1,88 @@
+import PushCore
+import Reactor
+
+/// A Google service account's key file: who signs for which project, and where access tokens are had.
+///
+/// Confined to one thread, like the key in it. Descriptions name the project only.
+public final class ServiceAccount {
+  /// `project_id`.
+  public let project: String
+  let clientEmail: String
+  /// `private_key_id`, for the header `kid`.
+  let keyID: String?
+  /// `token_uri`: the claim `aud`, and the token endpoint unless another one is configured.
+  public let tokenURI: String
+  let key: SigningKey
+
+  public enum Invalid: Error, Equatable, Sendable, CustomStringConvertible {
+    case notJSON(String)
+    case wrongType(String)
+    case missing(String)
+    case badKey(String)
+
+    public var description: String {
+      switch self {
+      case .notJSON(let why): "the service account file is not JSON: \(why)"
+      case .wrongType(let type): "the file is of type \"\(type)\", not \"service_account\": download a key of a service account"
+      case .missing(let field): "the service account file has no \(field)"
+      case .badKey(let why): "the private key in the service account file can't be read: \(why)"
+      }
+    }
+  }
+
+  /// - Parameter file: the JSON text of the key file.
+  public init(file: [UInt8]) throws(Invalid) {
+    let document: JSONDocument
+    do { document = try JSONDocument(file) } catch { throw .notJSON("\(error.reason) at byte \(error.offset)") }
+    func text(_ field: String) throws(Invalid) -> String {
+      guard let node = document.value(field, of: document.root), document.kind(node) == .string,
+        document.count(node) == 0, !document.text(node).isEmpty
+      else { throw .missing(field) }
+      return document.text(node)
+    }
+    if let type = try? text("type"), type != "service_account" { throw .wrongType(type) }
+    project = try text("project_id")
+    clientEmail = try text("client_email")
+    keyID = try? text("private_key_id")
+    tokenURI = (try? text("token_uri")) ?? "https://oauth2.googleapis.com/token"
+    let pem = try text("private_key")
+    do { key = try SigningKey(pem: Array(pem.utf8)) } catch { throw .badKey("\(error)") }
+  }
+
+  static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+
+  /// The form that asks for an access token (RFC 7523 §2.1). `wallClock` in UNIX milliseconds.
+  func tokenRequest(wallClock: Int64) throws -> [UInt8] {
+    let issuedAt = wallClock / 1000
+    let kid = keyID.map { ",\"kid\":\(JSONWebToken.quoted($0))" } ?? ""
+    let assertion = try JSONWebToken.make(
+      header: "{\"alg\":\"RS256\",\"typ\":\"JWT\"\(kid)}",
+      claims: "{\"iss\":\(JSONWebToken.quoted(clientEmail)),\"scope\":\"\(Self.scope)\","
+        + "\"aud\":\(JSONWebToken.quoted(tokenURI)),\"iat\":\(issuedAt),\"exp\":\(issuedAt + 3600)}",
+      sign: { try key.signRS256($0) })
+    return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=".utf8) + assertion
+  }
+}
+
+/// An https URL cut into what a connection and a request need.
+public struct TokenEndpoint: Equatable, Sendable {
+  public var endpoint: Endpoint
+  public var path: String
+
+  /// nil for anything but `https://host[:port][/path]`.
+  public init?(_ url: String) {
+    guard url.hasPrefix("https://") else { return nil }
+    let rest = url.dropFirst(8)
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    guard let endpoint = try? Endpoint(parsing: String(rest[..<slash]), defaultPort: 443),
+      rest[slash...].utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+    else { return nil }
+    self.endpoint = endpoint
+    path = slash == rest.endIndex ? "/" : String(rest[slash...])
+  }
+
+  public init(endpoint: Endpoint, path: String) {
+    self.endpoint = endpoint
+    self.path = path
+  }
+}

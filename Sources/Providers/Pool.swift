@@ -1,0 +1,92 @@
+import PushCore
+
+/// One credential of one application in one shard: its connections, its authorisation, its pace.
+///
+/// A pool is confined to its shard's loop. It keeps nothing waiting that it was not handed: what exceeds `capacity` stays
+/// with the caller (and so in the broker).
+public protocol Pool: AnyObject {
+  /// How many pushes may be handed over right now; 0 while connecting, backing off, paused or stopped.
+  var capacity: Int { get }
+  /// Pushes handed over and not yet reported back.
+  var inFlight: Int { get }
+  var state: PoolState { get }
+  /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
+  func wantsCapacity()
+  /// Takes nothing more, finishes what is in flight, then closes its connections.
+  func drain()
+  /// Closes every connection at once; what is in flight is reported as `unknown` or `notSent` first.
+  func shutdown()
+}
+
+extension Pool {
+  /// The provider refuses the credential itself: every push would fail until an operator acts.
+  public var isStopped: Bool { if case .stopped = state { true } else { false } }
+}
+
+/// Where a pool stands.
+public enum PoolState: Equatable, Sendable {
+  /// No connection and none wanted. → connecting
+  case idle
+  /// A first connection is being made, or the access token fetched. → probing, open, backingOff
+  case connecting
+  /// One request at a time until the provider has answered one. → open, backingOff, stopped
+  case probing
+  /// → paused, backingOff, stopped, draining
+  case open
+  /// The provider is overloaded or asked for patience: one probe after `seconds`. → probing
+  case paused(reason: String)
+  /// Connecting failed. → connecting
+  case backingOff(reason: String)
+  /// The provider refuses the credential; one request a minute asks again. → probing
+  case stopped(reason: String)
+  /// → closed
+  case draining
+  /// The end.
+  case closed
+}
+
+/// Why a push certainly reached nobody.
+public enum NotSentReason: Equatable, Sendable {
+  /// Refused three times by the provider's connection control: let it wait a while before it comes again.
+  case refused
+  /// No connection could be made for it.
+  case unreachable
+  /// The provider does not accept the credential or the access token at present.
+  case unauthorised
+  /// The pool was shut down before the push left.
+  case shutDown
+}
+
+/// What becomes of the pushes handed to a pool: exactly one of the first three calls for each.
+public protocol PoolHandler: AnyObject {
+  /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
+  /// `name` is the provider's name for the message where it gives one (FCM).
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool)
+  /// Certainly not processed: it may be sent again, here or elsewhere, and this costs no attempt.
+  func notSent(tag: Int, why: NotSentReason, from pool: any Pool)
+  /// Sent, and no answer came: the device may have it.
+  func unknown(tag: Int, reason: String, from pool: any Pool)
+  /// `capacity` has risen from 0. May be called within `send` or any other call into the pool.
+  func capacityAvailable(in pool: any Pool)
+}
+
+/// What operators want to know about a pool. Never holds a token, a key or a device.
+public enum PoolEvent: Equatable, Sendable {
+  case connected
+  case disconnected(reason: String)
+  case goAway(reason: String)
+  case tokenRefreshed
+  /// The access token could not be fetched.
+  case tokenFailed(reason: String)
+  case credentialStopped(reason: String)
+  case credentialAccepted
+  case backingOff(seconds: Double, reason: String)
+  case paused(seconds: Double, reason: String)
+  /// The provider's clock minus ours, in seconds, when an authorisation was refused and they differ by over a minute.
+  case clockOff(seconds: Int)
+}
+
+/// Where a pool's events go.
+public protocol PoolObserver: AnyObject {
+  func observed(_ event: PoolEvent, from pool: any Pool)
+}

@@ -1,0 +1,390 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// What the pools of both providers have in common: slots, sending again, the circuit, a stopped credential, timers.
+///
+/// A push handed over is in exactly one place until it is reported back: on a stream, or in `resends`. The latter holds only
+/// pushes that left once and certainly were not processed, and only while a connection for them exists or is being made.
+public class ProviderPool: Pool {
+  public weak var handler: (any PoolHandler)?
+  public weak var observer: (any PoolObserver)?
+  /// Whether the provider's names for messages are read from its answers; they cost as much as sending does.
+  public var readsNames = true
+
+  /// So often connection control may turn one push away before it goes back to the caller.
+  static let refusalLimit: UInt8 = 3
+  /// Seconds between requests that ask whether a stopped credential is accepted again.
+  static let stoppedProbeInterval = 60.0
+  /// The longest the whole pool waits on the word of one answer, in seconds.
+  static let longestPause = 600.0
+
+  /// Refusals for want of quota within `quotaWindow` seconds that make the pool pause for `quotaPause` where the provider doesn't
+  /// say how long: a single one may be about one device.
+  static let quotaTrip = 10
+  static let quotaWindow = 10.0
+  static let quotaPause = 60.0
+
+  /// The provider refuses the credential.
+  private struct Stop {
+    var reason: String
+    var probeAt: MonotonicTime
+    var isProbing = false
+  }
+
+  let surroundings: any PoolSurroundings
+  let connections: ConnectionSet
+  var slots = SlotTable()
+  private var resends = SlotQueue()
+  private var circuit = Circuit()
+  private var stop: Stop?
+  /// Whether a new connection carries one request at a time until the provider has answered one.
+  var probesFirst: Bool
+  private var hadOutage = false
+  private var quotaRefusals = 0
+  private var quotaRefusedAt = MonotonicTime(nanoseconds: 0)
+  /// Somebody found no capacity and wants to be told.
+  private(set) var isStarved = false
+  private(set) var isDraining = false
+  private var isClosed = false
+  private var armedFor = MonotonicTime.distantFuture
+
+  init(surroundings: any PoolSurroundings, connections: ConnectionSet, probesFirst: Bool) {
+    self.surroundings = surroundings
+    self.connections = connections
+    self.probesFirst = probesFirst
+    connections.owner = self
+  }
+
+  // MARK: What a provider adds
+
+  /// Hands the push in `slot` to the session with the current authorisation.
+  func submit(_ slot: Int, to session: ClientSession) { preconditionFailure("a provider's pool submits") }
+  /// Forgets the push in `slot`.
+  func forget(_ slot: Int) {}
+  func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
+  /// The provider's name for the message, of a delivered one.
+  func messageName(in response: Response) -> [UInt8]? { nil }
+  /// The generation of the authorisation that `submit` would use; nil while there is none.
+  func authorise() -> Int? { 0 }
+  /// Whether authorisation is under way, so that a push may wait for it.
+  var isAuthorising: Bool { false }
+  /// The provider refused the authorisation `generation`. False when there will be no other one for it.
+  func renewAuthorisation(after generation: Int) -> Bool { false }
+  /// The provider saw too many tokens.
+  func restAuthorisation() {}
+  /// How many pushes the pace allows now.
+  func paceAllowance() -> Int { .max }
+  func paceTaken() {}
+  func outageEnded() {}
+  var providerState: PoolState? { nil }
+  var providerDeadline: MonotonicTime { .distantFuture }
+  func providerDeadlineReached(at now: MonotonicTime) {}
+  func providerClosing() {}
+  /// Seconds by which the provider's clock is ahead of ours, if the answer tells.
+  func clockOffset(in response: Response) -> Int? { nil }
+
+  // MARK: Pool
+
+  public var inFlight: Int { slots.count }
+
+  public var capacity: Int {
+    let room = room
+    if room > 0 { return room }
+    if !isStarved {
+      isStarved = true
+      rearm()
+    }
+    return 0
+  }
+
+  private var room: Int {
+    if isDraining { return 0 }
+    var room = connections.availableStreams - resends.count
+    if let stop { room = min(room, stop.isProbing ? 1 - slots.count : 0) }
+    if circuit.allowance != .max { room = min(room, circuit.allowance - slots.count) }
+    guard room > 0, authorise() != nil else { return 0 }
+    return min(room, paceAllowance())
+  }
+
+  public var state: PoolState {
+    if isClosed { return .closed }
+    if isDraining { return .draining }
+    if let stop { return .stopped(reason: stop.reason) }
+    if case .open = circuit.state { return .paused(reason: connections.lastFailure) }
+    if let providerState { return providerState }
+    if connections.isOpen {
+      if circuit.state == .halfOpen { return .probing }
+      return probesFirst && !connections.live.contains(where: { $0.hasServed }) ? .probing : .open
+    }
+    if connections.isConnecting { return .connecting }
+    return connections.retryAt == nil ? .idle : .backingOff(reason: connections.lastFailure)
+  }
+
+  public func wantsCapacity() {
+    guard !isDraining else { return }
+    isStarved = true
+    if !isHeldBack {
+      _ = authorise()
+      if connections.availableStreams == 0 { connections.want() }
+    }
+    rearm()
+  }
+
+  /// Connecting would be of no use yet.
+  private var isHeldBack: Bool {
+    if let stop, !stop.isProbing { return true }
+    return circuit.allowance == 0
+  }
+
+  public func drain() {
+    guard !isDraining else { return }
+    isDraining = true
+    giveBackResends(.shutDown)
+    providerClosing()
+    connections.drain()
+  }
+
+  public func shutdown() {
+    isDraining = true
+    giveBackResends(.shutDown)
+    providerClosing()
+    connections.close()
+  }
+
+  // MARK: Sending
+
+  /// The push is stored under `slot` by now.
+  final func transmit(_ slot: Int) {
+    guard let generation = authorise(), let connection = connections.pick() else { return giveBack(slot, .unauthorised) }
+    slots[slot].generation = generation
+    connection.usedAt = surroundings.now
+    paceTaken()
+    submit(slot, to: connection.session)
+  }
+
+  private func sendAgain(_ slot: Int) {
+    if isDraining { return giveBack(slot, .shutDown) }
+    if stop != nil { return giveBack(slot, .unauthorised) }
+    if circuit.allowance == 0 || (connections.retryAt != nil && !connections.isOpen && !connections.isConnecting) {
+      return giveBack(slot, .unreachable)
+    }
+    resends.append(slot)
+    if connections.availableStreams == 0 { connections.want() }
+  }
+
+  private func giveBack(_ slot: Int, _ why: NotSentReason) {
+    forget(slot)
+    handler?.notSent(tag: slots.release(slot), why: why, from: self)
+  }
+
+  final func giveBackResends(_ why: NotSentReason) {
+    while let slot = resends.popFirst() { giveBack(slot, why) }
+  }
+
+  /// Uses what room there is: first for what is to be sent again, then the caller hears of the rest.
+  final func advance() {
+    while !resends.isEmpty, connections.availableStreams > 0,
+      circuit.allowance == .max || slots.count - resends.count < circuit.allowance, authorise() != nil, paceAllowance() > 0,
+      let slot = resends.popFirst()
+    {
+      transmit(slot)
+    }
+    if isStarved, room > 0 {
+      isStarved = false
+      handler?.capacityAvailable(in: self)
+    }
+  }
+
+  // MARK: Answers
+
+  private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response) {
+    forget(slot)
+    let name = readsNames && meaning.reaction == .delivered ? messageName(in: response) : nil
+    handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
+  }
+
+  /// The token ran out under the push: once, it is sent again with a new one.
+  private func reauthorise(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection) {
+    // A credential replaced meanwhile has its own authorisation.
+    let isReplaced = connection.epoch != connections.epoch
+    let isRenewed =
+      !slots[slot].wasReauthorised && (isReplaced || renewAuthorisation(after: slots[slot].generation))
+    if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
+    if isRenewed {
+      slots[slot].wasReauthorised = true
+      sendAgain(slot)
+    } else {
+      stopCredential(meaning.reason, response)
+      finish(slot, meaning, response)
+    }
+  }
+
+  final func stopCredential(_ reason: String, _ response: Response?) {
+    if let offset = response.flatMap(clockOffset), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
+    let isNew = stop == nil
+    stop = Stop(reason: reason, probeAt: surroundings.now.advanced(bySeconds: Self.stoppedProbeInterval))
+    connections.replaceAll()
+    if isNew { observed(.credentialStopped(reason: reason)) }
+    giveBackResends(.unauthorised)
+    rearm()
+  }
+
+  /// What an answer says of the provider's health.
+  private func weigh(_ meaning: ReplyMeaning) {
+    guard case .retry(let kind, _) = meaning.reaction else { return circuit.succeeded() }
+    switch kind.scope {
+    case .device: circuit.succeeded()
+    case .connection: break
+    case .provider:
+      if kind == .heldToken { return }
+      if let wait = meaning.retryAfter {
+        pause(seconds: min(Double(wait), Self.longestPause), reason: meaning.reason)
+      } else if kind == .quota {
+        quotaRefused(meaning.reason)
+      } else if let wait = circuit.failed(at: surroundings.now) {
+        paused(seconds: wait, reason: meaning.reason)
+      }
+    }
+  }
+
+  private func quotaRefused(_ reason: String) {
+    let now = surroundings.now
+    if now.seconds(since: quotaRefusedAt) > Self.quotaWindow {
+      quotaRefusals = 0
+      quotaRefusedAt = now
+    }
+    quotaRefusals += 1
+    guard quotaRefusals >= Self.quotaTrip else { return }
+    quotaRefusals = 0
+    pause(seconds: Self.quotaPause, reason: reason)
+  }
+
+  private func pause(seconds: Double, reason: String) {
+    // A little later than asked, so that many workers don't come back at once.
+    let wait = seconds * Double.random(in: 1...1.1)
+    if circuit.pause(seconds: wait, at: surroundings.now) { paused(seconds: wait, reason: reason) }
+  }
+
+  private func paused(seconds: Double, reason: String) {
+    hadOutage = true
+    observed(.paused(seconds: seconds, reason: reason))
+    giveBackResends(.unreachable)
+    rearm()
+  }
+
+  private func credentialAccepted() {
+    guard stop != nil else { return }
+    stop = nil
+    observed(.credentialAccepted)
+  }
+
+  /// A new credential takes over: pushes in flight finish with the old one.
+  final func credentialReplaced(target: DialTarget) {
+    stop = nil
+    let wasUsed = connections.isOpen || connections.isConnecting
+    connections.replaceAll(target: target)
+    if wasUsed || isStarved { wantsCapacity() }
+  }
+
+  // MARK: Time
+
+  final func rearm() {
+    var next = min(circuit.deadline, connections.deadline, providerDeadline)
+    if let stop, !stop.isProbing { next = min(next, stop.probeAt) }
+    guard next < armedFor, !isClosed else { return }
+    armedFor = next
+    surroundings.schedule(at: next) { [weak self] in self?.deadlineReached(armed: next) }
+  }
+
+  private func deadlineReached(armed: MonotonicTime) {
+    // A nearer deadline that came up later has its own timer.
+    if armed == armedFor { armedFor = .distantFuture }
+    guard !isClosed else { return }
+    let now = surroundings.now
+    circuit.advance(to: now)
+    if let pending = stop, !pending.isProbing, now >= pending.probeAt { stop?.isProbing = true }
+    connections.deadlineReached(at: now)
+    providerDeadlineReached(at: now)
+    if isStarved, !isHeldBack, connections.availableStreams == 0 { connections.want() }
+    advance()
+    rearm()
+  }
+}
+
+extension ProviderPool: ConnectionSetOwner {
+  func answered(_ slot: Int, _ response: Response, on connection: PooledConnection) {
+    let meaning = interpret(response)
+    weigh(meaning)
+    switch meaning.connection {
+    case .keep, .replace, .keepTokenAndWait:
+      if response.status < 500, response.status != 403, !connection.hasServed || stop != nil { served(connection) }
+      if meaning.connection == .replace { connections.replace(connection) }
+      if meaning.connection == .keepTokenAndWait { restAuthorisation() }
+      finish(slot, meaning, response)
+    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection)
+    case .stopCredential:
+      if connection.epoch != connections.epoch, !slots[slot].wasReauthorised {
+        // The refused credential has been replaced meanwhile.
+        slots[slot].wasReauthorised = true
+        sendAgain(slot)
+      } else {
+        stopCredential(meaning.reason, response)
+        finish(slot, meaning, response)
+      }
+    }
+    if isStarved || !resends.isEmpty { advance() }
+  }
+
+  private func served(_ connection: PooledConnection) {
+    connections.served(connection)
+    if connection.epoch == connections.epoch { credentialAccepted() }
+    connection.session.limitStreams(to: nil)
+  }
+
+  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
+    switch failure {
+    case .notProcessed:
+      slots[slot].refusals += 1
+      if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
+    case .unknown(let why):
+      if why == .timedOut, let wait = circuit.failed(at: surroundings.now) {
+        paused(seconds: wait, reason: "requests time out")
+      }
+      forget(slot)
+      handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)
+    }
+    if isStarved || !resends.isEmpty { advance() }
+  }
+
+  private static func words(for why: RequestFailure.Unknown) -> String {
+    switch why {
+    case .connectionLost: "connection lost before the answer"
+    case .reset(let code): "stream reset by the provider: \(code)"
+    case .timedOut: "no answer in time"
+    }
+  }
+
+  func streamsAvailable() { advance() }
+
+  func connectionOpened(_ connection: PooledConnection) {
+    if probesFirst || stop != nil { connection.session.limitStreams(to: 1) }
+    if hadOutage {
+      hadOutage = false
+      circuit.probe()
+      outageEnded()
+    }
+    advance()
+    rearm()
+  }
+
+  func unreachable(reason: String) {
+    hadOutage = true
+    giveBackResends(.unreachable)
+    rearm()
+  }
+
+  func setClosed() { isClosed = true }
+
+  func observed(_ event: PoolEvent) { observer?.observed(event, from: self) }
+}

@@ -1,0 +1,56 @@
+import CLinux
+import Glibc
+
+/// Signals as events of a loop, through a signalfd.
+///
+/// The signals must be blocked in every thread, or the kernel delivers them the old way: call `Signals.block` first thing
+/// in the process, before a thread starts (threads inherit the mask).
+public final class Signals {
+  private unowned let loop: EventLoop
+  private let descriptor: Descriptor
+  private let handler: (Int32) -> Void
+  private var watch: Watch?
+
+  /// Blocks the signals in the calling thread and in threads it starts from now on.
+  public static func block(_ signals: [Int32]) {
+    var set = mask(signals)
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+  }
+
+  /// Calls the handler on the loop once per signal that arrived (the kernel merges equal ones that are pending), until
+  /// `close`. Blocks the signals in the calling thread, too.
+  public init(loop: EventLoop, _ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {
+    Self.block(signals)
+    self.loop = loop
+    self.handler = handler
+    var set = Self.mask(signals)
+    let raw = signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
+    guard raw >= 0 else { throw SystemError("signalfd") }
+    descriptor = Descriptor(adopting: raw)
+    watch = try loop.watch(raw, .input, self)
+    loop.own(self)
+  }
+
+  public func close() {
+    if let watch { loop.unwatch(watch, descriptor.raw) }
+    watch = nil
+    loop.disown(self)
+  }
+
+  private static func mask(_ signals: [Int32]) -> sigset_t {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal) }
+    return set
+  }
+}
+
+extension Signals: EventSource {
+  func ready(_ readiness: Readiness) {
+    var info = signalfd_siginfo()
+    while watch != nil, read(descriptor.raw, &info, MemoryLayout<signalfd_siginfo>.size) == MemoryLayout<signalfd_siginfo>.size
+    {
+      handler(Int32(info.ssi_signo))
+    }
+  }
+}

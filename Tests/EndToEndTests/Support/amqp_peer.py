@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""A producer and consumer that share no code with pushfleet: Debian's python3-pika.
+
+publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything but
+         `body` is optional. A body that is a string is sent as it is, as bytes with backslash escapes when `bytes` is true;
+         anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
+consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
+         ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
+depth:   prints the number of ready messages of each queue named.
+"""
+
+import argparse
+import codecs
+import datetime
+import json
+import sys
+
+import pika
+import pika.exceptions
+
+PROPERTIES = ["app_id", "content_encoding", "content_type", "correlation_id", "delivery_mode", "expiration", "headers",
+              "message_id", "priority", "reply_to", "timestamp", "type", "user_id"]
+
+
+def body_bytes(line):
+    body = line["body"]
+    if not isinstance(body, str):
+        return json.dumps(body, ensure_ascii=False).encode()
+    return codecs.escape_decode(body)[0] if line.get("bytes") else body.encode()
+
+
+def publish(channel, options):
+    channel.confirm_delivery()
+    for text in sys.stdin:
+        line = json.loads(text)
+        properties = pika.BasicProperties(**{"delivery_mode": 2, **line.get("properties", {})})
+        channel.basic_publish(line.get("exchange", "push.send"), line.get("routing_key", "normal"), body_bytes(line),
+                              properties, mandatory=True)
+
+
+def plain(value):
+    """What JSON can hold of a property's value."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=datetime.timezone.utc).isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+def consume(channel, options):
+    channel.basic_qos(prefetch_count=100)
+    remaining = options.count
+    for method, properties, body in channel.consume(options.queue, inactivity_timeout=options.wait):
+        if method is None:
+            break
+        fields = {name: plain(getattr(properties, name)) for name in PROPERTIES if getattr(properties, name) is not None}
+        print(json.dumps({"body": body.decode("utf-8", "backslashreplace"), "properties": fields,
+                          "redelivered": method.redelivered}, ensure_ascii=False), flush=True)
+        channel.basic_ack(method.delivery_tag)
+        remaining -= 1
+        if remaining == 0:
+            break
+    channel.cancel()
+
+
+def depth(channel, options):
+    for queue in options.queue:
+        print(channel.queue_declare(queue, passive=True).method.message_count)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--broker", default="amqp://guest:guest@127.0.0.1:5672/%2F")
+    commands = parser.add_subparsers(required=True)
+    commands.add_parser("publish").set_defaults(run=publish)
+    consuming = commands.add_parser("consume")
+    consuming.add_argument("queue")
+    consuming.add_argument("--count", type=int, default=0, help="0: as many as come")
+    consuming.add_argument("--wait", type=float, default=0.3)
+    consuming.set_defaults(run=consume)
+    counting = commands.add_parser("depth")
+    counting.add_argument("queue", nargs="+")
+    counting.set_defaults(run=depth)
+    options = parser.parse_args()
+    try:
+        connection = pika.BlockingConnection(pika.URLParameters(options.broker))
+        options.run(connection.channel(), options)
+        connection.close()
+    except pika.exceptions.UnroutableError:
+        sys.exit("unroutable: there is no such queue")
+    except pika.exceptions.AMQPError as fault:
+        sys.exit(f"{type(fault).__name__}: {fault}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+import Testing
+import Wire
+
+@testable import Providers
+
+@Suite("A pacer")
+struct PacerTests {
+  let start = MonotonicTime(nanoseconds: 5_000_000_000)
+
+  /// Takes all it can every 10 ms from `from` to `until` seconds; counts per second.
+  private func drain(_ pacer: inout Pacer, from: Int = 0, seconds: Int) -> [Int] {
+    (from..<from + seconds).map { second in
+      var taken = 0
+      for step in 0..<100 {
+        let now = start.advanced(bySeconds: Double(second) + Double(step) / 100)
+        while pacer.available(at: now) > 0 {
+          pacer.take()
+          taken += 1
+        }
+      }
+      return taken
+    }
+  }
+
+  @Test("never lets more than the quota through in any minute")
+  func quota() {
+    var pacer = Pacer(perMinute: 6000, at: start)
+    let perSecond = drain(&pacer, seconds: 180)
+    for minute in 0..<120 { #expect(perSecond[minute..<minute + 60].reduce(0, +) <= 6001) }
+    #expect(perSecond.reduce(0, +) > 17_500)
+  }
+
+  @Test("idle time saves up no more than the burst")
+  func burst() {
+    var pacer = Pacer(perMinute: 6000, at: start)
+    let saved = pacer.available(at: start.advanced(bySeconds: 3600))
+    #expect(saved <= 99)
+  }
+
+  @Test("rises from next to nothing to the full rate over a minute after an outage")
+  func ramp() {
+    var pacer = Pacer(perMinute: 60_000, at: start)
+    pacer.ramp(from: start)
+    let perSecond = drain(&pacer, seconds: 80)
+    #expect(perSecond[0] < 30)
+    #expect((380...620).contains(perSecond[30]))
+    #expect((900...1000).contains(perSecond[70]))
+    for (earlier, later) in zip(perSecond[..<55], perSecond[5..<60]) { #expect(earlier <= later + 2) }
+  }
+
+  @Test("says when the next push may leave, and then it may")
+  func nextToken() {
+    var pacer = Pacer(perMinute: 600, at: start)
+    while pacer.available(at: start) > 0 { pacer.take() }
+    let next = pacer.nextToken(after: start)
+    #expect(next > start)
+    #expect(next.seconds(since: start) < 0.2)
+    let available = pacer.available(at: next.advanced(bySeconds: 0.001))
+    #expect(available == 1)
+  }
+
+  @Test("a quota of one is still a pace")
+  func tiny() {
+    var pacer = Pacer(perMinute: 0, at: start)
+    let available = pacer.available(at: start)
+    #expect(available == 1)
+  }
+}

@@ -1,0 +1,141 @@
+# Sourced by the scripts in deploy/: finding Swift, private services on loopback, and ending exactly what was started.
+# Everything lives in one scratch folder; nothing outside it and the package's .build is written.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# Debian's Python, for which python3-h2 and python3-pika are installed; another one may come first in PATH.
+python=/usr/bin/python3
+scratch=
+started=() # process group ids, in starting order
+
+# shellcheck disable=SC2034  # the sourcing scripts use them
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+  bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
+else
+  bold='' dim='' red='' green='' plain=''
+fi
+
+heading() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+note() { printf '%s%s%s\n' "$dim" "$*" "$plain"; }
+fail() {
+  printf '%s%s: %s%s\n' "$red" "${0##*/}" "$*" "$plain" >&2
+  exit 1
+}
+
+# Puts `swift` into PATH, or says what to do.
+require_swift() {
+  local folder
+  if ! command -v swift >/dev/null; then
+    for folder in /opt/swift/usr/bin /opt/swift*/usr/bin /usr/local/swift/usr/bin /usr/share/swift/usr/bin \
+      "${HOME:-/root}/.local/share/swiftly/bin"; do
+      if [ -x "$folder/swift" ]; then
+        PATH="$PATH:$folder"
+        break
+      fi
+    done
+  fi
+  command -v swift >/dev/null || fail "no swift found. Install Swift 6.3 for Debian 12 (https://www.swift.org/install/linux/debian/12/)
+and put its usr/bin folder into PATH."
+  local version
+  version=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+)\.([0-9]+).*/\1 \2/p' | head -n 1)
+  local major=${version% *} minor=${version#* }
+  if [ -z "$version" ] || [ "$major" -lt 6 ] || { [ "$major" -eq 6 ] && [ "$minor" -lt 2 ]; }; then
+    fail "$(command -v swift) is Swift ${version/ /.}; 6.2 or newer is needed."
+  fi
+}
+
+# Prints the path of the release build of the command line, building it first.
+build_release() {
+  (cd "$root" && swift build -c release --product pushfleet >&2) || fail "the build failed"
+  (cd "$root" && swift build -c release --show-bin-path)
+}
+
+make_scratch() {
+  scratch=$(mktemp -d "${TMPDIR:-/tmp}/pushfleet.XXXXXX")
+  trap stop_everything EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+# start NAME COMMAND…: runs it as a process group of its own, logging to the scratch folder; sets `pid`.
+start() {
+  local name=$1
+  shift
+  setsid "$@" >"$scratch/$name.log" 2>&1 </dev/null &
+  pid=$!
+  started+=("$pid")
+}
+
+# stop PID [SECONDS]: SIGTERM to the group, SIGKILL to what is left of it after the given time (default 10 s).
+stop() {
+  local group=$1 tries=$((${2:-10} * 20))
+  kill -TERM -- "-$group" 2>/dev/null || true
+  while kill -0 -- "-$group" 2>/dev/null && [ $((tries--)) -gt 0 ]; do sleep 0.05; done
+  kill -KILL -- "-$group" 2>/dev/null || true
+  wait "$group" 2>/dev/null || true
+}
+
+# Last started, first stopped: clients go before the servers they talk to.
+stop_everything() {
+  local status=$? index
+  trap - EXIT
+  trap '' INT TERM
+  for ((index = ${#started[@]} - 1; index >= 0; index--)); do stop "${started[index]}"; done
+  if [ -n "$scratch" ]; then rm -rf "$scratch"; fi
+  exit "$status"
+}
+
+free_port() {
+  "$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# wait_for_port PORT PID NAME: until something listens, the process is gone, or a minute has passed.
+wait_for_port() {
+  local tries=1200
+  until (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do
+    kill -0 "$2" 2>/dev/null && [ $((tries--)) -gt 0 ] || {
+      tail -n 20 "$scratch/$3.log" >&2
+      fail "$3 did not start"
+    }
+    sleep 0.05
+  done
+}
+
+# A RabbitMQ of its own: node name, home, cookie, data, logs, ports and port mapper all private. Sets `broker_port`.
+start_broker() {
+  [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || fail "RabbitMQ is missing: run deploy/install-dependencies"
+  local home=$scratch/rabbitmq mapper_port
+  mkdir -p "$home"
+  mapper_port=$(free_port)
+  start epmd epmd -port "$mapper_port" -address 127.0.0.1
+  broker_port=$(free_port)
+  cat >"$home/rabbitmq.conf" <<CONF
+listeners.tcp.default = 127.0.0.1:$broker_port
+disk_free_limit.absolute = 50MB
+log.console = true
+log.file = false
+CONF
+  echo '[].' >"$home/enabled_plugins"
+  start rabbitmq env -i PATH="$PATH" LANG=C.UTF-8 HOME="$home" ERL_EPMD_PORT="$mapper_port" ERL_EPMD_ADDRESS=127.0.0.1 \
+    RABBITMQ_NODENAME="pushfleet-$$@localhost" RABBITMQ_DIST_PORT="$(free_port)" \
+    RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_ENABLED_PLUGINS_FILE="$home/enabled_plugins" \
+    RABBITMQ_MNESIA_BASE="$home/data" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid" \
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}' \
+    /usr/lib/rabbitmq/bin/rabbitmq-server
+  wait_for_port "$broker_port" "$pid" rabbitmq
+}
+
+# make_certificates FOLDER: a certificate authority (ca.pem) and a server certificate for loopback (server.pem, server.key).
+make_certificates() (
+  cd "$1" || exit 1
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj '/CN=pushfleet test CA' \
+    -keyout ca.key -out ca.pem -addext 'keyUsage=critical,keyCertSign' 2>openssl.log
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=localhost' \
+    -keyout server.key -out server.csr 2>>openssl.log
+  openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out server.pem \
+    -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n') 2>>openssl.log
+  rm server.csr openssl.log
+)
+
+# make_apns_key FILE: a signing key in the form that Apple issues, PKCS#8 PEM on P-256.
+make_apns_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1" 2>/dev/null; }
