@@ -43,13 +43,16 @@ final class Connector {
   }
 
   func start() {
+    if let address = Resolver.numeric(endpoint) { return start(trying: [address]) }
     loop.own(self)
-    if let address = Resolver.numeric(endpoint) {
-      waiting = [address]
-      stagger = loop.schedule(after: 0) { [unowned self] in tryNext() }
-    } else {
-      resolution = loop.resolve(endpoint) { [unowned self] in resolved($0) }
-    }
+    resolution = loop.resolve(endpoint) { [unowned self] in resolved($0) }
+  }
+
+  /// Skips the resolver.
+  func start(trying addresses: [SocketAddress]) {
+    loop.own(self)
+    waiting = addresses
+    stagger = loop.schedule(after: 0) { [unowned self] in tryNext() }
   }
 
   /// Silences the handler too.
