@@ -1,15 +1,15 @@
+import Reactor
+
 /// A compact JSON Web Token (RFC 7515 §3.1): header, claims and signature in base64url, joined by dots.
 enum JSONWebToken {
   /// `header` and `claims` are JSON texts; `sign` gets the ASCII signing input.
   static func make(header: String, claims: String, sign: ([UInt8]) throws -> [UInt8]) rethrows -> [UInt8] {
-    var token: [UInt8] = []
-    token.reserveCapacity(512)
-    Base64URL.append(Array(header.utf8), to: &token)
+    var token = Base64URL.encode(header.utf8)
     token.append(UInt8(ascii: "."))
-    Base64URL.append(Array(claims.utf8), to: &token)
+    token += Base64URL.encode(claims.utf8)
     let signature = try sign(token)
     token.append(UInt8(ascii: "."))
-    Base64URL.append(signature, to: &token)
+    token += Base64URL.encode(signature)
     return token
   }
 

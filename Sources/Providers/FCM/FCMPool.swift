@@ -1,0 +1,172 @@
+import HTTP2
+import PushCore
+import Reactor
+import Wire
+
+/// What an FCM pool needs to know: the account it sends for, and where to.
+public struct FCMCredentials {
+  public let account: ServiceAccount
+  public let target: DialTarget
+  public let tokenTarget: DialTarget
+  let tokenPath: String
+
+  /// - Parameters:
+  ///   - endpoint: instead of `fcm.googleapis.com`.
+  ///   - tokenEndpoint: instead of the account's `token_uri`.
+  ///   - ca: path of a CA file for both; the system's store otherwise.
+  public init(
+    account: ServiceAccount, endpoint: Endpoint = Endpoint(host: "fcm.googleapis.com", port: 443),
+    tokenEndpoint: TokenEndpoint? = nil, ca: String? = nil
+  ) throws(CredentialError) {
+    let tls = try TLSClientContext(ca: ca, identity: nil, alpn: ["h2"])
+    try self.init(
+      account: account, target: DialTarget(host: endpoint.host, port: endpoint.port, tls: tls), tokenEndpoint: tokenEndpoint,
+      tls: tls)
+  }
+
+  init(
+    account: ServiceAccount, target: DialTarget, tokenEndpoint: TokenEndpoint?, tls: TLSClientContext?
+  ) throws(CredentialError) {
+    guard let token = tokenEndpoint ?? TokenEndpoint(account.tokenURI) else {
+      throw CredentialError(file: nil, reason: "token_uri is not an https URL")
+    }
+    self.account = account
+    self.target = target
+    tokenTarget = DialTarget(host: token.endpoint.host, port: token.endpoint.port, tls: tls)
+    tokenPath = token.path
+  }
+}
+
+/// One FCM project: an access token, as many connections as its traffic needs, and the project's pace.
+public final class FCMPool: ProviderPool, AccessTokensOwner {
+  /// How the pool holds its connections and its pace. Times in seconds.
+  public struct Settings: Sendable {
+    /// FCM allows some 100 streams on a connection, so traffic needs several.
+    public var connections = 8
+    public var streamLimit = 1000
+    /// Google advises at least 10.
+    public var requestTimeout = 30.0
+    public var pingInterval = 15.0
+    public var pingTimeout = 10.0
+    /// This pool's share of the project's 600,000.
+    public var messagesPerMinute = 600_000
+
+    public init() {}
+  }
+
+  private var credentials: FCMCredentials
+  private var headers: FCMHeaders
+  private var tokens: AccessTokens
+  private var pacer: Pacer
+  /// The request bodies, by slot.
+  private var payloads: [[UInt8]] = []
+  private var token: AccessTokens.Token?
+
+  public init(credentials: FCMCredentials, surroundings: any PoolSurroundings, settings: Settings = Settings()) {
+    self.credentials = credentials
+    headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
+    tokens = AccessTokens(
+      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, surroundings: surroundings)
+    pacer = Pacer(perMinute: settings.messagesPerMinute, at: surroundings.now)
+    var configuration = ClientConfiguration()
+    configuration.ownStreamLimit = settings.streamLimit
+    configuration.requestTimeout = settings.requestTimeout
+    configuration.pingInterval = settings.pingInterval
+    configuration.pingTimeout = settings.pingTimeout
+    configuration.keptResponseHeaders = ["retry-after", "date"]
+    super.init(
+      surroundings: surroundings,
+      connections: ConnectionSet(
+        surroundings: surroundings, target: credentials.target, configuration: configuration,
+        maximum: settings.connections),
+      probesFirst: false)
+    tokens.owner = self
+  }
+
+  /// Hands over a request body `{"message":{…}}`. Requires `capacity > 0`.
+  public func send(payload: [UInt8], tag: Int) {
+    let slot = slots.take(tag: tag)
+    if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
+    transmit(slot)
+  }
+
+  /// Sends with another account from now on; what is in flight finishes with the old one.
+  public func replaceCredentials(_ credentials: FCMCredentials) {
+    self.credentials = credentials
+    headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
+    tokens.stop()
+    tokens = AccessTokens(
+      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, surroundings: surroundings)
+    tokens.owner = self
+    token = nil
+    credentialReplaced(target: credentials.target)
+  }
+
+  override func submit(_ slot: Int, to session: ClientSession) {
+    guard let token else { return }
+    headers.submit(payloads[slot], authorization: token.authorization, to: session, tag: slot)
+  }
+
+  override func forget(_ slot: Int) { payloads[slot] = [] }
+
+  override func interpret(_ response: Response) -> ReplyMeaning {
+    FCMReply.interpret(
+      status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
+  }
+
+  override func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }
+
+  override func clockOffset(in response: Response) -> Int? {
+    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: surroundings.wallClock) }
+  }
+
+  // MARK: Authorisation
+
+  override func authorise() -> Int? {
+    let now = surroundings.now
+    if let token, now < token.renewAt { return token.generation }
+    token = tokens.current(at: now)
+    return token?.generation
+  }
+
+  override func renewAuthorisation(after generation: Int) -> Bool {
+    if token?.generation == generation { token = nil }
+    return tokens.refused(generation, at: surroundings.now)
+  }
+
+  func accessTokenArrived() {
+    token = nil
+    advance()
+    rearm()
+  }
+
+  func accessTokenFailed(reason: String) {
+    token = nil
+    giveBackResends(.unauthorised)
+    rearm()
+  }
+
+  // MARK: Pace
+
+  override func paceAllowance() -> Int { pacer.available(at: surroundings.now) }
+  override func paceTaken() { pacer.take() }
+  override func outageEnded() { pacer.ramp(from: surroundings.now) }
+
+  override var providerState: PoolState? {
+    guard authorise() == nil else { return nil }
+    return tokens.isFetching ? .connecting : .backingOff(reason: tokens.lastFailure)
+  }
+
+  override var providerDeadline: MonotonicTime {
+    var next = tokens.deadline
+    if isStarved, connections.availableStreams > 0 {
+      let now = surroundings.now
+      let paced = pacer.nextToken(after: now)
+      if paced > now { next = min(next, paced) }
+    }
+    return next
+  }
+
+  override func providerDeadlineReached(at now: MonotonicTime) { tokens.deadlineReached(at: now) }
+  override func providerClosing() { tokens.stop() }
+}

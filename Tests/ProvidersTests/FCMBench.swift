@@ -1,0 +1,53 @@
+import HTTP2
+import Reactor
+
+@testable import Providers
+
+/// A pool of FCM with its provider, its token endpoint, clock and caller.
+final class FCMBench: Sender {
+  let world = VirtualWorld()
+  let provider = ScriptedProvider()
+  let oauth = ScriptedProvider()
+  let fcm: FCMPool
+  /// Tokens given out so far; the token says which it is.
+  private(set) var tokensGiven = 0
+  var lifetime = 3599
+
+  init(settings: FCMPool.Settings = .init()) throws {
+    fcm = FCMPool(
+      credentials: try Self.credentials(), surroundings: world, settings: settings)
+    super.init()
+    fcm.handler = self
+    fcm.observer = self
+    world.answerDial = { [provider, oauth] target in .accept(target.host == "oauth.test" ? oauth.accept() : provider.accept()) }
+    provider.answer = { Self.success($0) }
+    oauth.answer = { [unowned self] _ in token() }
+  }
+
+  static func credentials() throws -> FCMCredentials {
+    try FCMCredentials(
+      account: ServiceAccount(file: TestKeys.serviceAccountFile()), target: DialTarget(host: "fcm.test", port: 443, tls: nil),
+      tokenEndpoint: nil, tls: nil)
+  }
+
+  func token() -> ScriptedProvider.Answer {
+    tokensGiven += 1
+    return .status(200, "{\"access_token\":\"token-\(tokensGiven)\",\"expires_in\":\(lifetime),\"token_type\":\"Bearer\"}")
+  }
+
+  static func success(_ request: ScriptedProvider.Request) -> ScriptedProvider.Answer {
+    .status(200, "{\"name\":\"projects/example-project/messages/\(String(decoding: request.body, as: UTF8.self))\"}")
+  }
+
+  override var pool: any Pool { fcm }
+  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8), tag: tag) }
+
+  func warmUp() {
+    offer([-1])
+    world.settle()
+  }
+
+  static func error(_ code: Int, _ status: String, _ headers: [(String, String)] = []) -> ScriptedProvider.Answer {
+    .status(code, "{\"error\":{\"code\":\(code),\"message\":\"m\",\"status\":\"\(status)\"}}", headers)
+  }
+}

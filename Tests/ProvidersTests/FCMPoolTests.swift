@@ -1,0 +1,262 @@
+import HTTP2
+import PushCore
+import Testing
+import Wire
+
+@testable import Providers
+
+@Suite("An FCM pool")
+struct FCMPoolTests {
+  @Test("fetches an access token, connects and delivers; answers give the message's name")
+  func delivers() throws {
+    let bench = try FCMBench()
+    bench.offer(0..<10)
+    bench.world.settle()
+    #expect(bench.delivered == 10)
+    #expect(bench.tokensGiven == 1)
+    let request = try #require(bench.provider.requests.first)
+    #expect(request.path == "/v1/projects/example-project/messages:send")
+    #expect(request.authorization == "Bearer token-1")
+    #expect(request.header("content-type") == "application/json")
+    #expect(bench.names[3] == Array("projects/example-project/messages/3".utf8))
+    let form = try #require(bench.oauth.requests.first)
+    #expect(form.path == "/token")
+    #expect(form.header("content-type") == "application/x-www-form-urlencoded")
+    #expect(form.header("content-length") == "\(form.body.count)")
+  }
+
+  @Test("opens another connection when all streams are busy, up to its limit, and closes the surplus when idle")
+  func connections() throws {
+    var settings = FCMPool.Settings()
+    settings.connections = 4
+    let bench = try FCMBench(settings: settings)
+    bench.provider.streamLimit = 100
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<1000)
+    bench.world.settle()
+    #expect(bench.provider.requests.count == 400)
+    #expect(bench.provider.violations.isEmpty)
+    let held = bench.provider.requests
+    bench.provider.answer = { FCMBench.success($0) }
+    for request in held { bench.provider.give(FCMBench.success(request), to: request) }
+    bench.world.settle()
+    #expect(bench.delivered == 1000)
+    bench.world.advance(by: 300)
+    #expect(bench.world.openConnections.filter { $0.target.host == "fcm.test" }.count == 1)
+  }
+
+  @Test("renews the token five minutes early, once, without stopping for it")
+  func renewsEarly() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.world.advance(by: 3290)
+    #expect(bench.tokensGiven == 1)
+    bench.oauth.answer = { _ in .stall }
+    bench.world.advance(by: 10)
+    bench.offer(0..<10)
+    bench.world.settle()
+    #expect(bench.delivered == 11)
+    #expect(bench.provider.requests.last?.authorization == "Bearer token-1")
+    bench.oauth.answer = { [unowned bench] _ in bench.token() }
+    bench.oauth.give(bench.token(), to: bench.oauth.requests[1])
+    bench.world.settle()
+    bench.offer([20])
+    bench.world.settle()
+    #expect(bench.provider.requests.last?.authorization == "Bearer token-2")
+    #expect(bench.oauth.requests.count == 2)
+  }
+
+  @Test("a token endpoint that is down: the old token is used to its end, then pushes wait, and come when it is back")
+  func endpointDown() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.oauth.answer = { _ in .status(503, "<html>busy</html>") }
+    bench.world.advance(by: 3500)
+    bench.offer([1])
+    bench.world.settle()
+    #expect(bench.delivered == 2)
+    bench.world.advance(by: 100)
+    bench.offer(2..<12)
+    bench.world.advance(by: 600)
+    #expect(bench.delivered == 2)
+    #expect(bench.oauth.requests.count < 40)
+    #expect(bench.waiting.count == 10)
+    if case .backingOff(let reason) = bench.fcm.state {
+      #expect(reason.contains("HTTP 503"))
+    } else {
+      Issue.record("state is \(bench.fcm.state)")
+    }
+    bench.oauth.answer = { [unowned bench] _ in bench.token() }
+    bench.world.advance(by: 61)
+    #expect(bench.delivered == 12)
+  }
+
+  @Test("a token endpoint that refuses the account says so, and is asked with growing pauses")
+  func invalidGrant() throws {
+    let bench = try FCMBench()
+    bench.oauth.answer = { _ in .status(400, #"{"error":"invalid_grant","error_description":"x"}"#) }
+    bench.offer([1])
+    bench.world.advance(by: 600)
+    #expect((10...25).contains(bench.oauth.requests.count))
+    #expect(bench.provider.requests.isEmpty)
+    #expect(
+      bench.events.contains { if case .tokenFailed(let reason) = $0 { reason.contains("invalid_grant") } else { false } })
+  }
+
+  @Test("a token endpoint that never answers is given up after its time")
+  func slowEndpoint() throws {
+    let bench = try FCMBench()
+    bench.oauth.answer = { _ in .stall }
+    bench.offer([1])
+    bench.world.advance(by: 20)
+    #expect(bench.oauth.requests.count == 2)
+    bench.oauth.answer = { [unowned bench] _ in bench.token() }
+    bench.world.advance(by: 30)
+    #expect(bench.delivered == 1)
+  }
+
+  @Test("a token of a short life is renewed at half of it")
+  func shortLife() throws {
+    let bench = try FCMBench()
+    bench.lifetime = 60
+    for step in 0..<20 {
+      bench.offer([step])
+      bench.world.advance(by: 10)
+    }
+    #expect(bench.delivered == 20)
+    #expect((6...8).contains(bench.tokensGiven))
+  }
+
+  @Test("UNAUTHENTICATED fetches one new token for all in flight and sends each again once")
+  func unauthenticated() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = {
+      $0.authorization == "Bearer token-1" ? FCMBench.error(401, "UNAUTHENTICATED") : FCMBench.success($0)
+    }
+    bench.offer(0..<50)
+    bench.world.settle()
+    #expect(bench.delivered == 51)
+    #expect(bench.tokensGiven == 2)
+    #expect(bench.provider.requests.count == 1 + 50 + 50)
+  }
+
+  @Test("UNAUTHENTICATED with a new token too stops the credential")
+  func unauthenticatedForEver() throws {
+    let bench = try FCMBench()
+    bench.provider.answer = { _ in FCMBench.error(401, "UNAUTHENTICATED") }
+    bench.offer(0..<50)
+    bench.world.advance(by: 30)
+    #expect(bench.fcm.isStopped)
+    #expect(bench.tokensGiven <= 3)
+    #expect(bench.answers.count + bench.notSent.count == 50)
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.offer([100])
+    bench.world.advance(by: 29)
+    #expect(bench.delivered == 0)
+    bench.world.advance(by: 5)
+    #expect(bench.delivered == 1)
+    #expect(bench.fcm.state == .open)
+  }
+
+  @Test("no more than the quota leaves in a minute")
+  func pace() throws {
+    var settings = FCMPool.Settings()
+    settings.messagesPerMinute = 600
+    let bench = try FCMBench(settings: settings)
+    bench.offer(0..<5000)
+    bench.world.advance(by: 60)
+    #expect((500...601).contains(bench.delivered))
+    bench.world.advance(by: 60)
+    #expect((1050...1201).contains(bench.delivered))
+  }
+
+  @Test("after an outage the rate rises over a minute")
+  func ramp() throws {
+    var settings = FCMPool.Settings()
+    settings.messagesPerMinute = 6000
+    let bench = try FCMBench(settings: settings)
+    bench.warmUp()
+    let up = bench.world.answerDial
+    bench.world.answerDial = { _ in .fail(.connectFailed("refused")) }
+    bench.world.cut(bench.world.connections.last!)
+    bench.offer(0..<20_000)
+    bench.world.advance(by: 120)
+    bench.world.answerDial = up
+    while bench.fcm.state != .open && bench.fcm.state != .probing { bench.world.advance(by: 0.5) }
+    let before = bench.delivered
+    bench.world.advance(by: 10)
+    let early = bench.delivered - before
+    #expect((30...160).contains(early))
+    bench.world.advance(by: 60)
+    let full = bench.delivered
+    bench.world.advance(by: 10)
+    #expect((900...1100).contains(bench.delivered - full))
+  }
+
+  @Test("Retry-After of a quota refusal holds the whole pool")
+  func quotaRetryAfter() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = { _ in FCMBench.error(429, "RESOURCE_EXHAUSTED", [("retry-after", "30")]) }
+    bench.offer([0])
+    bench.world.settle()
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.offer(1..<5)
+    bench.world.advance(by: 29)
+    #expect(bench.delivered == 1)
+    bench.world.advance(by: 10)
+    #expect(bench.delivered == 5)
+  }
+
+  @Test("one quota refusal without a time holds nobody else; many do, for a minute")
+  func quotaWithoutTime() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = {
+      $0.body == Array("0".utf8) ? FCMBench.error(429, "RESOURCE_EXHAUSTED") : FCMBench.success($0)
+    }
+    bench.offer(0..<10)
+    bench.world.settle()
+    #expect(bench.delivered == 10)
+    bench.provider.answer = { _ in FCMBench.error(429, "RESOURCE_EXHAUSTED") }
+    bench.offer(10..<200)
+    bench.world.advance(by: 55)
+    #expect(bench.provider.requests.count < 11 + 120)
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.world.advance(by: 60)
+    #expect(bench.answers.count == 201)
+  }
+
+  @Test("a new account takes over under load without a failed push")
+  func replacement() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<20)
+    bench.world.settle()
+    let held = bench.provider.requests.dropFirst()
+    bench.fcm.replaceCredentials(try FCMBench.credentials())
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.offer(20..<40)
+    bench.world.settle()
+    for request in held { bench.provider.give(FCMBench.error(401, "UNAUTHENTICATED"), to: request) }
+    bench.world.settle()
+    #expect(bench.delivered == 41)
+    #expect(bench.tokensGiven == 2)
+  }
+
+  @Test("GOAWAY for too many streams moves to another connection")
+  func goAway() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<10)
+    bench.world.settle()
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.provider.sessions[0].goAway(
+      lastStreamID: 1, code: .protocolError, debugData: Array("exceeded_max_concurrent_streams".utf8))
+    bench.world.settle()
+    #expect(bench.delivered == 11)
+  }
+}

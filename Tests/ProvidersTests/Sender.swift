@@ -1,0 +1,43 @@
+import Providers
+import PushCore
+
+/// The caller of a pool in tests: hands over what it has as capacity allows, and keeps what comes back.
+class Sender: PoolHandler, PoolObserver {
+  private(set) var answers: [Int: ReplyMeaning] = [:]
+  private(set) var names: [Int: [UInt8]] = [:]
+  private(set) var notSent: [(tag: Int, why: NotSentReason)] = []
+  private(set) var unknown: [(tag: Int, reason: String)] = []
+  private(set) var events: [PoolEvent] = []
+  /// Tags not handed over yet.
+  private(set) var waiting: [Int] = []
+  /// Tags that came back unsent wait again.
+  var sendsAgain = false
+
+  func offer(_ tags: some Sequence<Int>) {
+    waiting += tags
+    pump()
+  }
+
+  func pump() {
+    while !waiting.isEmpty, pool.capacity > 0 { hand(waiting.removeFirst()) }
+    if !waiting.isEmpty { pool.wantsCapacity() }
+  }
+
+  var pool: any Pool { preconditionFailure() }
+  func hand(_ tag: Int) { preconditionFailure() }
+
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
+    precondition(answers[tag] == nil, "a push is reported once")
+    answers[tag] = meaning
+    names[tag] = name
+  }
+  func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
+    notSent.append((tag, why))
+    if sendsAgain { waiting.append(tag) }
+  }
+  func unknown(tag: Int, reason: String, from pool: any Pool) { unknown.append((tag, reason)) }
+  func capacityAvailable(in pool: any Pool) { pump() }
+  func observed(_ event: PoolEvent, from pool: any Pool) { events.append(event) }
+
+  var delivered: Int { answers.values.count { $0.reaction == .delivered } }
+}
