@@ -1,0 +1,95 @@
+/// The body of a push: `aps`, beside it the data keys and the block's own keys.
+enum APNsPayload {
+  static func make(
+    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType
+  ) throws(Rejection) -> [UInt8] {
+    let document = request.document
+    var payload: [UInt8] = []
+    payload.reserveCapacity(min(document.bytes.count + 64, 2 * type.payloadLimit))
+    payload.append(contentsOf: #"{"aps":"#.utf8)
+    if type == .background {
+      try refuseVisible(aps, document)
+      payload.append(contentsOf: #"{"content-available":1}"#.utf8)
+    } else {
+      aps.append(request, withAlert: true, to: &payload)
+    }
+    try appendData(request, replacedBy: customNames(aps, document, type), to: &payload)
+    if let block = aps.payload {
+      for (name, value) in document.members(of: block) where !document.isString(name, "aps") {
+        payload.appendMember(name, value, of: document)
+      }
+    }
+    payload.append(0x7D)
+    guard payload.count <= type.payloadLimit else { throw tooBig(payload.count, type) }
+    return payload
+  }
+
+  private static func tooBig(_ bytes: Int, _ type: PushType) -> Rejection {
+    Rejection(
+      .messageTooBig,
+      "an APNs payload of \(bytes) bytes, at most \(type.payloadLimit) allowed for push type \(String(decoding: type.word, as: UTF8.self))"
+    )
+  }
+
+  /// Apple: a background push's `aps` holds nothing but `content-available`; anything else makes it another type, which then has to be
+  /// named. What GCM's own keys would add (a category, `mutable_content`) is left out instead.
+  private static func refuseVisible(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
+    if let override = aps.override {
+      for (name, value) in document.members(of: override)
+      where document.kind(value) != .null && !document.isString(name, "content-available") {
+        throw Rejection(
+          .invalidParameters,
+          "apns.payload.aps: a background push allows only content-available, name another apns-push-type; \(document.path(to: value)) at byte \(document.offset(name))"
+        )
+      }
+    }
+    guard !aps.isVisible else {
+      throw Rejection(
+        .invalidParameters, "apns.headers.apns-push-type: background, but the notification has an alert, badge or sound")
+    }
+  }
+
+  /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.
+  private static func appendData(
+    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, to payload: inout [UInt8]
+  ) throws(Rejection) {
+    guard let data = request.dataNode else { return }
+    let document = request.document
+    for (name, value) in document.members(of: data) where document.kind(value) != .null {
+      if document.isString(name, "aps") {
+        throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
+      }
+      if !custom.isEmpty, custom.contains(document.string(name)) { continue }
+      payload.append(0x2C)
+      payload.appendDataMember(name, value, of: document)
+    }
+  }
+
+  /// The block's keys beside `aps`. More of them than a payload can hold are refused before any comparing.
+  private static func customNames(
+    _ aps: APSContent, _ document: JSONDocument, _ type: PushType
+  ) throws(Rejection) -> Set<[UInt8]> {
+    guard let block = aps.payload, document.count(block) > (aps.override == nil ? 0 : 1) else { return [] }
+    // The shortest member takes five bytes: `"a":1`.
+    guard document.count(block) * 5 <= type.payloadLimit else { throw tooBig(document.count(block) * 5, type) }
+    var names: Set<[UInt8]> = []
+    for (name, _) in document.members(of: block) { names.insert(document.string(name)) }
+    return names
+  }
+}
+
+extension [UInt8] {
+  /// A member of `data` with its value as a string: other scalars as they are written, arrays and objects as compact JSON
+  /// (gcm-fcm-legacy §2: "other types are converted to strings on delivery").
+  mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument) {
+    document.appendQuoted(name, to: &self)
+    append(0x3A)
+    switch document.kind(value) {
+    case .array, .object:
+      var text: [UInt8] = []
+      document.append(value, to: &text)
+      appendJSONString(text)
+    default: document.appendQuoted(value, to: &self)
+    }
+  }
+}

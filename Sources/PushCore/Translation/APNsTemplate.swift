@@ -1,0 +1,86 @@
+/// A request translated for APNs: made once per request, stamped per device.
+public struct APNsTemplate: Sendable {
+  public let payload: [UInt8]
+  public let pushType: PushType
+  public let topic: [UInt8]
+  /// 1, 5 or 10.
+  public let priority: Int
+  /// Unix seconds; 0: one attempt, nothing stored.
+  public let expiration: Int64
+  /// 1 to 64 bytes.
+  public let collapseID: [UInt8]?
+  /// A `live_activity_token`: where the push goes instead of to the device's own token.
+  public let activityToken: [UInt8]?
+  private let fixedID: [UInt8]?
+  private let identity: DeviceIdentity
+  private let pushTypeWord: [UInt8]
+
+  /// Headers and payload by the rules of ``MappingRule``; the request's `apns` block wins over what is translated.
+  ///
+  /// Refused: `InvalidDataKey` (a data key `aps`), `InvalidParameters` (a payload that its push type forbids), `MessageTooBig`,
+  /// `InvalidPackageName` (an unusable topic in the settings).
+  public static func make(
+    _ request: borrowing SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
+    report: inout LossReport?
+  ) -> Result<APNsTemplate, Rejection> {
+    do {
+      let template = try APNsTemplate(request, settings, context)
+      report?.explain(request, as: template, settings)
+      return .success(template)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private init(
+    _ request: borrowing SendRequest, _ settings: borrowing APNsSettings, _ context: borrowing TranslationContext
+  ) throws(Rejection) {
+    guard settings.isUsable else { throw Rejection(.invalidPackageName, "the app's APNs topic is no bundle ID") }
+    let document = request.document
+    let aps = APSContent(request)
+    pushType = request.apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
+    payload = try APNsPayload.make(request, aps, pushType)
+    pushTypeWord = pushType.word
+    topic = request.apnsHeader(.apnsTopic).map(document.string) ?? settings.topics[Int(pushType.rawValue)]
+    priority = Self.priority(request, pushType, settings.defaultPriority)
+    expiration =
+      request.apnsHeader(.apnsExpiration).flatMap { Self.seconds(document.string($0)) } ?? Self.expiration(request, context)
+    collapseID =
+      request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.make(document.string($0)) } ?? CollapseID.make(request, settings)
+    activityToken = request.apns(.liveActivityToken).map { Self.lowercased(document.string($0)) }
+    fixedID = request.apnsHeader(.apnsId).map(document.string)
+    identity = DeviceIdentity(messageID: context.messageID)
+  }
+
+  /// For one device: `token` in hexadecimal digits.
+  public func stamp(token: [UInt8]) -> APNsPush {
+    APNsPush(
+      token: activityToken ?? token, topic: topic, pushType: pushTypeWord, priority: priority, expiration: expiration,
+      collapseID: collapseID, id: fixedID ?? identity.apnsID(token: token), payload: payload)
+  }
+
+  /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
+  private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {
+    var priority: Int
+    if let node = request.apnsHeader(.apnsPriority) {
+      priority = request.document.isString(node, "10") ? 10 : request.document.isString(node, "5") ? 5 : 1
+    } else if request.shape == .fcmV1 {
+      priority = 10
+    } else {
+      priority = request.priority ?? (request.delayWhileIdle ? .normal : standard) == .high ? 10 : 5
+    }
+    return type == .background ? min(priority, 5) : priority
+  }
+
+  /// GS-063: 0 for now or never.
+  private static func expiration(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
+    request.timeToLive == 0 || context.deadline <= context.now ? 0 : context.deadline / 1000
+  }
+
+  /// Of up to twelve digits.
+  private static func seconds(_ digits: [UInt8]) -> Int64? {
+    digits.reduce(0) { $0 * 10 + Int64($1 & 15) }
+  }
+
+  private static func lowercased(_ digits: [UInt8]) -> [UInt8] { digits.map { $0 | 0x20 } }
+}

@@ -1,0 +1,130 @@
+/// Writes `message.android`: GCM's options and notification keys, the request's `android` block winning key by key.
+struct AndroidConfig {
+  let priority: Priority
+
+  func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
+    let document = request.document
+    body.appendMemberSeparator()
+    body.append(contentsOf: #""android":{"#.utf8)
+    if let key = request.android(.collapseKey) ?? request.collapseKeyNode {
+      body.appendMember(#""collapse_key":"#, key, of: document)
+    }
+    if let node = request.android(.priority) {
+      body.appendMember(#""priority":"#, node, of: document)
+    } else if request.shape == .gcm {
+      let priority = request.priority ?? (request.delayWhileIdle ? .normal : priority)
+      body.appendMemberSeparator()
+      body.append(contentsOf: (priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#).utf8)
+    }
+    body.appendMemberSeparator()
+    body.append(contentsOf: #""ttl":""#.utf8)
+    body.appendDecimal(Self.secondsLeft(request, context))
+    body.append(contentsOf: #"s""#.utf8)
+    if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
+      body.appendMember(#""restricted_package_name":"#, name, of: document)
+    }
+    appendNotification(request, to: &body)
+    if request.blocks != nil {
+      for (key, name) in Self.carried {
+        if let node = request.android(key) { body.appendMember(name, node, of: document) }
+      }
+    }
+    body.append(0x7D)
+  }
+
+  /// GS-062: what is left of the lifetime at hand-over, in whole seconds; 0 for now or never. `android.ttl` wins over `time_to_live`.
+  static func secondsLeft(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
+    var deadline = context.deadline
+    if let seconds = request.androidTimeToLive {
+      if seconds == 0 { return 0 }
+      let lifetime = Int64(seconds) * 1000
+      deadline = context.published.map { $0 + lifetime } ?? min(deadline, context.now + lifetime)
+    } else if request.timeToLive == 0 {
+      return 0
+    }
+    guard deadline > context.now else { return 0 }
+    return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))
+  }
+
+  private func appendNotification(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+    let isTranslated = request.shape == .gcm && request.hasNotification
+    guard isTranslated || request.android(.notification) != nil else { return }
+    let document = request.document
+    var isOpen = false
+    for field in Self.fields {
+      let node = request.androidNotification(field.key)
+      let source = node == nil && isTranslated ? field.source.flatMap { request.notification[$0] } : nil
+      guard node != nil || source != nil else { continue }
+      let mark = body.count
+      if !isOpen { body.append(contentsOf: #","notification":{"#.utf8) } else { body.append(0x2C) }
+      body.append(contentsOf: field.member.utf8)
+      if let node {
+        document.append(node, to: &body)
+      } else if let source, let key = field.source, !Self.append(key, source, field.form, request, to: &body) {
+        body.removeSubrange(mark...)
+        continue
+      }
+      isOpen = true
+    }
+    if isOpen { body.append(0x7D) }
+  }
+
+  /// False when the value has nothing that Android takes.
+  private static func append(
+    _ key: NotificationKey, _ node: Int, _ form: Form, _ request: borrowing SendRequest, to body: inout [UInt8]
+  ) -> Bool {
+    switch form {
+    case .plain: request.document.append(node, to: &body)
+    case .arguments: return request.appendArguments(key, to: &body)
+    case .count:
+      guard let count = request.count(key) else { return false }
+      body.appendDecimal(count)
+    case .flag:
+      guard let flag = request.flag(key) else { return false }
+      body.append(contentsOf: (flag ? "true" : "false").utf8)
+    case .sound:
+      guard request.document.kind(node) == .object else {
+        request.document.append(node, to: &body)
+        return true
+      }
+      guard let name = request.document.value("name", of: node), request.document.kind(name) == .string else { return false }
+      request.document.append(name, to: &body)
+    }
+    return true
+  }
+
+  /// How a value of GCM's becomes one of v1's.
+  private enum Form { case plain, arguments, count, flag, sound }
+
+  private struct Field {
+    let key: AndroidNotificationKey
+    /// With quotes and colon.
+    let member: String
+    /// Nil where GCM has no such key, or where the message's common `notification` has it.
+    let source: NotificationKey?
+    let form: Form
+
+    init(_ key: AndroidNotificationKey, _ source: NotificationKey? = nil, _ form: Form = .plain) {
+      self.key = key
+      member = "\"\(key.wireName)\":"
+      self.source = source
+      self.form = form
+    }
+  }
+
+  private static let fields: [Field] = [
+    .init(.title), .init(.body), .init(.icon, .icon), .init(.color, .color), .init(.sound, .sound, .sound), .init(.tag, .tag),
+    .init(.clickAction, .clickAction), .init(.titleLocKey, .titleLocKey), .init(.titleLocArgs, .titleLocArgs, .arguments),
+    .init(.bodyLocKey, .bodyLocKey), .init(.bodyLocArgs, .bodyLocArgs, .arguments), .init(.channelId, .androidChannelId),
+    .init(.ticker, .ticker), .init(.sticky, .sticky, .flag), .init(.eventTime, .eventTime),
+    .init(.localOnly, .localOnly, .flag),
+    .init(.notificationPriority, .notificationPriority), .init(.defaultSound, .defaultSound, .flag),
+    .init(.defaultVibrateTimings), .init(.defaultLightSettings), .init(.vibrateTimings), .init(.visibility, .visibility),
+    .init(.notificationCount, .notificationCount, .count), .init(.lightSettings), .init(.image),
+    .init(.bypassProxyNotification), .init(.proxy),
+  ]
+
+  private static let carried: [(AndroidKey, String)] = [
+    .data, .fcmOptions, .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk,
+  ].map { ($0, "\"\($0.wireName)\":") }
+}

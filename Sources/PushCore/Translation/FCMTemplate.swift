@@ -1,0 +1,44 @@
+/// Everything that one `POST /v1/projects/<project>/messages:send` needs.
+public struct FCMPush: Sendable {
+  /// The whole body: `{"message":{…,"token":"…"}}`.
+  public var payload: [UInt8]
+}
+
+/// A request translated for FCM v1: made once per request, stamped per device.
+public struct FCMTemplate: Sendable {
+  /// The body up to the token.
+  private let head: [UInt8]
+  private static let tail = Array("}}".utf8)
+
+  /// The body by the rules of ``MappingRule``; the request's blocks win over what is translated.
+  ///
+  /// Refused: `MessageTooBig`.
+  public static func make(
+    _ request: borrowing SendRequest, settings: FCMSettings = FCMSettings(), context: borrowing TranslationContext,
+    report: inout LossReport?
+  ) -> Result<FCMTemplate, Rejection> {
+    do {
+      let content = APSContent(request)
+      let message = FCMMessage(content: content, priority: settings.defaultPriority)
+      let template = FCMTemplate(head: try message.head(request, context))
+      report?.explain(request, asFCM: content)
+      return .success(template)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private init(head: [UInt8]) { self.head = head }
+
+  /// For one device: the whole body.
+  public func body(token: [UInt8]) -> [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(head.count + token.count + 4)
+    body.append(contentsOf: head)
+    body.appendSafeJSONString(token)
+    body.append(contentsOf: Self.tail)
+    return body
+  }
+
+  public func stamp(token: [UInt8]) -> FCMPush { FCMPush(payload: body(token: token)) }
+}

@@ -1,0 +1,91 @@
+/// What a translation did, found by looking at the request once more: nothing of it is computed on the delivery path.
+extension LossReport {
+  mutating func explain(_ request: borrowing SendRequest, as template: APNsTemplate, _ settings: borrowing APNsSettings) {
+    explainNotification(request, .apns)
+    explainData(request, .apns)
+    let content = APSContent(request)
+    if template.pushType == .background {
+      if request.notification[.clickAction] != nil { add(.categoryWithoutAlert, .apns) }
+      if !request.contentAvailable { add(.dataOnly, .apns) }
+    }
+    explainFlags(request, content, .apns)
+    explainPriority(request, .apns, isBackground: template.pushType == .background)
+    if request.timeToLive != nil { add(.timeToLive, .apns) }
+    explainCollapseKey(request, .apns)
+    if request.restrictedPackageNameNode != nil { add(.packageName, .apns) }
+    if request.isDryRun { add(.dryRun, .apns) }
+    if template.activityToken != nil { add(.liveActivityToken, .apns) }
+  }
+
+  mutating func explain(_ request: borrowing SendRequest, asFCM content: APSContent) {
+    explainNotification(request, .fcm)
+    explainData(request, .fcm)
+    explainFlags(request, content, .fcm)
+    explainPriority(request, .fcm, isBackground: request.contentAvailable && !content.isVisible)
+    if request.timeToLive != nil { add(.timeToLive, .fcm) }
+    explainCollapseKey(request, .fcm)
+    if request.isDryRun { add(.dryRun, .fcm) }
+  }
+
+  /// One entry of a rule, unless the platform carries the field as it is.
+  mutating func add(_ rule: MappingRule, _ platform: Platform, field: String? = nil, detail: String = "") {
+    let (row, mapping) = (rule.row, rule.mapping(platform))
+    guard let action = mapping.action else { return }
+    add(row.rule, field ?? row.field, action, mapping.words + detail)
+  }
+
+  private mutating func explainNotification(_ request: borrowing SendRequest, _ platform: Platform) {
+    for (key, rule) in Self.notificationRules {
+      guard let node = request.notification[key] else { continue }
+      let isObject = key == .sound && request.document.kind(node) == .object
+      add(isObject ? .soundObject : rule, platform, field: "notification.\(key.wireName)")
+    }
+  }
+
+  private mutating func explainData(_ request: borrowing SendRequest, _ platform: Platform) {
+    guard let data = request.dataNode else { return }
+    for (_, value) in request.document.members(of: data) {
+      switch request.document.kind(value) {
+      case .string: break
+      case .null: add(.dataNull, platform, field: request.document.path(to: value))
+      default: add(.dataConverted, platform, field: request.document.path(to: value))
+      }
+    }
+  }
+
+  private mutating func explainFlags(_ request: borrowing SendRequest, _ content: APSContent, _ platform: Platform) {
+    if request.contentAvailable { add(.contentAvailable, platform) }
+    if request.mutableContent {
+      add(content.hasAlert ? .mutableContent : .mutableWithoutAlert, platform, field: "mutable_content")
+    }
+  }
+
+  private mutating func explainPriority(_ request: borrowing SendRequest, _ platform: Platform, isBackground: Bool) {
+    let isHigh = request.priority == .high
+    if request.priority != nil { add(isHigh && isBackground ? .backgroundPriority : .priority, platform, field: "priority") }
+    guard request.delayWhileIdle else { return }
+    if isHigh {
+      add(MappingRule.delayWhileIdle.row.rule, "delay_while_idle", .dropped, "no counterpart, and priority says high")
+    } else {
+      add(.delayWhileIdle, platform)
+    }
+  }
+
+  private mutating func explainCollapseKey(_ request: borrowing SendRequest, _ platform: Platform) {
+    guard let key = request.collapseKey else { return }
+    if key.count > CollapseID.limit {
+      add(.collapseKeyCut, platform, field: "collapse_key", detail: " (of \(key.count))")
+    } else {
+      add(.collapseKey, platform)
+    }
+  }
+
+  private static let notificationRules: [(NotificationKey, MappingRule)] = [
+    (.subtitle, .subtitle), (.subtitleLocKey, .subtitle), (.subtitleLocArgs, .subtitle), (.badge, .badge), (.sound, .sound),
+    (.clickAction, .clickAction), (.titleLocKey, .localisation), (.titleLocArgs, .localisation),
+    (.bodyLocKey, .localisation), (.bodyLocArgs, .localisation), (.icon, .icon), (.color, .color), (.tag, .tag),
+    (.androidChannelId, .channel), (.image, .android), (.ticker, .android), (.sticky, .android), (.localOnly, .android),
+    (.eventTime, .android), (.notificationPriority, .android), (.visibility, .android), (.notificationCount, .android),
+    (.defaultSound, .android),
+  ]
+}

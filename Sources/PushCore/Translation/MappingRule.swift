@@ -1,0 +1,177 @@
+/// One rule of translation: a field of the request, what becomes of it on each platform, and where that is laid down. The loss report
+/// and `docs/translation.md` are made from this table.
+public enum MappingRule: CaseIterable, Sendable {
+  case text, subtitle, badge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
+  case data, dataConverted, dataNull
+  case priority, backgroundPriority, delayWhileIdle, timeToLive, collapseKey, collapseKeyCut
+  case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
+  case packageName, dryRun, apnsBlock, androidBlock, webpushBlock, liveActivityToken, pushType
+
+  /// What becomes of the field on one platform.
+  public struct Mapping: Sendable {
+    /// Nil where it is carried as it is.
+    public let action: LossReport.Action?
+    public let words: String
+
+    static func carried(_ words: String) -> Mapping { Mapping(action: nil, words: words) }
+    static func converted(_ words: String) -> Mapping { Mapping(action: .converted, words: words) }
+    static func cut(_ words: String) -> Mapping { Mapping(action: .cut, words: words) }
+    static func emulated(_ words: String) -> Mapping { Mapping(action: .emulated, words: words) }
+    static func dropped(_ words: String) -> Mapping { Mapping(action: .dropped, words: words) }
+  }
+
+  public struct Row: Sendable {
+    /// GS-… of GCM's concept documents, or the page of Apple's or Google's documentation.
+    public let rule: String
+    public let field: String
+    public let apns: Mapping
+    public let fcm: Mapping
+  }
+
+  public var row: Row {
+    switch self {
+    case .text:
+      Row(
+        rule: "GS-008", field: "notification.title, .body", apns: .carried("aps.alert.title, .body"),
+        fcm: .carried("notification.title, .body"))
+    case .subtitle:
+      Row(
+        rule: "F-REF notification", field: "notification.subtitle, .subtitle_loc_*", apns: .carried("aps.alert"),
+        fcm: .converted("for Apple devices only: apns.payload.aps.alert"))
+    case .badge:
+      Row(
+        rule: "GS-096", field: "notification.badge", apns: .converted("aps.badge, a number"),
+        fcm: .converted("for Apple devices only: apns.payload.aps.badge, a number"))
+    case .sound:
+      Row(
+        rule: "GS-097", field: "notification.sound", apns: .carried("aps.sound"),
+        fcm: .carried("android.notification.sound and apns.payload.aps.sound"))
+    case .soundObject:
+      Row(
+        rule: "F-REF notification", field: "notification.sound (an object)", apns: .carried("aps.sound"),
+        fcm: .cut("Android plays the name only"))
+    case .clickAction:
+      Row(
+        rule: "GS-100, GS-101", field: "notification.click_action", apns: .converted("aps.category"),
+        fcm: .carried("android.notification.click_action and apns.payload.aps.category"))
+    case .localisation:
+      Row(
+        rule: "GS-091 – GS-095", field: "notification.title_loc_*, .body_loc_*",
+        apns: .converted("aps.alert.title-loc-key, title-loc-args, loc-key, loc-args"),
+        fcm: .carried("android.notification and apns.payload.aps.alert, arguments as an array of strings"))
+    case .icon:
+      Row(
+        rule: "GS-098", field: "notification.icon", apns: .dropped("iOS shows the app's icon"),
+        fcm: .carried("android.notification.icon"))
+    case .color:
+      Row(
+        rule: "GS-099", field: "notification.color", apns: .dropped("no counterpart"),
+        fcm: .carried("android.notification.color"))
+    case .tag:
+      Row(
+        rule: "GS-103, GS-105", field: "notification.tag",
+        apns: .dropped("every notification stays in the history; a collapse_key would replace it"),
+        fcm: .carried("android.notification.tag"))
+    case .channel:
+      Row(
+        rule: "F-REF notification", field: "notification.android_channel_id", apns: .dropped("no counterpart"),
+        fcm: .carried("android.notification.channel_id"))
+    case .android:
+      Row(
+        rule: "FCM v1 AndroidNotification",
+        field: "notification.image, .ticker, .sticky, .local_only, .event_time, .notification_priority, .visibility, "
+          + ".notification_count, .default_sound",
+        apns: .dropped("no counterpart"), fcm: .carried("notification.image; the others android.notification"))
+    case .data:
+      Row(rule: "GS-025", field: "data", apns: .carried("beside aps, names unchanged"), fcm: .carried("data"))
+    case .dataConverted:
+      Row(
+        rule: "F-REF data", field: "data (a value that is no string)", apns: .converted("written as a string"),
+        fcm: .converted("written as a string"))
+    case .dataNull:
+      Row(rule: "F-REF data", field: "data (null)", apns: .dropped("a null is no value"), fcm: .dropped("a null is no value"))
+    case .priority:
+      Row(
+        rule: "GS-051, GS-054", field: "priority", apns: .converted("apns-priority: normal 5, high 10; absent: normal"),
+        fcm: .converted("android.priority; when given, apns-priority too; absent: NORMAL"))
+    case .backgroundPriority:
+      Row(
+        rule: "GS-057", field: "priority (of a background push)",
+        apns: .cut("APNs refuses 10 for a background push: sent with 5"),
+        fcm: .cut("apns-priority 5; Android's stays as it is"))
+    case .delayWhileIdle:
+      Row(
+        rule: "GS-072", field: "delay_while_idle", apns: .emulated("no counterpart, sent with priority 5"),
+        fcm: .emulated("no counterpart, sent with priority NORMAL"))
+    case .timeToLive:
+      Row(
+        rule: "GS-062, GS-063", field: "time_to_live", apns: .converted("apns-expiration, counted from publishing; 0 for 0"),
+        fcm: .converted("android.ttl less the time spent queued; when given, apns-expiration too"))
+    case .collapseKey:
+      Row(
+        rule: "GS-033", field: "collapse_key", apns: .converted("apns-collapse-id"),
+        fcm: .carried("android.collapse_key and apns-collapse-id"))
+    case .collapseKeyCut:
+      Row(
+        rule: "Apple: request headers", field: "collapse_key (longer than 64 bytes)",
+        apns: .cut("to at most 64 bytes, between two characters"), fcm: .cut("apns-collapse-id as for APNs; Android's is whole")
+      )
+    case .contentAvailable:
+      Row(
+        rule: "GS-009", field: "content_available",
+        apns: .converted("aps.content-available; a background push when nothing is shown"),
+        fcm: .converted("for Apple devices only: apns.payload.aps.content-available"))
+    case .dataOnly:
+      Row(
+        rule: "GS-010", field: "data (nothing to show, no content_available)",
+        apns: .emulated("GCM's own connection to the app has no counterpart: sent as a background push"),
+        fcm: .carried("a data message"))
+    case .mutableContent:
+      Row(
+        rule: "F-REF mutable_content", field: "mutable_content", apns: .converted("aps.mutable-content"),
+        fcm: .converted("for Apple devices only: apns.payload.aps.mutable-content"))
+    case .mutableWithoutAlert:
+      Row(
+        rule: "Apple: service extensions", field: "mutable_content (without an alert)",
+        apns: .dropped("without an alert no service extension runs"),
+        fcm: .dropped("without an alert no service extension runs"))
+    case .categoryWithoutAlert:
+      Row(
+        rule: "Apple: background updates", field: "notification.click_action (nothing to show)",
+        apns: .dropped("a background push has no category"), fcm: .carried("android.notification.click_action"))
+    case .packageName:
+      Row(
+        rule: "F-REF restricted_package_name", field: "restricted_package_name",
+        apns: .dropped("compared with the app, not sent"), fcm: .carried("android.restricted_package_name"))
+    case .dryRun:
+      Row(
+        rule: "F-REF dry_run", field: "dry_run", apns: .emulated("validated and translated, never sent"),
+        fcm: .converted("validate_only"))
+    case .apnsBlock:
+      Row(
+        rule: "FCM v1 ApnsConfig", field: "apns",
+        apns: .carried("wins key by key over headers, aps, aps.alert and data"), fcm: .carried("apns, the same"))
+    case .androidBlock:
+      Row(
+        rule: "FCM v1 AndroidConfig", field: "android", apns: .carried("not for Apple devices"),
+        fcm: .carried("wins key by key over android and android.notification"))
+    case .webpushBlock:
+      Row(
+        rule: "FCM v1 WebpushConfig", field: "webpush", apns: .carried("not for Apple devices"),
+        fcm: .carried("webpush"))
+    case .liveActivityToken:
+      Row(
+        rule: "FCM v1 ApnsConfig", field: "apns.live_activity_token",
+        apns: .converted("the push goes to this token, as liveactivity"), fcm: .carried("apns.live_activity_token"))
+    case .pushType:
+      Row(
+        rule: "Apple: push types", field: "apns.headers.apns-push-type (absent)",
+        apns: .carried(
+          "liveactivity when aps says so (content-state, attributes-type), alert when there is an alert, badge or sound, else "
+            + "background"),
+        fcm: .carried("background when content_available and nothing is shown"))
+    }
+  }
+
+  public func mapping(_ platform: Platform) -> Mapping { platform == .apns ? row.apns : row.fcm }
+}

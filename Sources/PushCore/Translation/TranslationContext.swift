@@ -1,0 +1,46 @@
+/// What translation needs of one request beyond its body. Times are Unix milliseconds.
+public struct TranslationContext: Sendable {
+  public var now: Int64
+  /// When the request expires: counted from when it was published, not from now (GS-062).
+  public var deadline: Int64
+  public var messageID: [UInt8]
+  /// When the producer published it; an `android.ttl` counts from here. Nil: unknown, then the deadline bounds it.
+  public var published: Int64?
+
+  public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {
+    self.now = now
+    self.deadline = deadline
+    self.messageID = messageID
+    self.published = published
+  }
+}
+
+/// What translation to APNs needs of an app.
+public struct APNsSettings: Sendable {
+  /// The bundle ID (for `mdm` the certificate's UID), without a push type's suffix.
+  public let topic: [UInt8]
+  /// For a request that names no priority (GS-051).
+  public var defaultPriority: Priority
+  /// Whether `notification.tag` stands in for an absent `collapse_key` (GS-105: it changes what the device shows).
+  public var tagCollapses: Bool
+  /// The topic with its suffix, by push type.
+  let topics: [[UInt8]]
+  /// A topic with any other byte than a bundle ID's never reaches a header (F-71).
+  let isUsable: Bool
+
+  public init(topic: String, defaultPriority: Priority = .normal, tagCollapses: Bool = false) {
+    self.topic = Array(topic.utf8)
+    self.defaultPriority = defaultPriority
+    self.tagCollapses = tagCollapses
+    topics = PushType.allCases.map { Array((topic + $0.topicSuffix).utf8) }
+    isUsable = TextForm.isPackageName(self.topic)
+  }
+}
+
+/// What translation to FCM needs of an app.
+public struct FCMSettings: Sendable {
+  /// For a request in GCM's shape that names no priority (GS-051). FCM itself would take high for notifications.
+  public var defaultPriority: Priority
+
+  public init(defaultPriority: Priority = .normal) { self.defaultPriority = defaultPriority }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+@testable import PushCore
+
+/// 2026-11-20T21:22:00.123Z
+let testNow: Int64 = 1_795_209_720_123
+
+func utf8(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+func fixture(_ name: String) throws -> String {
+  let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  return try String(contentsOf: folder.appendingPathComponent("Fixtures/\(name)"), encoding: .utf8)
+}
+
+/// A request with its `to` replaced.
+func fixture(_ name: String, to target: String) throws -> String {
+  let text = try fixture("requests/\(name)")
+  return text.replacing(/"to": "[^"]*"/, with: "\"to\": \"\(target)\"")
+}
+
+func parsed(_ body: String, limits: RequestLimits = RequestLimits()) throws -> SendRequest {
+  try SendRequest.parse(Array(body.utf8), limits: limits).get()
+}
+
+/// Members of a request besides its target.
+func accepted(_ members: String, to target: String = apnsToken) throws -> SendRequest {
+  try parsed(#"{"to":"\#(target)"\#(members.isEmpty ? "" : ",")\#(members)}"#)
+}
+
+/// As published a minute ago with the request's own lifetime.
+func context(_ request: SendRequest) -> TranslationContext {
+  let published = testNow - 60_000
+  let lifetime = Int64(request.timeToLive ?? request.androidTimeToLive ?? RequestLimits.longestTimeToLive)
+  return TranslationContext(
+    now: testNow, deadline: published + lifetime * 1000, messageID: Array("m-1".utf8), published: published)
+}
+
+func apns(_ request: SendRequest, settings: APNsSettings = APNsSettings(topic: "com.example.app")) throws(Rejection) -> APNsPush
+{
+  var report: LossReport?
+  return try APNsTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+    .stamp(token: Array(apnsToken.utf8))
+}
+
+func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> String {
+  var report: LossReport?
+  return utf8(try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)))
+}
+
+func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
+  var report: LossReport? = LossReport()
+  switch platform {
+  case .apns:
+    _ = try APNsTemplate.make(
+      request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
+    ).get()
+  case .fcm: _ = try FCMTemplate.make(request, context: context(request), report: &report).get()
+  }
+  return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
+}
+
+extension APNsPush {
+  /// All headers in one line, for comparing.
+  var headers: String {
+    "\(utf8(topic)) \(utf8(pushType)) \(priority) \(expiration) \(collapseID.map(utf8) ?? "-")"
+  }
+}
