@@ -4,8 +4,9 @@ import Testing
 
 /// The six requests of the source documents, by file name.
 func requestFixtures() throws -> [(name: String, body: [UInt8])] {
-  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(
-    path: "Fixtures/requests")
+  let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(
+      path: "Fixtures/requests")
   let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
   return try files.filter { $0.pathExtension == "json" }.sorted { $0.path < $1.path }.map {
     ($0.lastPathComponent, Array(try Data(contentsOf: $0)))

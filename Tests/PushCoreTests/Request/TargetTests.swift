@@ -1,0 +1,95 @@
+import PushCore
+import Testing
+
+@Suite struct TargetTests {
+  static let hex = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789"
+
+  func classified(_ text: String) -> Target? { try? Target.classify(Array(text.utf8)).get() }
+
+  func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+  @Test("each form of a target is recognised, and only by its form")
+  func forms() {
+    let id = RegistryID.make(.registration, high: .max, low: 0)
+    let key = RegistryID.make(.group, high: 0, low: 1)
+    #expect(classified("/topics/news") == .topic(bytes("news")))
+    #expect(classified("/topics/a-Z_0.9~%2F") == .topic(bytes("a-Z_0.9~%2F")))
+    #expect(classified("/users/anna+x@example.com") == .user(bytes("anna+x@example.com")))
+    #expect(classified("apns:00") == .apns(token: bytes("00")))
+    #expect(classified("apns:00Ff") == .apns(token: bytes("00ff")))
+    #expect(classified("fcm:" + Self.hex) == .fcm(token: bytes(Self.hex)))
+    #expect(classified("fcm:a:b") == .fcm(token: bytes("a:b")))
+    #expect(Target.classify(id) == .success(.registration(id)))
+    #expect(Target.classify(key) == .success(.group(key)))
+    #expect(classified(Self.hex) == .apns(token: bytes(Self.hex.lowercased())))
+    #expect(
+      classified("bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1")
+        == .fcm(token: bytes("bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1")))
+    #expect(classified("xyz") == .fcm(token: bytes("xyz")))
+  }
+
+  @Test("hexadecimal digits are an APNs token from 64 to 200 of them, in pairs")
+  func digits() {
+    func digits(_ count: Int) -> Target? { classified(String(repeating: "a", count: count)) }
+    #expect(digits(63) == .fcm(token: Array(repeating: 0x61, count: 63)))
+    #expect(digits(64) == .apns(token: Array(repeating: 0x61, count: 64)))
+    #expect(digits(65) == nil)
+    #expect(digits(199) == nil)
+    #expect(digits(200) == .apns(token: Array(repeating: 0x61, count: 200)))
+    #expect(digits(201) == .fcm(token: Array(repeating: 0x61, count: 201)))
+    #expect(digits(4096) != nil)
+    #expect(digits(4097) == nil)
+    #expect(classified("apns:" + String(repeating: "a", count: 200)) != nil)
+    #expect(classified("apns:" + String(repeating: "a", count: 202)) == nil)
+  }
+
+  @Test("a topic's name has up to 899 characters, a user's id up to 255")
+  func lengths() {
+    #expect(classified("/topics/" + String(repeating: "t", count: 899)) != nil)
+    #expect(classified("/topics/" + String(repeating: "t", count: 900)) == nil)
+    #expect(classified("/users/" + String(repeating: "u", count: 255)) != nil)
+    #expect(classified("/users/" + String(repeating: "u", count: 256)) == nil)
+  }
+
+  static let hostile = [
+    "a\rb", "a\nb", "a\r\nb", "a\u{0}b", "a\u{1B}b", "a b", " a", "a ", "a/b", "../a", "..%2f/", "/3/device/x", "a?b", "a#b",
+    "é", "a\u{202E}b",
+    "a\u{2028}b", "a\\b", "a\"b", "a'b", "a;b", "a,b", "a@b", "a~b", "a=b", "apns:", "apns:0", "apns:0g", "apns:00\r\n",
+    "apns:../a", "apns:%2e",
+    "fcm:", "fcm:a b", "fcm:/topics/a", "/topics/", "/topics", "/topics/a b", "/topics/a/b", "/topics/é", "/topics/a\u{0}",
+    "/topic/a", "/users/",
+    "/users/a/b", "/users/../x", "/", "//", "pf1r~0123456789abcdefghjkmnpqr", "pf1r~8zzzzzzzzzzzzzzzzzzzzzzzzz",
+    "pf1r~0000000000000000000000000l",
+    "pf1x~00000000000000000000000000", "PF1R~00000000000000000000000000", hex + "\n", hex + "/", hex + "?", hex + "#",
+    "%2e%2e/" + hex,
+  ]
+
+  @Test(
+    "a target with anything that could bend a path, a header or a log is refused, and not repeated in the reason",
+    arguments: hostile)
+  func refused(text: String) {
+    guard case .failure(let rejection) = Target.classify(Array(text.utf8)) else {
+      Issue.record("accepted")
+      return
+    }
+    #expect(rejection.code == .invalidRegistration)
+    #expect(rejection.reason.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
+    #expect(text.utf8.count < 12 || !rejection.reason.contains(text))
+  }
+
+  @Test("an id of the registry has 128 bits and its own two prefixes")
+  func registryIDs() {
+    #expect(
+      String(decoding: RegistryID.make(.registration, high: 0, low: 0), as: UTF8.self) == "pf1r~00000000000000000000000000")
+    #expect(
+      String(decoding: RegistryID.make(.group, high: .max, low: .max), as: UTF8.self) == "pf1g~7zzzzzzzzzzzzzzzzzzzzzzzzz")
+    #expect(String(decoding: RegistryID.make(.group, high: 0, low: 33), as: UTF8.self) == "pf1g~00000000000000000000000011")
+    var random = SeededGenerator(seed: 3)
+    for _ in 0..<500 {
+      let id = RegistryID.make(.registration, high: random.next(), low: random.next())
+      #expect(RegistryID.kind(of: id) == .registration)
+      #expect(RegistryID.kind(of: Array(id.dropLast())) == nil)
+      #expect(RegistryID.kind(of: id + [0x30]) == nil)
+    }
+  }
+}
