@@ -85,6 +85,29 @@ stop_everything() {
   exit "$status"
 }
 
+# When a process began, in clock ticks since boot: with its number it names the process for good.
+began() { sed -E 's/.*\) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
+
+# Leaves everything running when the script ends; `resume_scratch` in a later run ends it.
+keep_scratch() {
+  local group
+  for group in "${started[@]}"; do
+    if kill -0 "$group" 2>/dev/null; then echo "$group $(began "$group")"; fi
+  done >"$scratch/running"
+  trap - EXIT INT TERM
+}
+
+# resume_scratch FOLDER: takes over what `keep_scratch` left, so that this script's end ends it.
+resume_scratch() {
+  local group birth
+  [ -f "$1/running" ] || fail "$1 is not the folder of something left running"
+  scratch=$1
+  while read -r group birth; do
+    if [ "$(began "$group")" = "$birth" ]; then started+=("$group"); fi
+  done <"$1/running"
+  trap stop_everything EXIT
+}
+
 free_port() {
   "$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -125,7 +148,8 @@ CONF
   wait_for_port "$broker_port" "$pid" rabbitmq
 }
 
-# make_certificates FOLDER: a certificate authority (ca.pem) and a server certificate for loopback (server.pem, server.key).
+# make_certificates FOLDER [NAME]: a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
+# loopback and the host name given.
 make_certificates() (
   cd "$1" || exit 1
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj '/CN=pushfleet test CA' \
@@ -133,7 +157,7 @@ make_certificates() (
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=localhost' \
     -keyout server.key -out server.csr 2>>openssl.log
   openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out server.pem \
-    -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n') 2>>openssl.log
+    -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1,DNS:%s\nextendedKeyUsage=serverAuth\n' "${2:-localhost}") 2>>openssl.log
   rm server.csr openssl.log
 )
 
