@@ -45,6 +45,7 @@ public final class EventLoop {
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
   private var isAnotherTurnDue = false
+  private var isInTurn = false
   private var isStopping = false
 
   /// - Throws: when the process is out of descriptors.
@@ -75,6 +76,8 @@ public final class EventLoop {
   public func turn(waitingAtMost limit: Double) {
     let count = poller.wait(milliseconds: isAnotherTurnDue ? 0 : patience(limit))
     isAnotherTurnDue = false
+    isInTurn = true
+    defer { isInTurn = false }
     now = Clock.monotonic()
     wallClock = Clock.wall()
     for index in 0..<count {
@@ -99,10 +102,11 @@ public final class EventLoop {
 
   // MARK: Timers
 
-  /// Runs `body` once, `seconds` after this turn's `now`; timers of one deadline run in the order they were scheduled.
+  /// Runs `body` once, `seconds` after this turn's `now` (outside a turn: after the call); timers of one deadline run in the order they were scheduled.
   @discardableResult
   public func schedule(after seconds: Double, _ body: @escaping () -> Void) -> TimerToken {
-    timers.schedule(at: now.advanced(bySeconds: seconds), body)
+    if !isInTurn { now = Clock.monotonic() }
+    return timers.schedule(at: now.advanced(bySeconds: seconds), body)
   }
 
   @discardableResult

@@ -172,6 +172,7 @@ public final class Link: Transport {
   private func receive() {
     guard let stream, state == .open else { return }
     var budget = Self.readBudget
+    var isMore = false
     while budget > 0, pendingEnd == nil, !isReadingPaused {
       let (count, condition) = stream.read(into: loop.readBuffer)
       if count > 0 {
@@ -180,17 +181,18 @@ public final class Link: Transport {
         loop.readBuffer.withBytes(count) { machine.receive($0, at: loop.now) }
       }
       switch condition {
-      case .more: continue
-      case .drained: budget = 0
+      case .more: isMore = true
+      case .drained: return outputReady()
       case .ended: finish(.closedByPeer)
       case .failed(let reason): finish(reason)
       }
     }
     outputReady()
-    if stream.hasBufferedInput { resumeNextTurn() }
+    // Never after `drained`: half a record in the buffer would have the loop spin until the rest comes.
+    if isMore, stream.hasBufferedInput { resumeNextTurn() }
   }
 
-  /// For bytes that lie in TLS's buffer, where epoll cannot see them, and for output cut short by its share of a turn.
+  /// For bytes that lie in TLS's buffer, where epoll cannot see them.
   private func resumeNextTurn() {
     guard !isResuming, !isReadingPaused, pendingEnd == nil else { return }
     isResuming = true
@@ -232,7 +234,7 @@ public final class Link: Transport {
       if isKernelFull || pendingEnd != nil || isMachineDrained { break }
     }
     bufferedOutput = output.count
-    if share <= 0 { resumeNextTurn() }
+    if share <= 0 { outputReady() }
     if output.isEmpty, pendingEnd == nil, machine.isFinished { pendingEnd = .closedLocally }
   }
 

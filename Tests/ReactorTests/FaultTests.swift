@@ -72,6 +72,44 @@ import Wire
     #expect(network.accepted[0].ends == [.handshakeFailed("the peer closed the connection during the handshake")])
   }
 
+  @Test("half a TLS record does not make the loop spin, and a cut inside it is no orderly close")
+  func truncation() throws {
+    let network = try Network(tls: Security.tls.server(), make: { Peer() })
+    let far = Peer()
+    let near = Peer()
+    near.whenReceiving = { peer in
+      far.send(peer.incoming)
+      peer.incoming = []
+    }
+    var isHolding = false
+    far.whenReceiving = { peer in
+      guard !isHolding else { return }
+      near.send(peer.incoming)
+      peer.incoming = []
+    }
+    let relay = try Listener(loop: network.loop, host: "127.0.0.1", port: 0) { _ in near }
+    _ = network.connect(far)
+    let client = Peer()
+    let link = Link(loop: network.loop, machine: client, to: relay.endpoint, tls: try Security.tls.client())
+    link.start()
+    #expect(network.loop.run { client.isOpen && network.accepted[0].isOpen })
+
+    isHolding = true
+    network.accepted[0].send([UInt8](repeating: 1, count: 10_000))
+    #expect(network.loop.run { far.incoming.count > 10_000 })
+    near.send(Array(far.incoming[..<5000]))
+    let counter = TurnCounter()
+    network.loop.afterEvents(counter)
+    _ = network.loop.run(atMost: 0.2) { false }
+    #expect(counter.count < 20)
+    #expect(client.incoming.isEmpty)
+
+    near.isFinished = true
+    near.transport?.outputReady()
+    #expect(network.loop.run { !client.ends.isEmpty })
+    #expect(client.ends == [.failed("the peer closed without a TLS close notification")])
+  }
+
   @Test("an address that swallows connections is passed over within a second")
   func blackHole() throws {
     final class Outcome: ConnectorHandler {

@@ -129,6 +129,15 @@ import Wire
     #expect(network.loop.run(atMost: 60) { client.receivedCount == total })
   }
 
+  @Test("a machine that pauses reading can go on sending", arguments: Security.allCases)
+  func pausedSender(_ security: Security) throws {
+    let network = try Network(tls: security.server(), make: { Peer() })
+    let client = Peer(sending: [UInt8](repeating: 1, count: 20 << 20))
+    client.whenOpened = { $0.transport?.isReadingPaused = true }
+    _ = network.connect(client, tls: try security.client())
+    #expect(network.loop.run(atMost: 30) { network.accepted.first?.receivedCount == 20 << 20 })
+  }
+
   @Test("a machine may pause in the middle of what came and go on later", arguments: Security.allCases)
   func pausingInside(_ security: Security) throws {
     let network = try Network(tls: security.server(), make: { Peer() })
