@@ -14,7 +14,7 @@ public protocol Pool: AnyObject {
   func wantsCapacity()
   /// Takes nothing more, finishes what is in flight, then closes its connections.
   func drain()
-  /// Closes every connection at once; what is in flight is reported as `unknown` or `notSent` first.
+  /// Closes every connection at once; what is in flight is reported as `unknown` or `notSent` before the loop next waits.
   func shutdown()
 }
 
@@ -82,6 +82,8 @@ public enum PoolEvent: Equatable, Sendable {
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)
+  /// Most tokens are refused of late with `reason`: the environment, topic or sender is likely to be wrong.
+  case manySuspectTokens(percent: Int, reason: String)
   /// The provider's clock minus ours, in seconds, when an authorisation was refused and they differ by over a minute.
   case clockOff(seconds: Int)
 }

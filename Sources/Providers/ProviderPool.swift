@@ -40,7 +40,9 @@ public class ProviderPool: Pool {
   private var stop: Stop?
   /// Whether a new connection carries one request at a time until the provider has answered one.
   var probesFirst: Bool
+  private var suspicion = SuspicionGauge()
   private var hadOutage = false
+  private var pauseReason = ""
   private var quotaRefusals = 0
   private var quotaRefusedAt = MonotonicTime(nanoseconds: 0)
   /// Somebody found no capacity and wants to be told.
@@ -88,6 +90,12 @@ public class ProviderPool: Pool {
 
   public var inFlight: Int { slots.count }
 
+  /// Connections that take pushes or finish them.
+  public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
+
+  /// So many tokens are refused of late that a wrong configuration is the likelier reason: nothing is to be pruned for it.
+  public var doubtsSuspicions: Bool { suspicion.isRaised }
+
   public var capacity: Int {
     let room = room
     if room > 0 { return room }
@@ -111,7 +119,7 @@ public class ProviderPool: Pool {
     if isClosed { return .closed }
     if isDraining { return .draining }
     if let stop { return .stopped(reason: stop.reason) }
-    if case .open = circuit.state { return .paused(reason: connections.lastFailure) }
+    if case .open = circuit.state { return .paused(reason: pauseReason) }
     if let providerState { return providerState }
     if connections.isOpen {
       if circuit.state == .halfOpen { return .probing }
@@ -210,8 +218,8 @@ public class ProviderPool: Pool {
     let isReplaced = connection.epoch != connections.epoch
     let isRenewed =
       !slots[slot].wasReauthorised && (isReplaced || renewAuthorisation(after: slots[slot].generation))
-    if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
     if isRenewed {
+      if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
       slots[slot].wasReauthorised = true
       sendAgain(slot)
     } else {
@@ -232,6 +240,11 @@ public class ProviderPool: Pool {
 
   /// What an answer says of the provider's health.
   private func weigh(_ meaning: ReplyMeaning) {
+    switch meaning.reaction {
+    case .delivered: count(isSuspect: false, meaning.reason)
+    case .suspect: count(isSuspect: true, meaning.reason)
+    case .drop, .gone, .retry, .credential: break
+    }
     guard case .retry(let kind, _) = meaning.reaction else { return circuit.succeeded() }
     switch kind.scope {
     case .device: circuit.succeeded()
@@ -245,6 +258,12 @@ public class ProviderPool: Pool {
       } else if let wait = circuit.failed(at: surroundings.now) {
         paused(seconds: wait, reason: meaning.reason)
       }
+    }
+  }
+
+  private func count(isSuspect: Bool, _ reason: String) {
+    if let percent = suspicion.counted(isSuspect: isSuspect, at: surroundings.now) {
+      observed(.manySuspectTokens(percent: percent, reason: reason))
     }
   }
 
@@ -268,6 +287,7 @@ public class ProviderPool: Pool {
 
   private func paused(seconds: Double, reason: String) {
     hadOutage = true
+    pauseReason = reason
     observed(.paused(seconds: seconds, reason: reason))
     giveBackResends(.unreachable)
     rearm()
@@ -315,6 +335,7 @@ public class ProviderPool: Pool {
 extension ProviderPool: ConnectionSetOwner {
   func answered(_ slot: Int, _ response: Response, on connection: PooledConnection) {
     let meaning = interpret(response)
+    connection.answers += 1
     weigh(meaning)
     switch meaning.connection {
     case .keep, .replace, .keepTokenAndWait:

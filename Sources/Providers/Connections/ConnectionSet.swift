@@ -23,6 +23,8 @@ protocol ConnectionSetOwner: AnyObject {
 final class ConnectionSet {
   static let dialBurst = 6
   static let dialWindow = 10.0
+  /// A connection that has answered so many requests was no abuse, and leaves room for its successor.
+  static let dialWorth = 500
   /// Seconds after which a connection beyond the first is given up when it has nothing to do.
   static let surplusIdle = 60.0
 
@@ -139,6 +141,11 @@ final class ConnectionSet {
     guard let index = live.firstIndex(where: { $0 === connection }) else { return }
     live.remove(at: index)
     draining.append(connection)
+    excuse(connection)
+  }
+
+  private func excuse(_ connection: PooledConnection) {
+    if connection.answers >= Self.dialWorth { dials.removeAll { $0 == connection.startedAt } }
   }
 
   // MARK: What connections say
@@ -180,6 +187,7 @@ final class ConnectionSet {
   func connectionEnded(_ connection: PooledConnection, _ reason: TransportEnd) {
     let wasLive = live.contains { $0 === connection }
     let wasConnecting = connection.phase == .connecting
+    excuse(connection)
     live.removeAll { $0 === connection }
     draining.removeAll { $0 === connection }
     if isClosing {

@@ -20,6 +20,7 @@ final class PooledConnection: ClientSessionHandler {
   var phase = Phase.connecting
   /// The provider has answered on it other than by refusing the credential or failing.
   var hasServed = false
+  var answers = 0
   /// When it was last given a request.
   var usedAt: MonotonicTime
   private weak var set: ConnectionSet?

@@ -115,6 +115,7 @@ final class AccessTokens {
     case .token(let bytes, let lifetime):
       generation += 1
       backoff.reset()
+      lastFailure = ""
       token = Token(
         authorization: Array("Bearer ".utf8) + bytes, generation: generation,
         renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),

@@ -83,6 +83,9 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     tokens.owner = self
   }
 
+  /// Hands a push over. Requires `capacity > 0`.
+  public func send(_ push: FCMPush, tag: Int) { send(payload: push.payload, tag: tag) }
+
   /// Hands over a request body `{"message":{…}}`. Requires `capacity > 0`.
   public func send(payload: [UInt8], tag: Int) {
     let slot = slots.take(tag: tag)
@@ -153,8 +156,9 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   override func outageEnded() { pacer.ramp(from: surroundings.now) }
 
   override var providerState: PoolState? {
-    guard authorise() == nil else { return nil }
-    return tokens.isFetching ? .connecting : .backingOff(reason: tokens.lastFailure)
+    if let token, surroundings.now < token.expiresAt { return nil }
+    if tokens.isFetching { return .connecting }
+    return tokens.lastFailure.isEmpty ? nil : .backingOff(reason: tokens.lastFailure)
   }
 
   override var providerDeadline: MonotonicTime {

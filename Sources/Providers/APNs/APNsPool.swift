@@ -1,0 +1,125 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// One APNs credential: as a rule one long-lived connection, whose streams the server's SETTINGS limit.
+///
+/// With token authentication a new connection carries one push until APNs has answered one. A token that APNs calls expired is
+/// replaced once for all pushes in flight, together with the connection; each of them is sent again once.
+public final class APNsPool: ProviderPool {
+  /// How the pool holds its connections. Times in seconds.
+  public struct Settings: Sendable {
+    public var connections = 1
+    /// Streams at once on a connection, whatever the server would allow.
+    public var streamLimit = 1000
+    public var requestTimeout = 30.0
+    /// Silence after which a PING asks whether the server is still there, and how long its answer may take: together the
+    /// time in which a dead connection is found out.
+    public var pingInterval = 15.0
+    public var pingTimeout = 10.0
+
+    public init() {}
+  }
+
+  private var credentials: APNsCredentials
+  private let tokens: ProviderTokenCache
+  private var headers: APNsHeaders
+  private var pushes: [APNsPush?] = []
+  private var token: ProviderToken?
+  /// When the cache is asked again: another shard may have a newer token, or the clock may have jumped.
+  private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
+
+  static let tokenCheckInterval = 10.0
+  private static let keptHeaders = ["retry-after", "date"]
+
+  public init(
+    credentials: APNsCredentials, surroundings: any PoolSurroundings, settings: Settings = Settings(),
+    tokens: ProviderTokenCache = .shared
+  ) {
+    self.credentials = credentials
+    self.tokens = tokens
+    headers = APNsHeaders(authority: credentials.target.authority)
+    var configuration = ClientConfiguration()
+    configuration.ownStreamLimit = settings.streamLimit
+    configuration.requestTimeout = settings.requestTimeout
+    configuration.pingInterval = settings.pingInterval
+    configuration.pingTimeout = settings.pingTimeout
+    configuration.keptResponseHeaders = Self.keptHeaders
+    super.init(
+      surroundings: surroundings,
+      connections: ConnectionSet(
+        surroundings: surroundings, target: credentials.target, configuration: configuration,
+        maximum: settings.connections),
+      probesFirst: credentials.notAfter == nil)
+  }
+
+  /// Hands a push over. Requires `capacity > 0`.
+  public func send(_ push: APNsPush, tag: Int) {
+    let slot = slots.take(tag: tag)
+    if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
+    transmit(slot)
+  }
+
+  /// Sends with another credential from now on; what is in flight finishes with the old one.
+  public func replaceCredentials(_ credentials: APNsCredentials) {
+    self.credentials = credentials
+    headers = APNsHeaders(authority: credentials.target.authority)
+    token = nil
+    tokenCheckAt = MonotonicTime(nanoseconds: .min)
+    probesFirst = credentials.notAfter == nil
+    credentialReplaced(target: credentials.target)
+  }
+
+  /// When the certificate ends, in UNIX seconds; nil for a key.
+  public var credentialNotAfter: Int64? { credentials.notAfter }
+
+  override func submit(_ slot: Int, to session: ClientSession) {
+    guard let push = pushes[slot] else { return }
+    headers.submit(push, authorization: token?.authorization, to: session, tag: slot)
+  }
+
+  override func forget(_ slot: Int) { pushes[slot] = nil }
+
+  override func interpret(_ response: Response) -> ReplyMeaning {
+    APNsReply.interpret(
+      status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
+  }
+
+  override func clockOffset(in response: Response) -> Int? {
+    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: surroundings.wallClock) }
+  }
+
+  // MARK: Authorisation
+
+  override func authorise() -> Int? {
+    guard case .token(let credential) = credentials.authentication else { return 0 }
+    let now = surroundings.now
+    if let token, now < tokenCheckAt { return token.generation }
+    do {
+      let fresh = try tokens.token(of: credential, at: now, wallClock: surroundings.wallClock)
+      if fresh.generation != token?.generation { observed(.tokenRefreshed) }
+      token = fresh
+      tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
+      return fresh.generation
+    } catch {
+      stopCredential("the key can't sign: \(error)", nil)
+      return nil
+    }
+  }
+
+  override func renewAuthorisation(after generation: Int) -> Bool {
+    guard case .token(let credential) = credentials.authentication else { return false }
+    let now = surroundings.now
+    guard
+      let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: surroundings.wallClock)
+    else { return false }
+    if fresh.generation != token?.generation { observed(.tokenRefreshed) }
+    token = fresh
+    tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
+    return true
+  }
+
+  override func restAuthorisation() {
+    if case .token(let credential) = credentials.authentication { tokens.rest(credential, at: surroundings.now) }
+  }
+}
