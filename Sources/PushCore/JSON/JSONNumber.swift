@@ -28,47 +28,40 @@ extension JSONDocument {
     return Double(String(decoding: bytes[source(node)], as: UTF8.self))
   }
 
-  /// A number with fraction or exponent: its digits without the point and without the zeros at the end, times a power of ten that
-  /// must not be negative.
+  /// A number with fraction or exponent: what decides is the power of ten of its last digit that isn't zero.
   private static func integral(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) throws(JSONNumberError) -> Int64 {
     let negative = bytes[range.lowerBound] == UInt8(ascii: "-")
-    var exponent = 0
-    var mantissaEnd = range.lowerBound
-    while mantissaEnd < range.upperBound, bytes[mantissaEnd] | 0x20 != UInt8(ascii: "e") { mantissaEnd &+= 1 }
-    if mantissaEnd < range.upperBound {
-      var at = mantissaEnd &+ 1
-      let down = bytes[at] == UInt8(ascii: "-")
-      if down || bytes[at] == UInt8(ascii: "+") { at &+= 1 }
-      while at < range.upperBound {
-        // Clamped far above any length of a body: enough to tell too large from too small.
-        exponent = min(exponent &* 10 &+ Int(bytes[at] &- UInt8(ascii: "0")), 1 << 40)
-        at &+= 1
+    let start = range.lowerBound + (negative ? 1 : 0)
+    var end = start
+    var point: Int?
+    var last: Int?
+    while end < range.upperBound, bytes[end] | 0x20 != UInt8(ascii: "e") {
+      if bytes[end] == UInt8(ascii: ".") {
+        point = end
+      } else if bytes[end] != UInt8(ascii: "0") {
+        last = end
       }
-      if down { exponent = -exponent }
+      end &+= 1
     }
+    guard let last else { return 0 }
+    let unit = point ?? end
+    let power = exponent(bytes, end..<range.upperBound) &+ (last < unit ? unit &- last &- 1 : unit &- last)
+    guard power >= 0 else { throw .notIntegral }
     var value: Int64 = 0
-    var pendingZeros = 0
-    var inFraction = false
-    for at in range.lowerBound + (negative ? 1 : 0)..<mantissaEnd {
-      if bytes[at] == UInt8(ascii: ".") {
-        inFraction = true
-        continue
-      }
-      if inFraction { exponent &-= 1 }
-      let digit = bytes[at] &- UInt8(ascii: "0")
-      if digit == 0 {
-        pendingZeros &+= 1
-        continue
-      }
-      if value != 0 { for _ in 0..<min(pendingZeros, 20) { value = try shifted(value, 0, negative) } }
-      pendingZeros = 0
-      value = try shifted(value, digit, negative)
-    }
-    if value == 0 { return 0 }
-    exponent &+= pendingZeros
-    guard exponent >= 0 else { throw .notIntegral }
-    for _ in 0..<min(exponent, 20) { value = try shifted(value, 0, negative) }
+    for at in start...last where at != point { value = try shifted(value, bytes[at] &- UInt8(ascii: "0"), negative) }
+    for _ in 0..<min(power, 20) { value = try shifted(value, 0, negative) }
     return value
+  }
+
+  /// The exponent behind a mantissa, 0 when there is none. Clamped far above any length of a body: enough to tell too large from too
+  /// small.
+  private static func exponent(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Int {
+    guard !range.isEmpty else { return 0 }
+    var exponent = 0
+    for at in range.dropFirst() where Bytes.isDigit(bytes[at]) {
+      exponent = min(exponent &* 10 &+ Int(bytes[at] &- UInt8(ascii: "0")), 1 << 40)
+    }
+    return bytes[range.lowerBound &+ 1] == UInt8(ascii: "-") ? -exponent : exponent
   }
 
   private static func shifted(_ value: Int64, _ digit: UInt8, _ negative: Bool) throws(JSONNumberError) -> Int64 {

@@ -58,6 +58,6 @@ enum JSONText {
         text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
       }
     }
-    return text + (content.count > 32 ? "…\"" : "\"")
+    return text + (content.count > 32 ? "...\"" : "\"")
   }
 }

@@ -5,19 +5,18 @@ struct RequestReader {
   let limits: RequestLimits
 
   /// An FCM v1 body has nothing beside `message` and `validate_only`, so that its first name tells the shapes apart.
-  func read() throws(Rejection) -> SendRequest {
+  func read(into request: inout SendRequest) throws(Rejection) {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
     let isEmpty = document.count(document.root) == 0
-    if !isEmpty, EnvelopeField.table.field(document.root + 1, in: document) != nil { return try readV1() }
-    return try readGCM()
+    if !isEmpty, EnvelopeField.table.field(document.root + 1, in: document) != nil { return try readV1(&request) }
+    try readGCM(&request)
   }
 
   // MARK: GCM
 
-  private func readGCM() throws(Rejection) -> SendRequest {
-    var request = SendRequest(document: document)
+  private func readGCM(_ request: inout SendRequest) throws(Rejection) {
     var (to, notificationKey, registrationIDs, condition): (Int?, Int?, Int?, Int?)
     var (apns, android, webpush): (Int?, Int?, Int?)
     for (name, node) in document.members(of: document.root) {
@@ -52,7 +51,6 @@ struct RequestReader {
     }
     try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
     try checkSizes(request)
-    return request
   }
 
   private func readNotification(_ node: Int, _ request: inout SendRequest) throws(Rejection) {
@@ -70,8 +68,7 @@ struct RequestReader {
 
   // MARK: FCM v1
 
-  private func readV1() throws(Rejection) -> SendRequest {
-    var request = SendRequest(document: document)
+  private func readV1(_ request: inout SendRequest) throws(Rejection) {
     request.shape = .fcmV1
     let envelope = try fields(of: document.root, EnvelopeField.table) { $0 == .message ? .object : .boolean }
     request.isDryRun = envelope[.validateOnly].flatMap(document.bool) ?? false
@@ -91,7 +88,6 @@ struct RequestReader {
     request.blocks = try PlatformBlocks(apns: slots[.apns], android: slots[.android], webpush: slots[.webpush], self)
     try readTargetV1(token: slots[.token], topic: slots[.topic], condition: slots[.condition], &request)
     try checkSizes(request)
-    return request
   }
 
   // MARK: Fields

@@ -54,7 +54,8 @@ public struct SendRequest: Sendable {
     }
     let document: JSONDocument
     do { document = try JSONDocument(body, limits: limits.json) } catch { throw Rejection(.invalidJSON, error.description) }
-    self = try RequestReader(document: document, limits: limits).read()
+    self.init(document: document)
+    try RequestReader(document: document, limits: limits).read(into: &self)
   }
 
   init(document: JSONDocument) {

@@ -40,7 +40,7 @@ extension Target {
   /// | `fcm:<token>` | FCM token |
   /// | `pf1r~…`, `pf1g~…` | ``RegistryID`` |
   /// | 64 to 200 hexadecimal digits | APNs token; an odd number is refused |
-  /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes |
+  /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes, no `..`, `%2e`, `%2f` |
   ///
   /// Everything else is `InvalidRegistration`: no control, space, slash, `?`, `#` or byte beyond ASCII of a target ever reaches a
   /// path or a header.
@@ -85,7 +85,18 @@ extension Target {
     guard !token.isEmpty else { return refused("an empty token") }
     guard token.count <= 4096 else { return refused("a token of \(token.count) bytes, at most 4096 allowed") }
     for byte in token where !isFCMByte(byte) { return refused("a token has a byte beyond a-z A-Z 0-9 _ : . % -") }
+    if climbs(token) { return refused("a token with .. or an escaped dot or slash") }
     return .success(.fcm(token: Array(token)))
+  }
+
+  /// `..`, `%2e` or `%2f`: no token has them, a path that climbs has.
+  private static func climbs(_ token: ArraySlice<UInt8>) -> Bool {
+    for at in token.indices.dropLast() {
+      if token[at] == UInt8(ascii: "."), token[at + 1] == UInt8(ascii: ".") { return true }
+      guard token[at] == UInt8(ascii: "%"), token[at + 1] == UInt8(ascii: "2"), at + 2 < token.endIndex else { continue }
+      if token[at + 2] | 0x20 == UInt8(ascii: "e") || token[at + 2] | 0x20 == UInt8(ascii: "f") { return true }
+    }
+    return false
   }
 
   @inline(__always)

@@ -139,7 +139,7 @@ import Testing
   @Test("a reason holds at most a short and escaped piece of the input")
   func excerpts() {
     let name = String(repeating: "n", count: 100)
-    #expect(fault("{\"\(name)\":1,\"\(name)\":2}")?.reason == "duplicate key \"\(String(repeating: "n", count: 32))…\"")
+    #expect(fault("{\"\(name)\":1,\"\(name)\":2}")?.reason == "duplicate key \"\(String(repeating: "n", count: 32))...\"")
     #expect(fault(#"{"\u001b\u202e":1,"\u001b\u202e":2}"#)?.reason == #"duplicate key "\x1b\xe2\x80\xae""#)
     #expect(fault([0x1B])?.reason == "expected a value, found byte 0x1b")
   }

@@ -25,6 +25,7 @@ import Testing
     #expect(
       classified("bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1")
         == .fcm(token: bytes("bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1")))
+    #expect(classified("a.b%20.%3") == .fcm(token: bytes("a.b%20.%3")))
     #expect(classified("xyz") == .fcm(token: bytes("xyz")))
   }
 
@@ -52,7 +53,8 @@ import Testing
   }
 
   static let hostile = [
-    "a\rb", "a\nb", "a\r\nb", "a\u{0}b", "a\u{1B}b", "a b", " a", "a ", "a/b", "../a", "..%2f/", "/3/device/x", "a?b", "a#b",
+    "a\rb", "a\nb", "a\r\nb", "a\u{0}b", "a\u{1B}b", "a b", " a", "a ", "a/b", "../a", "..", "a..b", "%2e%2e", "%2E", "a%2Fb",
+    "fcm:..", "..%2f/", "/3/device/x", "a?b", "a#b",
     "é", "a\u{202E}b",
     "a\u{2028}b", "a\\b", "a\"b", "a'b", "a;b", "a,b", "a@b", "a~b", "a=b", "apns:", "apns:0", "apns:0g", "apns:00\r\n",
     "apns:../a", "apns:%2e",
