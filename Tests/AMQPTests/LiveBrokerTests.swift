@@ -1,0 +1,216 @@
+import AMQP
+import Reactor
+import TestSupport
+import Testing
+
+@Suite("Against a real RabbitMQ", .serialized)
+struct LiveBrokerTests {
+  @Test("10,000 messages are published with confirms and consumed in order, bodies and properties unchanged")
+  func tenThousand() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let queue = try clients.makeQueue("orders")
+    try clients.consume([.init(queue: queue, prefetch: 500)])
+    clients.consumed.acknowledging = clients.consumer
+    let count = 10_000
+    var next = 0
+    try clients.require("all confirmed and delivered", atMost: 60) {
+      while next < count, clients.publisher.canPublish {
+        clients.publish("", queue, properties(id: "m-\(next)"), bytes("body \(next)"), tag: next)
+        next += 1
+      }
+      return clients.published.confirmedCount == count && clients.consumed.deliveries.count == count
+    }
+    #expect(clients.published.failed.isEmpty)
+    #expect(clients.consumed.deliveries.map(\.body) == (0..<count).map { bytes("body \($0)") })
+    #expect(clients.consumed.deliveries.allSatisfy { $0.properties.deliveryMode == 2 && !$0.redelivered })
+    #expect(clients.consumed.deliveries[17].properties.messageID == bytes("m-17"))
+    #expect(clients.publisher.unconfirmed == 0 && clients.consumer!.unacknowledged == 0)
+    try clients.close()
+    #expect(clients.consumed.events == [.ready, .ended(.closedHere)])
+    #expect(clients.published.end == .closedHere)
+    let later = try LiveClients(Broker.shared.uri)
+    #expect(try later.messageCount(queue) == 0)
+    try later.close()
+  }
+
+  @Test("A body of several frames arrives whole, or cut at the limit with its size told")
+  func largeBody() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let queue = try clients.makeQueue("large")
+    let body = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    clients.publish("", queue, properties(), body, tag: 1)
+    clients.publish("", queue, properties(), [], tag: 2)
+    clients.publish("", queue, properties(), Array(body[..<300_001]), tag: 3)
+    try clients.consume([.init(queue: queue, prefetch: 10)], maximumBody: 500_000)
+    try clients.require("three deliveries") { clients.consumed.deliveries.count == 3 }
+    let deliveries = clients.consumed.deliveries
+    #expect(deliveries[0].body == Array(body[..<500_000]) && deliveries[0].bodySize == 700_000 && deliveries[0].isTruncated)
+    #expect(deliveries[1].body.isEmpty && !deliveries[1].isTruncated)
+    #expect(deliveries[2].body == Array(body[..<300_001]))
+    try clients.close()
+  }
+
+  @Test("The topology can be declared twice, and a queue with other arguments is a fatal configuration error")
+  func topology() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let prefix = Broker.uniqueName("t")
+    let topology = Topology(prefix: prefix, ladder: [RetryStep(name: "1s", delay: 1000), RetryStep(name: "1h", delay: 3_600_000)])
+    try clients.declare(topology).get()
+    try clients.declare(topology).get()
+    let other = Topology(prefix: prefix, ladder: [RetryStep(name: "1s", delay: 2000)])
+    guard case .failure(let failure) = try clients.declare(other) else {
+      Issue.record("the broker accepted other arguments")
+      return
+    }
+    #expect(failure.reason.isFatalConfiguration)
+    #expect(failure.subject == "queue \(prefix).retry.1s")
+    #expect(failure.description.contains("x-message-ttl"))
+    #expect(clients.published.events == [.ready])
+    try clients.close()
+  }
+
+  @Test("An expired retry goes back to where its header says and nowhere else, again and again")
+  func retryLadder() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let topology = Topology(prefix: Broker.uniqueName("t"), ladder: [RetryStep(name: "300ms", delay: 300)])
+    try clients.declare(topology).get()
+    try clients.consume(Topology.lanes.map { .init(queue: topology.name($0), prefetch: 50) })
+    clients.consumed.acknowledging = clients.consumer
+    let count = 40
+    for index in 0..<count {
+      let lane = Topology.lanes[index % 4]
+      let headers: FieldTable = [Topology.originHeader: .text(lane), "x-push-attempt": .integer(1)]
+      clients.publish(topology.retryExchange, "300ms", properties(id: "\(index)", headers: headers), bytes("\(index)"), tag: index)
+    }
+    for round in 1...3 {
+      try clients.require("round \(round)") { clients.consumed.deliveries.count >= count }
+      let deliveries = clients.consumed.deliveries
+      clients.consumed.deliveries = []
+      #expect(Set(deliveries.map(\.body)).count == count && deliveries.count == count)
+      for delivery in deliveries {
+        let lane = Topology.lanes[delivery.consumer]
+        #expect(delivery.properties.headers.string(Topology.originHeader) == bytes(lane))
+        #expect(delivery.properties.headers["x-death"] != nil)
+        guard round < 3 else { continue }
+        var again = delivery.properties
+        again.headers = delivery.properties.headers.removing(["x-death"])
+        clients.publish(topology.retryExchange, "300ms", again, delivery.body, tag: 1000 * round)
+      }
+    }
+    #expect(clients.published.failed.isEmpty)
+    #expect(try clients.messageCount(topology.retryQueue(topology.ladder[0])) == 0)
+    try clients.close()
+  }
+
+  @Test("A publish to a missing queue is returned, one to a missing exchange closes only the channel")
+  func unroutable() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let queue = try clients.makeQueue("real")
+    for tag in 0..<30 { clients.publish("", tag % 3 == 1 ? "nowhere" : queue, properties(id: "\(tag)"), bytes("x"), tag: tag) }
+    try clients.require("all settled") { clients.publisher.unconfirmed == 0 }
+    #expect(clients.published.failed.sorted() == (0..<30).filter { $0 % 3 == 1 })
+    #expect(clients.published.events.contains(.failed(1, .returned(code: 312))))
+    clients.published.events = []
+    clients.publish("no.such.exchange", "k", properties(), bytes("x"), tag: 99)
+    try clients.require("ready again") { clients.published.events.last == .ready }
+    guard case .failed(99, .channelClosed(.notFound))? = clients.published.events.first else {
+      Issue.record("\(clients.published.events)")
+      return
+    }
+    clients.publish("", queue, properties(), bytes("y"), tag: 100)
+    try clients.require("confirmed") { clients.published.confirmed == [100] }
+    try clients.close()
+  }
+
+  @Test("Asking for a missing queue fails and leaves the publishing channel alone")
+  func inspectMissing() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    guard case .failure(.notFound) = try clients.perform(.queueInspect(name: "no.such.queue")) else {
+      Issue.record("the queue was found")
+      return
+    }
+    _ = try clients.makeQueue("there")
+    #expect(clients.published.events == [.ready])
+    try clients.close()
+  }
+
+  @Test("A wrong password and a missing virtual host are told apart")
+  func refused() throws {
+    let port = try Broker.shared.port
+    let cases: [(uri: String, isExpected: (ConnectionEnd) -> Bool)] = [
+      ("amqp://guest:wrong@127.0.0.1:\(port)/", { if case .authenticationRefused = $0 { true } else { false } }),
+      ("amqp://guest:guest@127.0.0.1:\(port)/nope", { if case .virtualHostRefused = $0 { true } else { false } }),
+    ]
+    for (uri, isExpected) in cases {
+      let loop = try EventLoop()
+      let recorder = PublisherRecorder()
+      let settings = ConnectionSettings(broker: try BrokerURI(parsing: uri))
+      let publisher = Publisher(settings: settings, handler: recorder)
+      let link = Link(loop: loop, machine: publisher, to: Endpoint(host: settings.broker.host, port: settings.broker.port))
+      link.start()
+      try #require(loop.run { recorder.end != nil })
+      #expect(isExpected(recorder.end!) && recorder.end!.isRefusal, "\(recorder.end!)")
+    }
+  }
+
+  @Test("A foreign client's message arrives")
+  func foreignClient() throws {
+    let broker = try Broker.shared
+    let clients = try LiveClients(broker.uri)
+    let queue = try clients.makeQueue("foreign")
+    try clients.consume([.init(queue: queue, prefetch: 10)])
+    try broker.run([
+      "/usr/bin/amqp-publish", "--url=\(broker.uri)", "--routing-key=\(queue)", "--content-type=application/json", "--persistent",
+      "--header=x-push-sender: 42", "--body={}",
+    ])
+    try clients.require("a delivery") { clients.consumed.deliveries.count == 1 }
+    let delivery = clients.consumed.deliveries[0]
+    #expect(delivery.body == bytes("{}") && delivery.properties.contentType == bytes("application/json"))
+    #expect(delivery.properties.headers.string("x-push-sender") == bytes("42"))
+    #expect(delivery.routingKey == bytes(queue))
+    try clients.close()
+  }
+
+  @Test("A deleted queue is reported, and can be consumed again once it is back")
+  func queueDeleted() throws {
+    let broker = try Broker.shared
+    let clients = try LiveClients(broker.uri)
+    let queue = try clients.makeQueue("deleted")
+    try clients.consume([.init(queue: queue, prefetch: 10)])
+    try broker.control("delete_queue", queue)
+    try clients.require("a cancel") { clients.consumed.events.last == .cancelled(0) }
+    _ = try clients.perform(.queueDeclare(name: queue, arguments: ["x-queue-type": .text("quorum")]))
+    clients.consumer!.consume(queue: 0)
+    try clients.require("ready again") { clients.consumed.events.last == .ready }
+    try clients.close()
+  }
+
+  @Test("A full queue nacks, and the failure says so")
+  func fullQueue() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let queue = try clients.makeQueue("full", ["x-max-length": .integer(3), "x-overflow": .text("reject-publish")])
+    for tag in 0..<50 { clients.publish("", queue, properties(id: "\(tag)"), bytes("x"), tag: tag) }
+    try clients.require("all settled") { clients.publisher.unconfirmed == 0 }
+    #expect(clients.published.events.contains(.failed(49, .nacked)))
+    #expect(clients.published.confirmed.count + clients.published.failed.count == 50)
+    try clients.close()
+  }
+
+  @Test("Cancelled consumers deliver nothing more, and what is in hand can still be acknowledged")
+  func draining() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let queue = try clients.makeQueue("drained")
+    for tag in 0..<100 { clients.publish("", queue, properties(), bytes("\(tag)"), tag: tag) }
+    try clients.require("confirmed") { clients.publisher.unconfirmed == 0 }
+    try clients.consume([.init(queue: queue, prefetch: 10)])
+    try clients.require("a full prefetch") { clients.consumed.deliveries.count == 10 }
+    clients.consumer!.cancelConsumers()
+    try clients.require("cancelled") { clients.consumed.events.last == .consumersCancelled }
+    for delivery in clients.consumed.deliveries { clients.consumer!.acknowledge(delivery.token) }
+    try clients.close()
+    #expect(clients.consumed.deliveries.count == 10)
+    let later = try LiveClients(Broker.shared.uri)
+    #expect(try later.messageCount(queue) == 90)
+    try later.close()
+  }
+}

@@ -1,0 +1,85 @@
+import AMQP
+import Reactor
+import TestSupport
+import Testing
+import Wire
+
+/// A consumer and a publisher on sockets of one loop, against a broker.
+final class LiveClients {
+  let loop: EventLoop
+  let settings: ConnectionSettings
+  let published = PublisherRecorder()
+  let consumed = ConsumerRecorder()
+  let publisher: Publisher
+  private(set) var consumer: Consumer?
+  private let tls: TLSClientContext?
+  private var links: [Link] = []
+
+  init(_ uri: String, ca: String? = nil) throws {
+    loop = try EventLoop()
+    settings = ConnectionSettings(broker: try BrokerURI(parsing: uri), name: "live test")
+    publisher = Publisher(settings: settings, handler: published)
+    tls = try ca.map { try TLSClientContext(ca: $0) }
+    connect(publisher)
+    try require("a ready publisher") { published.events.last == .ready }
+  }
+
+  func connect(_ machine: any Machine) {
+    let endpoint = Endpoint(host: settings.broker.host, port: settings.broker.port)
+    let link = Link(loop: loop, machine: machine, to: endpoint, tls: tls)
+    links.append(link)
+    link.start()
+  }
+
+  func consume(_ queues: [Consumer.Subscription], maximumBody: Int = 1 << 20) throws {
+    let consumer = Consumer(settings: settings, queues: queues, maximumBody: maximumBody, handler: consumed)
+    self.consumer = consumer
+    connect(consumer)
+    try require("a ready consumer") { consumed.events.last == .ready }
+  }
+
+  func require(_ what: String, atMost seconds: Double = 30, until condition: () -> Bool) throws {
+    let isMet = loop.run(atMost: seconds, until: condition)
+    try #require(isMet, "waited for \(what); \(published.events.suffix(3)) \(consumed.events.suffix(3))")
+  }
+
+  func perform(_ command: Command) throws -> Result<CommandAnswer, ConnectionEnd> {
+    var answer: Result<CommandAnswer, ConnectionEnd>?
+    publisher.perform(command) { answer = $0 }
+    try require("an answer to \(command.subject)") { answer != nil }
+    return answer!
+  }
+
+  /// A queue of the kind the fleet uses, under a name no other test uses.
+  func makeQueue(_ stem: String, _ arguments: FieldTable = FieldTable()) throws -> String {
+    let name = Broker.uniqueName(stem)
+    var all: FieldTable = ["x-queue-type": .text("quorum")]
+    for (key, value) in arguments.entries { all.append(String(decoding: key, as: UTF8.self), value) }
+    let answer = try perform(.queueDeclare(name: name, arguments: all))
+    #expect(answer == .success(.queue(messages: 0, consumers: 0)))
+    return name
+  }
+
+  func declare(_ topology: Topology) throws -> Result<Void, TopologyFailure> {
+    var answer: Result<Void, TopologyFailure>?
+    publisher.declare(topology) { answer = $0 }
+    try require("a declared topology", atMost: 60) { answer != nil }
+    return answer!
+  }
+
+  func messageCount(_ queue: String) throws -> Int? {
+    if case .success(.queue(let messages, _)) = try perform(.queueInspect(name: queue)) { messages } else { nil }
+  }
+
+  func publish(_ exchange: String, _ key: String, _ properties: BasicProperties, _ body: [UInt8], tag: Int) {
+    publisher.publish(exchange: bytes(exchange), routingKey: bytes(key), properties: properties, body: body, tag: tag)
+  }
+
+  var allEnded: Bool { links.allSatisfy { $0.end != nil } }
+
+  func close() throws {
+    publisher.close()
+    consumer?.close()
+    try require("ended links") { allEnded }
+  }
+}

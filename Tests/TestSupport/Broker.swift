@@ -1,0 +1,165 @@
+import Foundation
+import Glibc
+
+/// A private RabbitMQ: own node, own folder, own epmd, loopback only, free ports.
+///
+/// Starting takes about five seconds, so tests share `Broker.shared` and keep apart by names (`uniqueName`). Whatever
+/// happens to the test process, a watchdog at the other end of a pipe ends the broker and removes its folder.
+public final class Broker: @unchecked Sendable {
+  public let port: UInt16
+  /// 0 without TLS.
+  public let tlsPort: UInt16
+  public let directory: String
+  public let node: String
+  private let distributionPort: UInt16
+  private let epmdPort: UInt16
+  private let lock = NSLock()
+  private var server: ChildProcess?
+  private var epmd: ChildProcess?
+  private let watchdog: Watchdog
+
+  /// One for the whole test process, started when first asked for.
+  public static var shared: Broker { get throws { try sharedResult.get() } }
+  private static let sharedResult: Result<Broker, any Error> = Result {
+    let broker = try Broker()
+    atexit { (try? Broker.sharedResult.get())?.stop() }
+    return broker
+  }
+
+  public struct Failure: Error, CustomStringConvertible {
+    public let description: String
+  }
+
+  /// Starts and waits until it takes connections.
+  ///
+  /// - Parameters:
+  ///   - certificates: for a TLS listener: paths of CA, certificate and key.
+  ///   - configuration: further lines of `rabbitmq.conf`.
+  public init(certificates: (ca: String, certificate: String, key: String)? = nil, configuration: [String] = []) throws {
+    let ports = try FreePorts.take(4)
+    port = ports[0]
+    distributionPort = ports[1]
+    epmdPort = ports[2]
+    tlsPort = certificates == nil ? 0 : ports[3]
+    node = "push\(port)@localhost"
+    directory = NSTemporaryDirectory() + "broker-\(getpid())-\(port)"
+    let files = FileManager.default
+    try files.createDirectory(atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    watchdog = try Watchdog(directory: directory)
+    var lines = ["listeners.tcp.1 = 127.0.0.1:\(port)", "log.file.level = info"] + configuration
+    if let certificates {
+      lines += [
+        "listeners.ssl.1 = 127.0.0.1:\(tlsPort)", "ssl_options.cacertfile = \(certificates.ca)",
+        "ssl_options.certfile = \(certificates.certificate)", "ssl_options.keyfile = \(certificates.key)",
+        "ssl_options.verify = verify_none", "ssl_options.fail_if_no_peer_cert = false",
+      ]
+    }
+    try (lines.joined(separator: "\n") + "\n").write(toFile: directory + "/rabbitmq.conf", atomically: true, encoding: .utf8)
+    try "[].\n".write(toFile: directory + "/enabled_plugins", atomically: true, encoding: .utf8)
+    do {
+      epmd = try ChildProcess(
+        ["/usr/bin/epmd", "-port", "\(epmdPort)", "-address", "127.0.0.1"], environment: environment,
+        output: directory + "/epmd.log")
+      watchdog.watch(epmd!.pid)
+      try startServer()
+    } catch {
+      stop()
+      throw error
+    }
+  }
+
+  deinit { stop() }
+
+  /// `amqp://guest:guest@127.0.0.1:<port>/`
+  public var uri: String { "amqp://guest:guest@127.0.0.1:\(port)/" }
+  /// `amqps://guest:guest@127.0.0.1:<port>/`
+  public var tlsURI: String { "amqps://guest:guest@127.0.0.1:\(tlsPort)/" }
+
+  /// A name no other test uses.
+  public static func uniqueName(_ stem: String) -> String { "\(stem).\(UUID().uuidString.prefix(8).lowercased())" }
+
+  /// Kills the node as a power cut would. What was confirmed is on disk.
+  public func kill9() {
+    lock.withLock {
+      server?.end()
+      server = nil
+    }
+  }
+
+  /// Starts the node again (killing it first when it runs) with the same ports and data.
+  public func restart() throws {
+    kill9()
+    try startServer()
+  }
+
+  /// The node is stopped but its connections stay, as when a machine hangs; `resume` lets it go on.
+  public func freeze() { lock.withLock { _ = server.map { kill($0.pid, SIGSTOP) } } }
+  public func resume() { lock.withLock { _ = server.map { kill($0.pid, SIGCONT) } } }
+
+  /// Ends everything that was started and removes the folder.
+  public func stop() {
+    lock.withLock {
+      server?.end()
+      server = nil
+      epmd?.end()
+      epmd = nil
+      watchdog.dismiss()
+      try? FileManager.default.removeItem(atPath: directory)
+    }
+  }
+
+  /// Runs `rabbitmqctl` (about a second and a half) and returns what it prints.
+  @discardableResult
+  public func control(_ arguments: String...) throws -> String {
+    try run(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet"] + arguments)
+  }
+
+  /// Runs a program with the broker's environment; throws with its output unless it exits with 0.
+  @discardableResult
+  public func run(_ command: [String]) throws -> String {
+    let log = directory + "/run-\(UUID().uuidString).log"
+    defer { try? FileManager.default.removeItem(atPath: log) }
+    let child = try ChildProcess(command, environment: environment, output: log)
+    let status = child.wait()
+    let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+    guard status == 0 else { throw Failure(description: "\(command) ended with \(status): \(output)") }
+    return output
+  }
+
+  private var environment: [String: String] {
+    [
+      "PATH": "/usr/lib/rabbitmq/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+      "LANG": "C.UTF-8",
+      "HOME": directory,
+      "RABBITMQ_CONF_ENV_FILE": "\(directory)/none",
+      "RABBITMQ_NODENAME": node,
+      "RABBITMQ_CONFIG_FILE": "\(directory)/rabbitmq.conf",
+      "RABBITMQ_MNESIA_BASE": "\(directory)/mnesia",
+      "RABBITMQ_LOG_BASE": "\(directory)/log",
+      "RABBITMQ_LOGS": "\(directory)/log/broker.log",
+      "RABBITMQ_ENABLED_PLUGINS_FILE": "\(directory)/enabled_plugins",
+      "RABBITMQ_DIST_PORT": "\(distributionPort)",
+      "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
+      "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+      // The start script then replaces itself by the node instead of waiting for it.
+      "RUNNING_UNDER_SYSTEMD": "true",
+      "ERL_EPMD_PORT": "\(epmdPort)",
+      "ERL_EPMD_ADDRESS": "127.0.0.1",
+      "ERL_CRASH_DUMP": "/dev/null",
+    ]
+  }
+
+  /// The node's banner ends with this when it takes connections.
+  private static let readyMark = "completed with"
+
+  private func startServer() throws {
+    let child = try ChildProcess(["/usr/lib/rabbitmq/bin/rabbitmq-server"], environment: environment, output: nil)
+    watchdog.watch(child.pid)
+    lock.withLock { server = child }
+    guard child.waitForOutput(Self.readyMark, seconds: 120) else {
+      let log = (try? String(contentsOfFile: directory + "/log/broker.log", encoding: .utf8)) ?? ""
+      kill9()
+      throw Failure(description: "the broker did not start: \(child.outputSoFar.suffix(2000))\n\(log.suffix(4000))")
+    }
+  }
+}

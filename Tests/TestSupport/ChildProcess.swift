@@ -1,0 +1,148 @@
+import Foundation
+import Glibc
+
+/// A program started by a test.
+public final class ChildProcess: @unchecked Sendable {
+  private let process = Process()
+  private let lock = NSLock()
+  private var captured: [UInt8] = []
+  private var awaited: (mark: [UInt8], semaphore: DispatchSemaphore)?
+  private var isOutputEnded = false
+
+  public var pid: pid_t { process.processIdentifier }
+
+  /// - Parameters:
+  ///   - environment: the whole environment.
+  ///   - output: a file for standard output and error; nil: they are kept in memory.
+  ///   - input: standard input; nil for none.
+  public init(_ command: [String], environment: [String: String], output: String?, input: FileHandle? = nil) throws {
+    process.executableURL = URL(fileURLWithPath: command[0])
+    process.arguments = Array(command.dropFirst())
+    process.environment = environment
+    process.standardInput = input ?? FileHandle.nullDevice
+    if let output {
+      _ = FileManager.default.createFile(atPath: output, contents: nil, attributes: [.posixPermissions: 0o600])
+      let file = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+      process.standardOutput = file
+      process.standardError = file
+      try process.run()
+      try file.close()
+    } else {
+      let pipe = Pipe()
+      process.standardOutput = pipe
+      process.standardError = pipe
+      try process.run()
+      try pipe.fileHandleForWriting.close()
+      let reading = pipe.fileHandleForReading
+      Thread.detachNewThread { [self] in readOutput(reading) }
+    }
+  }
+
+  /// Standard output and error so far, when kept in memory.
+  public var outputSoFar: String { lock.withLock { String(decoding: captured, as: UTF8.self) } }
+
+  /// Waits until the output contains a text; false when it ended before, or after a while.
+  public func waitForOutput(_ text: String, seconds: Double) -> Bool {
+    let semaphore = DispatchSemaphore(value: 0)
+    let isSettled = lock.withLock {
+      awaited = (Array(text.utf8), semaphore)
+      return contains(Array(text.utf8)) || isOutputEnded
+    }
+    if !isSettled { _ = semaphore.wait(timeout: .now() + seconds) }
+    return lock.withLock { contains(Array(text.utf8)) }
+  }
+
+  private func contains(_ text: [UInt8]) -> Bool { captured.firstRange(of: text) != nil }
+
+  private func readOutput(_ file: FileHandle) {
+    while true {
+      let data = file.availableData
+      lock.withLock {
+        captured += data
+        isOutputEnded = data.isEmpty
+        if let awaited, isOutputEnded || contains(awaited.mark) {
+          awaited.semaphore.signal()
+          self.awaited = nil
+        }
+      }
+      if data.isEmpty { break }
+    }
+    try? file.close()
+  }
+
+  /// The exit status, or 128 + the signal that ended it.
+  @discardableResult
+  public func wait() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+  }
+
+  /// Kills it and waits for its end.
+  public func end() {
+    if process.isRunning { kill(pid, SIGKILL) }
+    wait()
+  }
+}
+
+/// Ends what a test process leaves behind: a shell that reads process ids from a pipe, and when the pipe closes, because
+/// the test process is gone in whatever way, kills those that still run in the folder and removes the folder.
+struct Watchdog {
+  private let pipe = Pipe()
+  private let shell: ChildProcess
+
+  private static let script = """
+    while read -r pid; do pids="$pids $pid"; done
+    for pid in $pids; do grep -qsa -- "$1" /proc/$pid/environ && kill -9 $pid; done
+    rm -rf -- "$1"
+    """
+
+  init(directory: String) throws {
+    // Or every other child would hold the pipe open.
+    for end in [pipe.fileHandleForWriting, pipe.fileHandleForReading] {
+      _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    }
+    shell = try ChildProcess(
+      ["/bin/sh", "-c", Self.script, "watchdog", directory], environment: ["PATH": "/usr/bin:/bin"], output: "/dev/null",
+      input: pipe.fileHandleForReading)
+    try pipe.fileHandleForReading.close()
+  }
+
+  func watch(_ pid: pid_t) { try? pipe.fileHandleForWriting.write(contentsOf: Array("\(pid)\n".utf8)) }
+
+  /// Everything has been ended in order: the shell ends as well.
+  func dismiss() {
+    try? pipe.fileHandleForWriting.close()
+    shell.wait()
+  }
+}
+
+/// A system call that failed while a test was set up.
+public struct SetupFailure: Error {
+  public let call: String
+  public let code: Int32
+}
+
+/// Ports that nobody listens on. They are let go before their user binds them, so a stranger may come first: then the
+/// user fails to start, loudly.
+public enum FreePorts {
+  public static func take(_ count: Int) throws -> [UInt16] {
+    var sockets: [Int32] = []
+    defer { sockets.forEach { Glibc.close($0) } }
+    return try (0..<count).map { _ in
+      let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+      guard socket >= 0 else { throw SetupFailure(call: "socket", code: errno) }
+      sockets.append(socket)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let bound = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
+        }
+      }
+      guard bound else { throw SetupFailure(call: "bind", code: errno) }
+      return UInt16(bigEndian: address.sin_port)
+    }
+  }
+}
