@@ -22,7 +22,8 @@ struct BrokerURITests {
     "What is no broker URI is refused",
     arguments: [
       "", "amqp", "amqp://", "amqp:///", "http://h", "amqp://h:0", "amqp://h:65536", "amqp://h:", "amqp://h:+1", "amqp://h/a/b",
-      "amqp://h/%zz", "amqp://h/%2", "amqp://u:%ff@h", "amqp://h/%00", "amqp://h?x=1", "amqp://[::1", "amqp://[]", "amqp://[::1]x",
+      "amqp://h/%zz", "amqp://h/%2", "amqp://u:%ff@h", "amqp://h/%00", "amqp://h?x=1", "amqp://[::1", "amqp://[]",
+      "amqp://[::1]x",
       "amqp://h st", "amqp://h\r\n", "amqp://::1",
     ])
   func refused(_ text: String) {

@@ -54,7 +54,8 @@ struct LiveBrokerTests {
   func topology() throws {
     let clients = try LiveClients(Broker.shared.uri)
     let prefix = Broker.uniqueName("t")
-    let topology = Topology(prefix: prefix, ladder: [RetryStep(name: "1s", delay: 1000), RetryStep(name: "1h", delay: 3_600_000)])
+    let topology = Topology(
+      prefix: prefix, ladder: [RetryStep(name: "1s", delay: 1000), RetryStep(name: "1h", delay: 3_600_000)])
     try clients.declare(topology).get()
     try clients.declare(topology).get()
     let other = Topology(prefix: prefix, ladder: [RetryStep(name: "1s", delay: 2000)])
@@ -80,7 +81,8 @@ struct LiveBrokerTests {
     for index in 0..<count {
       let lane = Topology.lanes[index % 4]
       let headers: FieldTable = [Topology.originHeader: .text(lane), "x-push-attempt": .integer(1)]
-      clients.publish(topology.retryExchange, "300ms", properties(id: "\(index)", headers: headers), bytes("\(index)"), tag: index)
+      clients.publish(
+        topology.retryExchange, "300ms", properties(id: "\(index)", headers: headers), bytes("\(index)"), tag: index)
     }
     for round in 1...3 {
       try clients.require("round \(round)") { clients.consumed.deliveries.count >= count }
@@ -160,7 +162,8 @@ struct LiveBrokerTests {
     let queue = try clients.makeQueue("foreign")
     try clients.consume([.init(queue: queue, prefetch: 10)])
     try broker.run([
-      "/usr/bin/amqp-publish", "--url=\(broker.uri)", "--routing-key=\(queue)", "--content-type=application/json", "--persistent",
+      "/usr/bin/amqp-publish", "--url=\(broker.uri)", "--routing-key=\(queue)", "--content-type=application/json",
+      "--persistent",
       "--header=x-push-sender: 42", "--body={}",
     ])
     try clients.require("a delivery") { clients.consumed.deliveries.count == 1 }
@@ -189,10 +192,12 @@ struct LiveBrokerTests {
   func fullQueue() throws {
     let clients = try LiveClients(Broker.shared.uri)
     let queue = try clients.makeQueue("full", ["x-max-length": .integer(3), "x-overflow": .text("reject-publish")])
-    for tag in 0..<50 { clients.publish("", queue, properties(id: "\(tag)"), bytes("x"), tag: tag) }
-    try clients.require("all settled") { clients.publisher.unconfirmed == 0 }
-    #expect(clients.published.events.contains(.failed(49, .nacked)))
-    #expect(clients.published.confirmed.count + clients.published.failed.count == 50)
+    for tag in 0..<10 {
+      clients.publish("", queue, properties(id: "\(tag)"), bytes("x"), tag: tag)
+      try clients.require("settled") { clients.publisher.unconfirmed == 0 }
+    }
+    #expect(clients.published.events.last == .failed(9, .nacked))
+    #expect(clients.published.confirmed.count >= 3)
     try clients.close()
   }
 

@@ -10,6 +10,7 @@ struct OwnBrokerTests {
     defer { broker.stop() }
     let clients = try LiveClients(broker.uri)
     let queue = try clients.makeQueue("killed")
+    try clients.require("a queue that survives") { broker.isOnDisk(queue: queue) }
     try clients.consume([.init(queue: queue, prefetch: 200)])
     for tag in 0..<500 { clients.publish("", queue, properties(id: "\(tag)"), bytes("\(tag)"), tag: tag) }
     try clients.require("some confirmed") {
