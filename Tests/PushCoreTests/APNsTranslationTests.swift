@@ -1,0 +1,350 @@
+import Foundation
+import Testing
+
+@testable import PushCore
+
+@Suite struct APNsTranslationTests {
+  static let payloads: [(String, String, String)] = [
+    (
+      "GS-008 a notification becomes an alert", #""notification":{"title":"t","body":"b"}"#,
+      #"{"aps":{"alert":{"title":"t","body":"b"}}}"#
+    ),
+    (
+      "GS-009 data with content_available is a background push with nothing else in aps",
+      #""content_available":true,"data":{"k":"v"}"#, #"{"aps":{"content-available":1},"k":"v"}"#
+    ),
+    ("GS-010 data alone is sent as a background push", #""data":{"k":"v"}"#, #"{"aps":{"content-available":1},"k":"v"}"#),
+    ("nothing at all is a background push", "", #"{"aps":{"content-available":1}}"#),
+    (
+      "a notification of which iOS shows nothing is a background push", #""notification":{"icon":"i","tag":"t"}"#,
+      #"{"aps":{"content-available":1}}"#
+    ),
+    (
+      "GS-023 both parts stay one push", #""notification":{"body":"b"},"data":{"k":"v"}"#,
+      #"{"aps":{"alert":{"body":"b"}},"k":"v"}"#
+    ),
+    (
+      "GS-025 names and order of data are kept", #""data":{"z":"1","a b":"2","é":"3"}"#,
+      #"{"aps":{"content-available":1},"z":"1","a b":"2","é":"3"}"#
+    ),
+    (
+      "F-REF other types of data become strings", #""data":{"n":5,"f":1.50,"t":true,"o":{"a":[1,"x\""]},"e":[]}"#,
+      #"{"aps":{"content-available":1},"n":"5","f":"1.50","t":"true","o":"{\"a\":[1,\"x\\\"\"]}","e":"[]"}"#
+    ),
+    ("a null in data is no value", #""data":{"a":null,"b":"x"}"#, #"{"aps":{"content-available":1},"b":"x"}"#),
+    (
+      "GS-091 localisation keys",
+      ##""notification":{"title_loc_key":"T","title_loc_args":["a"],"body_loc_key":"B","body_loc_args":["b","c"]}"##,
+      #"{"aps":{"alert":{"title-loc-key":"T","title-loc-args":["a"],"loc-key":"B","loc-args":["b","c"]}}}"#
+    ),
+    (
+      "GS-092 null arguments are absent ones", #""notification":{"body_loc_key":"B","body_loc_args":null}"#,
+      #"{"aps":{"alert":{"loc-key":"B"}}}"#
+    ),
+    (
+      "GS-093 a string that holds an array is the array", #""notification":{"body_loc_key":"B","body_loc_args":"[\"x\", 2]"}"#,
+      #"{"aps":{"alert":{"loc-key":"B","loc-args":["x","2"]}}}"#
+    ),
+    (
+      "GS-095 numbers among the arguments become strings", #""notification":{"body_loc_key":"B","body_loc_args":["x",2]}"#,
+      #"{"aps":{"alert":{"loc-key":"B","loc-args":["x","2"]}}}"#
+    ),
+    (
+      "an empty array stays one", #""notification":{"body_loc_key":"B","body_loc_args":[]}"#,
+      #"{"aps":{"alert":{"loc-key":"B","loc-args":[]}}}"#
+    ),
+    (
+      "subtitles", #""notification":{"subtitle":"s","subtitle_loc_key":"k","subtitle_loc_args":["a"]}"#,
+      #"{"aps":{"alert":{"subtitle":"s","subtitle-loc-key":"k","subtitle-loc-args":["a"]}}}"#
+    ),
+    ("GS-096 a badge's string becomes a number", #""notification":{"badge":"2"}"#, #"{"aps":{"badge":2}}"#),
+    ("GS-096 zero clears the badge", #""notification":{"badge":"0"}"#, #"{"aps":{"badge":0}}"#),
+    ("a badge may be a number already", #""notification":{"badge":7}"#, #"{"aps":{"badge":7}}"#),
+    ("GS-097 a sound", #""notification":{"sound":"bell.aif"}"#, #"{"aps":{"sound":"bell.aif"}}"#),
+    (
+      "a critical sound is a dictionary", #""notification":{"sound":{"critical":1,"name":"a","volume":0.5}}"#,
+      #"{"aps":{"sound":{"critical":1,"name":"a","volume":0.5}}}"#
+    ),
+    (
+      "GS-101, GS-106 click_action is the category", #""notification":{"body":"b","click_action":"N"}"#,
+      #"{"aps":{"alert":{"body":"b"},"category":"N"}}"#
+    ),
+    (
+      "GS-098, GS-099, GS-103 Android's keys are left out",
+      ##""notification":{"body":"b","icon":"i","color":"#ffffff","tag":"t","android_channel_id":"c"}"##,
+      #"{"aps":{"alert":{"body":"b"}}}"#
+    ),
+    (
+      "content_available beside an alert", #""content_available":true,"notification":{"body":"b"}"#,
+      #"{"aps":{"alert":{"body":"b"},"content-available":1}}"#
+    ),
+    (
+      "mutable_content needs an alert", #""mutable_content":true,"notification":{"body":"b"}"#,
+      #"{"aps":{"alert":{"body":"b"},"mutable-content":1}}"#
+    ),
+    (
+      "mutable_content without an alert is left out", #""mutable_content":true,"notification":{"badge":1}"#,
+      #"{"aps":{"badge":1}}"#
+    ),
+    (
+      "GS-108 other scripts pass byte for byte, and escapes of them are shortened", #""notification":{"body":"雑談部屋 \u96d1"}"#,
+      #"{"aps":{"alert":{"body":"雑談部屋 雑"}}}"#
+    ),
+    (
+      "what has to be escaped stays escaped", #""notification":{"body":"a\"b\\c\n\u0001\/"}"#,
+      #"{"aps":{"alert":{"body":"a\"b\\c\n\u0001/"}}}"#
+    ),
+    // The block.
+    (
+      "the block's aps wins key by key",
+      #""notification":{"body":"b","badge":1,"sound":"x"},"apns":{"payload":{"aps":{"badge":9,"thread-id":"t"}}}"#,
+      #"{"aps":{"alert":{"body":"b"},"sound":"x","badge":9,"thread-id":"t"}}"#
+    ),
+    (
+      "two alerts are merged key by key",
+      #""notification":{"title":"t","body":"b"},"apns":{"payload":{"aps":{"alert":{"body":"B","launch-image":"l"}}}}"#,
+      #"{"aps":{"alert":{"title":"t","body":"B","launch-image":"l"}}}"#
+    ),
+    (
+      "an alert that is a string replaces the other",
+      #""notification":{"title":"t","body":"b"},"apns":{"payload":{"aps":{"alert":"A"}}}"#,
+      #"{"aps":{"alert":"A"}}"#
+    ),
+    (
+      "a null in the block's aps takes a key away",
+      #""notification":{"body":"b","sound":"x"},"apns":{"payload":{"aps":{"sound":null}}}"#,
+      #"{"aps":{"alert":{"body":"b"}}}"#
+    ),
+    (
+      "an alert taken away leaves a background push", #""notification":{"body":"b"},"apns":{"payload":{"aps":{"alert":null}}}"#,
+      #"{"aps":{"content-available":1}}"#
+    ),
+    (
+      "the block's own keys replace data keys and keep their types",
+      #""data":{"a":"1","b":"2"},"apns":{"payload":{"a":{"x":[1,null]},"c":3}}"#,
+      #"{"aps":{"content-available":1},"b":"2","a":{"x":[1,null]},"c":3}"#
+    ),
+    (
+      "modern keys are reachable",
+      #""notification":{"body":"b"},"apns":{"payload":{"aps":{"interruption-level":"time-sensitive","relevance-score":0.5}}}"#,
+      #"{"aps":{"alert":{"body":"b"},"interruption-level":"time-sensitive","relevance-score":0.5}}"#
+    ),
+  ]
+
+  @Test("the payload is what the rules demand", arguments: payloads)
+  func payload(rule: String, members: String, payload: String) throws {
+    #expect(utf8(try apns(accepted(members)).payload) == payload, "\(rule)")
+  }
+
+  static let headers: [(String, String, String)] = [
+    ("GS-054 normal", #""priority":"normal","notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
+    ("GS-054 high", #""priority":"high","notification":{"body":"b"}"#, "com.example.app alert 10 4W -"),
+    ("GS-051 absent is normal", #""notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
+    ("GS-057 a background push never has 10", #""priority":"high","data":{"a":"b"}"#, "com.example.app background 5 4W -"),
+    (
+      "GS-057 nor by the block", #""data":{"a":"b"},"apns":{"headers":{"apns-priority":"10"}}"#,
+      "com.example.app background 5 4W -"
+    ),
+    (
+      "GS-072 delay_while_idle is a hint for normal", #""delay_while_idle":true,"notification":{"body":"b"}"#,
+      "com.example.app alert 5 4W -"
+    ),
+    (
+      "GS-062 the expiration counts from publishing", #""time_to_live":600,"notification":{"body":"b"}"#,
+      "com.example.app alert 5 \((testNow - 60_000) / 1000 + 600) -"
+    ),
+    ("GS-063 zero is now or never", #""time_to_live":0,"notification":{"body":"b"}"#, "com.example.app alert 5 0 -"),
+    ("GS-033 collapse_key", #""collapse_key":"news","notification":{"body":"b"}"#, "com.example.app alert 5 4W news"),
+    ("an empty collapse_key is none", #""collapse_key":"","notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
+    ("a collapse_key of blanks is none", #""collapse_key":"   ","notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
+    (
+      "RFC 9113 §8.2.1 no blanks at a field's ends", #""collapse_key":" a b ","notification":{"body":"b"}"#,
+      "com.example.app alert 5 4W a b"
+    ),
+    ("GS-105 a tag does not collapse", #""notification":{"body":"b","tag":"t"}"#, "com.example.app alert 5 4W -"),
+    ("badge alone is an alert", #""notification":{"badge":1}"#, "com.example.app alert 5 4W -"),
+    ("sound alone is an alert", #""notification":{"sound":"x"}"#, "com.example.app alert 5 4W -"),
+    (
+      "content_available beside an alert stays an alert",
+      #""priority":"high","content_available":true,"notification":{"body":"b"}"#, "com.example.app alert 10 4W -"
+    ),
+    (
+      "the block's headers win",
+      #""priority":"high","collapse_key":"k","time_to_live":5,"notification":{"body":"b"},"apns":{"headers":{"apns-priority":"1","apns-collapse-id":"c","apns-expiration":"1800000000","apns-topic":"other.app"}}"#,
+      "other.app alert 1 1800000000 c"
+    ),
+    ("voip", #""data":{"a":"b"},"apns":{"headers":{"apns-push-type":"voip"}}"#, "com.example.app.voip voip 5 4W -"),
+    (
+      "complication", #""data":{},"apns":{"headers":{"apns-push-type":"complication"}}"#,
+      "com.example.app.complication complication 5 4W -"
+    ),
+    (
+      "fileprovider", #""data":{},"apns":{"headers":{"apns-push-type":"fileprovider"}}"#,
+      "com.example.app.pushkit.fileprovider fileprovider 5 4W -"
+    ),
+    ("mdm", #""data":{},"apns":{"headers":{"apns-push-type":"mdm"}}"#, "com.example.app mdm 5 4W -"),
+    (
+      "location", #""data":{},"apns":{"headers":{"apns-push-type":"location"}}"#,
+      "com.example.app.location-query location 5 4W -"
+    ),
+    (
+      "liveactivity", #""data":{},"apns":{"headers":{"apns-push-type":"liveactivity"}}"#,
+      "com.example.app.push-type.liveactivity liveactivity 5 4W -"
+    ),
+    (
+      "pushtotalk", #""data":{},"apns":{"headers":{"apns-push-type":"pushtotalk"}}"#,
+      "com.example.app.voip-ptt pushtotalk 5 4W -"
+    ),
+    (
+      "widgets", #""data":{},"apns":{"headers":{"apns-push-type":"widgets"}}"#,
+      "com.example.app.push-type.widgets widgets 5 4W -"
+    ),
+    (
+      "controls", #""data":{},"apns":{"headers":{"apns-push-type":"controls"}}"#,
+      "com.example.app.push-type.controls controls 5 4W -"
+    ),
+    (
+      "a live activity is known by its content",
+      #""priority":"high","apns":{"payload":{"aps":{"timestamp":1,"event":"update","content-state":{}}}}"#,
+      "com.example.app.push-type.liveactivity liveactivity 10 4W -"
+    ),
+    (
+      "a live activity is started by its attributes",
+      #""apns":{"payload":{"aps":{"event":"start","attributes-type":"A","attributes":{},"alert":{"title":"t"}}}}"#,
+      "com.example.app.push-type.liveactivity liveactivity 5 4W -"
+    ),
+  ]
+
+  @Test("the headers are what the rules demand", arguments: headers)
+  func header(rule: String, members: String, expected: String) throws {
+    let fourWeeks = String((testNow - 60_000) / 1000 + 2_419_200)
+    #expect(try apns(accepted(members)).headers == expected.replacingOccurrences(of: "4W", with: fourWeeks), "\(rule)")
+  }
+
+  @Test("every documented push type has a case here", arguments: PushType.allCases)
+  func pushTypes(type: PushType) throws {
+    let word = utf8(type.word)
+    #expect(APNsHeader.pushTypes.contains(word))
+    #expect(PushType(word: type.word) == type)
+    #expect(APNsHeader.pushTypes.count == PushType.allCases.count)
+  }
+
+  @Test("a request in FCM v1's shape means the same; its absent priority is FCM's 10")
+  func v1Shape() throws {
+    let push = try apns(
+      parsed(
+        #"{"message":{"token":"\#(apnsToken)","notification":{"title":"t","body":"b"},"data":{"k":"v"},"android":{"priority":"normal","collapse_key":"x"},"apns":{"payload":{"aps":{"badge":1}}}}}"#
+      ))
+    #expect(utf8(push.payload) == #"{"aps":{"alert":{"title":"t","body":"b"},"badge":1},"k":"v"}"#)
+    #expect(push.priority == 10 && push.collapseID == nil)
+    let silent = try apns(parsed(#"{"message":{"token":"\#(apnsToken)","data":{"k":"v"}}}"#))
+    #expect(silent.priority == 5 && utf8(silent.pushType) == "background")
+  }
+
+  @Test("settings choose the default priority and whether a tag collapses")
+  func settings() throws {
+    let settings = APNsSettings(topic: "a.b", defaultPriority: .high, tagCollapses: true)
+    #expect(try apns(accepted(#""notification":{"body":"b","tag":"t"}"#), settings: settings).collapseID == Array("t".utf8))
+    #expect(try apns(accepted(#""notification":{"body":"b"}"#), settings: settings).priority == 10)
+    #expect(try apns(accepted(#""delay_while_idle":true,"notification":{"body":"b"}"#), settings: settings).priority == 5)
+    #expect(
+      try apns(accepted(#""collapse_key":"k","notification":{"body":"b","tag":"t"}"#), settings: settings).collapseID
+        == Array("k".utf8))
+  }
+
+  @Test(
+    "F-71 a collapse key is cut to 64 bytes between two characters",
+    arguments: [
+      (String(repeating: "a", count: 64), 64), (String(repeating: "a", count: 65), 64), (String(repeating: "あ", count: 30), 63),
+      ("a" + String(repeating: "あ", count: 21), 64), (String(repeating: "🇩", count: 17), 64),
+      ("abc" + String(repeating: "🇩", count: 17), 63),
+      (String(repeating: "é", count: 100), 64), (String(repeating: "a", count: 60) + "    bbbbbb", 60),
+    ])
+  func collapseKey(key: String, length: Int) throws {
+    let id = try #require(try apns(accepted(#""collapse_key":"\#(key)""#)).collapseID)
+    #expect(id.count == length)
+    #expect(String(validating: id, as: UTF8.self) != nil)
+    #expect(key.utf8.starts(with: id))
+  }
+
+  @Test("F-34 the block's apns-id is taken as it is, otherwise it is the message's on the device")
+  func identity() throws {
+    let id = "2ed6657d-e927-568b-95e1-2665a8aea6a2"
+    #expect(utf8(try apns(accepted(#""apns":{"headers":{"apns-id":"\#(id)"}}"#)).id) == id)
+    let (one, two) = (try apns(accepted("")), try apns(accepted(#""data":{"other":"request"}"#)))
+    #expect(one.id == two.id)
+  }
+
+  @Test("a live activity's token is where the push goes")
+  func liveActivityToken() throws {
+    let activity = String(repeating: "AB", count: 80)
+    let push = try apns(accepted(#""apns":{"live_activity_token":"\#(activity)"}"#))
+    #expect(utf8(push.token) == activity.lowercased())
+    #expect(utf8(push.pushType) == "liveactivity")
+    #expect(push.id == DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: Array(apnsToken.utf8)))
+  }
+
+  @Test(
+    "what APNs would refuse is refused before sending, with its rule",
+    arguments: [
+      (#""data":{"aps":"x"}"#, .invalidDataKey, "data.aps: reserved by APNs"),
+      (#""data":{"\u0061ps":"x"}"#, .invalidDataKey, "data.aps: reserved by APNs"),
+      (#""notification":{"body":"b"},"apns":{"headers":{"apns-push-type":"background"}}"#, .invalidParameters, "background"),
+      (
+        #""apns":{"headers":{"apns-push-type":"background"},"payload":{"aps":{"alert":"x"}}}"#, .invalidParameters,
+        "apns.payload.aps.alert"
+      ),
+      (
+        #""apns":{"payload":{"aps":{"content-available":1,"thread-id":"x"}}}"#, .invalidParameters, "apns.payload.aps.thread-id"
+      ),
+      (#""apns":{"payload":{"aps":{"content-changed":true}}}"#, .invalidParameters, "name another apns-push-type"),
+    ] as [(String, PushError, String)])
+  func refused(members: String, code: PushError, words: String) throws {
+    let request = try accepted(members)
+    let rejection = #expect(throws: Rejection.self) { try apns(request) }
+    #expect(rejection?.code == code)
+    #expect(rejection?.reason.contains(words) == true, "\(rejection?.reason ?? "")")
+  }
+
+  @Test("F-71 a topic that is no bundle ID never reaches a header")
+  func topic() throws {
+    let request = try accepted("")
+    for topic in ["", "a b", "a\r\nx: y", "a\u{0}", String(repeating: "a", count: 256)] {
+      let rejection = #expect(throws: Rejection.self) { try apns(request, settings: APNsSettings(topic: topic)) }
+      #expect(rejection?.code == .invalidPackageName)
+    }
+  }
+
+  /// A request whose payload has exactly `bytes` bytes, made of `unit`s and ASCII.
+  static func sized(_ bytes: Int, type: String, unit: String = "") throws -> SendRequest {
+    var limits = RequestLimits()
+    limits.dataBytes = 100_000
+    let frame = type == "voip" ? #"{"aps":{},"k":""}"# : #"{"aps":{"content-available":1},"k":""}"#
+    let room = bytes - frame.utf8.count
+    let units = unit.isEmpty ? 0 : room / unit.utf8.count
+    let value = String(repeating: unit, count: units) + String(repeating: "x", count: room - units * unit.utf8.count)
+    let block = type == "voip" ? #","apns":{"headers":{"apns-push-type":"voip"}}"# : ""
+    return try parsed(#"{"to":"\#(apnsToken)","data":{"k":"\#(value)"}\#(block)}"#, limits: limits)
+  }
+
+  @Test(
+    "F-71 the limit counts bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
+    arguments: [
+      ("background", 4096, ""), ("background", 4096, "部"), ("background", 4096, "🇩🇰"), ("voip", 5120, ""), ("voip", 5120, "部"),
+    ])
+  func limits(type: String, limit: Int, unit: String) throws {
+    #expect(try apns(Self.sized(limit, type: type, unit: unit)).payload.count == limit)
+    let tooBig = try Self.sized(limit + 1, type: type, unit: unit)
+    let rejection = #expect(throws: Rejection.self) { try apns(tooBig) }
+    #expect(rejection?.code == .messageTooBig)
+    #expect(rejection?.reason == "an APNs payload of \(limit + 1) bytes, at most \(limit) allowed for push type \(type)")
+  }
+
+  @Test("a block of countless keys is refused before they are compared")
+  func manyKeys() throws {
+    let keys = (0..<20_000).map { #""k\#($0)":1"# }.joined(separator: ",")
+    let request = try accepted(#""data":{"a":"b"},"apns":{"payload":{\#(keys)}}"#)
+    let rejection = #expect(throws: Rejection.self) { try apns(request) }
+    #expect(rejection?.code == .messageTooBig)
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import Testing
+
+@testable import PushCore
+
+/// `docs/outcomes.md` and `docs/translation.md` are the tables in code, printed. To print them anew:
+/// `PUSHFLEET_WRITE_DOCS=1 swift test --filter DocumentationTests`.
+@Suite struct DocumentationTests {
+  static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("docs")
+
+  static func compare(_ text: String, with name: String) throws {
+    let file = folder.appendingPathComponent(name)
+    if ProcessInfo.processInfo.environment["PUSHFLEET_WRITE_DOCS"] != nil {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+    let found = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+    #expect(found == text, "docs/\(name) is stale: PUSHFLEET_WRITE_DOCS=1 swift test --filter DocumentationTests")
+  }
+
+  @Test("docs/outcomes.md is what the reply tables say")
+  func outcomes() throws {
+    var text = """
+      # What a provider's answer becomes
+
+      Printed from the tables in `Sources/PushCore/Reply`; a test fails when this page is stale.
+
+      | Outcome | Feedback | Dead letter |
+      |---|---|---|
+      | delivered | | |
+      | gone | `NotRegistered` | |
+      | suspect | the code | the code |
+      | dropped | | the code |
+      | credential | | the code; the credential stops until it is changed |
+      | retried | | the code, when attempts or time to live are used up |
+
+      A reason counts only with its own class of status; what the tables don't know is judged by the status alone. `invalid_since` of a
+      410 is the provider's own time: prune only what was registered before. ⚠ marks what a person has to look at.
+
+      ## Waiting
+
+
+      """
+    text += "| Retry | Cause | First | Then | At most | Concerns |\n|---|---|---|---|---|---|\n"
+    for retry in RetryClass.allCases {
+      text +=
+        "| \(retry.rawValue) | \(retry.row.words) | \(Self.words(retry.delay(afterAttempt: 1))) "
+        + "| \(Self.words(retry.delay(afterAttempt: 2))) | \(Self.words(retry.row.cap)) | \(retry.scope.rawValue) |\n"
+    }
+    text += """
+
+      The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it; FCM is never asked again within
+      10 s. The request then waits on the first step of the ladder that is long enough.
+
+      ## APNs
+
+
+      """
+    text += Self.table(APNsReply.rows, first: "Reason")
+    text += "\nWithout a known reason:\n\n" + Self.table(APNsReply.statusRows)
+    text += """
+
+      ## FCM v1
+
+      `details[].errorCode` first:
+
+
+      """
+    text += Self.table(FCMReply.errorCodeRows, first: "errorCode")
+    text += """
+
+      `INVALID_ARGUMENT` is suspect(`InvalidRegistration`) when the answer names the token (its field, or "not a valid FCM registration
+      token"), and `MessageTooBig` when it says so. `QUOTA_EXCEEDED` is retried as perDevice (`DeviceMessageRateExceeded`) when its
+      `QuotaFailure` is the device's. Then `status`:
+
+
+      """
+    text += Self.table(FCMReply.statusWordRows, first: "status")
+    text += "\nWith neither:\n\n" + Self.table(FCMReply.statusRows)
+    try Self.compare(text, with: "outcomes.md")
+  }
+
+  @Test("docs/translation.md is what the mapping rules say")
+  func translation() throws {
+    var text = """
+      # What becomes of a request's fields
+
+      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails when this page is stale. GS-… are rules of GCM's concept
+      documents, F-REF is the legacy HTTP server reference. Where a platform has no counterpart, `explain` and a dry run's result say so
+      with these words.
+
+      | Field | APNs | FCM v1 | Rule |
+      |---|---|---|---|
+
+      """
+    for rule in MappingRule.allCases {
+      let row = rule.row
+      text += "| `\(row.field)` | \(Self.words(row.apns)) | \(Self.words(row.fcm)) | \(row.rule) |\n"
+    }
+    text += """
+
+      Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip), counted as sent. For FCM the keys and values of notification and
+      data have at most 4,096 bytes together, `apns.payload` as many. Anything above is `MessageTooBig`.
+
+      ## Push types
+
+      | apns-push-type | Topic | Bytes |
+      |---|---|---|
+
+      """
+    for type in PushType.allCases {
+      text +=
+        "| \(utf8(type.word)) | bundle ID\(type.topicSuffix.isEmpty ? "" : " + `\(type.topicSuffix)`") | \(type.payloadLimit) |\n"
+    }
+    try Self.compare(text, with: "translation.md")
+  }
+
+  @Test("every rule has a place and words for both platforms", arguments: MappingRule.allCases)
+  func rows(rule: MappingRule) {
+    #expect(!rule.row.rule.isEmpty && !rule.row.field.isEmpty && !rule.row.apns.words.isEmpty && !rule.row.fcm.words.isEmpty)
+  }
+
+  static func words(_ mapping: MappingRule.Mapping) -> String {
+    mapping.action.map { $0 == .converted ? mapping.words : "**\($0.rawValue)**: \(mapping.words)" } ?? mapping.words
+  }
+
+  static func words(_ milliseconds: Int64) -> String {
+    milliseconds == 0 ? "at once" : milliseconds % 60_000 == 0 ? "\(milliseconds / 60_000) min" : "\(milliseconds / 1000) s"
+  }
+
+  static func words(_ reaction: Reaction) -> String {
+    switch reaction {
+    case .delivered: "delivered"
+    case .drop(let code): "dropped, `\(code.rawValue)`"
+    case .gone(let code): "gone, `\(code.rawValue)`"
+    case .suspect(let code): "suspect, `\(code.rawValue)`"
+    case .retry(let retry, let code): "retried (\(retry.rawValue)), `\(code.rawValue)`"
+    case .credential(let code): "credential, `\(code.rawValue)`"
+    }
+  }
+
+  static func words(_ connection: ConnectionReaction) -> String {
+    switch connection {
+    case .keep: ""
+    case .replace: "replaced"
+    case .refreshTokenAndReplace: "token made anew, replaced"
+    case .refreshToken: "token made anew"
+    case .keepTokenAndWait: "no new token for 20 min"
+    case .stopCredential: "credential stopped"
+    }
+  }
+
+  static func table(_ rows: [ReplyRow], first: String) -> String {
+    "| HTTP | \(first) | Outcome | Connection | Meaning |\n|---|---|---|---|---|\n"
+      + rows.map {
+        "| \($0.status) | \($0.reason) | \(words($0.reaction)) | \(words($0.connection)) | \($0.alarm ? "⚠ " : "")\($0.words) |\n"
+      }.joined()
+  }
+
+  static func table(_ rows: [StatusRow]) -> String {
+    "| HTTP | Outcome | Connection | Meaning |\n|---|---|---|---|\n"
+      + rows.map { row in
+        let statuses =
+          row.statuses.lowerBound == .min
+          ? "else"
+          : row.statuses.count == 1 ? "\(row.statuses.lowerBound)" : "\(row.statuses.lowerBound)–\(row.statuses.upperBound)"
+        return "| \(statuses) | \(words(row.reaction)) | \(words(row.connection)) | \(row.alarm ? "⚠ " : "")\(row.words) |\n"
+      }.joined()
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import Testing
+
+@testable import PushCore
+
+@Suite struct FCMTranslationTests {
+  static let bodies: [(String, String, String)] = [
+    (
+      "GS-008", #""notification":{"title":"t","body":"b"}"#,
+      #""notification":{"title":"t","body":"b"},"android":{"priority":"NORMAL","ttl":"4W"}"#
+    ),
+    (
+      "a notification with nothing for Android's own block has none", #""notification":{"image":"https://x/y.png"}"#,
+      #""notification":{"image":"https://x/y.png"},"android":{"priority":"NORMAL","ttl":"4W"}"#
+    ),
+    ("an empty notification", #""notification":{}"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
+    (
+      "GS-052 high", #""priority":"high","data":{"a":"b"}"#,
+      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"},"apns":{"headers":{"apns-priority":"10"}}"#
+    ),
+    (
+      "GS-062 the time queued is subtracted", #""time_to_live":600"#,
+      #""android":{"priority":"NORMAL","ttl":"540s"},"apns":{"headers":{"apns-expiration":"1795210260"}}"#
+    ),
+    (
+      "GS-063 zero", #""time_to_live":0"#,
+      #""android":{"priority":"NORMAL","ttl":"0s"},"apns":{"headers":{"apns-expiration":"0"}}"#
+    ),
+    (
+      "GS-033 collapse_key", #""collapse_key":"k""#,
+      #""android":{"collapse_key":"k","priority":"NORMAL","ttl":"4W"},"apns":{"headers":{"apns-collapse-id":"k"}}"#
+    ),
+    (
+      "F-REF data as strings", #""data":{"n":5,"t":false,"o":{"a":1},"z":null}"#,
+      #""data":{"n":"5","t":"false","o":"{\"a\":1}"},"android":{"priority":"NORMAL","ttl":"4W"}"#
+    ),
+    ("data of nulls only is none", #""data":{"z":null}"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
+    (
+      "restricted_package_name", #""restricted_package_name":"a.b""#,
+      #""android":{"priority":"NORMAL","ttl":"4W","restricted_package_name":"a.b"}"#
+    ),
+    (
+      "fcm-v1 §3 Android's keys",
+      ##""notification":{"icon":"i","color":"#010203","sound":"s","tag":"t","click_action":"c","title_loc_key":"T","title_loc_args":"[\"a\"]","body_loc_key":"B","body_loc_args":["b",2],"android_channel_id":"ch"}"##,
+      ##""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"i","color":"#010203","sound":"s","tag":"t","click_action":"c","title_loc_key":"T","title_loc_args":["a"],"body_loc_key":"B","body_loc_args":["b","2"],"channel_id":"ch"}},"apns":{"payload":{"aps":{"alert":{"title-loc-key":"T","title-loc-args":["a"],"loc-key":"B","loc-args":["b","2"]},"sound":"s","category":"c"}}}"##
+    ),
+    (
+      "newer keys",
+      #""notification":{"ticker":"k","sticky":"true","event_time":"2026-11-20T21:22:00Z","local_only":false,"notification_priority":"PRIORITY_MAX","default_sound":true,"visibility":"SECRET","notification_count":"3"}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"ticker":"k","sticky":true,"event_time":"2026-11-20T21:22:00Z","local_only":false,"notification_priority":"PRIORITY_MAX","default_sound":true,"visibility":"SECRET","notification_count":3}}"#
+    ),
+    (
+      "GS-092 null arguments are absent", #""notification":{"body_loc_key":"B","body_loc_args":null}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"body_loc_key":"B"}},"apns":{"payload":{"aps":{"alert":{"loc-key":"B"}}}}"#
+    ),
+    (
+      "GS-096 a badge is for Apple devices, a number", #""notification":{"body":"b","badge":"2"}"#,
+      #""notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"payload":{"aps":{"badge":2}}}"#
+    ),
+    (
+      "a subtitle is for Apple devices, with the whole alert", #""notification":{"body":"b","subtitle":"s"}"#,
+      #""notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"payload":{"aps":{"alert":{"subtitle":"s","body":"b"}}}}"#
+    ),
+    (
+      "a critical sound's name is Android's sound", #""notification":{"sound":{"critical":1,"name":"n"}}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"sound":"n"}},"apns":{"payload":{"aps":{"sound":{"critical":1,"name":"n"}}}}"#
+    ),
+    (
+      "a sound without a name is none for Android", #""notification":{"sound":{"critical":1},"tag":"t"}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"tag":"t"}},"apns":{"payload":{"aps":{"sound":{"critical":1}}}}"#
+    ),
+    (
+      "GS-009 content_available wakes Apple devices", #""content_available":true,"data":{"a":"b"}"#,
+      #""data":{"a":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"headers":{"apns-push-type":"background","apns-priority":"5"},"payload":{"aps":{"content-available":1}}}"#
+    ),
+    (
+      "GS-057 at priority 5", #""content_available":true,"priority":"high","data":{"a":"b"}"#,
+      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"},"apns":{"headers":{"apns-push-type":"background","apns-priority":"5"},"payload":{"aps":{"content-available":1}}}"#
+    ),
+    (
+      "mutable_content", #""mutable_content":true,"notification":{"body":"b"}"#,
+      #""notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"payload":{"aps":{"mutable-content":1}}}"#
+    ),
+    ("GS-072 delay_while_idle", #""delay_while_idle":true"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
+    // Blocks.
+    (
+      "the android block wins key by key",
+      #""priority":"high","collapse_key":"k","notification":{"tag":"t","icon":"i"},"android":{"priority":"normal","collapse_key":"K","ttl":"120.9s","notification":{"tag":"T","vibrate_timings":["1s"]},"data":{"x":"y"},"direct_boot_ok":true,"fcm_options":{"analytics_label":"l"}}"#,
+      #""android":{"collapse_key":"K","priority":"normal","ttl":"60s","notification":{"icon":"i","tag":"T","vibrate_timings":["1s"]},"data":{"x":"y"},"fcm_options":{"analytics_label":"l"},"direct_boot_ok":true},"apns":{"headers":{"apns-priority":"10","apns-collapse-id":"k"}}"#
+    ),
+    (
+      "the apns block wins key by key",
+      #""priority":"high","notification":{"body":"b","badge":1,"sound":"s"},"apns":{"headers":{"apns-priority":"5"},"payload":{"aps":{"badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#,
+      #""notification":{"body":"b"},"android":{"priority":"HIGH","ttl":"4W","notification":{"sound":"s"}},"apns":{"headers":{"apns-priority":"5"},"payload":{"aps":{"sound":"s","badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#
+    ),
+    (
+      "the webpush block is passed on",
+      #""webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W"},"webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#
+    ),
+    ("empty blocks leave nothing", #""apns":{},"android":{},"webpush":{}"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
+  ]
+
+  @Test("the v1 message is what the rules demand", arguments: bodies)
+  func body(rule: String, members: String, message: String) throws {
+    let body = try fcm(accepted(members, to: "fcm:T:1"))
+    #expect(
+      body == #"{"message":{"# + message.replacingOccurrences(of: "4W", with: "2419140s") + #","token":"T:1"}}"#, "\(rule)")
+    // What we write is a request that we would take ourselves.
+    _ = try parsed(body)
+  }
+
+  @Test("dry_run is validate_only")
+  func dryRun() throws {
+    #expect(try fcm(accepted(#""dry_run":true,"data":{"a":"b"}"#)).hasPrefix(#"{"validate_only":true,"message":{"data""#))
+    #expect(try !fcm(accepted(#""dry_run":false"#)).contains("validate_only"))
+  }
+
+  @Test("a v1 request passes with its target replaced and its lifetime recomputed; FCM's own defaults stay")
+  func v1Shape() throws {
+    let message =
+      #""notification":{"title":"t"},"data":{"a":"b"},"android":{"ttl":"3600s","notification":{"channel_id":"c","body_loc_args":["x"]}},"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"badge":1}}},"webpush":{"data":{"w":"x"}},"fcm_options":{"analytics_label":"l"}"#
+    let body = try fcm(parsed(#"{"validate_only":true,"message":{"token":"fcm:old",\#(message)}}"#))
+    let expected =
+      message.replacingOccurrences(of: "3600s", with: "3540s")
+      .replacingOccurrences(of: #""channel_id":"c","body_loc_args":["x"]"#, with: #""body_loc_args":["x"],"channel_id":"c""#)
+    #expect(body == #"{"validate_only":true,"message":{\#(expected),"token":"T:1"}}"#)
+  }
+
+  @Test(
+    "camel case of the v1 shape is understood",
+    arguments: [
+      (
+        #""android":{"collapseKey":"k","ttl":"100s","restrictedPackageName":"a.b","directBootOk":true,"notification":{"channelId":"c"}}"#,
+        #""android":{"collapse_key":"k","ttl":"40s","restricted_package_name":"a.b","notification":{"channel_id":"c"},"direct_boot_ok":true}"#
+      )
+    ])
+  func camelCase(message: String, expected: String) throws {
+    #expect(try fcm(parsed(#"{"message":{"token":"fcm:old",\#(message)}}"#)) == #"{"message":{\#(expected),"token":"T:1"}}"#)
+  }
+
+  @Test(
+    "GS-062 remaining time is rounded down, bounded, and never negative",
+    arguments: [
+      (0, 600_000, "600s"), (1, 600_000, "599s"), (599_001, 600_000, "0s"), (600_000, 600_000, "0s"), (700_000, 600_000, "0s"),
+      (0, Int64.max / 2, "2419200s"),
+    ] as [(Int64, Int64, String)])
+  func remaining(elapsed: Int64, deadline: Int64, expected: String) throws {
+    var report: LossReport?
+    let context = TranslationContext(now: elapsed, deadline: deadline, messageID: [])
+    let body = try FCMTemplate.make(accepted(""), context: context, report: &report).get().body(token: [])
+    #expect(utf8(body).contains(#""ttl":"\#(expected)""#))
+  }
+
+  @Test("4096 bytes of keys and values pass, 4097 don't", arguments: ["", "部", "\\u90e8"])
+  func limit(unit: String) throws {
+    func sized(_ bytes: Int) throws -> SendRequest {
+      var limits = RequestLimits()
+      limits.dataBytes = 100_000
+      // notification: "body" + 1000; data: "k" + the rest.
+      let room = bytes - 4 - 1000 - 1
+      let units = unit.isEmpty ? 0 : room / 3
+      let value = String(repeating: unit, count: units) + String(repeating: "x", count: room - units * 3)
+      let shown = String(repeating: "y", count: 1000)
+      return try parsed(
+        #"{"to":"fcm:T:1","notification":{"body":"\#(shown)"},"data":{"k":"\#(value)"}}"#, limits: limits)
+    }
+    _ = try fcm(sized(4096))
+    let tooBig = try sized(4097)
+    let rejection = #expect(throws: Rejection.self) { try fcm(tooBig) }
+    #expect(rejection?.code == .messageTooBig)
+    #expect(rejection?.reason == "4097 bytes of notification and data for FCM, at most 4096 allowed")
+  }
+
+  @Test("GS-005 a full 4096 bytes of data in a thousand keys pass: JSON's punctuation doesn't count")
+  func manySmallKeys() throws {
+    let members = (0..<819).map { #""k\#(String(format: "%03d", $0))":"v""# }.joined(separator: ",")
+    _ = try fcm(accepted(#""data":{\#(members)}"#, to: "fcm:T:1"))
+  }
+
+  @Test("an apns.payload over 4096 bytes is refused")
+  func apnsPayload() throws {
+    let request = try accepted(#""apns":{"payload":{"x":"\#(String(repeating: "y", count: 4096))"}}"#, to: "fcm:T:1")
+    let rejection = #expect(throws: Rejection.self) { try fcm(request) }
+    #expect(rejection?.code == .messageTooBig)
+  }
+
+  @Test("a token can't break the body")
+  func token() throws {
+    #expect(try fcm(accepted(""), token: "a\"b\n").hasSuffix(#""token":"a\"b\n"}}"#))
+  }
+}

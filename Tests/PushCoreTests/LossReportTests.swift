@@ -1,0 +1,101 @@
+import Testing
+
+@testable import PushCore
+
+@Suite struct LossReportTests {
+  @Test("the report of the document's one request for both systems says what APNs makes of it")
+  func bothSystems() throws {
+    #expect(
+      try losses(parsed(fixture("seed004-both-systems.json", to: apnsToken)), .apns) == [
+        "GS-096 notification.badge converted: aps.badge, a number",
+        "GS-100, GS-101 notification.click_action converted: aps.category",
+        "GS-091 – GS-095 notification.title_loc_key converted: aps.alert.title-loc-key, title-loc-args, loc-key, loc-args",
+        "GS-091 – GS-095 notification.body_loc_key converted: aps.alert.title-loc-key, title-loc-args, loc-key, loc-args",
+        "GS-091 – GS-095 notification.body_loc_args converted: aps.alert.title-loc-key, title-loc-args, loc-key, loc-args",
+        "GS-098 notification.icon dropped: iOS shows the app's icon",
+        "GS-099 notification.color dropped: no counterpart",
+        "GS-103, GS-105 notification.tag dropped: every notification stays in the history; a collapse_key would replace it",
+        "GS-051, GS-054 priority converted: apns-priority: normal 5, high 10; absent: normal",
+      ])
+  }
+
+  static let cases: [(String, Platform, String)] = [
+    (#""delay_while_idle":true"#, .apns, "GS-072 delay_while_idle emulated: no counterpart, sent with priority 5"),
+    (#""delay_while_idle":true"#, .fcm, "GS-072 delay_while_idle emulated: no counterpart, sent with priority NORMAL"),
+    (
+      #""delay_while_idle":true,"priority":"high""#, .fcm,
+      "GS-072 delay_while_idle dropped: no counterpart, and priority says high"
+    ),
+    (
+      #""data":{"a":"b"}"#, .apns,
+      "GS-010 data (nothing to show, no content_available) emulated: GCM's own connection to the app has no counterpart: sent as a background push"
+    ),
+    (#""data":{"a":{"n":[5]}}"#, .apns, "F-REF data data.a converted: written as a string"),
+    (#""data":{"a":null}"#, .fcm, "F-REF data data.a dropped: a null is no value"),
+    (
+      #""priority":"high","content_available":true"#, .apns,
+      "GS-057 priority cut: APNs refuses 10 for a background push: sent with 5"
+    ),
+    (#""priority":"high","content_available":true"#, .fcm, "GS-057 priority cut: apns-priority 5; Android's stays as it is"),
+    (
+      #""collapse_key":"\#(String(repeating: "k", count: 80))""#, .apns,
+      "Apple: request headers collapse_key cut: to at most 64 bytes, between two characters (of 80)"
+    ),
+    (#""time_to_live":5"#, .apns, "GS-062, GS-063 time_to_live converted: apns-expiration, counted from publishing; 0 for 0"),
+    (
+      #""mutable_content":true,"notification":{"badge":1}"#, .apns,
+      "Apple: service extensions mutable_content dropped: without an alert no service extension runs"
+    ),
+    (
+      #""restricted_package_name":"a.b""#, .apns,
+      "F-REF restricted_package_name restricted_package_name dropped: compared with the app, not sent"
+    ),
+    (#""dry_run":true"#, .fcm, "F-REF dry_run dry_run converted: validate_only"),
+    (
+      #""notification":{"sound":{"name":"n","critical":1}}"#, .fcm,
+      "F-REF notification notification.sound cut: Android plays the name only"
+    ),
+    (
+      #""notification":{"body":"b","badge":1}"#, .fcm,
+      "GS-096 notification.badge converted: for Apple devices only: apns.payload.aps.badge, a number"
+    ),
+    (
+      #""notification":{"click_action":"c"},"content_available":true"#, .apns,
+      "Apple: background updates notification.click_action (nothing to show) dropped: a background push has no category"
+    ),
+    (
+      #""notification":{"body":"b","ticker":"t"}"#, .apns,
+      "FCM v1 AndroidNotification notification.ticker dropped: no counterpart"
+    ),
+    (
+      #""apns":{"live_activity_token":"abcd"}"#, .apns,
+      "FCM v1 ApnsConfig apns.live_activity_token converted: the push goes to this token, as liveactivity"
+    ),
+  ]
+
+  @Test("each loss is told by its rule", arguments: cases)
+  func entries(members: String, platform: Platform, entry: String) throws {
+    let found = try losses(accepted(members), platform)
+    #expect(found.contains(entry), "\(found)")
+  }
+
+  @Test("what is carried as it is makes no entry")
+  func nothingLost() throws {
+    #expect(try losses(accepted(#""notification":{"title":"t","body":"b","sound":"s"},"data":{"a":"b"}"#), .apns) == [])
+    #expect(try losses(accepted(#""notification":{"title":"t","tag":"b","sound":"s"},"data":{"a":"b"}"#), .fcm) == [])
+  }
+
+  @Test("asking for a report changes nothing else")
+  func sameResult() throws {
+    let request = try accepted(#""notification":{"title":"t","badge":"1"},"priority":"high","data":{"a":1}"#)
+    var (silent, told): (LossReport?, LossReport?) = (nil, LossReport())
+    let settings = APNsSettings(topic: "a.b")
+    let one = try APNsTemplate.make(request, settings: settings, context: context(request), report: &silent).get()
+    let two = try APNsTemplate.make(request, settings: settings, context: context(request), report: &told).get()
+    #expect(one.payload == two.payload && one.priority == two.priority)
+    #expect(silent == nil && told?.entries.isEmpty == false)
+    #expect(
+      try FCMTemplate.make(request, context: context(request), report: &silent).get().body(token: [0x61])
+        == FCMTemplate.make(request, context: context(request), report: &told).get().body(token: [0x61]))
+  }
+}
