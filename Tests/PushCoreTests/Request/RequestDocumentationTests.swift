@@ -1,0 +1,17 @@
+import Foundation
+import PushCore
+import Testing
+
+@Suite struct RequestDocumentationTests {
+  @Test("every name that a request may have is in docs/request.md, and every push error's words are spelled as public")
+  func names() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
+    let text = try String(contentsOf: root.appending(path: "docs/request.md"), encoding: .utf8)
+    let names =
+      RequestField.allCases.map(\.wireName) + EnvelopeField.allCases.map(\.wireName) + MessageField.allCases.map(\.wireName)
+      + NotificationKey.allCases.map(\.wireName) + AndroidKey.allCases.map(\.wireName)
+      + AndroidNotificationKey.allCases.map(\.wireName) + APNsKey.allCases.map(\.wireName)
+      + APNsHeader.allCases.map(\.wireName) + WebpushKey.allCases.map(\.wireName)
+    for name in names { #expect(text.contains("`\(name)`"), "\(name)") }
+  }
+}
