@@ -28,7 +28,7 @@ let package = Package(
     .target(
       name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Providers"], swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
-    .executableTarget(name: "pushfleet", dependencies: ["Worker", "Simulator"], swiftSettings: strict),
+    .executableTarget(name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Worker", "Simulator"], swiftSettings: strict),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
@@ -37,8 +37,8 @@ let package = Package(
     .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
-    .testTarget(name: "WorkerTests", dependencies: ["Worker", "TestSupport"]),
-    .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "Simulator", "pushfleet"]),
+    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "TestSupport"]),
+    .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,214 @@
+import AMQP
+import Reactor
+import Wire
+
+/// What a shard hears from the broker, besides what concerns publications.
+protocol BrokerSessionHandler: AnyObject {
+  func delivered(_ delivery: Delivery, from queue: WorkQueue)
+  /// Every delivery in hand will be delivered again.
+  func channelLost()
+  /// A queue or exchange exists with other settings: only an operator can help.
+  func topologyRefused(_ reason: String)
+  /// The broker refuses the user or the virtual host, and has never let us in.
+  func brokerRefused(_ reason: String)
+}
+
+/// A shard's two connections to the broker, kept up: one publishes and declares the topology, the other consumes.
+///
+/// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
+/// acknowledgements.
+final class BrokerSession: Acknowledger {
+  weak var handler: (any BrokerSessionHandler)?
+  private let configuration: Configuration
+  private let topology: Topology
+  private let loop: EventLoop
+  private let log: Log
+  private let name: String
+  private let outbox: Outbox
+  private let publishing: BrokerConnection
+  private let consuming: BrokerConnection
+  private var publisher: Publisher?
+  private var consumer: Consumer?
+  private var isConsuming = false
+  private var hasBeenLetIn = false
+  private var isDraining = false
+  private var onClosed: (() -> Void)?
+
+  /// - Throws: when the broker's CA file cannot be used.
+  init(_ configuration: Configuration, loop: EventLoop, log: Log, shard: Int, outbox: Outbox) throws(ConfigurationError) {
+    self.configuration = configuration
+    self.loop = loop
+    self.log = log
+    self.outbox = outbox
+    topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
+    name = "pushfleet worker, shard \(shard)"
+    let tls = try configuration.brokerTLS()
+    publishing = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
+    consuming = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
+    publishing.makeMachine = { [unowned self] in makePublisher($0) }
+    consuming.makeMachine = { [unowned self] in makeConsumer($0) }
+  }
+
+  func start() { publishing.start() }
+
+  private func makePublisher(_ broker: BrokerURI) -> Publisher {
+    let publisher = Publisher(settings: ConnectionSettings(broker: broker, name: "\(name), publishing"), handler: self)
+    self.publisher = publisher
+    return publisher
+  }
+
+  private func makeConsumer(_ broker: BrokerURI) -> Consumer {
+    let queues = WorkQueue.allCases.map {
+      Consumer.Subscription(queue: topology.name($0.origin), prefetch: UInt16(configuration.prefetch))
+    }
+    let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
+    let consumer = Consumer(settings: settings, queues: queues, maximumBody: Self.keptBody, handler: self)
+    self.consumer = consumer
+    return consumer
+  }
+
+  /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
+  private static let keptBody = 4 << 20
+
+  // MARK: asked by the shard
+
+  func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
+
+  var isDeliveryPaused = false {
+    didSet { if oldValue != isDeliveryPaused { consumer?.transport?.isReadingPaused = isDeliveryPaused } }
+  }
+
+  /// No new delivery from now on; acknowledgements still go out.
+  func cancelConsumers() {
+    isDraining = true
+    consumer?.cancelConsumers()
+  }
+
+  /// Ready messages of each queue, in order; nil when one could not be asked.
+  func countMessages(of queues: [String], _ completion: @escaping ([Int]?) -> Void) {
+    count(queues[...], [], completion)
+  }
+
+  private func count(_ queues: ArraySlice<String>, _ counts: [Int], _ completion: @escaping ([Int]?) -> Void) {
+    guard let queue = queues.first else { return completion(counts) }
+    guard let publisher, publisher.isReady else { return completion(nil) }
+    publisher.perform(.queueInspect(name: queue)) { [weak self] answer in
+      guard let self, case .success(.queue(let messages, _)) = answer else { return completion(nil) }
+      count(queues.dropFirst(), counts + [messages], completion)
+    }
+  }
+
+  /// Flushes what is acknowledged, says goodbye on both connections, then calls `completion`.
+  func close(_ completion: @escaping () -> Void) {
+    isDraining = true
+    onClosed = completion
+    publishing.stop()
+    consuming.stop()
+    publisher?.close()
+    consumer?.close()
+    loop.schedule(after: 3) { [weak self] in self?.reportClosed() }
+    if publisher == nil, consumer == nil { reportClosed() }
+  }
+
+  private func reportClosed() {
+    onClosed?()
+    onClosed = nil
+  }
+
+  // MARK: topology, then consuming
+
+  private func declareTopology(on publisher: Publisher) {
+    publisher.declare(topology) { [weak self] result in
+      guard let self else { return }
+      switch result {
+      case .success: startConsuming()
+      case .failure(let failure) where failure.reason.isFatalConfiguration:
+        handler?.topologyRefused("\(failure); delete it, or choose another prefix")
+      case .failure(let failure): log.warning("the topology could not be declared", ["reason": "\(failure)"])
+      }
+    }
+  }
+
+  private func startConsuming() {
+    guard !isConsuming, !isDraining else { return }
+    isConsuming = true
+    consuming.start()
+  }
+
+  /// A queue is gone: declared anew, it can be consumed again.
+  private func restoreQueues() {
+    if let publisher, publisher.isReady { declareTopology(on: publisher) }
+  }
+
+  private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
+    if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
+    guard let seconds = connection.ended() else { return }
+    log.warning("broker connection ended", ["role": role, "reason": "\(reason)", "again_in_seconds": "\(seconds)"])
+  }
+}
+
+extension BrokerSession: PublisherHandler {
+  func ready(_ publisher: Publisher) {
+    hasBeenLetIn = true
+    publishing.held()
+    log.info("publishing", ["broker": publishing.address])
+    outbox.use(publisher)
+    declareTopology(on: publisher)
+  }
+
+  func confirmed(_ tag: Int) { outbox.confirmed(tag) }
+  func failed(_ tag: Int, _ failure: PublishFailure) { outbox.failed(tag, failure) }
+
+  func blocked(_ publisher: Publisher, reason: String) {
+    log.warning("the broker blocks publishing: a resource alarm", ["reason": reason])
+  }
+
+  func unblocked(_ publisher: Publisher) {
+    log.info("the broker takes publications again")
+    outbox.use(publisher)
+  }
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    guard publisher === self.publisher else { return }
+    self.publisher = nil
+    outbox.use(nil)
+    noteEnd(publishing, "publishing", reason)
+    if consumer == nil { reportClosed() }
+  }
+}
+
+extension BrokerSession: ConsumerHandler {
+  func ready(_ consumer: Consumer) {
+    consuming.held()
+    consumer.transport?.isReadingPaused = isDeliveryPaused
+    log.info("consuming", ["broker": consuming.address])
+    if isDraining { consumer.cancelConsumers() }
+  }
+
+  func delivered(_ delivery: Delivery) {
+    guard let queue = WorkQueue(rawValue: delivery.consumer) else { return }
+    handler?.delivered(delivery, from: queue)
+  }
+
+  func cancelled(queue: Int) {
+    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? "?"])
+    restoreQueues()
+    loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
+  }
+
+  func consumersCancelled() {}
+
+  func channelLost(_ reason: ConnectionEnd) {
+    log.warning("the broker closed the consuming channel", ["reason": "\(reason)"])
+    handler?.channelLost()
+  }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    guard consumer === self.consumer else { return }
+    self.consumer = nil
+    handler?.channelLost()
+    if case .notFound = reason { restoreQueues() }
+    noteEnd(consuming, "consuming", reason)
+    if publisher == nil { reportClosed() }
+  }
+}

@@ -1,0 +1,79 @@
+import AMQP
+
+/// Everything a worker is told, checked: a value of this type can be used as it is.
+public struct Configuration: Sendable {
+  /// Tried in turn on each connection attempt.
+  public var brokers: [BrokerURI]
+  /// The CA file for `amqps`; nil for the system's store.
+  public var brokerCA: String?
+  public var registry: String?
+  public var results: ResultsSetting
+  /// Prefix of every exchange and queue.
+  public var prefix: String
+  /// Unacknowledged requests a shard holds of each lane.
+  public var prefetch: Int
+  public var shards: Int
+  /// Seconds that a stopping worker waits for answers in flight.
+  public var drainTimeout: Int
+  public var retry: RetrySettings
+  public var log: LogLevel
+  /// Sorted by id.
+  public var apps: [AppConfiguration]
+}
+
+/// Which requests have a result published to `<prefix>.results`.
+public enum ResultsSetting: String, CaseIterable, Sendable {
+  case none, failures, all
+}
+
+public enum LogLevel: String, CaseIterable, Comparable, Sendable {
+  case debug, info, warning, error
+
+  public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rank < b.rank }
+  private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+public struct RetrySettings: Sendable {
+  /// The ladder, shortest delay first.
+  public var steps: [RetryStep]
+  /// Attempts in all before a request ends in the dead letters.
+  public var attempts: Int
+}
+
+public struct AppConfiguration: Sendable {
+  public var id: String
+  public var apns: APNsConfiguration?
+  public var fcm: FCMConfiguration?
+}
+
+public struct FCMConfiguration: Sendable {
+  /// Path of the service account's JSON key file.
+  public var serviceAccount: String
+  /// Google's endpoint unless the configuration names a simulator or proxy, which then serves tokens as well.
+  public var host: String
+  public var port: Int
+  public var isEndpointGiven: Bool
+  public var ca: String?
+}
+
+public struct APNsConfiguration: Sendable {
+  public enum Credential: Sendable, Equatable {
+    /// Path of the `.p8`, the key's id and the team's id, ten characters each.
+    case token(key: String, keyID: String, teamID: String)
+    /// Path of a `.p12` or `.pem`, path of a separate key if there is one, and the passphrase.
+    case certificate(path: String, key: String?, passphrase: String?)
+  }
+
+  public enum Environment: String, CaseIterable, Sendable {
+    case production, sandbox
+  }
+
+  public var credential: Credential
+  /// The bundle id.
+  public var topic: String
+  public var environment: Environment
+  /// Apple's endpoint of the environment unless the configuration names a simulator or proxy.
+  public var host: String
+  public var port: Int
+  public var ca: String?
+}

@@ -1,0 +1,170 @@
+import AMQP
+import Foundation
+
+extension Configuration {
+  /// Reads and checks the configuration file; `environment` overrides it value by value.
+  ///
+  /// - Parameter path: nil when everything comes from the environment.
+  public static func load(path: String?, environment: [String: String]) throws(ConfigurationError) -> Configuration {
+    var value = ConfigurationValue.object([:])
+    var directory = FileManager.default.currentDirectoryPath
+    if let path {
+      guard let text = FileManager.default.contents(atPath: path) else {
+        throw ConfigurationError(key: path, problem: "cannot be read; name a file with --config or PUSHFLEET_CONFIG")
+      }
+      value = try .parse(text, name: path)
+      directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
+    }
+    let source = ConfigurationSource(environment: environment, directory: directory)
+    return try Configuration(ConfigurationReader(value, path: [], source: source))
+  }
+
+  private init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    guard let texts = try reader.strings("broker"), !texts.isEmpty else {
+      throw reader.error("broker", "is missing: an amqp:// or amqps:// address, or a list of them")
+    }
+    var brokers: [BrokerURI] = []
+    for text in texts {
+      do {
+        brokers.append(try BrokerURI(parsing: text))
+      } catch {
+        throw reader.error("broker", "is not an AMQP address: \(error)")
+      }
+    }
+    self.brokers = brokers
+    brokerCA = try reader.file("brokerCA")
+    registry = try reader.string("registry")
+    results = ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
+    prefix = try reader.string("prefix") ?? "push"
+    guard !prefix.isEmpty, prefix.utf8.count <= 64, prefix.utf8.allSatisfy(Self.isNameByte) else {
+      throw reader.error("prefix", "must be 1 to 64 letters, digits, '.', '_' or '-'")
+    }
+    prefetch = try reader.integer("prefetch", in: 1...10_000) ?? 2_000
+    shards = try reader.integer("shards", in: 1...64) ?? 1
+    drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
+    log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
+    retry = try RetrySettings(reader.object("retry"))
+    apps = try Self.apps(reader.object("apps"))
+    try reader.refuseUnknownKeys()
+  }
+
+  private static func apps(_ whole: ConfigurationReader) throws(ConfigurationError) -> [AppConfiguration] {
+    var reader = whole
+    var apps: [AppConfiguration] = []
+    for id in reader.names {
+      guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy(isNameByte) else {
+        throw reader.error(id, "is no application id: up to 200 letters, digits, '.', '_' or '-'")
+      }
+      apps.append(try AppConfiguration(id: id, reader.object(id)))
+    }
+    guard !apps.isEmpty else { throw ConfigurationError(key: "apps", problem: "is empty: a worker needs at least one app") }
+    return apps
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+}
+
+extension RetrySettings {
+  static let defaultSteps = ["1s", "10s", "1m", "5m", "15m", "1h"]
+
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    attempts = try reader.integer("attempts", in: 1...100) ?? 10
+    var steps: [RetryStep] = []
+    for text in try reader.strings("steps") ?? Self.defaultSteps {
+      guard let milliseconds = Self.milliseconds(text) else {
+        throw reader.error("steps", "has \"\(text)\": a step is a number with ms, s, m or h, from 100ms to 24h")
+      }
+      guard milliseconds > (steps.last?.delay ?? 0) else {
+        throw reader.error("steps", "must grow: \"\(text)\" is no longer than the step before it")
+      }
+      steps.append(RetryStep(name: text, delay: milliseconds))
+    }
+    guard !steps.isEmpty else { throw reader.error("steps", "is empty: a retry needs somewhere to wait") }
+    self.steps = steps
+    try reader.refuseUnknownKeys()
+  }
+
+  private static func milliseconds(_ text: String) -> Int64? {
+    for (suffix, factor) in [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)] where text.hasSuffix(suffix) {
+      guard let count = Int(text.dropLast(suffix.count)), count > 0, count <= 86_400_000 / factor, count * factor >= 100 else {
+        return nil
+      }
+      return Int64(count * factor)
+    }
+    return nil
+  }
+}
+
+extension AppConfiguration {
+  fileprivate init(id: String, _ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    self.id = id
+    apns = reader.has("apns") ? try APNsConfiguration(reader.object("apns"), appID: id) : nil
+    fcm = reader.has("fcm") ? try FCMConfiguration(reader.object("fcm")) : nil
+    guard apns != nil || fcm != nil else { throw reader.error("apns", "is missing: an app needs apns, fcm or both") }
+    try reader.refuseUnknownKeys()
+  }
+}
+
+extension APNsConfiguration {
+  fileprivate init(_ whole: ConfigurationReader, appID: String) throws(ConfigurationError) {
+    var reader = whole
+    topic = try reader.string("topic") ?? appID
+    environment =
+      Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production") ?? .production
+    let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
+    (host, port) = try reader.endpoint() ?? (apple, 443)
+    ca = try reader.file("ca")
+    if let certificate = try reader.file("certificate") {
+      for key in ["keyID", "teamID"] where reader.has(key) {
+        throw reader.error(key, "belongs to token authentication; this credential has a certificate")
+      }
+      credential = .certificate(path: certificate, key: try reader.file("key"), passphrase: try reader.string("passphrase"))
+    } else {
+      guard let key = try reader.file("key") else {
+        throw reader.error("key", "is missing: a .p8 key with keyID and teamID, or a certificate")
+      }
+      credential = .token(
+        key: key, keyID: try reader.requiredString("keyID", for: "the ten-character id of the key"),
+        teamID: try reader.requiredString("teamID", for: "the ten-character id of the team"))
+    }
+    try reader.refuseUnknownKeys()
+  }
+}
+
+extension FCMConfiguration {
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    guard let path = try reader.file("serviceAccount") else {
+      throw reader.error("serviceAccount", "is missing: the service account's JSON key file")
+    }
+    serviceAccount = path
+    let endpoint = try reader.endpoint()
+    isEndpointGiven = endpoint != nil
+    (host, port) = endpoint ?? ("fcm.googleapis.com", 443)
+    ca = try reader.file("ca")
+    try reader.refuseUnknownKeys()
+  }
+}
+
+extension ConfigurationReader {
+  /// `https://host[:port]` of the key `endpoint`; nothing but https is spoken.
+  fileprivate mutating func endpoint() throws(ConfigurationError) -> (host: String, port: Int)? {
+    guard let text = try string("endpoint") else { return nil }
+    guard let url = URLComponents(string: text), url.scheme == "https", let host = url.host, !host.isEmpty,
+      url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil
+    else { throw error("endpoint", "must be https://host:port") }
+    let port = url.port ?? 443
+    guard (1...65_535).contains(port) else { throw error("endpoint", "has a port out of range") }
+    return (host.trimmingCharacters(in: ["[", "]"]), port)
+  }
+}

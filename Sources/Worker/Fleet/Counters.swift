@@ -1,0 +1,44 @@
+import PushCore
+
+/// What a shard has done since it began.
+public struct Counters: Sendable {
+  public internal(set) var received = 0
+  public internal(set) var redelivered = 0
+  public internal(set) var duplicatesSuppressed = 0
+  public internal(set) var delivered = 0
+  /// Devices by the code they failed with, indexed by the code's stable number.
+  public internal(set) var failed: [Int] = Array(repeating: 0, count: 256)
+  public internal(set) var postponed = 0
+  public internal(set) var expired = 0
+  public internal(set) var unknownOutcomes = 0
+  public internal(set) var feedback = 0
+  public internal(set) var deadLetters = 0
+  public internal(set) var results = 0
+  public internal(set) var retries = 0
+  public internal(set) var repliesUnroutable = 0
+  public internal(set) var parked = 0
+  public internal(set) var acknowledged = 0
+
+  /// Devices whose push ended in a failure.
+  public var failures: Int { failed.reduce(0, +) }
+
+  /// Devices that failed, by the code's name.
+  public var failuresByCode: [(code: String, count: Int)] {
+    failed.indices.compactMap { index in
+      guard failed[index] > 0, let code = PushError(code: UInt8(index)) else { return nil }
+      return (code.rawValue, failed[index])
+    }
+  }
+
+  static func += (a: inout Counters, b: Counters) {
+    for key in sums { a[keyPath: key] += b[keyPath: key] }
+    for index in a.failed.indices { a.failed[index] += b.failed[index] }
+  }
+
+  private static var sums: [WritableKeyPath<Counters, Int>] {
+    [
+      \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.unknownOutcomes, \.feedback,
+      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.acknowledged,
+    ]
+  }
+}

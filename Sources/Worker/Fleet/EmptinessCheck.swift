@@ -1,0 +1,22 @@
+import AMQP
+
+/// Whether everything is done: the send, fan-out and retry queues empty at several looks in a row.
+///
+/// One look is not enough: a message on its way from an expired retry step to its work queue is counted in neither.
+struct EmptinessCheck {
+  static let looks = 3
+
+  let queues: [String]
+  private var emptyLooks = 0
+
+  init(prefix: String, steps: [RetryStep]) {
+    queues = WorkQueue.allCases.map { "\(prefix).\($0.origin)" } + steps.map { "\(prefix).retry.\($0.name)" }
+  }
+
+  /// - Parameter counts: ready messages of each queue.
+  /// - Returns: true when all have been empty for long enough.
+  mutating func observe(_ counts: [Int]) -> Bool {
+    emptyLooks = counts.allSatisfy { $0 == 0 } ? emptyLooks + 1 : 0
+    return emptyLooks >= Self.looks
+  }
+}

@@ -1,0 +1,133 @@
+import AMQP
+import Providers
+import PushCore
+import Reactor
+import Wire
+
+/// One thread's share of a worker: its loop, its two connections to the broker, its pools, and the pipeline between them.
+///
+/// Nothing is shared with other shards; a delivery lives and dies here.
+final class Shard: TurnHook {
+  private let configuration: Configuration
+  private let isUntilEmpty: Bool
+  private let control: ShardControl
+  private let loop: EventLoop
+  private let log: Log
+  private let pipeline: Pipeline
+  private let outbox: Outbox
+  private let broker: BrokerSession
+  private let pools: PoolSet
+  private var emptiness: EmptinessCheck?
+  private var drainDeadline: MonotonicTime?
+  private var end: Fleet.End?
+
+  /// - Throws: when a key, certificate or CA file cannot be used.
+  init(_ configuration: Configuration, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl) throws(ConfigurationError) {
+    self.control = control
+    self.configuration = configuration
+    self.isUntilEmpty = isUntilEmpty
+    self.loop = loop
+    log = Log(level: configuration.log, shard: number)
+    outbox = Outbox(loop: loop, log: log)
+    pools = try PoolSet(configuration, loop: loop)
+    pipeline = Pipeline(
+      apps: pools.apps,
+      intake: Intake(apps: pools.apps.map(\.id), limits: RequestLimits()),
+      publications: OutcomePublications(
+        prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
+      outbox: outbox, loop: loop, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
+    pipeline.pools = pools.lanes
+    broker = try BrokerSession(configuration, loop: loop, log: log, shard: number, outbox: outbox)
+    broker.handler = self
+    pipeline.acknowledger = broker
+    pools.connect(handler: pipeline, observer: self)
+    loop.afterEvents(self)
+  }
+
+  /// Runs until drained, empty or hopeless.
+  func run() -> (Fleet.End, Counters) {
+    broker.start()
+    everySecond()
+    loop.run()
+    for lanes in pipeline.pools { lanes.pool.shutdown() }
+    return (end ?? .done, pipeline.counters)
+  }
+
+  /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
+  func drain() {
+    guard drainDeadline == nil else { return finish(.done) }
+    log.info("draining", ["held": "\(pipeline.table.count)", "seconds": "\(configuration.drainTimeout)"])
+    drainDeadline = loop.now.advanced(bySeconds: Double(configuration.drainTimeout))
+    pipeline.isDraining = true
+    broker.cancelConsumers()
+    pipeline.handOverBegunLists()
+    loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.finish(.done) }
+  }
+
+  // MARK: turns
+
+  func turnEnding(at now: MonotonicTime) {
+    if let requests = control.take() { for _ in 0..<requests.stops { drain() } }
+    pipeline.dispatchAll()
+    if drainDeadline != nil, end == nil, pipeline.hasNothingUnderway { finish(.done) }
+  }
+
+  private func everySecond() {
+    pipeline.parkUnreachable()
+    control.report(pipeline.counters)
+    if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
+    loop.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+  }
+
+  private func checkEmptiness() {
+    guard pipeline.isIdle else {
+      emptiness = nil
+      return
+    }
+    if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
+    broker.countMessages(of: emptiness?.queues ?? []) { [weak self] counts in
+      guard let self else { return }
+      guard pipeline.isIdle, let counts else { return emptiness = nil }
+      if emptiness?.observe(counts) == true { drain() }
+    }
+  }
+
+  /// Flushes the acknowledgements, says goodbye to the broker, and stops the loop.
+  private func finish(_ end: Fleet.End) {
+    guard self.end == nil else { return loop.stop() }
+    self.end = end
+    broker.close { [weak self] in self?.loop.stop() }
+  }
+}
+
+extension Shard: BrokerSessionHandler {
+  func delivered(_ delivery: Delivery, from queue: WorkQueue) { pipeline.accept(delivery, from: queue) }
+  func channelLost() { pipeline.channelLost() }
+  func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
+  func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }
+}
+
+extension Shard: PoolObserver {
+  private func poolName(_ pool: any Pool) -> String { pools.name(of: pool) }
+
+  func observed(_ event: PoolEvent, from pool: any Pool) {
+    switch event {
+    case .connected: log.info("connected to the provider", ["pool": poolName(pool)])
+    case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])
+    case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
+    case .tokenRefreshed: log.info("provider token made", ["pool": poolName(pool)])
+    case .tokenFailed(let reason): log.warning("no access token", ["pool": poolName(pool), "reason": reason])
+    case .credentialStopped(let reason): log.error("credential refused by the provider", ["pool": poolName(pool), "reason": reason])
+    case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
+    case .backingOff(let seconds, let reason):
+      log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": "\(seconds)", "reason": reason])
+    case .paused(let seconds, let reason):
+      log.warning("provider asks for patience", ["pool": poolName(pool), "seconds": "\(seconds)", "reason": reason])
+    case .manySuspectTokens(let percent, let reason):
+      log.error(
+        "the provider rejects many tokens: check environment and topic before pruning",
+        ["pool": poolName(pool), "percent": "\(percent)", "reason": reason])
+    case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": poolName(pool), "seconds": "\(seconds)"])
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Providers
+import PushCore
+
+/// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
+extension Pipeline {
+  /// Puts the request into the lanes of the pools that reach its recipients.
+  func enqueue(_ entry: InFlight) {
+    let now = loop.wallClock
+    var pools: [Int] = []
+    entry.unsettled = 0
+    for index in entry.recipients.indices {
+      switch entry.recipients[index].state {
+      case .refused(let rejection): fail(entry, index, rejection.code, reason: rejection.reason)
+      case .waiting: break
+      case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
+      case .sent:
+        entry.unsettled += 1
+        continue
+      case .postponed, .delivered, .failed, .sameAs: continue
+      }
+      guard case .waiting = entry.recipients[index].state else { continue }
+      entry.unsettled += 1
+      let pool = entry.recipients[index].pool
+      if !pools.contains(pool) { pools.append(pool) }
+    }
+    for pool in pools {
+      self.pools[pool].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue)
+    }
+    finishIfSettled(entry)
+  }
+
+  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  func dispatchAll() {
+    for index in pools.indices where !pools[index].isEmpty { dispatch(index) }
+  }
+
+  private func dispatch(_ index: Int) {
+    guard !isDraining else { return }
+    let pool = pools[index].pool
+    var room = pool.capacity
+    guard room > 0 else { return pool.wantsCapacity() }
+    while room > 0, !outbox.isFull {
+      room = room > 1 ? room - 1 : pool.capacity
+      if let tag = pools[index].returned.popFirst() {
+        let entry = table[tag.entry]
+        if case .waiting = entry.recipients[tag.recipient].state { send(entry, tag.recipient) }
+      } else if let (waiting, queue) = pools[index].popFirst() {
+        sendNext(waiting, queue, pool: index)
+      } else {
+        return
+      }
+    }
+    if pool.capacity == 0, !pools[index].isEmpty { pool.wantsCapacity() }
+  }
+
+  /// One recipient of the request; the request goes back in front while it has more for this pool.
+  private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int) {
+    let entry = table[waiting.entry]
+    guard entry.generation == waiting.generation, !entry.isOrphan else { return }
+    var next = waiting.next
+    while next < entry.recipients.count {
+      if entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state { break }
+      next += 1
+    }
+    guard next < entry.recipients.count else { return }
+    if next + 1 < entry.recipients.count {
+      var rest = waiting
+      rest.next = next + 1
+      pools[pool].putBack(rest, to: queue)
+    }
+    send(entry, next)
+  }
+
+  private func send(_ entry: InFlight, _ index: Int) {
+    let now = loop.wallClock
+    guard now <= entry.deadline else {
+      settle(entry, index, .failed(.expired))
+      return
+    }
+    switch pools[entry.recipients[index].pool].provider {
+    case .apns(let pool):
+      guard let template = apnsTemplate(of: entry, index, at: now) else { return }
+      entry.recipients[index].state = .sent
+      entry.sent += 1
+      pool.send(template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
+    case .fcm(let pool):
+      guard let template = fcmTemplate(of: entry, index, at: now) else { return }
+      entry.recipients[index].state = .sent
+      entry.sent += 1
+      pool.send(payload: template.body(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
+    }
+  }
+
+  /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
+  private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
+    if let template = entry.apns { return template }
+    guard let request = entry.request, let app = entry.app, let settings = apps[app].apnsSettings else { return nil }
+    var report: LossReport?
+    switch APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report) {
+    case .success(let template):
+      entry.apns = template
+      return template
+    case .failure(let rejection):
+      fail(entry, index, rejection.code, reason: rejection.reason)
+      return nil
+    }
+  }
+
+  private func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
+    if let template = entry.fcm { return template }
+    guard let request = entry.request else { return nil }
+    var report: LossReport?
+    switch FCMTemplate.make(request, context: context(of: entry, at: now), report: &report) {
+    case .success(let template):
+      entry.fcm = template
+      return template
+    case .failure(let rejection):
+      fail(entry, index, rejection.code, reason: rejection.reason)
+      return nil
+    }
+  }
+
+  func context(of entry: InFlight, at now: Int64) -> TranslationContext {
+    TranslationContext(now: now, deadline: entry.deadline, messageID: entry.messageID)
+  }
+}

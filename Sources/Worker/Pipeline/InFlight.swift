@@ -1,0 +1,158 @@
+import AMQP
+import PushCore
+
+/// One request between its delivery by the broker and its acknowledgement.
+///
+/// The objects are reused, so that a steady worker allocates none. Confined to the shard's thread.
+final class InFlight {
+  /// Its place in the table; stands in the tag of every push and publication made for it.
+  let index: Int
+
+  /// Counts the requests that have had this place, so that a lane's reference to an earlier one is known as stale.
+  private(set) var generation = 0
+  private(set) var isHeld = false
+
+  var delivery: Delivery
+  var queue = WorkQueue.sendNormal
+  var request: SendRequest?
+  /// Index of the app in the configuration; nil while it is not known which it is.
+  var app: Int?
+  var messageID: [UInt8] = []
+  /// Unix milliseconds after which the request is worth nothing.
+  var deadline: Int64 = 0
+  /// Earlier attempts, by any worker.
+  var attempts = 0
+  /// In the order of the request's targets.
+  var recipients: [Recipient] = []
+  /// Recipients that have neither ended nor been put off to a retry.
+  var unsettled = 0
+  /// Pushes handed to a pool and not answered.
+  var sent = 0
+  /// Publications not yet confirmed.
+  var publications = 0
+  var isFinishing = false
+  /// The channel that delivered it is gone: it can't be acknowledged unless the broker delivers it here again.
+  var isOrphan = false
+  /// Which of the duplicate window's entries it holds.
+  var fingerprint: UInt64?
+
+  var apns: APNsTemplate?
+  var fcm: FCMTemplate?
+  /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
+  var hasAttempted = false
+  /// What put the last recipient off.
+  var lastFailure: (error: PushError, reason: String, status: Int?)?
+
+  init(index: Int, delivery: Delivery) {
+    self.index = index
+    self.delivery = delivery
+  }
+
+  func begin(_ delivery: Delivery, from queue: WorkQueue) {
+    self.delivery = delivery
+    self.queue = queue
+    isHeld = true
+  }
+
+  /// Lets go of the request's memory and keeps the arrays' storage.
+  func end() {
+    isHeld = false
+    generation += 1
+    delivery.body = []
+    delivery.properties = BasicProperties()
+    request = nil
+    app = nil
+    messageID = []
+    attempts = 0
+    recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
+    unsettled = 0
+    sent = 0
+    publications = 0
+    isFinishing = false
+    isOrphan = false
+    fingerprint = nil
+    apns = nil
+    fcm = nil
+    lastFailure = nil
+    hasAttempted = false
+  }
+
+  /// Every device has it.
+  var isDelivered: Bool {
+    !recipients.isEmpty
+      && recipients.allSatisfy {
+        switch $0.state {
+        case .delivered, .sameAs: true
+        default: false
+        }
+      }
+  }
+
+  /// At least one recipient has been sent to or settled, and so the request can't go to another worker as it came.
+  var hasBegun: Bool {
+    recipients.contains {
+      switch $0.state {
+      case .sent, .delivered, .failed, .postponed: true
+      case .waiting, .refused, .sameAs: false
+      }
+    }
+  }
+
+  /// Somebody waits for the outcome of each target.
+  func wantsResult(_ setting: ResultsSetting) -> Bool {
+    setting != .none || delivery.properties.replyTo?.isEmpty == false
+  }
+}
+
+/// One device of a request.
+struct Recipient {
+  enum State {
+    /// Not yet handed to a pool. Becomes sent, failed or postponed.
+    case waiting
+    /// No pool can take it; becomes failed as soon as the request is dispatched.
+    case refused(Rejection)
+    /// On a stream. Becomes delivered, failed, postponed, or waiting again when it was certainly not processed.
+    case sent
+    /// The provider took it; FCM's name where one is wanted, empty for APNs, whose id follows from the request.
+    case delivered(name: [UInt8])
+    case failed(PushError)
+    /// To be tried again, not before this unix millisecond.
+    case postponed(until: Int64)
+    /// The same device as an earlier target of the request, whose outcome it shares.
+    case sameAs(Int)
+  }
+
+  var platform: Platform
+  /// The provider's own token.
+  var token: [UInt8]
+  /// The pool that reaches it.
+  var pool: Int
+  var state = State.waiting
+}
+
+/// The requests a shard holds; bounded by the prefetch.
+struct InFlightTable {
+  private(set) var entries: [InFlight] = []
+  private var free: [Int] = []
+  private(set) var count = 0
+
+  mutating func insert(_ delivery: Delivery, from queue: WorkQueue) -> InFlight {
+    count += 1
+    if let index = free.popLast() {
+      entries[index].begin(delivery, from: queue)
+      return entries[index]
+    }
+    let entry = InFlight(index: entries.count, delivery: delivery)
+    entry.begin(delivery, from: queue)
+    entries.append(entry)
+    return entry
+  }
+
+  mutating func remove(_ entry: InFlight) {
+    entry.end()
+    free.append(entry.index)
+    count -= 1
+  }
+
+  subscript(index: Int) -> InFlight { entries[index] }
+}

@@ -1,0 +1,108 @@
+import AMQP
+import PushCore
+
+/// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
+struct Intake {
+  /// The apps' ids as bytes, in the configuration's order.
+  let apps: [[UInt8]]
+  let limits: RequestLimits
+
+  /// Four weeks, GCM's default and maximum (GS-060, GS-061).
+  static let longestLife: Int64 = 2_419_200_000
+  /// How long a request for now or never (`time_to_live` 0) may have waited in the queue, in milliseconds.
+  static let graceOfNow: Int64 = 10_000
+
+  /// Checks a delivery and fills in its entry: message id, app, request, deadline, attempts.
+  func admit(_ entry: InFlight, at now: Int64) -> Result<RetryRecord?, Rejection> {
+    let properties = entry.delivery.properties
+    if let id = properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
+    if let appID = properties.appID, let index = apps.firstIndex(of: appID) { entry.app = index }
+    if let rejection = Self.checkEncoding(properties) { return .failure(rejection) }
+    if entry.delivery.bodySize > UInt64(limits.json.bytes) {
+      let reason = "the body has \(entry.delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
+      return .failure(Rejection(.messageTooBig, reason))
+    }
+    let request: SendRequest
+    switch SendRequest.parse(entry.delivery.body, limits: limits) {
+    case .success(let parsed): request = parsed
+    case .failure(let rejection): return .failure(rejection)
+    }
+    switch app(for: properties.appID, request) {
+    case .success(let index): entry.app = index
+    case .failure(let rejection): return .failure(rejection)
+    }
+    let record = properties.headers.isEmpty ? nil : RetryRecord(properties.headers)
+    entry.attempts = record?.attempts ?? 0
+    entry.deadline = record?.deadline ?? Self.deadline(request, properties, at: now)
+    entry.request = request
+    return .success(record)
+  }
+
+  private func app(for id: [UInt8]?, _ request: SendRequest) -> Result<Int, Rejection> {
+    if let id {
+      if let index = apps.firstIndex(of: id) { return .success(index) }
+      return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
+    }
+    if apps.count == 1 { return .success(0) }
+    if let package = request.restrictedPackageName {
+      if let index = apps.firstIndex(of: Array(package)) { return .success(index) }
+      return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
+    }
+    return .failure(
+      Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
+  }
+
+  /// The producer's timestamp counts, unless it lies in the future; the smaller of `time_to_live` and `expiration` wins.
+  static func deadline(_ request: SendRequest, _ properties: BasicProperties, at now: Int64) -> Int64 {
+    var published = now
+    if let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) {
+      published = Int64(timestamp) * 1000
+    }
+    var life = request.lifetime.map { Int64($0) * 1000 } ?? longestLife
+    if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
+      milliseconds >= 0
+    {
+      life = min(life, milliseconds)
+    }
+    return published + (request.lifetime == 0 ? graceOfNow : life)
+  }
+
+  private static func checkEncoding(_ properties: BasicProperties) -> Rejection? {
+    if let type = properties.contentType, !isJSON(type) {
+      return Rejection(.invalidParameters, "content_type must be application/json or absent")
+    }
+    if let encoding = properties.contentEncoding, !encoding.isEmpty, !plainEncodings.contains(where: { equal(encoding[...], $0) }) {
+      return Rejection(.invalidParameters, "content_encoding is not supported: send the JSON as it is, in UTF-8")
+    }
+    return nil
+  }
+
+  /// `application/json`, in any letter case, with or without parameters.
+  private static func isJSON(_ type: [UInt8]) -> Bool {
+    let name = type.prefix { $0 != UInt8(ascii: ";") }
+    return equal(name.last == UInt8(ascii: " ") ? name.dropLast() : name, jsonType)
+  }
+
+  private static let jsonType = Array("application/json".utf8)
+  private static let plainEncodings = ["utf-8", "utf8", "identity"].map { Array($0.utf8) }
+
+  private static func equal(_ text: ArraySlice<UInt8>, _ lowerCase: [UInt8]) -> Bool {
+    text.count == lowerCase.count
+      && zip(text, lowerCase).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
+  }
+}
+
+extension SendRequest {
+  /// Seconds that the request may live, in whichever shape it says so; nil for the default.
+  var lifetime: Int? { timeToLive ?? androidTimeToLive }
+
+  /// What one entry of `registration_ids` says.
+  func targetText(_ index: Int) -> [UInt8] {
+    var place = 0
+    for element in document.elements(of: targetNode) {
+      if place == index { return document.string(element) }
+      place += 1
+    }
+    return []
+  }
+}

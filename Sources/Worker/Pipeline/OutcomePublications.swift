@@ -1,0 +1,110 @@
+import AMQP
+import PushCore
+
+/// Builds the messages that follow from a request: contract §3, one function per kind.
+struct OutcomePublications {
+  private let events: [UInt8]
+  private let dead: [UInt8]
+  private let retry: [UInt8]
+  private let apps: [[UInt8]]
+  private let steps: [RetryStep]
+
+  init(prefix: String, apps: [String], steps: [RetryStep]) {
+    events = Array("\(prefix).events".utf8)
+    dead = Array("\(prefix).dead".utf8)
+    retry = Array("\(prefix).retry".utf8)
+    self.apps = apps.map { Array($0.utf8) }
+    self.steps = steps
+  }
+
+  func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
+    Publication(
+      kind: .feedback, exchange: events, routingKey: Array("feedback.".utf8) + event.app, properties: outcomeProperties(entry),
+      body: event.json(), owner: entry.index)
+  }
+
+  /// The request as it came, or, for one device of several, addressed to that device alone.
+  func deadLetter(_ letter: DeadLetter, body: [UInt8], for entry: InFlight) -> Publication {
+    var properties = requestProperties(entry)
+    for (name, value) in letter.headers {
+      switch value {
+      case .text(let text): properties.headers.append(name, .string(text))
+      case .number(let number): properties.headers.append(name, .integer(number))
+      }
+    }
+    if entry.delivery.bodySize > UInt64(body.count), entry.delivery.body.count == body.count {
+      properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: entry.delivery.bodySize)))
+    }
+    return Publication(
+      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties, body: body, owner: entry.index)
+  }
+
+  func result(_ body: [UInt8], for entry: InFlight) -> Publication {
+    Publication(
+      kind: .result, exchange: events, routingKey: Array("result.".utf8) + app(of: entry), properties: outcomeProperties(entry),
+      body: body, owner: entry.index)
+  }
+
+  /// To whoever asked, through the default exchange; nil when nobody did.
+  func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
+    guard let replyTo = entry.delivery.properties.replyTo, !replyTo.isEmpty else { return nil }
+    return Publication(
+      kind: .reply, exchange: [], routingKey: replyTo, properties: outcomeProperties(entry), body: body, owner: entry.index)
+  }
+
+  /// On to the step of the ladder that is not shorter than `delay` milliseconds; the longest serves what is longer still.
+  func retry(_ record: RetryRecord, after delay: Int64, for entry: InFlight) -> Publication {
+    let step = steps.first { $0.delay >= delay } ?? steps[steps.count - 1]
+    var properties = requestProperties(entry)
+    properties.messageID = entry.messageID
+    record.append(to: &properties.headers)
+    properties.headers.append("x-push-origin", .text(entry.queue.origin))
+    return Publication(
+      kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
+      owner: entry.index)
+  }
+
+  private func app(of entry: InFlight) -> [UInt8] {
+    entry.app.map { apps[$0] } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
+  }
+
+  /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder.
+  private func requestProperties(_ entry: InFlight) -> BasicProperties {
+    var properties = entry.delivery.properties
+    properties.headers = Self.withoutAdded(properties.headers)
+    properties.messageID = entry.messageID
+    properties.deliveryMode = 2
+    properties.expiration = nil
+    properties.userID = nil
+    return properties
+  }
+
+  private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
+    var properties = BasicProperties()
+    properties.contentType = Self.json
+    properties.deliveryMode = 2
+    properties.messageID = entry.messageID
+    properties.correlationID = entry.delivery.properties.correlationID
+    properties.appID = app(of: entry)
+    if let trace = entry.delivery.properties.headers[Self.traceparent] {
+      properties.headers.append(Self.traceparent, trace)
+    }
+    return properties
+  }
+
+  private static let json = Array("application/json".utf8)
+  private static let traceparent = "traceparent"
+  private static let sender = Array("x-push-sender".utf8)
+  /// A copied `x-death` would make the broker take the next expiry for a cycle and drop the message.
+  private static let added = ["x-push-", "x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
+    .map { Array($0.utf8) }
+
+  private static func withoutAdded(_ headers: FieldTable) -> FieldTable {
+    guard !headers.isEmpty else { return headers }
+    var kept = FieldTable()
+    for (key, value) in headers.entries where key == sender || !added.contains(where: { key.starts(with: $0) }) {
+      kept.append(String(decoding: key, as: UTF8.self), value)
+    }
+    return kept
+  }
+}

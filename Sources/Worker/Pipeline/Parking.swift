@@ -1,0 +1,71 @@
+import Providers
+import PushCore
+
+/// What waits for a provider that can't be reached goes to the ladder, so that it neither holds up other applications nor stays
+/// unacknowledged until the broker's consumer timeout; it costs no attempt.
+extension Pipeline {
+  /// How long a pool may be out of reach, in milliseconds, before what waits for it is parked.
+  static let patience: Int64 = 5_000
+  private static let shortestParking: Int64 = 10_000
+  private static let longestParking: Int64 = 300_000
+
+  /// To be called about once a second.
+  func parkUnreachable() {
+    let now = loop.wallClock
+    for index in pools.indices {
+      guard let reason = pools[index].pool.state.trouble else {
+        pools[index].troubleSince = nil
+        continue
+      }
+      let since = pools[index].troubleSince ?? now
+      pools[index].troubleSince = since
+      if now - since >= Self.patience { park(index, because: reason, for: now - since) }
+    }
+  }
+
+  private func park(_ pool: Int, because reason: String, for outage: Int64) {
+    let delay = min(max(outage, Self.shortestParking), Self.longestParking)
+    while let tag = pools[pool].returned.popFirst() { park(table[tag.entry], tag.recipient, delay, reason) }
+    while let (waiting, _) = pools[pool].popFirst() {
+      let entry = table[waiting.entry]
+      guard entry.generation == waiting.generation, !entry.isOrphan else { continue }
+      for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
+        guard entry.generation == waiting.generation else { break }
+        park(entry, recipient, delay, reason)
+      }
+    }
+  }
+
+  private func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
+    guard case .waiting = entry.recipients[index].state else { return }
+    guard entry.request?.lifetime != 0 else {
+      return fail(entry, index, .unavailable, reason: reason)
+    }
+    counters.parked += 1
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    settle(entry, index, .postponed(until: loop.wallClock + delay))
+  }
+
+  /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
+  /// to the broker.
+  func handOverBegunLists() {
+    let now = loop.wallClock
+    for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isFinishing && entry.hasBegun {
+      let generation = entry.generation
+      for index in entry.recipients.indices {
+        guard entry.generation == generation, case .waiting = entry.recipients[index].state else { continue }
+        settle(entry, index, .postponed(until: now))
+      }
+    }
+  }
+}
+
+extension PoolState {
+  /// Why nothing can be sent at present, when the reason is not just that a connection is being made.
+  fileprivate var trouble: String? {
+    switch self {
+    case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason
+    case .idle, .connecting, .probing, .open, .draining, .closed: nil
+    }
+  }
+}

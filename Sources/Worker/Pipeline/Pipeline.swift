@@ -1,0 +1,225 @@
+import AMQP
+import Providers
+import PushCore
+import Reactor
+import Wire
+
+/// The path of one request: admitted, dispatched, answered, its consequences published and confirmed, acknowledged.
+///
+/// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
+final class Pipeline: OutboxOwner {
+  struct App {
+    var id: [UInt8]
+    /// Indices of the pools that reach the app's devices.
+    var apns: Int?
+    var apnsSettings: APNsSettings?
+    var fcm: Int?
+  }
+
+  let apps: [App]
+  let intake: Intake
+  let publications: OutcomePublications
+  let outbox: Outbox
+  let loop: EventLoop
+  let log: Log
+  var counters = Counters()
+  let results: ResultsSetting
+  let attemptLimit: Int
+
+  var pools: [PoolLanes] = []
+  var table = InFlightTable()
+  var duplicates = DuplicateWindow()
+  /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
+  var orphans: [UInt64: Int] = [:]
+  weak var acknowledger: (any Acknowledger)?
+  var isDraining = false
+  /// Bytes of bodies held; above the high mark the shard stops reading from the broker.
+  private(set) var heldBytes = 0
+
+  init(
+    apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, loop: EventLoop, log: Log,
+    results: ResultsSetting, attemptLimit: Int
+  ) {
+    self.apps = apps
+    self.intake = intake
+    self.publications = publications
+    self.outbox = outbox
+    self.loop = loop
+    self.log = log
+    self.results = results
+    self.attemptLimit = attemptLimit
+    outbox.owner = self
+  }
+
+  /// Nothing is held and nothing waits to be confirmed.
+  var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
+  /// No push is on a stream and nothing waits to be confirmed: what is still held has not been begun.
+  var hasNothingUnderway: Bool { outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 } }
+
+  // MARK: admitted
+
+  func accept(_ delivery: Delivery, from queue: WorkQueue) {
+    counters.received += 1
+    if delivery.redelivered { counters.redelivered += 1 }
+    let entry = table.insert(delivery, from: queue)
+    heldBytes += delivery.body.count
+    switch intake.admit(entry, at: loop.wallClock) {
+    case .failure(let rejection): reject(entry, rejection)
+    case .success(let record):
+      if delivery.properties.messageID != nil, isDuplicate(entry) { return }
+      addRecipients(to: entry)
+      if let settled = record?.settled { SettledTargets.restore(settled, to: &entry.recipients) }
+      if loop.wallClock > entry.deadline {
+        expire(entry, record)
+      } else if entry.request?.isDryRun == true {
+        concludeDryRun(entry)
+      } else {
+        enqueue(entry)
+      }
+    }
+    noteHeldBytes()
+  }
+
+  /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
+  /// when its channel was lost goes on under its new delivery.
+  private func isDuplicate(_ entry: InFlight) -> Bool {
+    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, attempt: entry.attempts)
+    if let index = orphans.removeValue(forKey: print) {
+      let orphan = table[index]
+      orphan.delivery.token = entry.delivery.token
+      orphan.isOrphan = false
+      release(entry)
+      if orphan.isFinishing {
+        if orphan.publications == 0 { acknowledge(orphan) }
+      } else {
+        enqueue(orphan)
+      }
+      return true
+    }
+    if duplicates.insert(print) {
+      entry.fingerprint = print
+      return false
+    }
+    counters.duplicatesSuppressed += 1
+    acknowledge(entry)
+    return true
+  }
+
+  private func addRecipients(to entry: InFlight) {
+    guard let request = entry.request, let app = entry.app else { return }
+    switch request.targets {
+    case .one(let target): entry.recipients.append(recipient(for: target, of: apps[app]))
+    case .list(let targets):
+      var places: [[UInt8]: Int] = [:]
+      for target in targets {
+        var next = recipient(for: target, of: apps[app])
+        if case .waiting = next.state {
+          let key = [next.platform == .apns ? 0 : 1] + next.token
+          if let earlier = places[key] { next.state = .sameAs(earlier) } else { places[key] = entry.recipients.count }
+        }
+        entry.recipients.append(next)
+      }
+    case .condition:
+      entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
+    }
+  }
+
+  private func recipient(for target: Target, of app: App) -> Recipient {
+    switch target {
+    case .apns(let token):
+      guard let pool = app.apns else { return unreachable("the application has no APNs credential", .mismatchSenderID, .apns, token) }
+      return Recipient(platform: .apns, token: token, pool: pool)
+    case .fcm(let token):
+      guard let pool = app.fcm else { return unreachable("the application has no FCM credential", .mismatchSenderID, .fcm, token) }
+      return Recipient(platform: .fcm, token: token, pool: pool)
+    case .topic, .user, .group, .registration:
+      return unreachable("to: needs a registry, and none is configured", .invalidParameters)
+    case .invalid(let rejection): return unreachable(rejection.reason, rejection.code)
+    }
+  }
+
+  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = []) -> Recipient {
+    Recipient(platform: platform, token: token, pool: -1, state: .refused(Rejection(code, reason)))
+  }
+
+  // MARK: confirmed and acknowledged
+
+  func publish(_ publication: Publication) {
+    table[publication.owner].publications += 1
+    outbox.publish(publication)
+  }
+
+  func publicationConfirmed(_ kind: Publication.Kind, owner: Int) {
+    let entry = table[owner]
+    entry.publications -= 1
+    guard entry.publications == 0 else { return }
+    if entry.isFinishing { acknowledge(entry) } else if entry.isOrphan { forgetIfUnknowable(entry) }
+  }
+
+  func replyReachedNobody() { counters.repliesUnroutable += 1 }
+  func outboxDrained() { dispatchAll() }
+
+  /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
+  func finishIfSettled(_ entry: InFlight) {
+    if entry.isOrphan { return forgetIfUnknowable(entry) }
+    guard entry.unsettled == 0, !entry.isFinishing else { return }
+    entry.isFinishing = true
+    publishConsequences(of: entry)
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  func acknowledge(_ entry: InFlight) {
+    if !entry.isOrphan { acknowledger?.acknowledge(entry.delivery.token) }
+    counters.acknowledged += 1
+    // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
+    if let print = entry.fingerprint, !entry.isOrphan, !entry.isDelivered { duplicates.remove(print) }
+    if let print = entry.fingerprint { orphans[print] = nil }
+    release(entry)
+  }
+
+  func release(_ entry: InFlight) {
+    heldBytes -= entry.delivery.body.count
+    table.remove(entry)
+    noteHeldBytes()
+  }
+
+  // MARK: the broker's connection
+
+  /// The channel is gone and with it every delivery tag. What has not been sent is forgotten, for the broker delivers it again,
+  /// here or elsewhere; what is on a stream or being published is kept, to be recognised when it comes back.
+  func channelLost() {
+    for entry in table.entries where entry.isHeld {
+      if entry.isOrphan || (entry.sent == 0 && entry.publications == 0) {
+        if let print = entry.fingerprint {
+          duplicates.remove(print)
+          orphans[print] = nil
+        }
+        if entry.sent == 0, entry.publications == 0 { release(entry) }
+      } else {
+        entry.isOrphan = true
+        if let print = entry.fingerprint { orphans[print] = entry.index }
+      }
+    }
+  }
+
+  /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
+  private func forgetIfUnknowable(_ entry: InFlight) {
+    if entry.fingerprint == nil, entry.sent == 0, entry.publications == 0 { release(entry) }
+  }
+
+  private static let highWaterBytes = 32 << 20
+
+  private func noteHeldBytes() {
+    if heldBytes > Self.highWaterBytes {
+      acknowledger?.isDeliveryPaused = true
+    } else if heldBytes < Self.highWaterBytes / 2 {
+      acknowledger?.isDeliveryPaused = false
+    }
+  }
+}
+
+/// The consuming side of the broker, as the pipeline sees it.
+protocol Acknowledger: AnyObject {
+  func acknowledge(_ token: DeliveryToken)
+  var isDeliveryPaused: Bool { get set }
+}

@@ -1,0 +1,59 @@
+import Providers
+
+/// A pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
+struct PoolLanes {
+  enum Provider {
+    case apns(APNsPool)
+    case fcm(FCMPool)
+
+    var pool: any Pool {
+      switch self {
+      case .apns(let pool): pool
+      case .fcm(let pool): pool
+      }
+    }
+  }
+
+  struct Waiting {
+    var entry: Int
+    var generation: Int
+    /// The first recipient not yet looked at.
+    var next = 0
+  }
+
+  let provider: Provider
+  /// Pushes that certainly reached nobody: they go first.
+  var returned = Ring<PushTag>()
+  private var lanes = Array(repeating: Ring<Waiting>(), count: WorkQueue.allCases.count)
+  private(set) var count = 0
+  /// Unix milliseconds since when the provider has been out of reach.
+  var troubleSince: Int64?
+
+  init(_ provider: Provider) { self.provider = provider }
+
+  var pool: any Pool { provider.pool }
+  var isEmpty: Bool { count == 0 && returned.isEmpty }
+
+  mutating func append(_ waiting: Waiting, to queue: WorkQueue) {
+    lanes[queue.rawValue].append(waiting)
+    count += 1
+  }
+
+  /// The next request of the most urgent lane.
+  mutating func popFirst() -> (Waiting, WorkQueue)? {
+    guard count > 0 else { return nil }
+    for queue in WorkQueue.allCases {
+      if let waiting = lanes[queue.rawValue].popFirst() {
+        count -= 1
+        return (waiting, queue)
+      }
+    }
+    return nil
+  }
+
+  /// Puts back, in front, a request that still has recipients.
+  mutating func putBack(_ waiting: Waiting, to queue: WorkQueue) {
+    lanes[queue.rawValue].prepend(waiting)
+    count += 1
+  }
+}

@@ -1,0 +1,123 @@
+import AMQP
+import PushCore
+
+/// What a request on the ladder carries along in its headers, beside the body as it came.
+///
+/// The broker's own `x-death` is not trusted: its counts differ between versions and a client can forge them.
+struct RetryRecord {
+  var attempts: Int
+  /// Unix milliseconds, reckoned once from the producer's timestamp.
+  var deadline: Int64
+  var error: PushError
+  var reason: String
+  var status: Int?
+  /// How far the targets of a list have come; absent for one target.
+  var settled: [UInt8]?
+
+  private enum Name {
+    static let attempts = "x-push-retry-attempts"
+    static let deadline = "x-push-retry-deadline"
+    static let error = "x-push-retry-error"
+    static let reason = "x-push-retry-reason"
+    static let status = "x-push-retry-status"
+    static let settled = "x-push-retry-settled"
+  }
+
+  init(attempts: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?) {
+    self.attempts = attempts
+    self.deadline = deadline
+    self.error = error
+    self.reason = reason
+    self.status = status
+    self.settled = settled
+  }
+
+  /// nil when the request has not been on the ladder.
+  init?(_ headers: FieldTable) {
+    guard case .integer(let attempts)? = headers[Name.attempts], case .integer(let deadline)? = headers[Name.deadline],
+      (0...1_000).contains(attempts)
+    else { return nil }
+    self.attempts = Int(attempts)
+    self.deadline = deadline
+    error = .unavailable
+    if case .string(let name)? = headers[Name.error], let known = PushError(rawValue: String(decoding: name, as: UTF8.self)) {
+      error = known
+    }
+    reason = ""
+    if case .string(let words)? = headers[Name.reason] { reason = String(decoding: words, as: UTF8.self) }
+    if case .integer(let code)? = headers[Name.status] { status = Int(truncatingIfNeeded: code) }
+    if case .string(let bytes)? = headers[Name.settled] { settled = bytes }
+  }
+
+  func append(to headers: inout FieldTable) {
+    headers.append(Name.attempts, .integer(Int64(attempts)))
+    headers.append(Name.deadline, .integer(deadline))
+    headers.append(Name.error, .string(Array(error.rawValue.utf8)))
+    headers.append(Name.reason, .text(String(reason.prefix(200))))
+    if let status { headers.append(Name.status, .integer(Int64(status))) }
+    if let settled { headers.append(Name.settled, .string(settled)) }
+  }
+}
+
+/// How far each target of a list has come, in a compact form: one byte a target and what belongs to it.
+enum SettledTargets {
+  private enum Mark {
+    static let waiting: UInt8 = 0
+    static let delivered: UInt8 = 1
+    static let failed: UInt8 = 2
+    static let postponed: UInt8 = 3
+    static let same: UInt8 = 4
+  }
+
+  static func encode(_ recipients: [Recipient]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(recipients.count * 2)
+    for recipient in recipients {
+      switch recipient.state {
+      case .waiting, .sent, .refused: bytes.append(Mark.waiting)
+      case .sameAs: bytes.append(Mark.same)
+      case .delivered(let name):
+        bytes.append(Mark.delivered)
+        bytes.append(UInt8(truncatingIfNeeded: min(name.count, 255)))
+        bytes.append(contentsOf: name.prefix(255))
+      case .failed(let code):
+        bytes.append(Mark.failed)
+        bytes.append(code.code)
+      case .postponed(let until):
+        bytes.append(Mark.postponed)
+        for shift in stride(from: Int64(40), through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: until >> shift)) }
+      }
+    }
+    return bytes
+  }
+
+  /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request.
+  static func restore(_ bytes: [UInt8], to recipients: inout [Recipient]) {
+    var states: [Recipient.State?] = []
+    var index = 0
+    func take(_ count: Int) -> ArraySlice<UInt8>? {
+      guard count <= bytes.count - index else { return nil }
+      defer { index += count }
+      return bytes[index..<index + count]
+    }
+    while let mark = take(1)?.first {
+      switch mark {
+      case Mark.waiting, Mark.same: states.append(nil)
+      case Mark.delivered:
+        guard let length = take(1)?.first, let name = take(Int(length)) else { return }
+        states.append(.delivered(name: Array(name)))
+      case Mark.failed:
+        guard let code = take(1)?.first, let error = PushError(code: code) else { return }
+        states.append(.failed(error))
+      case Mark.postponed:
+        guard let time = take(6) else { return }
+        states.append(.postponed(until: time.reduce(0) { $0 << 8 | Int64($1) }))
+      default: return
+      }
+    }
+    guard states.count == recipients.count else { return }
+    for (index, state) in states.enumerated() {
+      if let state { recipients[index].state = state }
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import Providers
+import PushCore
+
+/// Answered: what an answer means for one recipient, and what follows from it.
+extension Pipeline: PoolHandler {
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.sent -= 1
+    if let event = feedback(meaning, entry, tag.recipient) {
+      counters.feedback += 1
+      publish(publications.feedback(event, for: entry))
+    }
+    switch meaning.reaction {
+    case .delivered:
+      counters.delivered += 1
+      settle(entry, tag.recipient, .delivered(name: name ?? []))
+    case .gone(let code):
+      settle(entry, tag.recipient, .failed(code))
+    case .drop(let code), .suspect(let code), .credential(let code):
+      fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
+    case .retry(let kind, let code):
+      let delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
+      postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
+    }
+  }
+
+  func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.sent -= 1
+    entry.recipients[tag.recipient].state = .waiting
+    switch why {
+    case _ where entry.isOrphan: finishIfSettled(entry)
+    case .refused: postpone(entry, tag.recipient, by: RetryClass.connection.delay(afterAttempt: entry.attempts + 1), .unavailable, reason: "refused by the provider")
+    case .unreachable, .unauthorised, .shutDown: pools[entry.recipients[tag.recipient].pool].returned.append(tag)
+    }
+  }
+
+  func unknown(tag: Int, reason: String, from pool: any Pool) {
+    counters.unknownOutcomes += 1
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.sent -= 1
+    let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
+    postpone(entry, tag.recipient, by: delay, .unavailable, reason: "outcome unknown: \(reason)")
+  }
+
+  /// The end of the turn dispatches; nothing to do before.
+  func capacityAvailable(in pool: any Pool) {}
+
+  private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
+    guard meaning.reaction.isFeedback, let app = entry.app else { return nil }
+    let recipient = entry.recipients[index]
+    return FeedbackEvent(
+      meaning, app: apps[app].id, platform: recipient.platform, token: recipient.token, registration: nil,
+      messageID: entry.messageID, observedAt: loop.wallClock)
+  }
+
+  // MARK: one recipient
+
+  func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
+    if case .failed(let code) = state { counters.failed[Int(code.code)] += 1 }
+    entry.recipients[index].state = state
+    entry.unsettled -= 1
+    finishIfSettled(entry)
+  }
+
+  /// Ends one recipient in the dead letters.
+  func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
+    let letter = DeadLetter(
+      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: loop.wallClock)
+    counters.deadLetters += 1
+    publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+    let wasCounted: Bool
+    if case .refused = entry.recipients[index].state { wasCounted = false } else { wasCounted = true }
+    if wasCounted {
+      settle(entry, index, .failed(code))
+    } else {
+      counters.failed[Int(code.code)] += 1
+      entry.recipients[index].state = .failed(code)
+    }
+  }
+
+  /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
+  func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
+    let until = loop.wallClock + delay
+    let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.request?.lifetime == 0
+    guard !isLast else {
+      return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
+    }
+    entry.lastFailure = (code, reason, status)
+    entry.hasAttempted = true
+    counters.postponed += 1
+    settle(entry, index, .postponed(until: until))
+  }
+
+  private func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
+    guard let request = entry.request, entry.recipients.count > 1 else { return entry.delivery.body }
+    let recipient = entry.recipients[index]
+    let target = recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token)
+    return DeadLetter.body(request.document, naming: target)
+  }
+
+  // MARK: the whole request
+
+  /// Never admitted: a dead letter as it came, and the same word to whoever waits.
+  func reject(_ entry: InFlight, _ rejection: Rejection) {
+    counters.failed[Int(rejection.code.code)] += 1
+    counters.deadLetters += 1
+    entry.isFinishing = true
+    let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
+    publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))
+    publishResult(of: entry, targets: [.failed(rejection.code)])
+  }
+
+  /// Too late: not sent. After attempts it is a dead letter with the last reason, before any just a result.
+  func expire(_ entry: InFlight, _ record: RetryRecord?) {
+    counters.expired += 1
+    entry.isFinishing = true
+    for index in entry.recipients.indices {
+      switch entry.recipients[index].state {
+      case .waiting, .sent, .postponed, .refused:
+        entry.recipients[index].state = .failed(.expired)
+        guard let record else { continue }
+        let letter = DeadLetter(
+          error: record.error, reason: record.reason, status: record.status, attempts: record.attempts, failedAt: loop.wallClock)
+        counters.deadLetters += 1
+        publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+      case .delivered, .failed, .sameAs: continue
+      }
+    }
+    publishResult(of: entry, targets: resultTargets(of: entry))
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  /// What follows once every recipient has ended or waits: the ladder, or the result.
+  func publishConsequences(of entry: InFlight) {
+    var earliest = Int64.max
+    for recipient in entry.recipients {
+      if case .postponed(let until) = recipient.state { earliest = min(earliest, until) }
+    }
+    if earliest < .max {
+      counters.retries += 1
+      let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
+      let record = RetryRecord(
+        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), deadline: entry.deadline, error: last.error, reason: last.reason,
+        status: last.status, settled: entry.recipients.count > 1 ? SettledTargets.encode(entry.recipients) : nil)
+      publish(publications.retry(record, after: max(earliest - loop.wallClock, 0), for: entry))
+    } else if entry.wantsResult(results) {
+      publishResult(of: entry, targets: resultTargets(of: entry))
+    }
+  }
+
+  private func resultTargets(of entry: InFlight) -> [SendResult.Target] {
+    let identity = DeviceIdentity(messageID: entry.messageID)
+    var targets: [SendResult.Target] = []
+    targets.reserveCapacity(entry.recipients.count)
+    for recipient in entry.recipients {
+      switch recipient.state {
+      case .delivered(let name):
+        targets.append(.accepted(id: name.isEmpty ? identity.apnsID(token: recipient.token) : name))
+      case .failed(let code): targets.append(.failed(code))
+      case .sameAs(let earlier): targets.append(targets[earlier])
+      case .waiting, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
+      }
+    }
+    return targets
+  }
+
+  private func publishResult(of entry: InFlight, targets: [SendResult.Target], report: LossReport? = nil) {
+    guard entry.wantsResult(results) else { return }
+    let app = entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
+    let result = SendResult(messageID: entry.messageID, app: app, targets: targets)
+    let body = result.json(report: report)
+    if results == .all || (results == .failures && result.failure > 0) {
+      counters.results += 1
+      publish(publications.result(body, for: entry))
+    }
+    if let reply = publications.reply(body, for: entry) {
+      counters.results += 1
+      publish(reply)
+    }
+  }
+
+  /// Validated for every recipient, sent to none.
+  func concludeDryRun(_ entry: InFlight) {
+    entry.isFinishing = true
+    var report: LossReport? = LossReport()
+    let now = loop.wallClock
+    for index in entry.recipients.indices {
+      guard let request = entry.request, let app = entry.app, case .waiting = entry.recipients[index].state else { continue }
+      let verdict: Result<Void, Rejection>
+      switch entry.recipients[index].platform {
+      case .apns:
+        guard let settings = apps[app].apnsSettings else { continue }
+        verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map { _ in }
+      case .fcm:
+        verdict = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report).map { _ in }
+      }
+      switch verdict {
+      case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
+      case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
+      }
+    }
+    for index in entry.recipients.indices {
+      if case .refused(let rejection) = entry.recipients[index].state {
+        fail(entry, index, rejection.code, reason: rejection.reason)
+      }
+    }
+    publishResult(of: entry, targets: resultTargets(of: entry), report: report)
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  /// In the place of a provider's id where nothing was sent.
+  private static let dryRunName = Array("dry_run".utf8)
+}

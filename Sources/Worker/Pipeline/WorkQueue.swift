@@ -1,0 +1,14 @@
+/// The queues a shard consumes, in the order in which it serves them.
+enum WorkQueue: Int, CaseIterable {
+  case sendHigh, fanoutHigh, sendNormal, fanoutNormal
+
+  /// How the topology names it after the prefix, and how a retry finds its way back.
+  var origin: String {
+    switch self {
+    case .sendHigh: "send.high"
+    case .fanoutHigh: "fanout.high"
+    case .sendNormal: "send.normal"
+    case .fanoutNormal: "fanout.normal"
+    }
+  }
+}

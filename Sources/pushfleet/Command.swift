@@ -1,0 +1,30 @@
+/// One command of the command line.
+protocol Command {
+  static var name: String { get }
+  /// One line for the list of commands.
+  static var summary: String { get }
+  /// Usage, options and an example.
+  static var help: String { get }
+  /// - Throws: `CommandFailure`, `ConfigurationError`.
+  static func run(_ arguments: inout [String]) throws
+}
+
+/// Exit statuses of sysexits.h, as the contract names them.
+enum ExitStatus: Int32 {
+  case done = 0
+  case usage = 64
+  case badInput = 65
+  case unavailable = 69
+  case configuration = 78
+}
+
+/// Ends a command with a sentence on standard error and a status.
+struct CommandFailure: Error {
+  var status: ExitStatus
+  var message: String
+
+  init(_ status: ExitStatus, _ message: String) {
+    self.status = status
+    self.message = message
+  }
+}

@@ -1,0 +1,56 @@
+import AMQP
+import Reactor
+import Worker
+
+/// A command's one connection to the broker: connects within a time limit, then does its work on the loop until it is done.
+class BrokerVisit {
+  /// Seconds within which one of the brokers must answer.
+  static let patience = 15.0
+
+  let configuration: Configuration
+  let loop: EventLoop
+  let connection: BrokerConnection
+  private var failure: CommandFailure?
+  private var lastReason = "no answer"
+  private(set) var isUp = false
+
+  init(_ configuration: Configuration) throws {
+    self.configuration = configuration
+    loop = try EventLoop()
+    connection = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: try configuration.brokerTLS())
+  }
+
+  /// - Throws: status 69 when no broker could be reached or the connection was lost for good.
+  func run() throws {
+    connection.start()
+    loop.schedule(after: Self.patience) { [weak self] in
+      guard let self, !isUp else { return }
+      fail(.unavailable, "the broker is out of reach: \(lastReason)")
+    }
+    loop.run()
+    if let failure { throw failure }
+  }
+
+  func up() {
+    isUp = true
+    connection.held()
+  }
+
+  func fail(_ status: ExitStatus, _ message: String) {
+    if failure == nil { failure = CommandFailure(status, message) }
+    finish()
+  }
+
+  func finish() {
+    connection.stop()
+    loop.stop()
+  }
+
+  /// The connection has ended; dials again unless that can't help.
+  func lost(_ reason: ConnectionEnd) {
+    lastReason = "\(reason)"
+    if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
+    if reason.isRefusal { return fail(.unavailable, "\(reason)") }
+    _ = connection.ended()
+  }
+}

@@ -1,0 +1,136 @@
+import AMQP
+import Foundation
+import Worker
+
+enum SendCommand: Command {
+  static let name = "send"
+  static let summary = "publish send requests, with confirms"
+  static let help = """
+    Usage: pushfleet send --config FILE [--app APP] [--lane high|normal] FILE...
+
+    Publishes each FILE's requests: one JSON object, or one per line (NDJSON); - reads standard input. Every request is
+    confirmed by the broker before the command ends. What is no JSON object is reported with its line and not sent (exit
+    status 65); the others are.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --app APP       the application sent to; may be left out when one is configured
+      --lane LANE     high or normal (the default)
+      --json          print one JSON object when done
+
+    Example: pushfleet send --config pushfleet.json5 --app com.example.app --lane high request.json
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config", "app", "lane"], flags: ["json"])
+    let lane = options["lane"] ?? "normal"
+    guard lane == "high" || lane == "normal" else { throw CommandFailure(.usage, "--lane must be high or normal") }
+    guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of requests, or -") }
+    let configuration = try options.configuration()
+    if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
+      throw CommandFailure(.usage, "--app: there is no application \"\(app)\" in the configuration")
+    }
+    let requests = try RequestFiles(options.operands)
+    let visit = try SendVisit(configuration, requests, app: options["app"], lane: lane)
+    try visit.run()
+    if options.has("json") {
+      Terminal.print(#"{"sent":\#(visit.confirmed),"refused":\#(requests.refused)}"#)
+    } else {
+      Terminal.say("pushfleet: \(visit.confirmed) sent\(requests.refused > 0 ? ", \(requests.refused) refused" : "")")
+    }
+    if requests.refused > 0 { throw CommandFailure(.badInput, "\(requests.refused) of the requests are no JSON objects") }
+  }
+}
+
+/// Publishes requests as the window allows, and again what a lost connection left unconfirmed.
+private final class SendVisit: BrokerVisit, PublisherHandler {
+  private let requests: RequestFiles
+  private let exchange: [UInt8]
+  private let lane: [UInt8]
+  private let app: [UInt8]?
+  private var outstanding: [Int: RequestFiles.Request] = [:]
+  private var again: [Int] = []
+  private var next = 0
+  private(set) var confirmed = 0
+  private var bar: ProgressBar
+
+  init(_ configuration: Configuration, _ requests: RequestFiles, app: String?, lane: String) throws {
+    self.requests = requests
+    exchange = Array("\(configuration.prefix).send".utf8)
+    self.lane = Array(lane.utf8)
+    self.app = app.map { Array($0.utf8) }
+    bar = ProgressBar("sending", total: requests.totalBytes)
+    try super.init(configuration)
+    connection.makeMachine = { [unowned self] broker in
+      Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet send"), handler: self)
+    }
+  }
+
+  func ready(_ publisher: Publisher) {
+    up()
+    pump(publisher)
+  }
+
+  private func pump(_ publisher: Publisher) {
+    while publisher.canPublish {
+      if let tag = again.popLast(), let request = outstanding[tag] {
+        publish(request, tag, on: publisher)
+      } else if let request = requests.next() {
+        outstanding[next] = request
+        publish(request, next, on: publisher)
+        next += 1
+      } else {
+        break
+      }
+    }
+    self.publisher = publisher
+    bar.update(requests.bytesRead)
+    if outstanding.isEmpty, requests.isAtEnd {
+      bar.finish()
+      publisher.close()
+    }
+  }
+
+  private weak var publisher: Publisher?
+
+  private func publish(_ request: RequestFiles.Request, _ tag: Int, on publisher: Publisher) {
+    var properties = BasicProperties()
+    properties.contentType = Array("application/json".utf8)
+    properties.deliveryMode = 2
+    properties.messageID = request.id
+    properties.appID = app
+    properties.timestamp = UInt64(Date().timeIntervalSince1970)
+    publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)
+  }
+
+  func confirmed(_ tag: Int) {
+    outstanding[tag] = nil
+    confirmed += 1
+    if let publisher { pump(publisher) }
+  }
+
+  func failed(_ tag: Int, _ failure: PublishFailure) {
+    switch failure {
+    case .returned: fail(.unavailable, "there is no queue for the requests; `pushfleet topology` declares it")
+    case .channelClosed(.notFound(let what)): fail(.unavailable, "\(what); `pushfleet topology` declares what is missing")
+    case .unencodable: fail(.badInput, "--app is too long")
+    case .nacked:
+      loop.schedule(after: 1) { [weak self] in
+        guard let self else { return }
+        again.append(tag)
+        if let publisher { pump(publisher) }
+      }
+    case .timedOut, .connectionLost, .channelClosed: again.append(tag)
+    }
+  }
+
+  func blocked(_ publisher: Publisher, reason: String) {
+    Terminal.say("pushfleet: the broker takes nothing at present (\(reason)); waiting")
+  }
+
+  func unblocked(_ publisher: Publisher) { pump(publisher) }
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    self.publisher = nil
+    if reason == .closedHere { finish() } else { lost(reason) }
+  }
+}

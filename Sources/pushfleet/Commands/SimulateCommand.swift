@@ -1,0 +1,107 @@
+import Foundation
+import Reactor
+import Simulator
+
+enum SimulateCommand: Command {
+  static let name = "simulate"
+  static let summary = "a provider to test against: APNs or FCM"
+  static let help = """
+    Usage: pushfleet simulate apns --listen HOST:PORT --certificate FILE --key FILE [OPTIONS]
+           pushfleet simulate fcm --listen HOST:PORT --certificate FILE --key FILE [OPTIONS]
+
+    Answers as the provider does, as strictly, until interrupted. Port 0 takes a free one; the line that says where it
+    listens goes to standard error.
+
+      --listen HOST:PORT    where to listen (127.0.0.1:8443)
+      --certificate FILE    PEM of the server's certificate chain
+      --key FILE            PEM of its key
+      --script FILE         JSON: what each device token provokes, such as
+                            {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}}
+                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token
+      --journal FILE        one line of JSON for each request received
+      --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
+      --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
+      --topic ID            apns: the bundle id that may be sent to, and no other
+      --streams N           streams at once on a connection
+      --sandbox             apns: answer as the sandbox does
+
+    Example: pushfleet simulate apns --listen 127.0.0.1:8443 --certificate server.pem --key server.key --journal pushes.ndjson
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(
+      arguments,
+      values: ["listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams"],
+      flags: ["sandbox"])
+    guard let provider = options.operands.first, options.operands.count == 1 else {
+      throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
+    }
+    switch provider {
+    case "apns": try APNsSimulation.run(options)
+    default: throw CommandFailure(.usage, "there is no simulator of \"\(provider)\"; there are apns and fcm")
+    }
+  }
+
+  /// Where to listen; loopback unless said otherwise.
+  static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
+    let text = options["listen"] ?? "127.0.0.1:\(port)"
+    do throws(EndpointError) {
+      guard text.hasSuffix(":0") else { return try Endpoint(parsing: text, defaultPort: port) }
+      return Endpoint(host: try Endpoint(parsing: String(text.dropLast(2)), defaultPort: port).host, port: 0)
+    } catch {
+      throw CommandFailure(.usage, "--listen: \(error)")
+    }
+  }
+
+  static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw CommandFailure(.badInput, "--\(option): \(path) cannot be read")
+    }
+    return [UInt8](data)
+  }
+
+  static func script(_ options: Options) throws(CommandFailure) -> Script {
+    guard let path = options["script"] else { return Script() }
+    let text = try file(path, "script")
+    do throws(ScriptError) { return try Script(parsing: text) } catch {
+      throw CommandFailure(.badInput, "\(path): \(error)")
+    }
+  }
+
+  /// Says where it listens, then serves until a signal.
+  static func serve(_ name: String, _ host: String, _ loop: EventLoop, start: () throws -> (port: UInt16, close: () -> Void)) throws {
+    let signals = try Signals(loop: loop, [2, 15]) { _ in loop.stop() }
+    defer { signals.close() }
+    let running: (port: UInt16, close: () -> Void)
+    do { running = try start() } catch let failure as CommandFailure { throw failure } catch {
+      throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
+    }
+    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: host, port: running.port))")
+    loop.run()
+    running.close()
+    loop.turn(waitingAtMost: 0)
+  }
+}
+
+private enum APNsSimulation {
+  static func run(_ options: Options) throws {
+    let endpoint = try SimulateCommand.endpoint(options, port: 8443)
+    var configuration = APNsConfiguration()
+    configuration.host = endpoint.host
+    configuration.port = endpoint.port
+    configuration.certificate = try options.required("certificate", "the server's certificate")
+    configuration.key = try options.required("key", "the key of the server's certificate")
+    configuration.clientAuthority = options["client-ca"]
+    if let path = options["provider-key"] { configuration.providerKey = try SimulateCommand.file(path, "provider-key") }
+    configuration.isSandbox = options.has("sandbox")
+    if let topic = options["topic"] { configuration.topics = [topic] }
+    if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
+    configuration.script = try SimulateCommand.script(options)
+    let journal = try Journal(path: options["journal"])
+    let loop = try EventLoop()
+    try SimulateCommand.serve("APNs", endpoint.host, loop) {
+      let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
+      return (simulator.port, simulator.close)
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import AMQP
+import Worker
+
+enum TopologyCommand: Command {
+  static let name = "topology"
+  static let summary = "declare the exchanges, queues and bindings"
+  static let help = """
+    Usage: pushfleet topology --config FILE [--json]
+
+    Declares on the broker everything that workers, producers and consumers use. Can be repeated; a queue that exists with
+    other settings is named and left as it is (exit status 78).
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --json          print one JSON object per queue
+
+    Example: pushfleet topology --config pushfleet.json5
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["json"])
+    try options.refuseOperands()
+    let configuration = try options.configuration()
+    let topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
+    try TopologyVisit(configuration, topology).run()
+    for queue in topology.queues {
+      Terminal.print(options.has("json") ? #"{"queue":"\#(queue.name)"}"# : queue.name)
+    }
+  }
+}
+
+/// Declares the topology and ends.
+private final class TopologyVisit: BrokerVisit, PublisherHandler {
+  private let topology: Topology
+
+  init(_ configuration: Configuration, _ topology: Topology) throws {
+    self.topology = topology
+    try super.init(configuration)
+    connection.makeMachine = { [unowned self] broker in
+      Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet topology"), handler: self)
+    }
+  }
+
+  func ready(_ publisher: Publisher) {
+    up()
+    publisher.declare(topology) { [unowned self] result in
+      switch result {
+      case .success: publisher.close()
+      case .failure(let failure):
+        fail(failure.reason.isFatalConfiguration ? .configuration : .unavailable, "\(failure)")
+      }
+    }
+  }
+
+  func confirmed(_ tag: Int) {}
+  func failed(_ tag: Int, _ failure: PublishFailure) {}
+  func blocked(_ publisher: Publisher, reason: String) {}
+  func unblocked(_ publisher: Publisher) {}
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    if reason == .closedHere { finish() } else { lost(reason) }
+  }
+}

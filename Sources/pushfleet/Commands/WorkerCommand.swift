@@ -1,0 +1,47 @@
+import Foundation
+import Worker
+
+enum WorkerCommand: Command {
+  static let name = "worker"
+  static let summary = "consume requests, deliver them, publish what came of them"
+  static let help = """
+    Usage: pushfleet worker --config FILE [--until-empty] [--json]
+
+    Consumes the send, fan-out and retry queues and delivers until SIGTERM or SIGINT; then it takes nothing more, lets what
+    is in flight finish and exits 0. A second signal ends it at once; what is unfinished goes back to the broker.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --until-empty   exit 0 once the send, fan-out and retry queues are empty and everything is settled
+      --json          print the final figures as one JSON object on standard output
+
+    Example: pushfleet worker --config pushfleet.json5 --until-empty
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["until-empty", "json"])
+    try options.refuseOperands()
+    let configuration = try options.configuration()
+    let (end, counters) = try Fleet(configuration, isUntilEmpty: options.has("until-empty")).run()
+    report(counters, asJSON: options.has("json"))
+    switch end {
+    case .done: return
+    case .misconfigured(let reason): throw CommandFailure(.configuration, reason)
+    case .unreachable(let reason): throw CommandFailure(.unavailable, reason)
+    }
+  }
+
+  private static func report(_ counters: Counters, asJSON: Bool) {
+    let figures: [(String, Int)] = [
+      ("received", counters.received), ("redelivered", counters.redelivered), ("delivered", counters.delivered),
+      ("failed", counters.failures), ("expired", counters.expired), ("retries", counters.retries), ("parked", counters.parked),
+      ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
+      ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
+    ]
+    guard asJSON else {
+      let words = figures.filter { $0.1 > 0 }.map { "\($0.1) \($0.0.replacing("_", with: " "))" }
+      return Terminal.say("pushfleet: \(words.isEmpty ? "nothing to do" : words.joined(separator: ", "))")
+    }
+    let failures = counters.failuresByCode.map { #""\#($0.code)":\#($0.count)"# }.joined(separator: ",")
+    Terminal.print("{" + figures.map { #""\#($0.0)":\#($0.1)"# }.joined(separator: ",") + #","errors":{\#(failures)}}"#)
+  }
+}

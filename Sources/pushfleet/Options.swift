@@ -1,0 +1,64 @@
+import Foundation
+import Worker
+
+/// A command's words, taken apart: `--name value`, `--name=value`, flags, and the rest.
+struct Options {
+  private var values: [String: String] = [:]
+  private var flags: Set<String> = []
+  private(set) var operands: [String] = []
+
+  /// - Parameters: the names, without dashes, of options with a value and of flags.
+  init(_ words: [String], values valued: Set<String>, flags known: Set<String> = []) throws(CommandFailure) {
+    var index = 0
+    while index < words.count {
+      let word = words[index]
+      index += 1
+      guard word.hasPrefix("--"), word.count > 2 else {
+        operands.append(word)
+        continue
+      }
+      let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      if known.contains(parts[0]), parts.count == 1 {
+        flags.insert(parts[0])
+      } else if valued.contains(parts[0]) {
+        if parts.count == 2 {
+          values[parts[0]] = parts[1]
+        } else if index < words.count {
+          values[parts[0]] = words[index]
+          index += 1
+        } else {
+          throw CommandFailure(.usage, "--\(parts[0]) needs a value")
+        }
+      } else {
+        let names = (valued.map { "--\($0) VALUE" } + known.map { "--\($0)" }).sorted().joined(separator: ", ")
+        throw CommandFailure(.usage, "there is no option \(word); known: \(names)")
+      }
+    }
+  }
+
+  subscript(name: String) -> String? { values[name] }
+  func has(_ flag: String) -> Bool { flags.contains(flag) }
+
+  func required(_ name: String, _ purpose: String) throws(CommandFailure) -> String {
+    guard let value = values[name] else { throw CommandFailure(.usage, "--\(name) is missing: \(purpose)") }
+    return value
+  }
+
+  func integer(_ name: String, in range: ClosedRange<Int>) throws(CommandFailure) -> Int? {
+    guard let text = values[name] else { return nil }
+    guard let number = Int(text), range.contains(number) else {
+      throw CommandFailure(.usage, "--\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
+  func refuseOperands() throws(CommandFailure) {
+    if let first = operands.first { throw CommandFailure(.usage, "\"\(first)\" is one word too many") }
+  }
+
+  /// The configuration that `--config` or `PUSHFLEET_CONFIG` names, with the environment's values over it.
+  func configuration() throws(ConfigurationError) -> Configuration {
+    let environment = ProcessInfo.processInfo.environment
+    return try Configuration.load(path: values["config"] ?? environment["PUSHFLEET_CONFIG"], environment: environment)
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@testable import Worker
+
+@Suite("The configuration")
+struct ConfigurationTests {
+  static let minimal = """
+    {
+      // comments and trailing commas are JSON5
+      broker: "amqp://guest:guest@127.0.0.1:5672/",
+      apps: { "com.example.app": { apns: { key: "AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ" } } },
+    }
+    """
+
+  func load(_ text: String, _ environment: [String: String] = [:]) throws -> Configuration {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    try text.write(to: directory.appendingPathComponent("c.json5"), atomically: true, encoding: .utf8)
+    try "from a file\n".write(to: directory.appendingPathComponent("secret"), atomically: true, encoding: .utf8)
+    return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: environment)
+  }
+
+  @Test("has defaults for everything but the broker and the apps")
+  func defaults() throws {
+    let configuration = try load(Self.minimal)
+    #expect(configuration.brokers.count == 1)
+    #expect(configuration.prefix == "push")
+    #expect(configuration.results == .none)
+    #expect(configuration.retry.steps.map(\.name) == ["1s", "10s", "1m", "5m", "15m", "1h"])
+    #expect(configuration.retry.steps.map(\.delay) == [1_000, 10_000, 60_000, 300_000, 900_000, 3_600_000])
+    let apns = try #require(configuration.apps.first?.apns)
+    #expect(apns.topic == "com.example.app")
+    #expect(apns.host == "api.push.apple.com" && apns.port == 443)
+  }
+
+  @Test("finds files relative to its own folder")
+  func relativePaths() throws {
+    guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.apns?.credential else {
+      Issue.record("no token credential")
+      return
+    }
+    #expect(key.hasPrefix("/") && key.hasSuffix("/AuthKey.p8"))
+  }
+
+  @Test("takes every value from the environment first, and secrets from files")
+  func environment() throws {
+    let configuration = try load(
+      Self.minimal,
+      [
+        "PUSHFLEET_BROKER": "amqp://a:b@one/,amqp://a:b@two/", "PUSHFLEET_RESULTS": "all", "PUSHFLEET_RETRY_ATTEMPTS": "3",
+        "PUSHFLEET_APPS_COM_EXAMPLE_APP_APNS_TOPIC_FILE": "secret", "PUSHFLEET_PREFETCH": "7",
+      ])
+    #expect(configuration.brokers.map(\.host) == ["one", "two"])
+    #expect(configuration.results == .all)
+    #expect(configuration.retry.attempts == 3)
+    #expect(configuration.prefetch == 7)
+    #expect(configuration.apps.first?.apns?.topic == "from a file")
+  }
+
+  @Test(
+    "refuses what is wrong by the path of its key",
+    arguments: [
+      ("{ broker: 'amqp://h/', apps: {}, }", "apps"),
+      ("{ apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
+      ("{ broker: 'http://h', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
+      ("{ broker: 5, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
+      ("{ broker: 'amqp://h/', aps: 1, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "aps"),
+      ("{ broker: 'amqp://h/', results: 'some', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "results"),
+      ("{ broker: 'amqp://h/', prefetch: 0, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "prefetch"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { keyID: 'x', teamID: 'y' } } } }", "apps.a.apns.key"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', teamID: 'y' } } } }", "apps.a.apns.keyID"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', verify: false } } } }", "apps.a.apns.verify"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', environment: 'test' } } } }", "apps.a.apns.environment"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', endpoint: 'http://h' } } } }", "apps.a.apns.endpoint"),
+      ("{ broker: 'amqp://h/', retry: { steps: ['10s', '1s'] }, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "retry.steps"),
+      ("{ broker: 'amqp://h/', apps: { '../a': { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "apps.../a"),
+      ("{ broker: 'amqp://h/', apps: { a: { } } }", "apps.a.apns"),
+    ])
+  func refusals(_ text: String, _ key: String) throws {
+    let error = try #require(throws: ConfigurationError.self) { try load(text) }
+    #expect(error.key == key)
+  }
+
+  @Test("refuses what is not JSON5, and a file that isn't there")
+  func unreadable() {
+    #expect(throws: ConfigurationError.self) { try load("{ broker: ") }
+    #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/nowhere/at/all", environment: [:]) }
+  }
+}

@@ -1,0 +1,61 @@
+import AMQP
+import PushCore
+import Testing
+
+@testable import Worker
+
+@Suite("What a request carries on the ladder")
+struct RetryRecordTests {
+  @Test("comes back as it went")
+  func roundTrip() throws {
+    let record = RetryRecord(
+      attempts: 3, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests", status: 429,
+      settled: [1, 2, 3])
+    var headers = FieldTable()
+    record.append(to: &headers)
+    let back = try #require(RetryRecord(headers))
+    #expect(back.attempts == 3 && back.deadline == 1_795_000_000_123 && back.status == 429)
+    #expect(back.error == .deviceMessageRateExceeded && back.reason == "TooManyRequests" && back.settled == [1, 2, 3])
+  }
+
+  @Test("is absent without its headers, and where a producer forged them badly")
+  func absent() {
+    #expect(RetryRecord(FieldTable()) == nil)
+    #expect(RetryRecord(["x-push-retry-attempts": .text("many"), "x-push-retry-deadline": .integer(1)]) == nil)
+    #expect(RetryRecord(["x-push-retry-attempts": .integer(-1), "x-push-retry-deadline": .integer(1)]) == nil)
+  }
+
+  static func recipient(_ state: Recipient.State) -> Recipient {
+    Recipient(platform: .apns, token: [1], pool: 0, state: state)
+  }
+
+  @Test("restores each target of a list")
+  func targets() {
+    let states: [Recipient.State] = [
+      .waiting, .sent, .delivered(name: []), .delivered(name: Array("projects/p/messages/1".utf8)), .failed(.notRegistered),
+      .postponed(until: 1_795_000_000_123), .sameAs(2),
+    ]
+    let bytes = SettledTargets.encode(states.map(Self.recipient))
+    var restored = states.map { _ in Self.recipient(.waiting) }
+    SettledTargets.restore(bytes, to: &restored)
+    #expect(SettledTargets.encode(restored).count == bytes.count)
+    guard case .waiting = restored[0].state, case .waiting = restored[1].state, case .delivered(let none) = restored[2].state,
+      case .delivered(let name) = restored[3].state, case .failed(.notRegistered) = restored[4].state,
+      case .postponed(1_795_000_000_123) = restored[5].state
+    else {
+      Issue.record("states differ: \(restored)")
+      return
+    }
+    #expect(none.isEmpty && name.count == 21)
+  }
+
+  @Test("ignores a record that does not fit the request", arguments: [[], [9], [1, 200], [2, 250], [3, 0], [0, 0]] as [[UInt8]])
+  func misfit(_ bytes: [UInt8]) {
+    var recipients = [Self.recipient(.waiting)]
+    SettledTargets.restore(bytes, to: &recipients)
+    guard case .waiting = recipients[0].state else {
+      Issue.record("took \(bytes)")
+      return
+    }
+  }
+}
