@@ -13,7 +13,12 @@ struct MainPathTests {
       "to": token(1), "priority": "high", "collapse_key": "score",
       "notification": ["title": "Portugal vs. Denmark", "body": "great match!", "badge": "2"], "data": ["Nick": "Mario"],
     ]
-    try site.publish([(request, ["message_id": "m-1", "app_id": Site.app, "correlation_id": "c-1", "headers": ["traceparent": "00-abc-def-01"]])])
+    try site.publish([
+      (
+        request,
+        ["message_id": "m-1", "app_id": Site.app, "correlation_id": "c-1", "headers": ["traceparent": "00-abc-def-01"]]
+      )
+    ])
     try site.drain()
 
     let push = try #require(try site.pushes().first)

@@ -33,10 +33,14 @@ final class Site {
     let journal = file("journal.ndjson")
     try JSONSerialization.data(withJSONObject: script).write(to: URL(fileURLWithPath: file("script.json")))
     let child = try start(
-      ["simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", certificates.server, "--key", certificates.serverKey,
-       "--script", file("script.json"), "--journal", journal] + options)
+      [
+        "simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", certificates.server, "--key",
+        certificates.serverKey,
+        "--script", file("script.json"), "--journal", journal,
+      ] + options)
     let mark = "listens on 127.0.0.1:"
-    guard child.waitForOutput(mark, seconds: 30), let line = child.outputSoFar.split(separator: "\n").first(where: { $0.contains(mark) }),
+    guard child.waitForOutput(mark, seconds: 30),
+      let line = child.outputSoFar.split(separator: "\n").first(where: { $0.contains(mark) }),
       let port = Int(line.split(separator: ":").last ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
     simulator = child
@@ -62,7 +66,9 @@ final class Site {
 
   // MARK: commands
 
-  static let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("pushfleet").path
+  static let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(
+    "pushfleet"
+  ).path
 
   /// Starts a command that goes on; it ends with the site.
   @discardableResult
@@ -171,7 +177,9 @@ final class Site {
   func pushes() throws -> [Push] {
     let text = (try? String(contentsOfFile: file("journal.ndjson"), encoding: .utf8)) ?? ""
     return try text.split(separator: "\n").map { line in
-      guard let entry = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else { throw Broken("\(line)") }
+      guard let entry = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
+        throw Broken("\(line)")
+      }
       return Push(
         token: entry["token"] as? String ?? "", status: (entry["answer"] as? [String: Any])?["status"] as? Int,
         headers: entry["headers"] as? [String: String] ?? [:], payload: entry["payload"] as? [String: Any] ?? [:])
@@ -186,4 +194,6 @@ struct Broken: Error, CustomStringConvertible {
 }
 
 /// A device token of 64 digits made from a number.
-func token(_ number: Int) -> String { String(repeating: "0", count: 64 - String(number, radix: 16).count) + String(number, radix: 16) }
+func token(_ number: Int) -> String {
+  String(repeating: "0", count: 64 - String(number, radix: 16).count) + String(number, radix: 16)
+}

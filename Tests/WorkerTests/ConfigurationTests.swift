@@ -71,10 +71,22 @@ struct ConfigurationTests {
       ("{ broker: 'amqp://h/', prefetch: 0, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "prefetch"),
       ("{ broker: 'amqp://h/', apps: { a: { apns: { keyID: 'x', teamID: 'y' } } } }", "apps.a.apns.key"),
       ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', teamID: 'y' } } } }", "apps.a.apns.keyID"),
-      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', verify: false } } } }", "apps.a.apns.verify"),
-      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', environment: 'test' } } } }", "apps.a.apns.environment"),
-      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', endpoint: 'http://h' } } } }", "apps.a.apns.endpoint"),
-      ("{ broker: 'amqp://h/', retry: { steps: ['10s', '1s'] }, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "retry.steps"),
+      (
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', verify: false } } } }",
+        "apps.a.apns.verify"
+      ),
+      (
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', environment: 'test' } } } }",
+        "apps.a.apns.environment"
+      ),
+      (
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', endpoint: 'http://h' } } } }",
+        "apps.a.apns.endpoint"
+      ),
+      (
+        "{ broker: 'amqp://h/', retry: { steps: ['10s', '1s'] }, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }",
+        "retry.steps"
+      ),
       ("{ broker: 'amqp://h/', apps: { '../a': { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "apps.../a"),
       ("{ broker: 'amqp://h/', apps: { a: { } } }", "apps.a.apns"),
     ])

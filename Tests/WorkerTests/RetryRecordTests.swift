@@ -49,7 +49,8 @@ struct RetryRecordTests {
     #expect(none.isEmpty && name.count == 21)
   }
 
-  @Test("ignores a record that does not fit the request", arguments: [[], [9], [1, 200], [2, 250], [3, 0], [0, 0]] as [[UInt8]])
+  @Test(
+    "ignores a record that does not fit the request", arguments: [[], [9], [1, 200], [2, 250], [3, 0], [0, 0]] as [[UInt8]])
   func misfit(_ bytes: [UInt8]) {
     var recipients = [Self.recipient(.waiting)]
     SettledTargets.restore(bytes, to: &recipients)

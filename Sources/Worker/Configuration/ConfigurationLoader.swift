@@ -35,7 +35,8 @@ extension Configuration {
     self.brokers = brokers
     brokerCA = try reader.file("brokerCA")
     registry = try reader.string("registry")
-    results = ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
+    results =
+      ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
     prefix = try reader.string("prefix") ?? "push"
     guard !prefix.isEmpty, prefix.utf8.count <= 64, prefix.utf8.allSatisfy(Self.isNameByte) else {
       throw reader.error("prefix", "must be 1 to 64 letters, digits, '.', '_' or '-'")
@@ -120,7 +121,8 @@ extension APNsConfiguration {
     var reader = whole
     topic = try reader.string("topic") ?? appID
     environment =
-      Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production") ?? .production
+      Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")
+      ?? .production
     let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
     (host, port) = try reader.endpoint() ?? (apple, 443)
     ca = try reader.file("ca")

@@ -22,7 +22,9 @@ final class Shard: TurnHook {
   private var end: Fleet.End?
 
   /// - Throws: when a key, certificate or CA file cannot be used.
-  init(_ configuration: Configuration, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl) throws(ConfigurationError) {
+  init(_ configuration: Configuration, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl)
+    throws(ConfigurationError)
+  {
     self.control = control
     self.configuration = configuration
     self.isUntilEmpty = isUntilEmpty
@@ -117,7 +119,8 @@ extension Shard: PoolObserver {
     case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
     case .tokenRefreshed: log.info("provider token made", ["pool": poolName(pool)])
     case .tokenFailed(let reason): log.warning("no access token", ["pool": poolName(pool), "reason": reason])
-    case .credentialStopped(let reason): log.error("credential refused by the provider", ["pool": poolName(pool), "reason": reason])
+    case .credentialStopped(let reason):
+      log.error("credential refused by the provider", ["pool": poolName(pool), "reason": reason])
     case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
     case .backingOff(let seconds, let reason):
       log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": "\(seconds)", "reason": reason])

@@ -82,12 +82,15 @@ extension Pipeline {
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
       entry.recipients[index].state = .sent
       entry.sent += 1
-      pool.send(template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
+      pool.send(
+        template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       entry.recipients[index].state = .sent
       entry.sent += 1
-      pool.send(payload: template.body(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
+      pool.send(
+        payload: template.body(token: entry.recipients[index].token),
+        tag: PushTag(entry: entry.index, recipient: index).rawValue)
     }
   }
 

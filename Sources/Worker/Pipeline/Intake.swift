@@ -71,7 +71,9 @@ struct Intake {
     if let type = properties.contentType, !isJSON(type) {
       return Rejection(.invalidParameters, "content_type must be application/json or absent")
     }
-    if let encoding = properties.contentEncoding, !encoding.isEmpty, !plainEncodings.contains(where: { equal(encoding[...], $0) }) {
+    if let encoding = properties.contentEncoding, !encoding.isEmpty,
+      !plainEncodings.contains(where: { equal(encoding[...], $0) })
+    {
       return Rejection(.invalidParameters, "content_encoding is not supported: send the JSON as it is, in UTF-8")
     }
     return nil

@@ -53,7 +53,8 @@ final class Outbox {
     while publisher.canPublish, let slot = waiting.popFirst() {
       guard let message = slots[slot] else { continue }
       publisher.publish(
-        exchange: message.exchange, routingKey: message.routingKey, properties: message.properties, body: message.body, tag: slot)
+        exchange: message.exchange, routingKey: message.routingKey, properties: message.properties, body: message.body,
+        tag: slot)
     }
   }
 
@@ -74,7 +75,10 @@ final class Outbox {
     let seconds = pause.next()
     log.warning(
       "the broker refuses publications",
-      ["exchange": String(decoding: publication.exchange, as: UTF8.self), "reason": reason, "again_in_seconds": "\(Int(seconds))"])
+      [
+        "exchange": String(decoding: publication.exchange, as: UTF8.self), "reason": reason,
+        "again_in_seconds": "\(Int(seconds))",
+      ])
     loop.schedule(after: seconds) { [weak self] in self?.offerAgain() }
   }
 

@@ -127,10 +127,14 @@ final class Pipeline: OutboxOwner {
   private func recipient(for target: Target, of app: App) -> Recipient {
     switch target {
     case .apns(let token):
-      guard let pool = app.apns else { return unreachable("the application has no APNs credential", .mismatchSenderID, .apns, token) }
+      guard let pool = app.apns else {
+        return unreachable("the application has no APNs credential", .mismatchSenderID, .apns, token)
+      }
       return Recipient(platform: .apns, token: token, pool: pool)
     case .fcm(let token):
-      guard let pool = app.fcm else { return unreachable("the application has no FCM credential", .mismatchSenderID, .fcm, token) }
+      guard let pool = app.fcm else {
+        return unreachable("the application has no FCM credential", .mismatchSenderID, .fcm, token)
+      }
       return Recipient(platform: .fcm, token: token, pool: pool)
     case .topic, .user, .group, .registration:
       return unreachable("to: needs a registry, and none is configured", .invalidParameters)
@@ -138,7 +142,9 @@ final class Pipeline: OutboxOwner {
     }
   }
 
-  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = []) -> Recipient {
+  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = [])
+    -> Recipient
+  {
     Recipient(platform: platform, token: token, pool: -1, state: .refused(Rejection(code, reason)))
   }
 

@@ -32,7 +32,10 @@ extension Pipeline: PoolHandler {
     entry.recipients[tag.recipient].state = .waiting
     switch why {
     case _ where entry.isOrphan: finishIfSettled(entry)
-    case .refused: postpone(entry, tag.recipient, by: RetryClass.connection.delay(afterAttempt: entry.attempts + 1), .unavailable, reason: "refused by the provider")
+    case .refused:
+      postpone(
+        entry, tag.recipient, by: RetryClass.connection.delay(afterAttempt: entry.attempts + 1), .unavailable,
+        reason: "refused by the provider")
     case .unreachable, .unauthorised, .shutDown: pools[entry.recipients[tag.recipient].pool].returned.append(tag)
     }
   }
@@ -98,7 +101,8 @@ extension Pipeline: PoolHandler {
   private func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
     guard let request = entry.request, entry.recipients.count > 1 else { return entry.delivery.body }
     let recipient = entry.recipients[index]
-    let target = recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token)
+    let target =
+      recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token)
     return DeadLetter.body(request.document, naming: target)
   }
 
@@ -124,7 +128,8 @@ extension Pipeline: PoolHandler {
         entry.recipients[index].state = .failed(.expired)
         guard let record else { continue }
         let letter = DeadLetter(
-          error: record.error, reason: record.reason, status: record.status, attempts: record.attempts, failedAt: loop.wallClock)
+          error: record.error, reason: record.reason, status: record.status, attempts: record.attempts, failedAt: loop.wallClock
+        )
         counters.deadLetters += 1
         publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
       case .delivered, .failed, .sameAs: continue
@@ -144,7 +149,8 @@ extension Pipeline: PoolHandler {
       counters.retries += 1
       let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
       let record = RetryRecord(
-        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), deadline: entry.deadline, error: last.error, reason: last.reason,
+        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), deadline: entry.deadline, error: last.error,
+        reason: last.reason,
         status: last.status, settled: entry.recipients.count > 1 ? SettledTargets.encode(entry.recipients) : nil)
       publish(publications.retry(record, after: max(earliest - loop.wallClock, 0), for: entry))
     } else if entry.wantsResult(results) {
@@ -194,7 +200,9 @@ extension Pipeline: PoolHandler {
       switch entry.recipients[index].platform {
       case .apns:
         guard let settings = apps[app].apnsSettings else { continue }
-        verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map { _ in }
+        verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map {
+          _ in
+        }
       case .fcm:
         verdict = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report).map { _ in }
       }

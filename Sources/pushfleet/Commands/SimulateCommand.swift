@@ -69,7 +69,9 @@ enum SimulateCommand: Command {
   }
 
   /// Says where it listens, then serves until a signal.
-  static func serve(_ name: String, _ host: String, _ loop: EventLoop, start: () throws -> (port: UInt16, close: () -> Void)) throws {
+  static func serve(_ name: String, _ host: String, _ loop: EventLoop, start: () throws -> (port: UInt16, close: () -> Void))
+    throws
+  {
     let signals = try Signals(loop: loop, [2, 15]) { _ in loop.stop() }
     defer { signals.close() }
     let running: (port: UInt16, close: () -> Void)
