@@ -1,5 +1,6 @@
-/// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), as JSON Web Tokens use it.
-enum Base64URL {
+import Reactor
+
+extension Base64URL {
   /// Nil for anything that isn't exactly that: other characters, padding, stray bits at the end.
   static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []

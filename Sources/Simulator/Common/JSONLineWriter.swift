@@ -59,6 +59,18 @@ struct JSONLineWriter {
     bytes = inner.closed()
   }
 
+  mutating func objects(_ name: String, _ objects: [(inout JSONLineWriter) -> Void]) {
+    key(Array(name.utf8))
+    bytes.append(UInt8(ascii: "["))
+    for (index, members) in objects.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      var inner = JSONLineWriter(bytes)
+      members(&inner)
+      bytes = inner.closed()
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
   private mutating func key(_ name: [UInt8]) {
     if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false

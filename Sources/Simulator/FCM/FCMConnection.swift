@@ -1,0 +1,142 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// One client's connection to the FCM simulator.
+final class FCMConnection: ServerSessionHandler {
+  private unowned let service: FCMService
+  private let number: Int
+
+  init(_ service: FCMService, number: Int) {
+    self.service = service
+    self.number = number
+  }
+
+  /// What a request comes to, before a script has its say.
+  private enum Answer {
+    case sent([UInt8])
+    case refused(FCMError)
+    case token([UInt8])
+    case tokenRefused(AccessTokenIssuer.Refusal)
+  }
+
+  func requestReceived(_ request: ServerRequest, on session: ServerSession) {
+    let path = request.header(":path") ?? []
+    var entry = JournalEntry(
+      time: service.surroundings.wallClock(), connection: number, stream: request.stream,
+      method: request.header(":method") ?? [], path: path)
+    entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
+    let isToken = path == Self.tokenPath
+    let answer = isToken ? exchange(request, &entry) : send(request, &entry)
+    let key = isToken ? Self.tokenPath : entry.token
+    perform(answer, key.isEmpty ? nil : service.player.next(key), &entry, request.stream, session)
+    service.journal.note(entry)
+  }
+
+  /// The assertion is a credential, so the journal keeps only what it says of itself.
+  private func exchange(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
+    if entry.method != Array("POST".utf8) { entry.violations.append("the token endpoint takes POST only") }
+    if !(request.header("content-type") ?? []).starts(with: "application/x-www-form-urlencoded".utf8) {
+      entry.violations.append("the content type is not application/x-www-form-urlencoded")
+    }
+    let (result, asker) = service.issuer.exchange(request.body, at: entry.time)
+    entry.authorization = asker
+    switch result {
+    case .success(let body): return .token(body)
+    case .failure(let refusal): return .tokenRefused(refusal)
+    }
+  }
+
+  private func send(_ request: ServerRequest, _ entry: inout JournalEntry) -> Answer {
+    entry.payload = request.body
+    if !(request.header("content-type") ?? []).starts(with: "application/json".utf8) {
+      entry.violations.append("the content type is not application/json")
+    }
+    do throws(FCMError) {
+      let project = try project(in: entry.path)
+      if entry.method != Array("POST".utf8) { throw Self.notFound }
+      // Read before it is judged, so that the journal shows it and a script can tell the target.
+      let document: JSONDocument
+      do throws(JSONError) { document = try JSONDocument(request.body) } catch { throw Self.malformed(error) }
+      entry.isJSON = true
+      guard service.issuer.accepts(request.header("authorization"), at: entry.time) else { throw Self.unauthenticated }
+      guard service.configuration.project.map({ project.elementsEqual($0.utf8) }) ?? true else { throw Self.notFound }
+      var check = FCMMessageCheck(document)
+      defer { entry.token = check.target?.scriptKey ?? [] }
+      try check.run()
+      let id = check.isValidateOnly ? Array("fake_message_id".utf8) : service.nextMessageID()
+      return .sent(Array("projects/".utf8) + project + Array("/messages/".utf8) + id)
+    } catch {
+      entry.violations += error.violations.map { "\($0.field): \($0.description)" }
+      return .refused(error)
+    }
+  }
+
+  private func project(in path: [UInt8]) throws(FCMError) -> ArraySlice<UInt8> {
+    let (prefix, suffix) = (Array("/v1/projects/".utf8), Array("/messages:send".utf8))
+    guard path.starts(with: prefix), path.suffix(suffix.count).elementsEqual(suffix), path.count > prefix.count + suffix.count
+    else { throw Self.notFound }
+    let project = path[prefix.count..<path.count - suffix.count]
+    guard !project.contains(UInt8(ascii: "/")) else { throw Self.notFound }
+    return project
+  }
+
+  private func perform(_ answer: Answer, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession)
+  {
+    entry.fault = step?.fault?.name
+    let player = FaultPlayer(surroundings: service.surroundings, session: session, stream: stream)
+    guard player.isAnswered(step?.fault) else { return player.play(step) }
+    let (status, reason, normal) = outcome(answer, step)
+    entry.status = status
+    entry.reason = reason
+    var headers = [HeaderField("content-type", "application/json; charset=UTF-8")]
+    if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
+    let body = step?.body.map { Array($0.utf8) } ?? normal
+    player.play(step) { session.respond(stream, status: status, headers: headers, body: body) }
+  }
+
+  /// A script changes only what would have succeeded.
+  private func outcome(_ answer: Answer, _ step: Step?) -> (status: Int, reason: String?, body: [UInt8]) {
+    switch answer {
+    case .refused(let error): return (error.status, error.reason, error.body())
+    case .tokenRefused(let refusal): return Self.oauth(400, refusal.error, refusal.description)
+    case .sent(let name):
+      if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body()) }
+      var json = JSONLineWriter()
+      json.text("name", name)
+      return (200, nil, json.closed())
+    case .token(let body):
+      if let step, let status = step.status, status != 200 {
+        return Self.oauth(status, step.reason ?? (status < 500 ? "invalid_grant" : "internal_failure"), "Scripted.")
+      }
+      return (200, nil, body)
+    }
+  }
+
+  private static func oauth(_ status: Int, _ error: String, _ description: String) -> (
+    status: Int, reason: String?, body: [UInt8]
+  ) {
+    var json = JSONLineWriter()
+    json.text("error", error)
+    json.text("error_description", description)
+    return (status, error, json.closed())
+  }
+
+  func protocolViolated(_ what: String, on session: ServerSession) {
+    service.journal.noteViolation(what, connection: number, at: service.surroundings.wallClock())
+  }
+
+  func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }
+
+  private static let authorization = Array("authorization".utf8)
+  private static let tokenPath = Array("/token".utf8)
+  private static let notFound = FCMError(status: 404, code: "NOT_FOUND", message: "Requested entity was not found.")
+  private static let unauthenticated = FCMError(
+    status: 401, code: "UNAUTHENTICATED",
+    message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
+  private static func malformed(_ error: JSONError) -> FCMError {
+    FCMError(
+      status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
+      violations: [.init(field: "", description: "\(error)")])
+  }
+}

@@ -1,0 +1,100 @@
+/// An error answer of FCM v1 as Google's APIs shape it (Google, "ErrorCode"; google.rpc.Status).
+struct FCMError: Error, Equatable {
+  var status: Int
+  /// `error.status`.
+  var code: String
+  var message: String
+  /// `errorCode` of the FcmError detail; nil leaves the detail out.
+  var errorCode: String?
+  var violations: [FieldViolation] = []
+
+  struct FieldViolation: Equatable, Sendable {
+    var field: String
+    var description: String
+  }
+
+  /// Errors by the `reason` of a script; those above the line carry an FcmError detail, those below don't.
+  static let table: [String: FCMError] = {
+    func row(_ status: Int, _ code: String, _ errorCode: String?, _ message: String) -> FCMError {
+      FCMError(status: status, code: code, message: message, errorCode: errorCode)
+    }
+    return [
+      "INVALID_ARGUMENT": row(
+        400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The registration token is not a valid FCM registration token"),
+      "UNREGISTERED": row(404, "NOT_FOUND", "UNREGISTERED", "Requested entity was not found."),
+      "SENDER_ID_MISMATCH": row(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", "SenderId mismatch"),
+      "QUOTA_EXCEEDED": row(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "Resource has been exhausted (e.g. check quota)."),
+      "THIRD_PARTY_AUTH_ERROR": row(
+        401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", "Auth error from APNS or Web Push Service"),
+      "APNS_AUTH_ERROR": row(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", "Auth error from APNS"),
+      "INTERNAL": row(500, "INTERNAL", "INTERNAL", "Internal error encountered."),
+      "UNAVAILABLE": row(503, "UNAVAILABLE", "UNAVAILABLE", "The service is currently unavailable."),
+      "UNSPECIFIED_ERROR": row(500, "UNKNOWN", "UNSPECIFIED_ERROR", "Unknown error."),
+
+      "BAD_REQUEST": FCMError(
+        status: 400, code: "INVALID_ARGUMENT", message: "Request contains an invalid argument.",
+        violations: [FieldViolation(field: "message.android.ttl", description: "Illegal duration format")]),
+      "UNAUTHENTICATED": row(401, "UNAUTHENTICATED", nil, "Request had invalid authentication credentials."),
+      "PERMISSION_DENIED": row(403, "PERMISSION_DENIED", nil, "Permission denied on resource project."),
+      "NOT_FOUND": row(404, "NOT_FOUND", nil, "Requested entity was not found."),
+      "RESOURCE_EXHAUSTED": row(429, "RESOURCE_EXHAUSTED", nil, "Resource has been exhausted (e.g. check quota)."),
+    ]
+  }()
+
+  /// The reason that a script means which gives a status only.
+  static let usualReason: [Int: String] = [
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "SENDER_ID_MISMATCH", 404: "UNREGISTERED", 429: "QUOTA_EXCEEDED",
+    500: "INTERNAL", 503: "UNAVAILABLE",
+  ]
+
+  /// What a scripted step provokes; a reason that the table doesn't have stands as it is, with an FcmError detail.
+  static func scripted(_ step: Step) -> FCMError? {
+    let reason = step.reason ?? step.status.flatMap { usualReason[$0] }
+    guard step.status != 200, step.status != nil || reason != nil else { return nil }
+    var error =
+      reason.flatMap { table[$0] }
+      ?? FCMError(status: 500, code: "UNKNOWN", message: "Scripted.", errorCode: step.reason)
+    error.status = step.status ?? error.status
+    return error
+  }
+
+  /// What a journal calls it: the FcmError's code before the status.
+  var reason: String { errorCode ?? code }
+
+  func body() -> [UInt8] {
+    var json = JSONLineWriter()
+    json.object("error") { json in
+      json.integer("code", Int64(status))
+      json.text("message", message)
+      json.text("status", code)
+      guard errorCode != nil || !violations.isEmpty else { return }
+      json.objects("details", details)
+    }
+    return json.closed()
+  }
+
+  private var details: [(inout JSONLineWriter) -> Void] {
+    var details: [(inout JSONLineWriter) -> Void] = []
+    if let errorCode {
+      details.append { json in
+        json.text("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+        json.text("errorCode", errorCode)
+      }
+    }
+    if !violations.isEmpty {
+      let violations = violations
+      details.append { json in
+        json.text("@type", "type.googleapis.com/google.rpc.BadRequest")
+        json.objects(
+          "fieldViolations",
+          violations.map { violation in
+            { json in
+              json.text("field", violation.field)
+              json.text("description", violation.description)
+            }
+          })
+      }
+    }
+    return details
+  }
+}

@@ -1,0 +1,189 @@
+import PushCore
+
+/// Checks a send request as strictly as the real service does: unknown fields, wrong types, targets, sizes.
+struct FCMMessageCheck {
+  let document: JSONDocument
+  private(set) var violations: [FCMError.FieldViolation] = []
+  private(set) var target: Target?
+  private(set) var isValidateOnly = false
+
+  enum Target {
+    case token([UInt8])
+    case topic([UInt8])
+    case condition([UInt8])
+
+    /// The script's key for it.
+    var scriptKey: [UInt8] {
+      switch self {
+      case .token(let token): token
+      case .topic(let topic): Array("/topics/".utf8) + topic
+      case .condition(let condition): condition
+      }
+    }
+  }
+
+  init(_ document: JSONDocument) { self.document = document }
+
+  mutating func run() throws(FCMError) {
+    check(document.root, FCMSchema.request, "")
+    if !violations.isEmpty {
+      throw FCMError(
+        status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received. \(violations[0].description)",
+        violations: violations)
+    }
+    if let flag = field("validate_only", of: document.root) { isValidateOnly = document.bool(flag) ?? false }
+    guard let message = field("message", of: document.root) else { throw invalid("message", "The message is not set.") }
+    try checkTarget(message)
+    try checkData(message)
+    try checkSize(message)
+  }
+
+  // MARK: Types
+
+  private mutating func check(_ node: Int, _ kind: FCMSchema.Kind, _ path: String) {
+    // Protocol Buffers' JSON mapping: null is the absent field.
+    if document.kind(node) == .null { return }
+    switch kind {
+    case .string: require(document.kind(node) == .string, node, path, "a string")
+    case .bool: require(document.bool(node) != nil, node, path, "true or false")
+    case .integer: require((try? document.integer(node)) != nil, node, path, "an integer")
+    case .number: require(document.kind(node) == .number, node, path, "a number")
+    case .duration: require(isDuration(node), node, path, "a duration such as \"3.5s\"")
+    case .timestamp: require(isTimestamp(node), node, path, "an RFC 3339 time")
+    case .word(let words):
+      require(words.contains { document.isString(node, $0) }, node, path, "one of \(words.joined(separator: ", "))")
+    case .free: require(document.kind(node) == .object, node, path, "an object")
+    case .stringMap: checkStringMap(node, path)
+    case .list(let element):
+      guard document.kind(node) == .array else { return require(false, node, path, "a list") }
+      for (index, value) in document.elements(of: node).enumerated() { check(value, element, "\(path)[\(index)]") }
+    case .object(let fields): checkObject(node, fields, path)
+    }
+  }
+
+  private mutating func checkObject(_ node: Int, _ fields: [String: FCMSchema.Kind], _ path: String) {
+    guard document.kind(node) == .object else { return require(false, node, path, "an object") }
+    var seen: Set<String> = []
+    for (name, value) in document.members(of: node) {
+      let given = document.text(name)
+      let field = FCMSchema.snakeCase(given)
+      let place = path.isEmpty ? field : "\(path).\(field)"
+      guard let kind = fields[field] else {
+        let at = path.isEmpty ? "" : " at '\(path)'"
+        violations.append(.init(field: path, description: "Unknown name \"\(given)\"\(at): Cannot find field."))
+        continue
+      }
+      if !seen.insert(field).inserted { violations.append(.init(field: place, description: "Field is given twice.")) }
+      check(value, kind, place)
+    }
+  }
+
+  private mutating func checkStringMap(_ node: Int, _ path: String) {
+    guard document.kind(node) == .object else { return require(false, node, path, "a map of strings") }
+    for (index, (_, value)) in document.members(of: node).enumerated() where document.kind(value) != .string {
+      violations.append(
+        .init(field: "\(path)[\(index)].value", description: "Invalid value at '\(path)[\(index)].value' (TYPE_STRING)"))
+    }
+  }
+
+  private mutating func require(_ holds: Bool, _ node: Int, _ path: String, _ wanted: String) {
+    guard !holds else { return }
+    violations.append(
+      .init(field: path, description: "Invalid value at '\(path)': \(document.kind(node).words) is not \(wanted)"))
+  }
+
+  private func isDuration(_ node: Int) -> Bool {
+    guard document.kind(node) == .string else { return false }
+    let text = document.string(node)
+    guard text.last == UInt8(ascii: "s") else { return false }
+    let parts = text.dropLast().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    return (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { $0 &- 0x30 < 10 } }
+      && parts[0].count <= 12 && (parts.count == 1 || parts[1].count <= 9)
+  }
+
+  private func isTimestamp(_ node: Int) -> Bool {
+    guard document.kind(node) == .string else { return false }
+    let text = document.string(node)
+    return text.count >= 20 && text[4] == UInt8(ascii: "-") && text[10] == UInt8(ascii: "T")
+      && (text.last == UInt8(ascii: "Z") || text.suffix(6).contains { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") })
+  }
+
+  // MARK: Meaning
+
+  private mutating func checkTarget(_ message: Int) throws(FCMError) {
+    let given = ["token", "topic", "condition"].filter { field($0, of: message) != nil }
+    guard let name = given.first else { throw invalid("message", "Recipient of the message is not set.") }
+    guard given.count == 1 else {
+      throw FCMError(
+        status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
+        violations: [
+          .init(
+            field: "message",
+            description: "Invalid value (oneof), oneof field 'target' is already set. Cannot set '\(given[1])'")
+        ])
+    }
+    let value = field(name, of: message).map { document.string($0) } ?? []
+    switch name {
+    case "token":
+      let isToken = !value.isEmpty && value.count <= 4096 && value.allSatisfy { Self.tokenCharacters.contains($0) }
+      guard isToken else { throw FCMError.table["INVALID_ARGUMENT"] ?? invalid("message.token", "not a token") }
+      target = .token(value)
+    case "topic":
+      let isTopic = !value.isEmpty && value.allSatisfy { Self.topicCharacters.contains($0) }
+      guard isTopic else { throw invalid("message.topic", "Malformed topic name") }
+      target = .topic(value)
+    default:
+      guard !value.isEmpty else { throw invalid("message.condition", "Invalid condition expression provided.") }
+      target = .condition(value)
+    }
+  }
+
+  /// Google, "Message": keys that an app may not use.
+  private func checkData(_ message: Int) throws(FCMError) {
+    let android = field("android", of: message)
+    for data in [field("data", of: message), android.flatMap { field("data", of: $0) }].compactMap({ $0 }) {
+      for (name, _) in document.members(of: data) {
+        let key = document.text(name)
+        let isReserved = key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm")
+        if isReserved { throw invalid("message.data", "Invalid data payload key: \(key)") }
+      }
+    }
+    guard let ttl = android.flatMap({ field("ttl", of: $0) }) else { return }
+    let digits = document.string(ttl).prefix { $0 &- 0x30 < 10 }
+    let seconds = digits.reduce(Int64(0)) { $0 * 10 + Int64($1 - 0x30) }
+    if seconds > 2_419_200 { throw invalid("message.android.ttl", "Invalid ttl: at most four weeks") }
+  }
+
+  /// Google, "ErrorCode": 4,096 bytes of payload, 2,048 to a topic; counted here as the text of keys and values.
+  private func checkSize(_ message: Int) throws(FCMError) {
+    var size = 0
+    let android = field("android", of: message)
+    let parts = [
+      android.flatMap { field("data", of: $0) } ?? field("data", of: message), field("notification", of: message),
+      android.flatMap { field("notification", of: $0) },
+    ]
+    for part in parts.compactMap({ $0 }) {
+      for (name, value) in document.members(of: part) { size += document.utf8Count(name) + document.utf8Count(value) }
+    }
+    let limit = if case .token = target { 4096 } else { 2048 }
+    guard size <= limit else { throw invalid("message", "Android message is too big") }
+  }
+
+  /// The value of a field under either of its names; nil when absent or null.
+  private func field(_ name: String, of node: Int) -> Int? {
+    for (key, value) in document.members(of: node)
+    where document.kind(value) != .null && FCMSchema.snakeCase(document.text(key)) == name {
+      return value
+    }
+    return nil
+  }
+
+  private func invalid(_ field: String, _ description: String) -> FCMError {
+    FCMError(
+      status: 400, code: "INVALID_ARGUMENT", message: description, errorCode: "INVALID_ARGUMENT",
+      violations: [.init(field: field, description: description)])
+  }
+
+  private static let tokenCharacters = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:".utf8)
+  private static let topicCharacters = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%".utf8)
+}

@@ -1,0 +1,43 @@
+import HTTP2
+import Reactor
+
+/// The FCM simulator without its sockets: makes a machine for each connection. A test drives them in memory.
+public final class FCMService {
+  public let configuration: FCMConfiguration
+  public let journal: Journal
+  let surroundings: Surroundings
+  let player: ScriptPlayer
+  let issuer: AccessTokenIssuer
+  private var connections: [Int: FCMConnection] = [:]
+  private var connectionCount = 0
+  private var messageCount = 0
+
+  /// - Throws: when the account key is none.
+  public init(configuration: FCMConfiguration, journal: Journal, surroundings: Surroundings) throws(CredentialError) {
+    self.configuration = configuration
+    self.journal = journal
+    self.surroundings = surroundings
+    player = ScriptPlayer(configuration.script)
+    issuer = try AccessTokenIssuer(configuration)
+  }
+
+  /// Connections open now, and ever.
+  public var openConnections: Int { connections.count }
+  public var acceptedConnections: Int { connectionCount }
+
+  /// The machine for a new connection. It must not outlive the service.
+  public func accept() -> ServerSession {
+    connectionCount += 1
+    let connection = FCMConnection(self, number: connectionCount)
+    connections[connectionCount] = connection
+    return ServerSession(configuration: configuration.http2, handler: connection)
+  }
+
+  func connectionEnded(_ number: Int) { connections[number] = nil }
+
+  /// `0:<milliseconds>%<number>`, in the shape of the real service's.
+  func nextMessageID() -> [UInt8] {
+    messageCount += 1
+    return Array("0:\(surroundings.wallClock())%\(messageCount)".utf8)
+  }
+}

@@ -1,0 +1,42 @@
+import Reactor
+import Wire
+
+/// A provider to test against: FCM v1 and its token endpoint on a socket, with TLS and ALPN `h2` where a certificate is configured.
+///
+/// It listens from its making until `close`, and lives on the loop's thread.
+public final class FCMSimulator {
+  public let service: FCMService
+  private let listener: Listener
+  private let flusher: JournalFlusher
+
+  public var journal: Journal { service.journal }
+  /// The port really listened on.
+  public var port: UInt16 { listener.port }
+
+  /// - Throws: `CredentialError` for certificates and keys, `SystemError` when the address can't be listened on.
+  public init(configuration: FCMConfiguration, loop: EventLoop, journal: Journal? = nil) throws {
+    let journal = try journal ?? Journal(keepsEntries: true)
+    let service = try FCMService(configuration: configuration, journal: journal, surroundings: Surroundings(loop: loop))
+    self.service = service
+    let tls = try ServerCertificate.context(configuration.certificate, configuration.key, nil)
+    listener = try Listener(loop: loop, host: configuration.host, port: configuration.port, tls: tls) { _ in service.accept() }
+    flusher = JournalFlusher(journal)
+    loop.afterEvents(flusher)
+  }
+
+  /// Drops every connection and listens no more.
+  public func close() {
+    listener.close()
+    listener.closeConnections()
+    journal.flush()
+  }
+
+  /// Runs a simulator on a thread of its own, for tests and demonstrations; returns once it listens.
+  public static func launch(_ configuration: FCMConfiguration, journal: Journal? = nil) throws -> RunningSimulator {
+    let journal = try journal ?? Journal(keepsEntries: true)
+    return try RunningSimulator(journal: journal) { loop in
+      let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
+      return RunningSimulator.Part(port: simulator.port, close: simulator.close)
+    }
+  }
+}
