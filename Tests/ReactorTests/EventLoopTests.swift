@@ -114,6 +114,7 @@ import Wire
     second.onReady = { if first.calls == 0 { replace(0) } }
     for ends in pipes[..<2] { _ = write(ends[1], "x", 1) }
     loop.turn(waitingAtMost: 1)
+    (first.onReady, second.onReady) = ({}, {})
     #expect(first.calls + second.calls == 1)
     #expect(newcomer.calls == 0)
   }

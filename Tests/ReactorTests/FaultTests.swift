@@ -81,6 +81,7 @@ import Wire
       far.send(peer.incoming)
       peer.incoming = []
     }
+    defer { (near.whenReceiving, far.whenReceiving) = (nil, nil) }
     var isHolding = false
     far.whenReceiving = { peer in
       guard !isHolding else { return }
