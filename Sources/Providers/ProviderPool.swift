@@ -58,6 +58,9 @@ public class ProviderPool: Pool {
     connections.owner = self
   }
 
+  /// A pool let go of takes its connections with it, while the loop that they hang on is still there.
+  deinit { connections.close() }
+
   // MARK: What a provider adds
 
   /// Hands the push in `slot` to the session with the current authorisation.

@@ -26,7 +26,7 @@ final class APNsBench: Sender {
   override var pool: any Pool { apns }
   override func hand(_ tag: Int) { apns.send(Self.push(tag), tag: tag) }
 
-  static func device(_ tag: Int) -> String { String(repeating: "0", count: 8) + String(1_000_000 + tag) }
+  static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
   static func push(_ tag: Int) -> APNsPush {
     APNsPush(
       token: Array(device(tag).utf8), topic: Array("com.example.app".utf8), pushType: Array("alert".utf8), priority: 10,

@@ -1,11 +1,12 @@
 import Foundation
 import Providers
+import TestSupport
 
-/// Keys made for this run by OpenSSL's command, so that none lies in the repository.
+/// The keys of this run as the pools take them.
 enum TestKeys {
-  static let p256 = generate(["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"])
-  static let otherP256 = generate(["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"])
-  static let rsa = generate(["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
+  static let p256 = read(\.p8)
+  static let otherP256 = read(\.otherP8)
+  static let rsa = read(\.rsaKey)
 
   static func tokenCredential(_ pem: [UInt8] = p256, refreshAge: Double = 50 * 60) throws -> TokenCredential {
     try TokenCredential(pem: pem, keyID: "ABC123DEFG", teamID: "DEF123GHIJ", refreshAge: refreshAge)
@@ -20,16 +21,7 @@ enum TestKeys {
     return Array(try! JSONSerialization.data(withJSONObject: fields))
   }
 
-  private static func generate(_ options: [String]) -> [UInt8] {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-    process.arguments = ["genpkey"] + options
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try! process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return Array(bytes)
+  private static func read(_ path: KeyPath<TestCertificates, String>) -> [UInt8] {
+    Array(FileManager.default.contents(atPath: try! TestCertificates.make()[keyPath: path])!)
   }
 }

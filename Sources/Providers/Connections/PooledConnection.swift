@@ -35,9 +35,6 @@ final class PooledConnection: ClientSessionHandler {
     session.handler = self
   }
 
-  /// A pool let go of takes its connections with it.
-  deinit { transport?.close() }
-
   func dial(_ dialer: any Dialer, _ target: DialTarget) { transport = dialer.dial(session, to: target) }
 
   func drain() {

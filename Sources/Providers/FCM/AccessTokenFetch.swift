@@ -25,8 +25,6 @@ final class AccessTokenFetch: ClientSessionHandler {
     session.handler = self
   }
 
-  deinit { transport?.close() }
-
   func start(_ dialer: any Dialer, _ target: DialTarget) { transport = dialer.dial(session, to: target) }
 
   /// Nobody waits for the answer any more.

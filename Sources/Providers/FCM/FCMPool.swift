@@ -83,6 +83,8 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     tokens.owner = self
   }
 
+  deinit { tokens.stop() }
+
   /// Hands a push over. Requires `capacity > 0`.
   public func send(_ push: FCMPush, tag: Int) { send(payload: push.payload, tag: tag) }
 

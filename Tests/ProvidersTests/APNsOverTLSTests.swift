@@ -1,0 +1,144 @@
+import Foundation
+import HTTP2
+import PushCore
+import Reactor
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Providers
+
+/// The pool as a shard has it: an event loop, sockets and TLS, against the simulator.
+@Suite("An APNs pool over TLS", .serialized)
+struct APNsOverTLSTests {
+  /// A caller with a pool on a loop of its own.
+  final class Shard: Sender {
+    let loop: EventLoop
+    let apns: APNsPool
+
+    init(_ credentials: APNsCredentials) throws {
+      loop = try EventLoop()
+      apns = APNsPool(
+        credentials: credentials, surroundings: LoopSurroundings(loop: loop), tokens: ProviderTokenCache())
+      super.init()
+      apns.handler = self
+      apns.observer = self
+    }
+
+    override var pool: any Pool { apns }
+    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), tag: tag) }
+  }
+
+  let files: TestCertificates
+
+  init() throws { files = try TestCertificates.make() }
+
+  private func simulate(_ adjust: (inout APNsConfiguration) -> Void = { _ in }) throws -> RunningSimulator {
+    var configuration = APNsConfiguration()
+    configuration.certificate = files.server
+    configuration.key = files.serverKey
+    adjust(&configuration)
+    return try APNsSimulator.launch(configuration)
+  }
+
+  private func token(_ simulator: RunningSimulator, ca: String? = nil) throws -> APNsCredentials {
+    try APNsCredentials(
+      token: TestKeys.tokenCredential(), endpoint: Endpoint(host: "127.0.0.1", port: simulator.port),
+      ca: ca ?? files.authority)
+  }
+
+  @Test("a thousand pushes arrive once each, with a token that the key's public half verifies")
+  func delivers() throws {
+    let simulator = try simulate { $0.providerKey = TestKeys.p256 }
+    let shard = try Shard(token(simulator))
+    shard.offer(0..<1000)
+    #expect(shard.loop.run { shard.answers.count == 1000 })
+    #expect(shard.delivered == 1000)
+    shard.apns.drain()
+    #expect(shard.loop.run { shard.apns.state == .closed })
+    simulator.stop()
+    let entries = simulator.journal.entries
+    #expect(entries.count == 1000)
+    #expect(Set(entries.map(\.tokenText)).count == 1000)
+    #expect(simulator.journal.violations.isEmpty)
+    #expect(entries.allSatisfy { $0.authorization?.keyID == Array("ABC123DEFG".utf8) })
+  }
+
+  @Test("a token signed by another key stops the credential")
+  func wrongKey() throws {
+    let simulator = try simulate { $0.providerKey = TestKeys.otherP256 }
+    let shard = try Shard(token(simulator))
+    shard.offer(0..<10)
+    #expect(shard.loop.run { shard.apns.isStopped })
+    #expect(shard.apns.state == .stopped(reason: "InvalidProviderToken"))
+    #expect(shard.answers.count == 1)
+    simulator.stop()
+  }
+
+  @Test("a certificate from a PKCS#12 file is presented, and its end is known")
+  func certificate() throws {
+    let simulator = try simulate { $0.clientAuthority = files.authority }
+    let identity = try Identity.pkcs12(files.clientP12, passphrase: files.passphrase)
+    let shard = try Shard(
+      APNsCredentials(
+        certificate: identity, endpoint: Endpoint(host: "127.0.0.1", port: simulator.port), ca: files.authority))
+    shard.offer(0..<100)
+    #expect(shard.loop.run { shard.answers.count == 100 })
+    #expect(shard.delivered == 100)
+    #expect(shard.apns.credentialNotAfter == identity.notAfter)
+    simulator.stop()
+    #expect(simulator.journal.entries.allSatisfy { $0.authorization == nil })
+  }
+
+  @Test("a server whose certificate nobody vouches for gets nothing, and the reason says why")
+  func untrusted() throws {
+    let simulator = try simulate()
+    let shard = try Shard(token(simulator, ca: files.otherAuthority))
+    shard.offer([1])
+    #expect(shard.loop.run { if case .backingOff = shard.apns.state { true } else { false } })
+    if case .backingOff(let reason) = shard.apns.state { #expect(reason.contains("issued by no trusted authority")) }
+    #expect(shard.answers.isEmpty)
+    simulator.stop()
+    #expect(simulator.journal.count == 0)
+  }
+
+  @Test("GOAWAY and refused streams under load lose and double nothing")
+  func faults() throws {
+    var goAway = Step()
+    goAway.fault = .goAway(Step.GoAwayPlan())
+    goAway.times = 1
+    var refuse = Step()
+    refuse.fault = .refuse
+    refuse.times = 1
+    let simulator = try simulate {
+      $0.script = Script(sequences: [
+        APNsBench.device(300): [goAway], APNsBench.device(700): [goAway], APNsBench.device(500): [refuse],
+      ])
+    }
+    let shard = try Shard(token(simulator))
+    shard.offer(0..<2000)
+    #expect(shard.loop.run { shard.answers.count + shard.unknown.count + shard.notSent.count == 2000 })
+    #expect(shard.delivered == 2000)
+    simulator.stop()
+    let delivered = simulator.journal.entries.filter { $0.status == 200 }.map(\.tokenText)
+    #expect(delivered.count == 2000)
+    #expect(Set(delivered).count == 2000)
+  }
+
+  @Test("the key is replaced under load without a failed push")
+  func reload() throws {
+    let simulator = try simulate()
+    let shard = try Shard(token(simulator))
+    shard.offer(0..<500)
+    #expect(shard.loop.run { shard.delivered > 100 })
+    shard.apns.replaceCredentials(
+      try APNsCredentials(
+        token: TokenCredential(pem: TestKeys.otherP256, keyID: "HIJ456KLMN", teamID: "DEF123GHIJ"),
+        endpoint: Endpoint(host: "127.0.0.1", port: simulator.port), ca: files.authority))
+    shard.offer(500..<1000)
+    #expect(shard.loop.run { shard.answers.count == 1000 })
+    #expect(shard.delivered == 1000)
+    simulator.stop()
+    #expect(Set(simulator.journal.entries.compactMap(\.authorization?.keyID)).count == 2)
+  }
+}
