@@ -12,6 +12,8 @@ public final class ServerSession: Machine {
   private enum State { case open, finishing, ended }
   private var state = State.open
   private var isBusy = false
+  /// The lowest last stream that a GOAWAY has named.
+  private var lastAccepted = Int32.max
 
   public init(configuration: ServerConfiguration = .init(), handler: (any ServerSessionHandler)? = nil) {
     self.configuration = configuration
@@ -40,6 +42,7 @@ public final class ServerSession: Machine {
 
   /// Announces that streams above `lastStreamID` are not acted upon; the others go on, and the session ends after them.
   public func goAway(lastStreamID: Int32, code: ErrorCode = .noError, debugData: [UInt8] = []) {
+    lastAccepted = min(lastAccepted, lastStreamID)
     engine.goAway(lastStreamID, code, debugData)
     requestOutput()
   }
@@ -103,7 +106,9 @@ public final class ServerSession: Machine {
       let event = engine.events[next]
       next += 1
       switch event {
-      case .requestReceived(let request): handler?.requestReceived(request, on: self)
+      case .requestReceived(let request):
+        // What came in the same breath as the goodbye is above its last stream too.
+        if request.stream <= lastAccepted { handler?.requestReceived(request, on: self) }
       case .streamClosed(let stream, let code): handler?.streamClosed(stream, code, on: self)
       case .violated(let what): handler?.protocolViolated(what, on: self)
       }

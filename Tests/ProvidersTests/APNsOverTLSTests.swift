@@ -116,8 +116,11 @@ struct APNsOverTLSTests {
       ])
     }
     let shard = try Shard(token(simulator))
+    // One push meets all three, and so may come back unsent.
+    shard.sendsAgain = true
     shard.offer(0..<2000)
-    #expect(shard.loop.run { shard.answers.count + shard.unknown.count + shard.notSent.count == 2000 })
+    #expect(shard.loop.run { shard.answers.count == 2000 })
+    #expect(shard.unknown.isEmpty)
     #expect(shard.delivered == 2000)
     simulator.stop()
     let delivered = simulator.journal.entries.filter { $0.status == 200 }.map(\.tokenText)
