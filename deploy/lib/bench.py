@@ -102,9 +102,14 @@ def machine():
 
 def table(rounds, median, count):
     print(f"{machine()}\n{count} requests a round, {len(rounds)} rounds, median (least to most)\n")
-    rows = [("h2load, CPU per request", "h2load_us", "{:.2f} µs"), ("librabbitmq consume and ack, CPU per message", "amqp_us", "{:.2f} µs"),
-            ("worker, CPU per push", "worker_us", "{:.2f} µs"), ("worker to floor", "ratio", "{:.2f}×"),
-            ("worker, pushes per second", "pushes_per_second", "{:,.0f}"), ("worker, peak memory", "peak_rss_mib", "{:.1f} MiB")]
+    rows = [
+        ("h2load, CPU per request", "h2load_us", "{:.2f} µs"),
+        ("librabbitmq consume and ack, CPU per message", "amqp_us", "{:.2f} µs"),
+        ("worker, CPU per push", "worker_us", "{:.2f} µs"),
+        ("worker to floor", "ratio", "{:.2f}×"),
+        ("worker, pushes per second", "pushes_per_second", "{:,.0f}"),
+        ("worker, peak memory", "peak_rss_mib", "{:.1f} MiB"),
+    ]
     for words, key, form in rows:
         values = [one[key] for one in rounds]
         print(f"{words:<46}{form.format(median[key]):>12}  ({form.format(min(values))} to {form.format(max(values))})")

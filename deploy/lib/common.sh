@@ -34,8 +34,8 @@ require_swift() {
       fi
     done
   fi
-  command -v swift >/dev/null || fail "no swift found. Install Swift 6.3 for Debian 12 (https://www.swift.org/install/linux/debian/12/)
-and put its usr/bin folder into PATH."
+  command -v swift >/dev/null || fail "no swift found. Install Swift 6.3 for Debian 12
+(https://www.swift.org/install/linux/debian/12/) and put its usr/bin folder into PATH."
   local version
   version=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+)\.([0-9]+).*/\1 \2/p' | head -n 1)
   local major=${version% *} minor=${version#* }

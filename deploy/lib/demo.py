@@ -8,6 +8,7 @@ demo.py show FOLDER       shows what came of it, from journal.ndjson, feedback.n
 """
 
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -88,34 +89,35 @@ def words(alert, text, key, arguments):
 
 
 def apns_phone(entry):
-    """Heading and lines of the phone that got this journal entry's push."""
+    """The box of the phone that got this journal entry's push."""
     payload, headers = entry.get("payload", {}), entry["headers"]
     aps = payload.get("aps", {})
     alert = aps.get("alert", {})
     alert = {"body": alert} if isinstance(alert, str) else alert
-    shown = [words(alert, "title", "title-loc-key", "title-loc-args"), words(alert, "body", "loc-key", "loc-args")]
-    lines = [line for line in shown if line]
-    if not lines and "sound" not in aps and "badge" not in aps:
-        lines = ["(no banner: wakes the app in the background)"]
-    extras = [f"badge {aps['badge']}" if "badge" in aps else "", f"sound {aps['sound']}" if "sound" in aps else "",
-              f"category {aps['category']}" if "category" in aps else "",
-              f"thread {aps['thread-id']}" if "thread-id" in aps else ""]
-    lines += [" · ".join(filter(None, extras))] if any(extras) else []
-    lines += [f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-              for key, value in payload.items() if key != "aps"]
+    shown = [words(alert, "title", "title-loc-key", "title-loc-args"), words(alert, "body", "loc-key", "loc-args"),
+             " · ".join(f"{name} {aps[name]}" for name in ("badge", "sound", "category", "thread-id") if name in aps)]
+    data = {key: value for key, value in payload.items() if key != "aps"}
     options = [headers.get("apns-push-type", "?"), f"priority {headers.get('apns-priority', '10')}"]
     if "apns-collapse-id" in headers:
         options.append(f"replaces “{headers['apns-collapse-id']}”")
-    return "iPhone", lines, " · ".join(options) + f" · {entry['payload_size']} bytes"
+    return box("iPhone", list(filter(None, shown)), data, " · ".join(options) + f" · {entry['payload_size']} bytes")
 
 
-def box(heading, lines, footer, columns=44):
-    """A phone's notification, as lines of equal width."""
-    wrapped = [part for line in lines for part in (wrap(line, columns) or [""])]
-    top = f"╭─ {heading} " + "─" * (columns - width(heading) - 1) + "╮"
-    rows = [f"│ {BOLD if index == 0 else ''}{pad(line, columns)}{PLAIN if index == 0 else ''} │"
-            for index, line in enumerate(wrapped)]
-    return [top, *rows, "╰" + "─" * (columns + 2) + "╯", f"  {DIM}{pad(footer, columns + 2)}{PLAIN}"]
+def box(name, shown, data, footer, columns=44):
+    """A phone and its notification, as lines of equal width: what the person sees, then what the app gets."""
+
+    def rows(lines, begin="", end=""):
+        return [f"│ {begin}{pad(part, columns)}{end} │" for line in lines for part in wrap(line, columns) or [""]]
+
+    def rule(left, word, right):
+        return f"{left}─ {word} " + "─" * (columns - width(word) - 1) + right
+
+    data_lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+                  for key, value in data.items()]
+    return [rule("╭", name, "╮"),
+            *rows(shown[:1] or ["(nothing to see)"], BOLD if shown else DIM, PLAIN), *rows(shown[1:]),
+            *([rule("├", "data for the app", "┤")] if data else []), *rows(data_lines, DIM, PLAIN),
+            "╰" + "─" * (columns + 2) + "╯", f"  {DIM}{pad(footer, columns + 2)}{PLAIN}"]
 
 
 def wrap(text, columns):
@@ -134,10 +136,8 @@ def wrap(text, columns):
 
 def side_by_side(boxes):
     """Boxes next to each other, for one request that reaches several phones."""
-    height = max(map(len, boxes))
-    blank = [" " * 48]
-    for row in zip(*(lines + blank * (height - len(lines)) for lines in boxes)):
-        print("      " + "  ".join(row))
+    for row in itertools.zip_longest(*boxes, fillvalue=" " * 48):
+        print("      " + "  ".join(row).rstrip())
 
 
 # --- the whole story ---
@@ -173,7 +173,7 @@ def show(folder):
         for entry in attempts:
             status, reason = entry["answer"].get("status"), entry["answer"].get("reason", "")
             if status == 200:
-                side_by_side([box(*apns_phone(entry))])
+                side_by_side([apns_phone(entry)])
             else:
                 print(f"      {RED}APNs answers {status} {reason}{PLAIN}")
         ends = {
@@ -201,9 +201,10 @@ def show(folder):
 
     delivered = sum(entry["answer"].get("status") == 200 for entry in journal)
     retried = len(journal) - len({entry.get("token") for entry in journal})
+    connections = len({entry["connection"] for entry in journal})
     heading("Summary")
-    print(f"  {len(SCENES) + 1} requests published: {delivered} delivered, {len(feedback)} feedback events, {len(dead)} dead letters; "
-          f"{len(journal)} pushes over {len({entry['connection'] for entry in journal})} connection, {retried} of them a retry")
+    print(f"  {len(SCENES) + 1} requests published: {delivered} delivered, {len(feedback)} feedback events, {len(dead)} dead "
+          f"letters; {len(journal)} pushes over {connections} connection, {retried} of them a retry")
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
     if not unaccounted:

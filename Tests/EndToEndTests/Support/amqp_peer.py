@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A producer and consumer that share no code with pushfleet: Debian's python3-pika.
 
-publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything but
-         `body` is optional. A body that is a string is sent as it is, as bytes with backslash escapes when `bytes` is true;
+publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything
+         but `body` is optional. A string is sent as it is, or, when `bytes` is true, with its backslash escapes decoded;
          anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
