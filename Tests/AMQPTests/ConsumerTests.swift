@@ -1,0 +1,224 @@
+import AMQP
+import TestSupport
+import Testing
+import Wire
+
+@Suite("Consumer")
+struct ConsumerTests {
+  @Test("However the bytes are cut, the same deliveries come out (F-18)", arguments: [1, 2, 3, 7, 64, 1000])
+  func splitting(_ size: Int) {
+    let script = ConsumerScript(queues: 2, isReady: false)
+    let headers: [UInt8] = Say.long(Say.short("k") + [UInt8(ascii: "S")] + Say.long(bytes("v")))
+    let said =
+      Script.handshake + ConsumerScript.consuming(2) + Say.message(1, "first") + Say.heartbeat
+      + Say.deliver(2, consumer: "1", redelivered: true)
+      + Say.header(size: 10, flags: 1 << 15 | 1 << 13 | 1 << 7, Say.short("application/json") + headers + Say.short("id-2"))
+      + Say.body(bytes("01234")) + Say.body(bytes("56789")) + Say.deliver(3) + Say.header(size: 0)
+    script.say(said, inPiecesOf: size)
+    let deliveries = script.recorder.deliveries
+    #expect(deliveries.map(\.body) == [bytes("first"), bytes("0123456789"), []])
+    #expect(deliveries.map(\.consumer) == [0, 1, 0] && deliveries.map(\.token.tag) == [1, 2, 3])
+    #expect(deliveries.map(\.redelivered) == [false, true, false])
+    #expect(deliveries[1].properties.contentType == bytes("application/json"))
+    #expect(deliveries[1].properties.headers.string("k") == bytes("v"))
+    #expect(deliveries[1].properties.messageID == bytes("id-2") && deliveries[2].properties == BasicProperties())
+    #expect(deliveries[0].exchange == bytes("push.send") && deliveries[0].routingKey == bytes("high"))
+    #expect(script.recorder.events == [.ready])
+  }
+
+  @Test("Of a body beyond the limit the beginning is kept and the size told (F-78)")
+  func bodyLimit() {
+    let script = ConsumerScript(maximumBody: 6)
+    script.say(Say.deliver(1), Say.header(size: 12), Say.body(bytes("0123")), Say.body(bytes("4567")), Say.body(bytes("89ab")))
+    script.say(Say.message(2, "abcdef"), Say.message(3, "abcdefg"))
+    let deliveries = script.recorder.deliveries
+    #expect(deliveries.map(\.body) == [bytes("012345"), bytes("abcdef"), bytes("abcdef")])
+    #expect(deliveries.map(\.bodySize) == [12, 6, 7] && deliveries.map(\.isTruncated) == [true, false, true])
+  }
+
+  @Test("Every property arrives")
+  func properties() {
+    let script = ConsumerScript()
+    let values =
+      Say.short("ct") + Say.short("ce") + Say.long([]) + [2, 255] + Say.short("c") + Say.short("r") + Say.short("60000")
+      + Say.short("m") + Say.be(UInt64(7)) + Say.short("t") + Say.short("u") + Say.short("a") + Say.short("cluster")
+    script.say(Say.deliver(1), Say.header(size: 0, flags: 0xfffc, values))
+    let properties = script.recorder.deliveries[0].properties
+    #expect(properties.contentType == bytes("ct") && properties.contentEncoding == bytes("ce"))
+    #expect(properties.headers.isEmpty && !properties.hasUnreadableHeaders)
+    #expect(properties.deliveryMode == 2 && properties.priority == 255 && properties.timestamp == 7)
+    #expect(properties.correlationID == bytes("c") && properties.replyTo == bytes("r"))
+    #expect(properties.expiration == bytes("60000") && properties.messageID == bytes("m"))
+    #expect(properties.type == bytes("t") && properties.userID == bytes("u") && properties.appID == bytes("a"))
+  }
+
+  @Test("Headers that nest too deep or lie about their length make the message unreadable, not the connection (F-19, F-84)")
+  func tableBomb() {
+    let script = ConsumerScript()
+    var bomb: [UInt8] = []
+    for _ in 0..<10_000 { bomb = Say.short("a") + [UInt8(ascii: "F")] + Say.long(bomb) }
+    var arrays: [UInt8] = []
+    for _ in 0..<10_000 { arrays = [UInt8(ascii: "A")] + Say.long(arrays) }
+    let lying = Say.short("a") + [UInt8(ascii: "S")] + Say.be(UInt32.max) + [1, 2, 3]
+    let unknown = Say.short("a") + [UInt8(ascii: "?")]
+    for (index, table) in [bomb, Say.short("a") + arrays, lying, unknown].enumerated() {
+      script.say(Say.deliver(UInt64(index + 1)), Say.header(size: 1, flags: 1 << 13, Say.long(table)), Say.body([0x7b]))
+    }
+    #expect(script.recorder.deliveries.count == 4)
+    #expect(script.recorder.deliveries.allSatisfy { $0.properties.hasUnreadableHeaders && $0.properties.headers.isEmpty })
+    #expect(script.recorder.events.isEmpty)
+  }
+
+  @Test("What is done in order is acknowledged by one frame")
+  func contiguous() {
+    let script = ConsumerScript()
+    for number in 1...5 { script.say(Say.message(UInt64(number))) }
+    script.acknowledge(0, 2, 1)
+    let frames = script.heard()
+    #expect(frames.map(\.name) == ["60.80"] && frames[0].tag == 3 && frames[0].flag)
+    script.acknowledge(3)
+    let single = script.heard()
+    #expect(single.map(\.tag) == [4] && !single[0].flag)
+    #expect(script.heard().isEmpty && script.consumer.unacknowledged == 1)
+  }
+
+  @Test("What is done behind a slow delivery waits 20 ms for it, or until there are more than 64 of them")
+  func scattered() {
+    let script = ConsumerScript()
+    for number in 1...200 { script.say(Say.message(UInt64(number))) }
+    script.acknowledge(2, 5)
+    #expect(script.heard().isEmpty)
+    #expect(script.wait(0.019).isEmpty)
+    script.acknowledge(3)
+    let late = script.wait(0.002)
+    #expect(late.map(\.tag) == [3, 4, 6] && late.allSatisfy { !$0.flag })
+    for index in 10..<74 { script.acknowledge(index) }
+    #expect(script.heard().isEmpty)
+    script.acknowledge(74)
+    #expect(script.heard().map(\.tag) == (11...75).map { UInt64($0) })
+    script.acknowledge(0, 1, 4)
+    let prefix = script.heard()
+    #expect(prefix.map(\.tag) == [5] && prefix[0].flag)
+    #expect(script.consumer.unacknowledged == 200 - 71)
+  }
+
+  @Test("A token that is unknown, settled or of another channel is never acknowledged (F-10)")
+  func staleTokens() {
+    let script = ConsumerScript()
+    script.say(Say.message(1), Say.message(2))
+    let first = script.recorder.deliveries[0].token
+    script.acknowledge(0, 0)
+    script.consumer.acknowledge(DeliveryToken(generation: first.generation, tag: 3))
+    script.consumer.acknowledge(DeliveryToken(generation: first.generation, tag: 0))
+    script.consumer.acknowledge(DeliveryToken(generation: first.generation &+ 1, tag: 2))
+    script.consumer.reject(first, requeue: true)
+    #expect(script.heard().map(\.tag) == [1])
+    script.consumer.acknowledge(first)
+    #expect(script.heard().isEmpty && script.consumer.unacknowledged == 1)
+  }
+
+  @Test("A rejection names its delivery, and acknowledgements go around it")
+  func rejection() {
+    let script = ConsumerScript()
+    for number in 1...3 { script.say(Say.message(UInt64(number))) }
+    script.consumer.reject(script.recorder.deliveries[1].token, requeue: false)
+    script.acknowledge(0, 2)
+    let frames = script.heard()
+    #expect(frames.map(\.name) == ["60.90", "60.80"])
+    #expect(frames[0].tag == 2 && !frames[0].flag && frames[1].tag == 3 && frames[1].flag)
+  }
+
+  @Test("A channel closed for holding a delivery too long is opened again, and its tokens are void (F-11)")
+  func consumerTimeout() {
+    let script = ConsumerScript(queues: 2)
+    script.say(Say.message(1), Say.message(2))
+    script.acknowledge(1)
+    let text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 60000 ms"
+    script.say(Say.channelClose(406, text))
+    #expect(script.recorder.events == [.channelLost(.consumerTimeout(text))])
+    #expect(script.heard().map(\.name) == ["20.41", "20.10", "60.10", "60.20", "60.10", "60.20"])
+    script.acknowledge(0, 1)
+    #expect(script.heard().isEmpty)
+    script.say(ConsumerScript.consuming(2), Say.message(1, redelivered: true))
+    #expect(script.recorder.events.last == .ready)
+    script.acknowledge(2)
+    #expect(script.heard().map(\.tag) == [1])
+  }
+
+  @Test(
+    "A queue that can't be consumed at the start ends the connection with the reason",
+    arguments: [404, 403, 405, 406] as [UInt16])
+  func refusedQueue(_ code: UInt16) {
+    let script = ConsumerScript(isReady: false)
+    script.say(Script.handshake, Say.channelOpenOK(), Say.channelClose(code, "no"))
+    #expect(script.heard().last?.name == "10.50")
+    script.say(Say.closeOK)
+    let expected: [UInt16: ConnectionEnd] = [
+      404: .notFound("no"), 403: .accessRefused("no"), 405: .resourceLocked("no"), 406: .preconditionFailed("no"),
+    ]
+    #expect(script.recorder.events == [.ended(expected[code]!)])
+  }
+
+  @Test("A cancel by the broker is reported for its queue only, and the queue can be consumed again (F-12)")
+  func cancelByBroker() {
+    let script = ConsumerScript(queues: 2)
+    script.say(Say.cancel("1"), Say.message(1, consumer: "0"))
+    #expect(script.recorder.events == [.cancelled(1)] && script.recorder.deliveries.count == 1 && !script.consumer.isReady)
+    script.consumer.consume(queue: 0)
+    script.consumer.consume(queue: 1)
+    #expect(script.heard().map(\.name) == ["60.10", "60.20"])
+    script.say(Say.qosOK, Say.consumeOK("1"))
+    #expect(script.recorder.events == [.cancelled(1), .ready])
+    script.say(Say.cancel("0", nowait: false))
+    #expect(script.heard().map(\.name) == ["60.31"])
+  }
+
+  @Test("While draining, deliveries on their way are still handed over, and the end of it is told once")
+  func draining() {
+    let script = ConsumerScript(queues: 2)
+    script.say(Say.message(1))
+    script.consumer.cancelConsumers()
+    #expect(script.heard().map(\.name) == ["60.30", "60.30"])
+    script.say(Say.message(2), Say.cancelOK("0"), Say.message(3, consumer: "1"))
+    #expect(script.recorder.events.isEmpty && script.recorder.deliveries.count == 3)
+    script.say(Say.cancelOK("1"))
+    #expect(script.recorder.events == [.consumersCancelled])
+    script.acknowledge(0, 1, 2)
+    #expect(script.heard().map(\.tag) == [3])
+  }
+
+  @Test("Draining before the connection is there is done at once, and nothing is consumed then")
+  func drainingEarly() {
+    let script = ConsumerScript(isReady: false)
+    script.consumer.cancelConsumers()
+    #expect(script.recorder.events == [.consumersCancelled])
+    script.say(Script.handshake)
+    #expect(!script.heard().contains { $0.name == "60.20" })
+  }
+
+  @Test("A handler may close or drain from within a delivery")
+  func reentrancy() {
+    final class Closing: ConsumerHandler {
+      var deliveries = 0
+      var end: ConnectionEnd?
+      weak var consumer: Consumer?
+      func ready(_ consumer: Consumer) { self.consumer = consumer }
+      func delivered(_ delivery: Delivery) {
+        deliveries += 1
+        consumer?.acknowledge(delivery.token)
+        consumer?.close()
+      }
+      func cancelled(queue: Int) {}
+      func consumersCancelled() {}
+      func channelLost(_ reason: ConnectionEnd) {}
+      func ended(_ consumer: Consumer, _ reason: ConnectionEnd) { end = reason }
+    }
+    let handler = Closing()
+    let script = Script(Consumer(settings: Script.settings, queues: [.init(queue: "q", prefetch: 9)], handler: handler))
+    script.say(Script.handshake, ConsumerScript.consuming(1), Say.message(1), Say.message(2))
+    #expect(handler.deliveries == 1)
+    #expect(script.heard().suffix(2).map(\.name) == ["60.80", "10.50"])
+    script.say(Say.closeOK)
+    #expect(handler.end == .closedHere)
+  }
+}

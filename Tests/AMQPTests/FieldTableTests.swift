@@ -1,0 +1,29 @@
+import AMQP
+import Testing
+
+@Suite("Field tables")
+struct FieldTableTests {
+  private let all: FieldTable = [
+    "t": .bool(true), "i": .integer(-5), "l": .integer(1 << 40), "d": .double(1.5), "D": .decimal(scale: 2, value: -314),
+    "S": .text("text"), "x": .bytes([0, 255]), "T": .timestamp(1_732_137_600), "V": .void,
+    "A": .array([.integer(1), .text("two"), .array([])]), "F": .table(["inner": .table([:])]),
+  ]
+
+  @Test("Every kind of value comes back as it was written")
+  func roundTrip() {
+    #expect(all["t"] == .bool(true) && all["i"] == .integer(-5) && all["l"] == .integer(1 << 40))
+    #expect(all["d"] == .double(1.5) && all["D"] == .decimal(scale: 2, value: -314) && all["V"] == .void)
+    #expect(all.string("S") == bytes("text") && all["x"] == .bytes([0, 255]) && all["T"] == .timestamp(1_732_137_600))
+    #expect(all["A"] == .array([.integer(1), .text("two"), .array([])]) && all["F"] == .table(["inner": .table([:])]))
+    #expect(all["missing"] == nil && all.string("i") == nil)
+    #expect(all.entries.map(\.key) == ["t", "i", "l", "d", "D", "S", "x", "T", "V", "A", "F"].map(bytes))
+  }
+
+  @Test("Removing entries leaves the others as they were")
+  func removing() {
+    let table: FieldTable = ["a": .integer(1), "x-death": .array([.table(["count": .integer(3)])]), "b": .text("2")]
+    #expect(table.removing(["x-death", "nothing"]) == ["a": .integer(1), "b": .text("2")])
+    #expect(table.removing([]) == table)
+    #expect(FieldTable().removing(["a"]).isEmpty)
+  }
+}

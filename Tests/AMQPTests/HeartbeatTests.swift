@@ -1,0 +1,51 @@
+import AMQP
+import TestSupport
+import Testing
+import Wire
+
+@Suite("Heartbeats")
+struct HeartbeatTests {
+  @Test("An idle connection sends one every half interval, for hours, and lives on those of the broker (F-08)")
+  func idle() {
+    let script = ConsumerScript()
+    for _ in 0..<720 {
+      let sent = script.wait(5)
+      #expect(sent.map(\.name) == ["heartbeat"])
+      script.say(Say.heartbeat)
+    }
+    #expect(script.recorder.events.isEmpty)
+  }
+
+  @Test("A silent broker is dead after two intervals (F-03, F-04)")
+  func silence() {
+    let script = PublisherScript()
+    script.publish(0..<2)
+    script.wait(19.9)
+    #expect(script.recorder.events.isEmpty)
+    script.wait(0.2)
+    #expect(script.recorder.events == [.failed(0, .connectionLost), .failed(1, .connectionLost), .ended(.heartbeatMissed)])
+  }
+
+  @Test("Whoever has just written sends no heartbeat")
+  func busy() {
+    let script = PublisherScript()
+    for step in 0..<10 {
+      script.publish(step..<step + 1)
+      #expect(!script.heard().contains { $0.name == "heartbeat" })
+      #expect(script.wait(2).isEmpty)
+      script.say(Say.ack(UInt64(step + 1)))
+    }
+  }
+
+  @Test("Nothing happens when both sides agree on none")
+  func off() {
+    let recorder = PublisherRecorder()
+    var settings = Script.settings
+    settings.heartbeat = 0
+    let publisher = Publisher(settings: settings, handler: recorder)
+    let script = Script(publisher)
+    script.say(Say.start() + Say.tune(heartbeat: 0) + Say.openOK, Say.channelOpenOK(), Say.selectOK)
+    _ = script.heard()
+    #expect(script.wait(3600).isEmpty && recorder.events == [.ready])
+  }
+}
