@@ -33,7 +33,9 @@ class Sender: PoolHandler, PoolObserver {
   }
   func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
     notSent.append((tag, why))
-    if sendsAgain { waiting.append(tag) }
+    guard sendsAgain else { return }
+    waiting.append(tag)
+    pump()
   }
   func unknown(tag: Int, reason: String, from pool: any Pool) { unknown.append((tag, reason)) }
   func capacityAvailable(in pool: any Pool) { pump() }
