@@ -39,34 +39,52 @@ public struct SHA1: Sendable {
 
   /// RFC 3174 §6.2: the message schedule is kept in the sixteen words of the block itself.
   private mutating func compress() {
-    var (a, b, c, d, e) = state
+    var v = Variables(a: state.a, b: state.b, c: state.c, d: state.d, e: state.e)
     var w = block
     var t = 0
+    while t < 16 {
+      v.step((v.b & v.c | ~v.b & v.d) &+ 0x5A82_7999 &+ w[t])
+      t &+= 1
+    }
+    while t < 20 {
+      v.step((v.b & v.c | ~v.b & v.d) &+ 0x5A82_7999 &+ Self.schedule(&w, t))
+      t &+= 1
+    }
+    while t < 40 {
+      v.step((v.b ^ v.c ^ v.d) &+ 0x6ED9_EBA1 &+ Self.schedule(&w, t))
+      t &+= 1
+    }
+    while t < 60 {
+      v.step((v.b & v.c | v.b & v.d | v.c & v.d) &+ 0x8F1B_BCDC &+ Self.schedule(&w, t))
+      t &+= 1
+    }
     while t < 80 {
-      let s = t & 15
-      if t >= 16 {
-        let x = w[(s &+ 13) & 15] ^ w[(s &+ 8) & 15] ^ w[(s &+ 2) & 15] ^ w[s]
-        w[s] = x &<< 1 | x &>> 31
-      }
-      let mix: UInt32
-      if t < 20 {
-        mix = (b & c | ~b & d) &+ 0x5A82_7999
-      } else if t < 40 {
-        mix = (b ^ c ^ d) &+ 0x6ED9_EBA1
-      } else if t < 60 {
-        mix = (b & c | b & d | c & d) &+ 0x8F1B_BCDC
-      } else {
-        mix = (b ^ c ^ d) &+ 0xCA62_C1D6
-      }
-      let next = (a &<< 5 | a &>> 27) &+ mix &+ e &+ w[s]
+      v.step((v.b ^ v.c ^ v.d) &+ 0xCA62_C1D6 &+ Self.schedule(&w, t))
+      t &+= 1
+    }
+    state = (state.a &+ v.a, state.b &+ v.b, state.c &+ v.c, state.d &+ v.d, state.e &+ v.e)
+    block = InlineArray(repeating: 0)
+  }
+
+  @inline(__always)
+  private static func schedule(_ w: inout InlineArray<16, UInt32>, _ t: Int) -> UInt32 {
+    let x = w[(t &+ 13) & 15] ^ w[(t &+ 8) & 15] ^ w[(t &+ 2) & 15] ^ w[t & 15]
+    w[t & 15] = x &<< 1 | x &>> 31
+    return w[t & 15]
+  }
+
+  private struct Variables {
+    var a, b, c, d, e: UInt32
+
+    /// `mixed` is f(b, c, d) + K + W of this step.
+    @inline(__always)
+    mutating func step(_ mixed: UInt32) {
+      let next = (a &<< 5 | a &>> 27) &+ e &+ mixed
       e = d
       d = c
       c = b &<< 30 | b &>> 2
       b = a
       a = next
-      t &+= 1
     }
-    state = (state.a &+ a, state.b &+ b, state.c &+ c, state.d &+ d, state.e &+ e)
-    block = InlineArray(repeating: 0)
   }
 }

@@ -6,13 +6,13 @@ extension [UInt8] {
     let span = text.span
     var index = 0
     while index < span.count {
+      let start = index
+      while index < span.count, Self.isPlain(span[index]) { index &+= 1 }
+      if index > start { append(contentsOf: text[start..<index]) }
+      guard index < span.count else { break }
       let byte = span[index]
       if byte < 0x80 {
-        if byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F {
-          append(byte)
-        } else {
-          appendEscape(byte)
-        }
+        appendEscape(byte)
         index &+= 1
         continue
       }
@@ -33,6 +33,11 @@ extension [UInt8] {
   }
 
   public mutating func appendSafeJSONString(_ text: String) { appendSafeJSONString([UInt8](text.utf8)) }
+
+  @inline(__always)
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C
+  }
 
   private mutating func appendEscape(_ byte: UInt8) {
     append(0x5C)
