@@ -81,6 +81,7 @@ public class ProviderPool: Pool {
   /// How many pushes the pace allows now.
   func paceAllowance() -> Int { .max }
   func paceTaken() {}
+  /// Requests may go again after none could: the first one probes, and the rate is to rise gently.
   func outageEnded() {}
   var providerState: PoolState? { nil }
   var providerDeadline: MonotonicTime { .distantFuture }
@@ -289,7 +290,6 @@ public class ProviderPool: Pool {
   }
 
   private func paused(seconds: Double, reason: String) {
-    hadOutage = true
     pauseReason = reason
     observed(.paused(seconds: seconds, reason: reason))
     giveBackResends(.unreachable)
@@ -325,7 +325,9 @@ public class ProviderPool: Pool {
     if armed == armedFor { armedFor = .distantFuture }
     guard !isClosed else { return }
     let now = surroundings.now
+    let wasPaused = circuit.allowance == 0
     circuit.advance(to: now)
+    if wasPaused, circuit.allowance > 0 { outageEnded() }
     if let pending = stop, !pending.isProbing, now >= pending.probeAt { stop?.isProbing = true }
     connections.deadlineReached(at: now)
     providerDeadlineReached(at: now)

@@ -225,6 +225,19 @@ struct APNsPoolTests {
     #expect(bench.delivered == 11)
   }
 
+  @Test("a server that accepts and then says nothing is given up and backed off from")
+  func hangs() throws {
+    let bench = try APNsBench()
+    bench.world.answerDial = { _ in .hang }
+    bench.offer([1])
+    bench.world.advance(by: 120)
+    #expect((5...12).contains(bench.world.connections.count))
+    #expect(bench.world.openConnections.count <= 1)
+    bench.world.answerDial = { [provider = bench.provider] _ in .accept(provider.accept()) }
+    bench.world.advance(by: 60)
+    #expect(bench.delivered == 1)
+  }
+
   @Test("a half-open connection is found out within 30 s, and what comes after goes over a new one")
   func halfOpen() throws {
     var settings = APNsPool.Settings()

@@ -194,6 +194,20 @@ struct FCMPoolTests {
     #expect((900...1100).contains(bench.delivered - full))
   }
 
+  @Test("after a pause that the provider asked for the rate rises over a minute, on the same connection")
+  func rampAfterPause() throws {
+    var settings = FCMPool.Settings()
+    settings.messagesPerMinute = 6000
+    let bench = try FCMBench(settings: settings)
+    bench.provider.answer = { _ in FCMBench.error(503, "UNAVAILABLE", [("retry-after", "10")]) }
+    bench.warmUp()
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.offer(0..<5000)
+    bench.world.advance(by: 21)
+    #expect((10...160).contains(bench.delivered))
+    #expect(bench.world.connections.filter { $0.target.host == "fcm.test" }.count <= 2)
+  }
+
   @Test("Retry-After of a quota refusal holds the whole pool")
   func quotaRetryAfter() throws {
     let bench = try FCMBench()

@@ -1,7 +1,7 @@
 import Wire
 
 /// An APNs provider authentication token as it stands in `authorization`, and which one of its key's it is.
-public struct ProviderToken: Sendable {
+struct ProviderToken: Sendable, CustomStringConvertible {
   /// `bearer <JWT>`.
   let authorization: [UInt8]
   /// 1 for the first token of a key in this process, then counting.
@@ -9,6 +9,9 @@ public struct ProviderToken: Sendable {
   let mintedAt: MonotonicTime
   /// The claim `iat`, in UNIX seconds.
   let issuedAt: Int64
+
+  /// Without the token itself.
+  var description: String { "provider token \(generation), issued at \(issuedAt)" }
 
   static func mint(
     keyID: String, teamID: String, generation: Int, at now: MonotonicTime, wallClock: Int64,

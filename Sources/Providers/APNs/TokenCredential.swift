@@ -1,7 +1,7 @@
 import Reactor
 
 /// An APNs signing key (`.p8`) with its two identifiers. Immutable; its token is shared through a `ProviderTokenCache`.
-public struct TokenCredential: Sendable {
+public struct TokenCredential: Sendable, CustomStringConvertible {
   /// Ten characters each.
   public let keyID: String
   public let teamID: String
@@ -25,4 +25,6 @@ public struct TokenCredential: Sendable {
     // A key of the wrong kind is found out now, not at the first push.
     _ = try key.signES256([])
   }
+
+  public var description: String { "APNs key \(keyID) of team \(teamID)" }
 }

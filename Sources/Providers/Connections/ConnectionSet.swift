@@ -24,7 +24,7 @@ final class ConnectionSet {
   static let dialBurst = 6
   static let dialWindow = 10.0
   /// A connection that has answered so many requests was no abuse, and leaves room for its successor.
-  static let dialWorth = 500
+  static let dialWorth = 100
   /// Seconds after which a connection beyond the first is given up when it has nothing to do.
   static let surplusIdle = 60.0
 
