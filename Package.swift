@@ -18,12 +18,15 @@ let package = Package(
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
     library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
     library("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
+    library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    library("CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),
 
     .target(name: "PushCore", swiftSettings: strict),
     .target(name: "Wire", swiftSettings: strict),
     .target(name: "HTTP2", dependencies: ["Wire", "CNGHTTP2"], swiftSettings: door),
     .target(name: "AMQP", dependencies: ["Wire", "CRabbitMQ"], swiftSettings: door),
     .target(name: "Reactor", dependencies: ["Wire", "CLinux", "COpenSSL"], swiftSettings: door),
+    .target(name: "Storage", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .target(
       name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Providers"], swiftSettings: strict),
@@ -35,6 +38,7 @@ let package = Package(
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
     .testTarget(name: "AMQPTests", dependencies: ["AMQP", "Reactor", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
+    .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "TestSupport"]),

@@ -1,0 +1,3 @@
+// libpq: the registry of a fleet, in PostgreSQL.
+#pragma once
+#include <libpq-fe.h>

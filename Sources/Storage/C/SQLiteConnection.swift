@@ -1,0 +1,165 @@
+import CSQLite
+import Glibc
+
+/// A connection to an SQLite file: the handle, its cached statements, and what its error codes mean.
+final class SQLiteConnection: SQLSession {
+  typealias Row = SQLiteRow
+
+  let path: String
+  private let handle: OpaquePointer
+  private var statements: [OpaquePointer?] = []
+
+  var dialect: Dialect { .sqlite }
+
+  /// - Parameter busyTimeout: milliseconds to wait for another process's lock.
+  init(path: String, create: Bool, busyTimeout: Int32) throws(StoreError) {
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &opened, flags, nil)
+    guard code == SQLITE_OK, let opened else {
+      let error = SQLiteFault.error(code, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory", path)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    self.path = path
+    handle = opened
+    sqlite3_busy_timeout(handle, busyTimeout)
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
+  }
+
+  deinit {
+    for statement in statements { sqlite3_finalize(statement) }
+    sqlite3_close_v2(handle)
+  }
+
+  // MARK: Statements
+
+  @discardableResult
+  func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLiteRow) -> Void) throws(StoreError) -> Int {
+    let prepared = try prepare(statement)
+    return try step(prepared, values, each)
+  }
+
+  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLiteRow) -> Void) throws(StoreError) {
+    let prepared = try prepare(statement)
+    for (index, values) in sets.enumerated() { try step(prepared, values) { row in each(index, row) } }
+  }
+
+  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (SQLiteRow) -> Void) throws(StoreError) {
+    let prepared = try prepare(statement)
+    defer { sqlite3_reset(prepared) }
+    for id in ids {
+      sqlite3_bind_int64(prepared, 1, id)
+      while true {
+        let code = sqlite3_step(prepared)
+        if code == SQLITE_DONE { break }
+        guard code == SQLITE_ROW else { throw fault(code) }
+        each(SQLiteRow(statement: prepared))
+      }
+      sqlite3_reset(prepared)
+    }
+  }
+
+  /// Runs text that isn't cached: pragmas and migrations, never with a value of anybody's in it.
+  func execute(_ sql: String) throws(StoreError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw fault(code) }
+  }
+
+  /// The first column of the first row of a pragma.
+  func pragma(_ sql: String) throws(StoreError) -> [UInt8] {
+    var prepared: OpaquePointer?
+    let code = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
+    guard code == SQLITE_OK, let prepared else { throw fault(code) }
+    defer { sqlite3_finalize(prepared) }
+    let stepped = sqlite3_step(prepared)
+    guard stepped == SQLITE_ROW || stepped == SQLITE_DONE else { throw fault(stepped) }
+    return stepped == SQLITE_ROW ? SQLiteRow(statement: prepared).bytes(0) : []
+  }
+
+  private func prepare(_ statement: Statement) throws(StoreError) -> OpaquePointer {
+    if statement.id < statements.count, let cached = statements[statement.id] { return cached }
+    var prepared: OpaquePointer?
+    let code = sqlite3_prepare_v3(handle, statement.text(.sqlite), -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    guard code == SQLITE_OK, let prepared else { throw fault(code) }
+    while statements.count <= statement.id { statements.append(nil) }
+    statements[statement.id] = prepared
+    return prepared
+  }
+
+  @discardableResult
+  private func step(
+    _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLiteRow) -> Void
+  ) throws(StoreError) -> Int {
+    for index in values.indices { bind(values[index], to: prepared, at: Int32(index + 1)) }
+    // Values are bound without a copy: they outlive the reset below, and nothing reads them after it.
+    defer {
+      sqlite3_reset(prepared)
+      sqlite3_clear_bindings(prepared)
+    }
+    while true {
+      let code = sqlite3_step(prepared)
+      if code == SQLITE_DONE { return sqlite3_stmt_readonly(prepared) != 0 ? 0 : Int(sqlite3_changes(handle)) }
+      guard code == SQLITE_ROW else { throw fault(code) }
+      each(SQLiteRow(statement: prepared))
+    }
+  }
+
+  private func bind(_ value: SQLValue, to prepared: OpaquePointer, at index: Int32) {
+    // SQLITE_TRANSIENT: SQLite takes a copy, as an array's storage isn't ours beyond the call.
+    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    let code =
+      switch value {
+      case .null: sqlite3_bind_null(prepared, index)
+      case .int(let number): sqlite3_bind_int64(prepared, index, number)
+      case .text(let bytes):
+        bytes.withUnsafeBytes { buffer in
+          let base = buffer.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.nothing
+          return sqlite3_bind_text(prepared, index, base, Int32(buffer.count), transient)
+        }
+      case .blob(let bytes):
+        bytes.isEmpty
+          ? sqlite3_bind_zeroblob(prepared, index, 0)
+          : bytes.withUnsafeBytes { sqlite3_bind_blob(prepared, index, $0.baseAddress, Int32($0.count), transient) }
+      }
+    precondition(code == SQLITE_OK, "a statement has no parameter \(index), or a value is beyond SQLite's limits")
+  }
+
+  nonisolated(unsafe) private static let nothing = UnsafePointer(strdup(""))!
+
+  // MARK: Transactions
+
+  func begin(_ intent: TransactionIntent) throws(StoreError) { try run(Self.beginImmediate, []) }
+  func commit() throws(StoreError) { try run(Self.commitStatement, []) }
+  func rollback() {
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+  }
+
+  private static let beginImmediate = Statement("BEGIN IMMEDIATE")
+  private static let commitStatement = Statement("COMMIT")
+
+  private func fault(_ code: Int32) -> StoreError {
+    SQLiteFault.error(code, message: String(cString: sqlite3_errmsg(handle)), path)
+  }
+}
+
+/// The current row of a statement.
+struct SQLiteRow: SQLRow {
+  fileprivate let statement: OpaquePointer
+
+  func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+  func int(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+
+  func bytes(_ column: Int) -> [UInt8] {
+    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return [] }
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  func append(_ column: Int, to arena: inout [UInt8]) -> Int {
+    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return 0 }
+    let count = Int(sqlite3_column_bytes(statement, Int32(column)))
+    arena.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    return count
+  }
+}

@@ -1,0 +1,35 @@
+import CSQLite
+
+/// What SQLite's result codes mean for whoever waits for the registry (sqlite.org/rescode.html).
+enum SQLiteFault {
+  static func error(_ code: Int32, message: String, _ path: String) -> StoreError {
+    switch code & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      .unavailable(.locked, "another process holds the lock on \(path) (\(message))")
+    case SQLITE_FULL:
+      .unavailable(.full, "no space left for \(path) (\(message)): free space, or raise max_page_count")
+    case SQLITE_READONLY:
+      .unavailable(
+        .readOnly, "\(path) can't be written to (\(message)): the file and its folder must be writable, for the -wal file too")
+    case SQLITE_IOERR:
+      .unavailable(.down, "reading or writing \(path) failed (\(message), code \(code))")
+    case SQLITE_CANTOPEN:
+      .unavailable(.down, "\(path) can't be opened (\(message)): its folder must exist and be writable, for the -wal file too")
+    case SQLITE_NOMEM:
+      .unavailable(.overloaded, "out of memory")
+    case SQLITE_PERM, SQLITE_AUTH:
+      .unusable(.accessDenied, "access to \(path) is denied (\(message))")
+    case SQLITE_CORRUPT:
+      .unusable(
+        .corrupt,
+        "\(path) is damaged (\(message)): stop the workers, run `sqlite3 \(path) \"PRAGMA integrity_check\"`, then restore a "
+          + "backup or save what can be read with `.recover`")
+    case SQLITE_NOTADB:
+      .unusable(.corrupt, "\(path) isn't an SQLite database, or its header is damaged (\(message)): restore a backup")
+    case SQLITE_TOOBIG, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_RANGE:
+      .refused("\(message) (code \(code))")
+    default:
+      .unusable(.broken, "\(message) (code \(code))")
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import PushCore
+
+/// The fields of a change (contract "Registry changes"). The raw value is the key in JSON and the column in CSV.
+enum ChangeField: String, CaseIterable {
+  case op, app
+  case platform, token, installation, environment, sender, user, name, locale, topics
+  case timeZone = "time_zone"
+  case appVersion = "app_version"
+  case registration, topic, tokens, users, group
+  case notificationKey = "notification_key"
+  case notificationKeyName = "notification_key_name"
+  case registrationIDs = "registration_ids"
+
+  /// The columns of `devices import`, in the order of an export.
+  static let columns: [ChangeField] = [
+    .app, .platform, .token, .installation, .environment, .sender, .user, .name, .locale, .timeZone, .appVersion, .topics,
+  ]
+
+  /// What one text of the field must be, in words; nil when it is.
+  func broken(by text: [UInt8]) -> String? {
+    guard !text.isEmpty else { return "must not be empty" }
+    switch self {
+    case .topic, .topics:
+      guard case .success(.topic) = Target.classify(Array("/topics/".utf8) + Self.topicName(text)) else {
+        return "a topic's name has 1 to 899 of the characters a-z A-Z 0-9 - _ . ~ %"
+      }
+      return nil
+    case .user, .users:
+      guard case .success(.user) = Target.classify(Array("/users/".utf8) + text) else {
+        return "a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :"
+      }
+      return nil
+    case .environment:
+      return Self.environment(text) == nil ? "expected production or sandbox" : nil
+    case .platform:
+      return Self.platform(text) == nil ? "expected apns or fcm" : nil
+    default:
+      guard text.count <= most else { return "\(text.count) bytes, at most \(most) allowed" }
+      guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "holds a control character" }
+      return nil
+    }
+  }
+
+  /// Bytes.
+  private var most: Int {
+    switch self {
+    case .token: 4096
+    case .name: 1024
+    case .locale, .timeZone, .appVersion: 64
+    default: 255
+    }
+  }
+
+  static func platform(_ text: [UInt8]) -> Platform? {
+    if text == Array("apns".utf8) { return .apns }
+    return text == Array("fcm".utf8) ? .fcm : nil
+  }
+
+  static func environment(_ text: [UInt8]) -> DeviceEnvironment? {
+    DeviceEnvironment.allCases.first { $0.name.map { Array($0.utf8) == text } ?? false }
+  }
+
+  /// A topic's name, which may come with the prefix that sends use.
+  static func topicName(_ text: [UInt8]) -> [UInt8] {
+    text.starts(with: "/topics/".utf8) ? Array(text.dropFirst(8)) : text
+  }
+
+  /// A provider's token in the form it is stored in; nil when it can't be one.
+  static func token(_ text: [UInt8], _ platform: Platform) -> [UInt8]? {
+    let prefix = platform == .apns ? "apns:" : "fcm:"
+    switch Target.classify(Array(prefix.utf8) + text) {
+    case .success(.apns(let token)), .success(.fcm(let token)): return token
+    default: return nil
+    }
+  }
+
+  /// A token or a registration, by its form.
+  static func device(_ text: [UInt8]) -> DeviceReference {
+    switch Target.classify(text) {
+    case .success(.apns(let token)): .token(.apns, token)
+    case .success(.fcm(let token)): .token(.fcm, token)
+    case .success(.registration(let id)): .registration(id)
+    default: .invalid
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import PushCore
+
+/// What a registry does, whichever database it is in.
+///
+/// Synchronous: every call blocks on the database, so it belongs on a thread of its own (``Registry`` does that for a loop) or in a
+/// command. Confined to one thread at a time. Times are Unix milliseconds.
+public protocol DeviceStore: AnyObject {
+  // MARK: Changes
+
+  /// Applies the changes in order in one transaction: all of them are stored when it returns, none when it throws. A refusal is an
+  /// answer, has no effect, and doesn't touch the others.
+  func apply(_ changes: [RegistryChange], now: Int64) throws(StoreError) -> [ChangeAnswer]
+
+  /// Marks tokens by what their provider said of them.
+  func mark(_ marks: [DeviceMark], now: Int64) throws(StoreError) -> [MarkOutcome]
+
+  // MARK: Reading for delivery
+
+  /// The devices of registrations, gone ones included: their state says so.
+  func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws(StoreError) -> Resolution
+
+  /// The devices that have these provider tokens; a token that isn't registered is left out.
+  func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows
+
+  func survey(_ audience: Audience, app: [UInt8]) throws(StoreError) -> AudienceSurvey
+
+  /// The members with numbers above `cursor` (0 at first) and up to `highWater`, at most `limit` of them. A device that is a member
+  /// throughout is on exactly one page, however others come and go.
+  func page(
+    of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+  ) throws(StoreError) -> AudiencePage
+
+  // MARK: Campaigns
+
+  /// Makes a campaign, or finds the one already made under this id.
+  func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(StoreError) -> Campaign
+  /// Adds a page's counts, once however often it is reported. Nil when there is no such campaign.
+  func pageDone(_ report: PageReport, now: Int64) throws(StoreError) -> Campaign?
+  /// Keeps what an interrupted page had settled.
+  func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(StoreError)
+  func loadPage(campaign: [UInt8], page: Int64) throws(StoreError) -> PageRecord?
+  /// True for exactly one claimant: the one who is to publish the campaign's result. Asked again by the same claimant (a redelivered
+  /// page, whose first attempt may have died before the result was confirmed) it is true again. False while pages are missing.
+  func finish(_ campaign: [UInt8], claimant: [UInt8], now: Int64) throws(StoreError) -> Bool
+  /// Moves a campaign to a state. False when it isn't in a state that allows it.
+  func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(StoreError) -> Bool
+  func campaign(_ id: [UInt8]) throws(StoreError) -> Campaign?
+  /// The newest first.
+  func campaigns(limit: Int) throws(StoreError) -> [Campaign]
+
+  // MARK: For commands
+
+  func device(_ reference: DeviceReference, app: [UInt8]) throws(StoreError) -> [DeviceRecord]
+  /// Devices in ascending order of their numbers, of one app or of all.
+  func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(StoreError) -> [DeviceRecord]
+  /// Topics in the order of their names' bytes.
+  func topics(app: [UInt8], after name: [UInt8], limit: Int) throws(StoreError) -> [TopicRecord]
+  func group(_ group: GroupReference, app: [UInt8]) throws(StoreError) -> GroupRecord?
+  /// Stores many registrations at once; row by row, the answers are those of ``apply(_:now:)``.
+  func load(_ registrations: [Registration], now: Int64) throws(StoreError) -> [ChangeAnswer]
+  /// Brings the planner's statistics up to date: after a bulk load.
+  func analyze() throws(StoreError)
+
+  // MARK: Upkeep
+
+  /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
+  func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(StoreError) -> Int
+  /// Cheap: whether the store answers.
+  func probe() throws(StoreError)
+}

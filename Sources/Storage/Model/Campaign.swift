@@ -1,0 +1,126 @@
+/// The state of a campaign, the same for every worker.
+public enum CampaignState: Int64, CaseIterable, Sendable {
+  /// Pages are sent. Becomes any other.
+  case running = 0
+  /// An operator stopped it for now. Becomes running or cancelled.
+  case paused = 1
+  /// An operator ended it. Final.
+  case cancelled = 2
+  /// The last device is settled. Final.
+  case completed = 3
+  /// The breaker stopped it: too many dead answers. Becomes running or cancelled by an operator.
+  case held = 4
+
+  public var name: String {
+    switch self {
+    case .running: "running"
+    case .paused: "paused"
+    case .cancelled: "cancelled"
+    case .completed: "completed"
+    case .held: "held"
+    }
+  }
+
+  /// From which states a campaign may come to this one.
+  var sources: [CampaignState] {
+    switch self {
+    case .running: [.paused, .held]
+    case .paused: [.running, .held]
+    case .cancelled: [.running, .paused, .held]
+    case .held: [.running]
+    case .completed: []
+    }
+  }
+}
+
+/// A send to an audience, as it is created. Creating it again under the same id changes nothing.
+public struct CampaignDescription: Equatable, Sendable {
+  /// Chosen by whoever creates it, such that a redelivered request has the same.
+  public var id: [UInt8]
+  public var app: [UInt8]
+  public var messageID: [UInt8]
+  /// For people: `/topics/news`.
+  public var target: [UInt8]
+  /// The estimated number of devices.
+  public var total: Int64
+  public var highWater: Int64
+
+  public init(id: [UInt8], app: [UInt8], messageID: [UInt8], target: [UInt8], total: Int64, highWater: Int64) {
+    self.id = id
+    self.app = app
+    self.messageID = messageID
+    self.target = target
+    self.total = total
+    self.highWater = highWater
+  }
+}
+
+/// A campaign as it stands.
+public struct Campaign: Equatable, Sendable {
+  public var description: CampaignDescription
+  public var state: CampaignState
+  public var sent: Int64
+  public var failed: Int64
+  /// Pages settled, and the number of pages once the last one is known.
+  public var pagesDone: Int64
+  public var pageCount: Int64?
+  /// Unix milliseconds.
+  public var createdAt: Int64
+  public var updatedAt: Int64
+  public var finishedAt: Int64?
+
+  /// Every page is settled.
+  public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
+
+  /// Devices not yet settled, by the estimate; 0 once the campaign is over.
+  public var remaining: Int64 {
+    switch state {
+    case .completed: 0
+    case .running, .paused, .held, .cancelled: isComplete ? 0 : max(0, description.total - sent - failed)
+    }
+  }
+
+  /// Devices a second since the campaign was created, nil before the first page.
+  public var rate: Double? {
+    let elapsed = Double(updatedAt - createdAt) / 1000
+    return elapsed > 0 && sent + failed > 0 ? Double(sent + failed) / elapsed : nil
+  }
+
+  /// Seconds until the last device by ``rate``, while it runs.
+  public var timeLeft: Double? { state == .running ? rate.map { Double(remaining) / $0 } : nil }
+}
+
+/// What a worker reports of a page of a campaign.
+public struct PageReport: Equatable, Sendable {
+  public var campaign: [UInt8]
+  /// From 0.
+  public var page: Int64
+  public var isLast: Bool
+  public var sent: Int64
+  public var failed: Int64
+
+  public init(campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64) {
+    self.campaign = campaign
+    self.page = page
+    self.isLast = isLast
+    self.sent = sent
+    self.failed = failed
+  }
+}
+
+/// What a page interrupted in its middle had settled, for whoever gets it redelivered.
+public struct PageRecord: Equatable, Sendable {
+  public var sent: Int64
+  public var failed: Int64
+  /// Which devices: in the form that the writer chose.
+  public var settled: [UInt8]
+  /// The page was reported as done: there is nothing left to send.
+  public var isDone: Bool
+
+  public init(sent: Int64, failed: Int64, settled: [UInt8], isDone: Bool = false) {
+    self.sent = sent
+    self.failed = failed
+    self.settled = settled
+    self.isDone = isDone
+  }
+}

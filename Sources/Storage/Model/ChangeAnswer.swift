@@ -1,0 +1,68 @@
+import PushCore
+
+/// Why one token of a subscribe isn't subscribed (IID batch errors).
+public enum SubscriptionError: String, Sendable {
+  case notFound = "NOT_FOUND"
+  case invalidArgument = "INVALID_ARGUMENT"
+  case tooManyTopics = "TOO_MANY_TOPICS"
+}
+
+/// Why a change is refused: GCM's and FCM's own words where they have some.
+public enum ChangeError: String, CaseIterable, Sendable {
+  case invalidJSON = "InvalidJSON"
+  case invalidParameters = "InvalidParameters"
+  case invalidRegistration = "InvalidRegistration"
+  case notRegistered = "NotRegistered"
+  case tooManySenders = "TooManySenders"
+  case tooManyDevices = "TooManyDevices"
+  case tooManyTopics = "TOO_MANY_TOPICS"
+  case tooManyMembers = "TooManyMembers"
+  case notificationKeyExists = "notification_key already exists"
+  case notificationKeyNotFound = "notification_key not found"
+  case nameMismatch = "notification_key_name doesn't match the group name of the notification_key"
+  case noValidRegistrationIDs = "no valid registration ids"
+  case groupNotFound = "group not found"
+  case noUser = "no user bound"
+}
+
+/// What a change of the registry is answered with.
+public enum ChangeAnswer: Equatable, Sendable {
+  case registration([UInt8])
+  case done
+  /// One for each token, nil for success.
+  case results([SubscriptionError?])
+  /// The entries of the request that named no device, by index, are not members.
+  case notificationKey([UInt8], failed: [Int])
+  case refused(ChangeError, reason: String)
+
+  public var isRefusal: Bool { if case .refused = self { true } else { false } }
+
+  /// The answer as the contract has it.
+  public var json: [UInt8] {
+    var output: [UInt8] = []
+    switch self {
+    case .registration(let id):
+      output += Array("{\"registration\":".utf8)
+      output.appendJSONString(id)
+    case .done: output.append(UInt8(ascii: "{"))
+    case .results(let results):
+      output += Array("{\"results\":[".utf8)
+      for (index, error) in results.enumerated() {
+        if index > 0 { output.append(UInt8(ascii: ",")) }
+        output += Array((error.map { "{\"error\":\"\($0.rawValue)\"}" } ?? "{}").utf8)
+      }
+      output.append(UInt8(ascii: "]"))
+    case .notificationKey(let key, let failed):
+      output += Array("{\"notification_key\":".utf8)
+      output.appendJSONString(key)
+      if !failed.isEmpty { output += Array(",\"failed_indexes\":[\(failed.map(String.init).joined(separator: ","))]".utf8) }
+    case .refused(let error, let reason):
+      output += Array("{\"error\":".utf8)
+      output.appendJSONString(Array(error.rawValue.utf8))
+      output += Array(",\"reason\":".utf8)
+      output.appendJSONString(Array(reason.utf8))
+    }
+    output.append(UInt8(ascii: "}"))
+    return output
+  }
+}

@@ -1,0 +1,101 @@
+import PushCore
+
+/// Which of Apple's two services a token belongs to.
+public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
+  /// Not told: the app's configured environment.
+  case unspecified = 0
+  case production = 1
+  case sandbox = 2
+
+  var name: String? {
+    switch self {
+    case .unspecified: nil
+    case .production: "production"
+    case .sandbox: "sandbox"
+    }
+  }
+}
+
+/// What is known of a device's registration.
+public enum DeviceState: UInt8, CaseIterable, Sendable {
+  case active = 0
+  /// A provider refused the token in a way that a wrong setting can cause; still sent to. Becomes active by registering again.
+  case suspect = 1
+  /// The provider said that the app is gone, or it was unregistered; not sent to. Becomes active by registering again.
+  case gone = 2
+}
+
+/// The fixed part of a device, as delivery needs it; its token and sender lie in the arena of its ``DeviceRows``.
+public struct DeviceRow: Sendable {
+  public let id: Int64
+  /// The random half of the registration's id.
+  let salt: Int64
+  /// Unix time in milliseconds at which the token was last registered.
+  public let registeredAt: Int64
+  let start: UInt32
+  let tokenCount: UInt16
+  let senderCount: UInt16
+  public let platform: Platform
+  public let environment: DeviceEnvironment
+  public let state: DeviceState
+}
+
+/// Devices in compact form: one array of rows, one of bytes, nothing allocated per device.
+public struct DeviceRows: Sendable {
+  public private(set) var rows: [DeviceRow] = []
+  private var arena: [UInt8] = []
+
+  public init() {}
+
+  public var count: Int { rows.count }
+  public var isEmpty: Bool { rows.isEmpty }
+  public subscript(_ index: Int) -> DeviceRow { rows[index] }
+
+  /// The provider's token.
+  public func token(_ index: Int) -> ArraySlice<UInt8> {
+    let row = rows[index]
+    return arena[Int(row.start)..<Int(row.start) + Int(row.tokenCount)]
+  }
+
+  /// Which of the app's senders the token belongs to; empty when none was told.
+  public func sender(_ index: Int) -> ArraySlice<UInt8> {
+    let row = rows[index]
+    let start = Int(row.start) + Int(row.tokenCount)
+    return arena[start..<start + Int(row.senderCount)]
+  }
+
+  /// The canonical registration.
+  public func registration(_ index: Int) -> [UInt8] { RegistryKey(id: rows[index].id, salt: rows[index].salt).registration }
+
+  mutating func reserve(_ count: Int) {
+    rows.reserveCapacity(count)
+    arena.reserveCapacity(count * 80)
+  }
+
+  mutating func append(_ row: some SQLRow) {
+    let start = arena.count
+    let tokenCount = row.append(DeviceColumn.token, to: &arena)
+    let senderCount = row.append(DeviceColumn.sender, to: &arena)
+    rows.append(
+      DeviceRow(
+        id: row.int(DeviceColumn.id), salt: row.int(DeviceColumn.salt), registeredAt: row.int(DeviceColumn.registeredAt),
+        start: UInt32(truncatingIfNeeded: start), tokenCount: UInt16(truncatingIfNeeded: tokenCount),
+        senderCount: UInt16(truncatingIfNeeded: senderCount),
+        platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.platform))) ?? .apns,
+        environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.environment))) ?? .unspecified,
+        state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.state))) ?? .gone))
+  }
+}
+
+/// The order in which every statement that reads ``DeviceRows`` names its columns.
+enum DeviceColumn {
+  static let id = 0
+  static let salt = 1
+  static let registeredAt = 2
+  static let platform = 3
+  static let environment = 4
+  static let state = 5
+  static let token = 6
+  static let sender = 7
+  static let list = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender"
+}

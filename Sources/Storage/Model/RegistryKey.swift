@@ -1,0 +1,40 @@
+import PushCore
+
+/// What a registration or a notification key holds: the record's number, by which it is found without an index of its own, and a
+/// random number, without which it can't be guessed.
+struct RegistryKey: Hashable {
+  let id: Int64
+  let salt: Int64
+
+  init(id: Int64, salt: Int64) {
+    self.id = id
+    self.salt = salt
+  }
+
+  var registration: [UInt8] {
+    RegistryID.make(.registration, high: UInt64(bitPattern: id), low: UInt64(bitPattern: salt))
+  }
+  var notificationKey: [UInt8] { RegistryID.make(.group, high: UInt64(bitPattern: id), low: UInt64(bitPattern: salt)) }
+
+  /// The number and salt of a text that has the form of an issued id.
+  init?(_ text: [UInt8], _ kind: RegistryID.Kind) {
+    guard RegistryID.kind(of: text) == kind else { return nil }
+    var bits: UInt128 = 0
+    for byte in text.suffix(Self.digitCount) {
+      let value = Self.values[Int(byte)]
+      guard value < 32 else { return nil }
+      bits = bits << 5 | UInt128(value)
+    }
+    id = Int64(bitPattern: UInt64(truncatingIfNeeded: bits >> 64))
+    salt = Int64(bitPattern: UInt64(truncatingIfNeeded: bits))
+  }
+
+  static func makeSalt() -> Int64 { Int64(bitPattern: UInt64.random(in: .min ... .max)) }
+
+  private static let digitCount = 26
+  private static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, digit) in "0123456789abcdefghjkmnpqrstvwxyz".utf8.enumerated() { values[Int(digit)] = UInt8(value) }
+    return values
+  }()
+}

@@ -1,0 +1,81 @@
+/// Where a registry is: `sqlite:<path>` or `postgresql://…`.
+public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
+  /// A path, relative to the working directory.
+  case sqlite(path: String)
+  /// libpq's form, parameters included; may hold a password.
+  case postgres(String)
+
+  /// - Throws: ``StoreError/unusable(_:_:)`` naming what is wrong, without the text itself.
+  public init(parsing text: String) throws(StoreError) {
+    if text.hasPrefix("sqlite:") {
+      var path = String(text.dropFirst("sqlite:".count))
+      if path.hasPrefix("///") { path = String(path.dropFirst(2)) }
+      guard !path.isEmpty else { throw .unusable(.badLocation, "sqlite: names no file") }
+      guard !path.hasPrefix("//") else {
+        throw .unusable(.badLocation, "sqlite: takes a path, not a host: sqlite:/var/lib/registry.db")
+      }
+      guard path != ":memory:" else {
+        throw .unusable(.badLocation, "sqlite: a registry in memory would be gone with the worker")
+      }
+      self = .sqlite(path: path)
+    } else if text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") {
+      self = .postgres(text)
+    } else {
+      throw .unusable(.badLocation, "expected sqlite:<path> or postgresql://<host>/<database>")
+    }
+  }
+
+  /// Without the password.
+  public var description: String {
+    switch self {
+    case .sqlite(let path): "sqlite:\(path)"
+    case .postgres(let text):
+      // User, password and parameters go; host and database say enough.
+      "postgresql://" + text.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "?" }.split(
+        separator: "@", omittingEmptySubsequences: false
+      ).last!
+    }
+  }
+}
+
+/// How long a store may take, and whether it may be made.
+public struct StoreOptions: Sendable {
+  /// Milliseconds for one statement, a wait for another process's lock included. A worker's is short, a bulk load's long.
+  public var patience: Int64
+  /// Make an SQLite registry where there is none.
+  public var create: Bool
+  /// KiB of an SQLite registry kept in memory.
+  public var cache: Int
+
+  public init(patience: Int64 = 5_000, create: Bool = true, cache: Int = 8 * 1024) {
+    self.patience = patience
+    self.create = create
+    self.cache = cache
+  }
+
+  /// For commands that move many rows.
+  public static let bulk = StoreOptions(patience: 600_000, cache: 256 * 1024)
+}
+
+/// Opens the registry at a location, brings its tables up to date, and says exactly why not where it can't.
+public func openStore(
+  _ location: RegistryLocation, options: StoreOptions = StoreOptions(), limits: RegistryLimits = RegistryLimits()
+) throws(StoreError) -> any DeviceStore {
+  switch location {
+  case .sqlite(let path):
+    try SQLiteStore(
+      path: path,
+      options: SQLiteOptions(
+        busyTimeout: Int32(min(options.patience, 3_600_000)), create: options.create, cache: options.cache), limits: limits)
+  case .postgres(let location):
+    try PostgresStore(
+      location: location,
+      options: PostgresOptions(connectTimeout: min(options.patience, 5_000), statementTimeout: options.patience), limits: limits
+    )
+  }
+}
+
+/// Opens the registry that a configuration names (contract "Configuration", `registry`).
+public func openRegistry(_ location: String, limits: RegistryLimits = RegistryLimits()) throws(StoreError) -> any DeviceStore {
+  try openStore(try RegistryLocation(parsing: location), limits: limits)
+}

@@ -1,0 +1,15 @@
+import PushCore
+
+extension SQLStore: DeviceStore {
+  func load(_ registrations: [Registration], now: Int64) throws(StoreError) -> [ChangeAnswer] {
+    try Session.load(registrations, into: self, now: now)
+  }
+}
+
+extension SQLSession {
+  static func load(
+    _ registrations: [Registration], into store: SQLStore<Self>, now: Int64
+  ) throws(StoreError) -> [ChangeAnswer] {
+    try store.apply(registrations.map { .register($0) }, now: now)
+  }
+}

@@ -1,0 +1,126 @@
+import PushCore
+
+/// The accounts of campaigns, shared by all workers.
+extension SQLStore {
+  func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(StoreError) -> Campaign {
+    try transaction(.campaigns) { () throws(StoreError) in
+      try session.run(
+        SQL.insertCampaign,
+        [
+          .blob(campaign.id), .text(campaign.app), .blob(campaign.messageID), .blob(campaign.target), .int(campaign.total),
+          .int(campaign.highWater), .int(now),
+        ])
+      guard let stored = try self.campaign(campaign.id) else { throw Self.noRow }
+      return stored
+    }
+  }
+
+  func pageDone(_ report: PageReport, now: Int64) throws(StoreError) -> Campaign? {
+    try transaction(.campaigns) { () throws(StoreError) in
+      guard try campaign(report.campaign) != nil else { return nil }
+      let isNew =
+        try session.run(
+          SQL.insertDonePage, [.blob(report.campaign), .int(report.page), .int(report.sent), .int(report.failed)]) > 0
+      if isNew {
+        try session.run(
+          SQL.addCounts,
+          [
+            .blob(report.campaign), .int(report.sent), .int(report.failed), .int(report.isLast ? report.page + 1 : nil),
+            .int(now),
+          ])
+      }
+      return try campaign(report.campaign)
+    }
+  }
+
+  func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(StoreError) {
+    try transaction(.campaigns) { () throws(StoreError) -> Void in
+      try session.run(
+        SQL.savePage, [.blob(campaign), .int(page), .int(record.sent), .int(record.failed), .blob(record.settled)])
+    }
+  }
+
+  func loadPage(campaign: [UInt8], page: Int64) throws(StoreError) -> PageRecord? {
+    var record: PageRecord?
+    try session.run(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
+      record = PageRecord(sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1)
+    }
+    return record
+  }
+
+  func finish(_ campaign: [UInt8], claimant: [UInt8], now: Int64) throws(StoreError) -> Bool {
+    try transaction(.campaigns) { () throws(StoreError) in
+      try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(now)]) > 0
+    }
+  }
+
+  func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(StoreError) -> Bool {
+    try transaction(.campaigns) { () throws(StoreError) in
+      guard let current = try self.campaign(campaign), state.sources.contains(current.state) else { return false }
+      try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)])
+      return true
+    }
+  }
+
+  func campaign(_ id: [UInt8]) throws(StoreError) -> Campaign? {
+    var found: Campaign?
+    try session.run(SQL.campaignByID, [.blob(id)]) { row in found = Self.campaign(row) }
+    return found
+  }
+
+  func campaigns(limit: Int) throws(StoreError) -> [Campaign] {
+    var found: [Campaign] = []
+    try session.run(SQL.campaigns, [.int(Int64(limit))]) { row in found.append(Self.campaign(row)) }
+    return found
+  }
+
+  private static func campaign(_ row: Session.Row) -> Campaign {
+    Campaign(
+      description: CampaignDescription(
+        id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
+        highWater: row.int(5)),
+      state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
+      pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13))
+  }
+}
+
+extension SQL {
+  static let insertCampaign = Statement(
+    """
+    INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7) ON CONFLICT (id) DO NOTHING
+    """)
+  /// Changes a row only where the page wasn't done yet: saved in its middle, or not seen at all.
+  static let insertDonePage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed) VALUES (?1, ?2, 1, ?3, ?4)
+    ON CONFLICT (campaign, page) DO UPDATE SET done = 1, sent = excluded.sent, failed = excluded.failed, settled = NULL
+    WHERE campaign_pages.done = 0
+    """)
+  static let addCounts = Statement(
+    """
+    UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
+      page_count = COALESCE(?4, page_count), updated_at = ?5 WHERE id = ?1
+    """)
+  static let savePage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed, settled) VALUES (?1, ?2, 0, ?3, ?4, ?5)
+    ON CONFLICT (campaign, page) DO UPDATE SET sent = excluded.sent, failed = excluded.failed, settled = excluded.settled
+    WHERE campaign_pages.done = 0
+    """)
+  static let loadPage = Statement(
+    "SELECT sent, failed, settled, done FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+  static let finishCampaign = Statement(
+    """
+    UPDATE campaigns SET claimant = COALESCE(claimant, ?2), finished_at = COALESCE(finished_at, ?3),
+      state = CASE WHEN state = 2 THEN 2 ELSE 3 END
+    WHERE id = ?1 AND (claimant IS NULL OR claimant = ?2) AND (state = 2 OR pages_done >= page_count)
+    """)
+  static let setState = Statement("UPDATE campaigns SET state = ?2, updated_at = ?3 WHERE id = ?1")
+  private static let campaignColumns =
+    """
+    id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at
+    """
+  static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
+  static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")
+}

@@ -1,0 +1,79 @@
+import PushCore
+
+/// The registry over one database session: what both databases share, which is everything but the connection, the locks and the
+/// bulk load. The steps are in the extensions, one file each.
+final class SQLStore<Session: SQLSession> {
+  let session: Session
+  let limits: RegistryLimits
+
+  /// Numbers of apps and topics, which never change once made. Emptied when a transaction is rolled back: it may have made some.
+  private var appIDs: [[UInt8]: Int64] = [:]
+  private var topicIDs: [TopicName: Int64] = [:]
+
+  private struct TopicName: Hashable {
+    let app: Int64
+    let name: [UInt8]
+  }
+
+  init(session: Session, limits: RegistryLimits) {
+    self.session = session
+    self.limits = limits
+  }
+
+  func transaction<Result>(
+    _ intent: TransactionIntent, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) {
+      return try session.transaction(intent, body)
+    } catch {
+      appIDs = [:]
+      topicIDs = [:]
+      throw error
+    }
+  }
+
+  /// The number of an app, or nil when nothing was ever registered for it.
+  func knownApp(_ name: [UInt8]) throws(StoreError) -> Int64? {
+    if let id = appIDs[name] { return id }
+    guard let id = try session.firstInt(SQL.appByName, [.text(name)]) else { return nil }
+    appIDs[name] = id
+    return id
+  }
+
+  func makeApp(_ name: [UInt8]) throws(StoreError) -> Int64 {
+    if let id = try knownApp(name) { return id }
+    guard let id = try session.firstInt(SQL.insertApp, [.text(name)]) else { throw Self.noRow }
+    appIDs[name] = id
+    return id
+  }
+
+  func knownTopic(_ name: [UInt8], _ app: Int64) throws(StoreError) -> Int64? {
+    let key = TopicName(app: app, name: name)
+    if let id = topicIDs[key] { return id }
+    guard let id = try session.firstInt(SQL.topicByName, [.int(app), .text(name)]) else { return nil }
+    if topicIDs.count >= Self.cachedTopics { topicIDs = [:] }
+    topicIDs[key] = id
+    return id
+  }
+
+  func makeTopic(_ name: [UInt8], _ app: Int64) throws(StoreError) -> Int64 {
+    if let id = try knownTopic(name, app) { return id }
+    guard let id = try session.firstInt(SQL.insertTopic, [.int(app), .text(name)]) else { throw Self.noRow }
+    topicIDs[TopicName(app: app, name: name)] = id
+    return id
+  }
+
+  private static var cachedTopics: Int { 10_000 }
+  static var noRow: StoreError { .unusable(.broken, "an insert gave no number back") }
+}
+
+/// The statements of apps and topics; those of the other steps stand beside them.
+enum SQL {
+  static let appByName = Statement("SELECT id FROM apps WHERE name = ?1")
+  // The update that changes nothing has the row returned that another process has just made.
+  static let insertApp = Statement(
+    "INSERT INTO apps (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id")
+  static let topicByName = Statement("SELECT id FROM topics WHERE app = ?1 AND name = ?2")
+  static let insertTopic = Statement(
+    "INSERT INTO topics (app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO UPDATE SET name = excluded.name RETURNING id")
+}

@@ -1,0 +1,97 @@
+import Testing
+
+@testable import Storage
+
+@Suite("Campaigns on both databases")
+struct CampaignTests {
+  private static let id = Array("campaign-1".utf8)
+  private static let description = CampaignDescription(
+    id: id, app: TestRegistry.app, messageID: Array("m".utf8), target: Array("/topics/news".utf8), total: 2_500,
+    highWater: 9_000)
+
+  private func report(_ page: Int64, isLast: Bool = false, sent: Int64 = 990, failed: Int64 = 10) -> PageReport {
+    PageReport(campaign: Self.id, page: page, isLast: isLast, sent: sent, failed: failed)
+  }
+
+  @Test("A campaign is made once, and its pages are counted once, in whatever order they come", arguments: Backend.all)
+  func counts(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    #expect(try registry.store.createCampaign(Self.description, now: 1_000).state == .running)
+    #expect(try other.createCampaign(Self.description, now: 5_000).createdAt == 1_000)
+    #expect(try registry.store.pageDone(report(2, isLast: true, sent: 500, failed: 0), now: 2_000)?.isComplete == false)
+    #expect(try other.pageDone(report(0), now: 2_000)?.isComplete == false)
+    #expect(try registry.store.pageDone(report(0), now: 2_500)?.sent == 1_490)
+    #expect(try registry.store.finish(Self.id, claimant: [1], now: 2_600) == false)
+    let done = try #require(try registry.store.pageDone(report(1), now: 3_000))
+    #expect(done.isComplete && done.sent == 2_480 && done.failed == 20 && done.pagesDone == 3 && done.pageCount == 3)
+    #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
+  }
+
+  @Test("Exactly one claimant finishes a campaign, the same one again after a crash", arguments: Backend.all)
+  func finishes(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    #expect(try registry.store.finish(Self.id, claimant: [1], now: 1_500) == false)
+    _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
+    #expect(try registry.store.finish(Self.id, claimant: [1], now: 2_000))
+    #expect(try other.finish(Self.id, claimant: [2], now: 2_000) == false)
+    #expect(try other.finish(Self.id, claimant: [1], now: 3_000))
+    let campaign = try #require(try other.campaign(Self.id))
+    #expect(campaign.state == .completed && campaign.finishedAt == 2_000 && campaign.remaining == 0)
+    #expect(try registry.store.finish([9], claimant: [1], now: 1) == false)
+  }
+
+  @Test("States change only as they may", arguments: Backend.all)
+  func states(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let store = registry.store
+    _ = try store.createCampaign(Self.description, now: 1_000)
+    #expect(try store.setState(.running, of: Self.id, now: 1) == false)
+    for state in [.paused, .running, .held, .running] as [CampaignState] {
+      #expect(try store.setState(state, of: Self.id, now: 1))
+    }
+    #expect(try store.campaign(Self.id)?.state == .running)
+    #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
+    #expect(try store.setState(.cancelled, of: Self.id, now: 1))
+    for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
+    #expect(try store.finish(Self.id, claimant: [1], now: 2))
+    #expect(try store.campaign(Self.id)?.state == .cancelled)
+    #expect(try store.setState(.paused, of: [9], now: 1) == false)
+  }
+
+  @Test("An interrupted page's record is found until the page is done", arguments: Backend.all)
+  func records(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
+    for settled in [[1, 2], [1, 2, 3]] as [[UInt8]] {
+      try registry.store.savePage(PageRecord(sent: 3, failed: 1, settled: settled), campaign: Self.id, page: 0, now: 1)
+    }
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == PageRecord(sent: 3, failed: 1, settled: [1, 2, 3]))
+    #expect(try registry.store.campaign(Self.id)?.sent == 0)
+    #expect(try registry.store.pageDone(report(0), now: 2)?.sent == 990)
+    try registry.store.savePage(PageRecord(sent: 1, failed: 1, settled: [7]), campaign: Self.id, page: 0, now: 3)
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0)?.isDone == true)
+    #expect(try registry.store.pageDone(report(0), now: 4)?.sent == 990)
+  }
+
+  @Test("Campaigns are listed with what is left, and removed once they are over", arguments: Backend.all)
+  func lists(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    var second = Self.description
+    second.id = [2]
+    _ = try registry.store.createCampaign(second, now: 2_000)
+    _ = try registry.store.pageDone(report(0), now: 3_000)
+    let list = try registry.store.campaigns(limit: 10)
+    #expect(list.map(\.description.id) == [[2], Self.id])
+    #expect(list[1].remaining == 1_500 && list[1].rate == 500 && list[1].timeLeft == 3)
+    #expect(list[0].rate == nil && list[0].timeLeft == nil)
+    _ = try registry.store.setState(.cancelled, of: Self.id, now: 4_000)
+    #expect(try registry.store.purge(goneBefore: 0, campaignsBefore: 10_000, limit: 10) == 1)
+    #expect(try registry.store.campaigns(limit: 10).map(\.description.id) == [[2]])
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+
+/// A PostgreSQL server of our own: a fresh cluster in a temporary folder, reachable by a Unix socket there and nowhere else, without
+/// durability, ended with the process that started it however that ends.
+public final class Postgres: @unchecked Sendable {
+  /// Started by the first test that asks for it. Nil where PostgreSQL isn't installed.
+  public static let shared: Result<Postgres, any Error>? = binaries.map { folder in Result { try Postgres(binaries: folder) } }
+
+  private static let binaries: String? = {
+    let root = "/usr/lib/postgresql"
+    let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+    return versions.compactMap { Int($0) }.sorted().last.map { "\(root)/\($0)/bin" }
+  }()
+
+  public struct Failure: Error, CustomStringConvertible {
+    public let description: String
+  }
+
+  private let folder: String
+  private let binaries: String
+  private let guardian: Process
+  /// The process that a test may stop or kill.
+  public let serverID: pid_t
+
+  private static let port = 5432
+
+  /// PostgreSQL refuses to run as root: then it runs as the system's user for it.
+  private static let prefix: [String] =
+    geteuid() == 0 ? ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
+
+  /// - Parameter settings: further `name=value` settings of the server.
+  public convenience init(settings: [String] = []) throws {
+    guard let binaries = Self.binaries else { throw Failure(description: "PostgreSQL isn't installed") }
+    try self.init(binaries: binaries, settings: settings)
+  }
+
+  private init(binaries: String, settings: [String] = []) throws {
+    self.binaries = binaries
+    folder = NSTemporaryDirectory() + "/pushfleet-pg-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    if !Self.prefix.isEmpty { _ = try Self.run(["/usr/bin/chown", "postgres", folder]) }
+    _ = try Self.run(
+      Self.prefix + [
+        "\(binaries)/initdb", "-D", "\(folder)/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync",
+      ])
+
+    let server =
+      Self.prefix + [
+        "\(binaries)/postgres", "-D", "\(folder)/data", "-k", folder, "-p", "\(Self.port)", "-c", "listen_addresses=", "-c",
+        "fsync=off",
+        "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "max_connections=40", "-c", "autovacuum=off",
+      ] + settings.flatMap { ["-c", $0] }
+    // The guardian ends the server as soon as its own input ends, which it does when this process is gone, and removes the folder.
+    // It can't wait for the server as its child: it has inherited a mask that blocks the signal for that.
+    guardian = Process()
+    guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
+    guardian.arguments = ["-c", Self.script, "guardian", folder] + server
+    let output = Pipe()
+    let life = Pipe()
+    // Or the guardian itself, and every other child, would hold its input open.
+    for end in [life.fileHandleForReading, life.fileHandleForWriting] { _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC) }
+    guardian.standardInput = life
+    guardian.standardOutput = output
+    guardian.standardError = FileHandle.nullDevice
+    try guardian.run()
+    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+    guard let id = pid_t(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+      throw Failure(description: "PostgreSQL didn't start")
+    }
+    serverID = id
+    try awaitReadiness()
+  }
+
+  private static let script = """
+    folder=$1; shift
+    "$@" </dev/null >"$folder/log" 2>&1 &
+    server=$!
+    echo $server
+    read -r _
+    kill -QUIT $server
+    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -e "$folder/data/postmaster.pid" ] || break; sleep 0.1; done
+    rm -rf -- "$folder"
+    """
+
+  deinit { stop() }
+
+  /// Ends the server at once.
+  public func stop() { (guardian.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
+
+  public func awaitReadiness() throws {
+    for _ in 0..<200 {
+      if (try? Self.run(["\(binaries)/pg_isready", "-h", folder, "-p", "\(Self.port)", "-q"])) != nil { return }
+      usleep(50_000)
+    }
+    throw Failure(
+      description: "PostgreSQL doesn't answer: \((try? String(contentsOfFile: folder + "/log", encoding: .utf8)) ?? "")")
+  }
+
+  /// Where a database is, for libpq.
+  public func location(_ database: String) -> String {
+    "postgresql://postgres@/\(database)?host=\(folder.replacingOccurrences(of: "/", with: "%2F"))&port=\(Self.port)"
+  }
+
+  /// Makes an empty database and returns its location.
+  public func makeDatabase() throws -> String {
+    let name = "t" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+    try execute("CREATE DATABASE \(name)")
+    return location(name)
+  }
+
+  /// Runs SQL by psql, as an operator would; returns its output without alignment.
+  @discardableResult
+  public func execute(_ sql: String, at location: String? = nil) throws -> String {
+    try Self.run(["\(binaries)/psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", location ?? self.location("postgres"), "-c", sql])
+  }
+
+  @discardableResult
+  private static func run(_ arguments: [String]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: arguments[0])
+    process.arguments = Array(arguments.dropFirst())
+    process.currentDirectoryURL = URL(fileURLWithPath: "/")
+    let output = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failure(description: "\(arguments[0]) ended with \(process.terminationStatus): \(text)")
+    }
+    return text.trimmingCharacters(in: .newlines)
+  }
+}
