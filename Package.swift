@@ -31,7 +31,8 @@ let package = Package(
     .target(
       name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Providers"], swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
-    .executableTarget(name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Worker", "Simulator"], swiftSettings: strict),
+    .executableTarget(
+      name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Worker", "Simulator"], swiftSettings: strict),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
