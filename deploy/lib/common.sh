@@ -6,6 +6,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Debian's Python, for which python3-h2 and python3-pika are installed; another one may come first in PATH.
 python=/usr/bin/python3
 scratch=
+# Boxes, marks and other people's names are UTF-8, whatever the machine's locale.
+export LC_ALL=C.UTF-8
 started=() # process group ids, in starting order
 
 # shellcheck disable=SC2034  # the sourcing scripts use them
