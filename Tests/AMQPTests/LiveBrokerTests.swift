@@ -104,6 +104,28 @@ struct LiveBrokerTests {
     try clients.close()
   }
 
+  @Test("A retry must not carry x-death from its lane: the broker takes its return for a cycle and drops it")
+  func cycle() throws {
+    let clients = try LiveClients(Broker.shared.uri)
+    let topology = Topology(prefix: Broker.uniqueName("t"), ladder: [RetryStep(name: "300ms", delay: 300)])
+    try clients.declare(topology).get()
+    try clients.consume([.init(queue: topology.name("send.high"), prefetch: 50)])
+    // What a request bears that was dead-lettered after too many returns and then replayed by hand.
+    let death: FieldTable = [
+      "count": .integer(1), "reason": .text("delivery_limit"), "queue": .text(topology.name("send.high")),
+      "time": .timestamp(1),
+      "exchange": .text(topology.sendExchange), "routing-keys": .array([.text("high")]),
+    ]
+    let carrying: FieldTable = [Topology.originHeader: .text("send.high"), "x-death": .array([.table(death)])]
+    clients.publish(topology.retryExchange, "300ms", properties(headers: carrying), bytes("carrying"), tag: 1)
+    clients.publish(
+      topology.retryExchange, "300ms", properties(headers: carrying.removing(["x-death"])), bytes("freed"), tag: 2)
+    try clients.require("a delivery") { !clients.consumed.deliveries.isEmpty }
+    try clients.require("an empty step") { try! clients.messageCount(topology.retryQueue(topology.ladder[0])) == 0 }
+    #expect(clients.consumed.deliveries.map(\.body) == [bytes("freed")])
+    try clients.close()
+  }
+
   @Test("A publish to a missing queue is returned, one to a missing exchange closes only the channel")
   func unroutable() throws {
     let clients = try LiveClients(Broker.shared.uri)
