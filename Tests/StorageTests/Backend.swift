@@ -29,6 +29,16 @@ enum Backend: String, CaseIterable, CustomTestStringConvertible {
   }
 }
 
+extension Backend {
+  /// A connection to a registry that is there.
+  func connect(_ location: String, _ limits: RegistryLimits = RegistryLimits()) throws -> any DeviceStore {
+    switch self {
+    case .sqlite: try SQLiteStore(path: location, limits: limits)
+    case .postgres: try PostgresStore(location: location, limits: limits)
+    }
+  }
+}
+
 /// A registry of one test, with the short forms that tests need.
 struct TestRegistry {
   let location: String
@@ -39,10 +49,7 @@ struct TestRegistry {
 
   /// Another connection, as another worker has it.
   func another() throws -> any DeviceStore {
-    switch backend {
-    case .sqlite: try SQLiteStore(path: location, limits: limits)
-    case .postgres: try PostgresStore(location: location, limits: limits)
-    }
+    try backend.connect(location, limits)
   }
 
   static let app = Array("com.example.app".utf8)

@@ -1,0 +1,128 @@
+import Reactor
+import Wire
+
+/// Who asks a ``Registry``. Called on the loop's thread, never from within a call into the registry.
+public protocol RegistryHandler: AnyObject {
+  func registryAnswered(_ tag: Int, _ answer: RegistryAnswer)
+  /// What was asked has had no effect, or none that asking again would double: park what needs it.
+  func registryFailed(_ tag: Int, _ error: StoreError)
+  /// From now on requests are refused at once with this error, until `registryAvailable`.
+  func registryUnavailable(_ error: StoreError)
+  func registryAvailable()
+}
+
+/// How much a shard may ask of its registry at a time.
+public struct RegistryOptions: Sendable {
+  /// Requests under way before the next one is refused.
+  public var mostWaiting = 4_096
+  /// Seconds for which the oldest request may be under way before the next one is refused.
+  public var slowAfter = 2.0
+  /// Seconds between attempts to come back.
+  public var backoff = Backoff(base: 0.1, cap: 10)
+  public var store = StoreOptions(patience: 2_000)
+
+  public init() {}
+}
+
+/// A shard's way to its registry: requests go to a thread of their own, answers come back through the loop's mailbox, and the loop
+/// never waits for a database (faults F-98, F-99, F-103, F-104).
+///
+/// Opens by itself and comes back by itself. While the database is locked, full, damaged, down or slow, requests are refused at once
+/// with the reason, so that what needs no registry goes on undisturbed. Confined to the loop's thread.
+public final class Registry {
+  public enum Condition: Equatable {
+    /// Requests wait for the first attempt to open. Becomes available or unavailable.
+    case opening
+    /// Becomes unavailable or closed.
+    case available
+    /// Becomes available or closed.
+    case unavailable(StoreError)
+    /// Final.
+    case closed
+  }
+
+  public private(set) var condition = Condition.opening
+  public var waiting: Int { submitted.count - answered }
+
+  private let loop: EventLoop
+  private let options: RegistryOptions
+  private let thread: StoreThread
+  private weak var handler: (any RegistryHandler)?
+  /// When each request under way was submitted, the oldest at `answered`: they are answered in order.
+  private var submitted: [MonotonicTime] = []
+  private var answered = 0
+
+  /// - Throws: when there is no thread to be had. What is wrong with the registry itself comes to the handler.
+  public init(
+    _ location: RegistryLocation, loop: EventLoop, handler: any RegistryHandler, options: RegistryOptions = RegistryOptions(),
+    limits: RegistryLimits = RegistryLimits()
+  ) throws(SystemError) {
+    self.loop = loop
+    self.handler = handler
+    self.options = options
+    thread = StoreThread(mailbox: loop.mailbox, backoff: options.backoff) { () throws(StoreError) in
+      try openStore(location, options: options.store, limits: limits)
+    }
+    thread.front.registry = self
+    try thread.start()
+  }
+
+  deinit { thread.close() }
+
+  /// Has a request answered under `tag` in a later turn, in the order of the requests.
+  /// - Throws: at once when the registry is unavailable, too slow or has too much to do. Nothing was sent then.
+  public func submit(_ request: RegistryRequest, tag: Int) throws(StoreError) {
+    switch condition {
+    case .opening, .available: break
+    case .unavailable(let error): throw error
+    case .closed: throw .unavailable(.down, "closed")
+    }
+    guard waiting < options.mostWaiting else {
+      throw .unavailable(.overloaded, "\(waiting) requests are waiting for the registry")
+    }
+    if answered < submitted.count {
+      let age = loop.now.seconds(since: submitted[answered])
+      guard age <= options.slowAfter else {
+        throw .unavailable(.slow, "a request has been waiting for the registry for \(Int(age * 1000)) ms")
+      }
+    }
+    submitted.append(loop.now)
+    thread.submit(StoreThread.Job(tag: tag, now: loop.wallClock, request: request))
+  }
+
+  /// Ends the thread after what was submitted before; no answer is reported any more.
+  public func close() {
+    condition = .closed
+    handler = nil
+    thread.close()
+  }
+
+  // MARK: From the thread, on the loop
+
+  func completed(_ completions: [StoreThread.Completion]) {
+    answered += completions.count
+    if answered >= 1_024 || answered == submitted.count {
+      submitted.removeFirst(answered)
+      answered = 0
+    }
+    for completion in completions {
+      switch completion.result {
+      case .success(let answer): handler?.registryAnswered(completion.tag, answer)
+      case .failure(let error): handler?.registryFailed(completion.tag, error)
+      }
+    }
+  }
+
+  func becameAvailable() {
+    guard condition != .closed, condition != .available else { return }
+    condition = .available
+    handler?.registryAvailable()
+  }
+
+  func becameUnavailable(_ error: StoreError) {
+    guard condition != .closed else { return }
+    let isNews = condition != .unavailable(error)
+    condition = .unavailable(error)
+    if isNews { handler?.registryUnavailable(error) }
+  }
+}

@@ -1,0 +1,70 @@
+import PushCore
+
+/// A question to the registry, or a change of it.
+public enum RegistryRequest: Sendable {
+  case resolve([[UInt8]], app: [UInt8])
+  case find([(platform: Platform, token: [UInt8])], app: [UInt8])
+  case survey(Audience, app: [UInt8])
+  case page(Audience, app: [UInt8], after: Int64, upTo: Int64, limit: Int)
+  case mark([DeviceMark])
+  case apply([RegistryChange])
+  case createCampaign(CampaignDescription)
+  case pageDone(PageReport)
+  case savePage(PageRecord, campaign: [UInt8], page: Int64)
+  case loadPage(campaign: [UInt8], page: Int64)
+  case finish(campaign: [UInt8], claimant: [UInt8])
+  case setState(CampaignState, campaign: [UInt8])
+  case campaign([UInt8])
+  case purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int)
+}
+
+/// What a ``RegistryRequest`` is answered with; each says for which.
+public enum RegistryAnswer: Sendable {
+  /// `resolve`
+  case resolution(Resolution)
+  /// `find`
+  case devices(DeviceRows)
+  /// `survey`
+  case survey(AudienceSurvey)
+  /// `page`
+  case page(AudiencePage)
+  /// `mark`, in the order of the marks
+  case marks([MarkOutcome])
+  /// `apply`, in the order of the changes
+  case changes([ChangeAnswer])
+  /// `createCampaign`, `pageDone`, `campaign`: nil when there is none
+  case campaign(Campaign?)
+  /// `loadPage`
+  case record(PageRecord?)
+  /// `finish`, `setState`
+  case happened(Bool)
+  /// `savePage`, `purge`
+  case done
+}
+
+extension DeviceStore {
+  /// Does what a request asks for.
+  func answer(_ request: RegistryRequest, now: Int64) throws(StoreError) -> RegistryAnswer {
+    switch request {
+    case .resolve(let registrations, let app): return .resolution(try resolve(registrations, app: app))
+    case .find(let tokens, let app): return .devices(try find(tokens, app: app))
+    case .survey(let audience, let app): return .survey(try survey(audience, app: app))
+    case .page(let audience, let app, let cursor, let highWater, let limit):
+      return .page(try page(of: audience, app: app, after: cursor, upTo: highWater, limit: limit))
+    case .mark(let marks): return .marks(try mark(marks, now: now))
+    case .apply(let changes): return .changes(try apply(changes, now: now))
+    case .createCampaign(let campaign): return .campaign(try createCampaign(campaign, now: now))
+    case .pageDone(let report): return .campaign(try pageDone(report, now: now))
+    case .savePage(let record, let campaign, let page):
+      try savePage(record, campaign: campaign, page: page, now: now)
+      return .done
+    case .loadPage(let campaign, let page): return .record(try loadPage(campaign: campaign, page: page))
+    case .finish(let campaign, let claimant): return .happened(try finish(campaign, claimant: claimant, now: now))
+    case .setState(let state, let campaign): return .happened(try setState(state, of: campaign, now: now))
+    case .campaign(let id): return .campaign(try campaign(id))
+    case .purge(let goneBefore, let campaignsBefore, let limit):
+      _ = try purge(goneBefore: goneBefore, campaignsBefore: campaignsBefore, limit: limit)
+      return .done
+    }
+  }
+}

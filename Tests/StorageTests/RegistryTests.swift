@@ -1,0 +1,141 @@
+import Reactor
+import TestSupport
+import Testing
+
+@testable import Storage
+
+/// Collects what a registry says.
+private final class Recorder: RegistryHandler {
+  var answers: [(tag: Int, answer: RegistryAnswer)] = []
+  var failures: [(tag: Int, error: StoreError)] = []
+  var conditions: [StoreError?] = []
+
+  func registryAnswered(_ tag: Int, _ answer: RegistryAnswer) { answers.append((tag, answer)) }
+  func registryFailed(_ tag: Int, _ error: StoreError) { failures.append((tag, error)) }
+  func registryUnavailable(_ error: StoreError) { conditions.append(error) }
+  func registryAvailable() { conditions.append(nil) }
+  var settled: Int { answers.count + failures.count }
+}
+
+@Suite("The registry of a shard", .serialized)
+struct RegistryTests {
+  private let folder: TemporaryFolder
+  private let path: String
+  private let loop: EventLoop
+  private let recorder = Recorder()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = folder.path + "/registry.db"
+    loop = try EventLoop()
+  }
+
+  private func options(patience: Int64 = 50) -> RegistryOptions {
+    var options = RegistryOptions()
+    options.store.patience = patience
+    options.backoff = .init(base: 0.01, cap: 0.02)
+    return options
+  }
+
+  private func open(_ options: RegistryOptions) throws -> Registry {
+    try Registry(.sqlite(path: path), loop: loop, handler: recorder, options: options)
+  }
+
+  private func registering(_ token: String) -> RegistryRequest {
+    .apply([.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8)))])
+  }
+
+  @Test("Answers come in the order of the requests, each under its tag, changes in one transaction among them")
+  func answers() throws {
+    let registry = try open(options(patience: 5_000))
+    for tag in 0..<500 { try registry.submit(registering("t\(tag)"), tag: tag) }
+    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 500)
+    #expect(recorder.answers.isEmpty)
+    #expect(loop.run { recorder.settled == 501 })
+    #expect(recorder.answers.map(\.tag) == Array(0...500))
+    #expect(recorder.conditions == [nil])
+    #expect(registry.waiting == 0)
+    guard case .survey(let survey) = recorder.answers[500].answer else { throw TestFailure("another answer") }
+    #expect(survey.highWater == 500 && !survey.exists)
+  }
+
+  @Test("More requests than may wait are refused at once")
+  func bounded() throws {
+    var options = options()
+    options.mostWaiting = 3
+    let registry = try open(options)
+    for tag in 0..<3 { try registry.submit(registering("t\(tag)"), tag: tag) }
+    #expect(throws: StoreError.self) { try registry.submit(registering("t3"), tag: 3) }
+    #expect(loop.run { recorder.settled == 3 })
+    try registry.submit(registering("t4"), tag: 4)
+    #expect(loop.run { recorder.settled == 4 })
+  }
+
+  @Test("While another process holds the lock, requests fail with the reason and nothing is lost afterwards (F-98)")
+  func locked() throws {
+    let registry = try open(options())
+    try registry.submit(registering("before"), tag: 0)
+    #expect(loop.run { recorder.settled == 1 })
+    let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
+    try other.execute("BEGIN EXCLUSIVE")
+    try registry.submit(registering("during"), tag: 1)
+    try registry.submit(registering("during too"), tag: 2)
+    #expect(loop.run { recorder.failures.count == 2 })
+    guard case .unavailable(.locked, let why) = recorder.failures[0].error else { throw TestFailure("another error") }
+    #expect(why.contains(path))
+    try other.execute("COMMIT")
+    #expect(loop.run { registry.condition == .available })
+    try registry.submit(registering("after"), tag: 3)
+    #expect(loop.run { recorder.answers.count == 2 })
+    #expect(recorder.conditions.first == .some(nil) && recorder.conditions.last == .some(nil))
+  }
+
+  @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended (F-99)")
+  func comesBack() throws {
+    try "not a database, but long enough to have a header of a hundred bytes, as a damaged file has one of them, see"
+      .write(toFile: path, atomically: true, encoding: .utf8)
+    let registry = try open(options())
+    try registry.submit(registering("t"), tag: 0)
+    #expect(loop.run { recorder.settled == 1 })
+    guard case .unavailable(.unusable(.corrupt, _)) = registry.condition else { throw TestFailure("\(registry.condition)") }
+    #expect(throws: StoreError.self) { try registry.submit(registering("t"), tag: 1) }
+    try remove(path)
+    #expect(loop.run { registry.condition == .available })
+    try registry.submit(registering("t"), tag: 2)
+    #expect(loop.run { recorder.answers.count == 1 })
+  }
+
+  @Test("A registry that doesn't answer in time refuses more, while the loop goes on (F-104)")
+  func slow() throws {
+    var options = options(patience: 2_000)
+    options.slowAfter = 0.05
+    let registry = try open(options)
+    #expect(loop.run { registry.condition == .available })
+    let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
+    try other.execute("BEGIN EXCLUSIVE")
+    try registry.submit(registering("waits"), tag: 0)
+    var refusal: StoreError?
+    var turns = 0
+    #expect(
+      loop.run(atMost: 1.5) {
+        turns += 1
+        do throws(StoreError) { try registry.submit(registering("more"), tag: 1) } catch { refusal = error }
+        return refusal != nil
+      })
+    guard case .unavailable(.slow, _) = refusal else { throw TestFailure("\(String(describing: refusal))") }
+    #expect(turns > 1)
+    try other.execute("COMMIT")
+    #expect(loop.run { registry.waiting == 0 })
+    #expect(recorder.failures.isEmpty)
+  }
+
+  @Test("After close nothing is reported and nothing is taken")
+  func closes() throws {
+    let registry = try open(options())
+    try registry.submit(registering("t"), tag: 0)
+    registry.close()
+    #expect(throws: StoreError.self) { try registry.submit(registering("t"), tag: 1) }
+    loop.turn(waitingAtMost: 0.05)
+    #expect(recorder.settled == 0)
+  }
+}

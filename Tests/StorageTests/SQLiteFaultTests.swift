@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+
+@testable import Storage
+
+@Suite("Faults of an SQLite registry", .serialized)
+struct SQLiteFaultTests {
+  private let folder: TemporaryFolder
+  private let path: String
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = folder.path + "/registry.db"
+  }
+
+  private func fill(_ store: SQLiteStore, _ range: Range<Int>) throws {
+    let app = TestRegistry.app
+    _ = try store.apply(
+      range.map { .register(Registration(app: app, platform: .fcm, token: Array("token-\($0)".utf8))) }, now: 1)
+  }
+
+  /// The error of opening, or of anything else.
+  private func fault(_ body: () throws -> Void) throws -> StoreError {
+    do { try body() } catch { return try #require(error as? StoreError) }
+    throw TestFailure("no error")
+  }
+
+  @Test("A file that is there but empty is refused, and so is a log without its database (F-99)")
+  func emptyByAccident() throws {
+    _ = FileManager.default.createFile(atPath: path, contents: nil)
+    guard case .unusable(.notARegistry, let why) = try fault({ _ = try SQLiteStore(path: path) }) else {
+      throw TestFailure("opened")
+    }
+    #expect(why.contains("empty"))
+    try remove(path)
+    _ = FileManager.default.createFile(atPath: path + "-wal", contents: Data("log".utf8))
+    guard case .unusable(.notARegistry, _) = try fault({ _ = try SQLiteStore(path: path) }) else { throw TestFailure("opened") }
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("A missing file is refused where the registry must be there, a missing folder always")
+  func missing() throws {
+    guard
+      case .unusable(.notARegistry, _) = try fault({ _ = try SQLiteStore(path: path, options: SQLiteOptions(create: false)) })
+    else { throw TestFailure("opened") }
+    guard case .unusable(.badLocation, _) = try fault({ _ = try SQLiteStore(path: folder.path + "/no/registry.db") }) else {
+      throw TestFailure("opened")
+    }
+  }
+
+  @Test("Another program's database is refused and left as it is")
+  func foreign() throws {
+    let other = try SQLiteConnection(path: path, create: true, busyTimeout: 0)
+    try other.execute("CREATE TABLE t (x); PRAGMA user_version = 1")
+    guard case .unusable(.notARegistry, _) = try fault({ _ = try SQLiteStore(path: path) }) else { throw TestFailure("opened") }
+    #expect(try other.pragma("SELECT count(*) FROM sqlite_schema") == Array("1".utf8))
+  }
+
+  @Test("A newer schema is refused and left as it is (F-102)")
+  func newer() throws {
+    do { try fill(try SQLiteStore(path: path), 0..<3) }
+    let raw = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
+    try raw.execute("PRAGMA user_version = 1000")
+    guard case .unusable(.newerSchema, let why) = try fault({ _ = try SQLiteStore(path: path) }) else {
+      throw TestFailure("opened")
+    }
+    #expect(why.contains("1000"))
+    #expect(try raw.pragma("SELECT count(*) FROM devices") == Array("3".utf8))
+  }
+
+  @Test("A damaged header and damaged pages are told with what to do (F-99)")
+  func corrupt() throws {
+    do { try fill(try SQLiteStore(path: path), 0..<2_000) }
+    let intact = try Data(contentsOf: URL(fileURLWithPath: path))
+    try overwrite(path, at: 0, with: Array("garbage garbage!".utf8))
+    guard case .unusable(.corrupt, _) = try fault({ _ = try SQLiteStore(path: path) }) else { throw TestFailure("opened") }
+
+    try remove(path)
+    try intact.write(to: URL(fileURLWithPath: path))
+    try overwrite(path, at: 4_096, with: [UInt8](repeating: 0xFF, count: intact.count - 4_096))
+    let found = try fault {
+      let store = try SQLiteStore(path: path)
+      _ = try store.devices(app: nil, after: 0, limit: 5_000)
+    }
+    guard case .unusable(.corrupt, let why) = found else { throw TestFailure("\(found)") }
+    #expect(why.contains("integrity_check"))
+  }
+
+  @Test("A full database refuses what doesn't fit, keeps what it has, and goes on when there is space (F-99)")
+  func full() throws {
+    let store = try SQLiteStore(path: path)
+    try fill(store, 0..<100)
+    let pages = Int(String(decoding: try store.session.pragma("PRAGMA page_count"), as: UTF8.self)) ?? 0
+    try store.session.execute("PRAGMA max_page_count = \(pages + 2)")
+    guard case .unavailable(.full, _) = try fault({ try fill(store, 100..<20_000) }) else { throw TestFailure("fitted") }
+    #expect(try store.devices(app: nil, after: 0, limit: 1_000).count == 100)
+    try store.session.execute("PRAGMA max_page_count = 1000000")
+    try fill(store, 100..<2_000)
+    #expect(try store.devices(app: nil, after: 0, limit: 5_000).count == 2_000)
+    #expect(try store.session.pragma("PRAGMA integrity_check") == Array("ok".utf8))
+  }
+
+  @Test("A registry that can't be written to is read-only with its reason, and can still be read (F-99)")
+  func readOnly() throws {
+    let store = try SQLiteStore(path: path)
+    try fill(store, 0..<10)
+    try store.session.execute("PRAGMA query_only = ON")
+    guard case .unavailable(.readOnly, _) = try fault({ try fill(store, 10..<11) }) else { throw TestFailure("written") }
+    #expect(try store.devices(app: nil, after: 0, limit: 50).count == 10)
+  }
+
+  @Test("Two workers that make one registry at the same time both get it (F-101, F-102)")
+  func concurrentCreation() throws {
+    let path = path
+    let failures = Collected<String>()
+    DispatchQueue.concurrentPerform(iterations: 8) { index in
+      do {
+        let store = try SQLiteStore(path: path)
+        _ = try store.apply(
+          [.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array("w\(index)".utf8)))], now: 1)
+      } catch { failures.add("\(error)") }
+    }
+    #expect(failures.all == [])
+    #expect(try SQLiteStore(path: path).devices(app: nil, after: 0, limit: 50).count == 8)
+  }
+
+  @Test("A writer killed in the middle of bulk writes leaves whole transactions only (F-100)", arguments: 0..<2)
+  func killed(_ round: Int) throws {
+    let writer = Process()
+    writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    writer.arguments =
+      Array(CommandLine.arguments.dropFirst().prefix(1).filter { $0.hasSuffix(".xctest") }) + [
+        "--testing-library", "swift-testing", "--filter", "writesUntilKilled",
+      ]
+    writer.environment = ProcessInfo.processInfo.environment.merging([
+      "PUSHFLEET_TEST_WRITE_TO": path, "SWIFT_BACKTRACE": "enable=no",
+    ]) { $1 }
+    writer.standardOutput = FileHandle.nullDevice
+    writer.standardError = FileHandle.nullDevice
+    try writer.run()
+    let wanted = 1_000_000 * (round + 1)
+    for _ in 0..<1_000 where size(path) + size(path + "-wal") < wanted && writer.isRunning { usleep(5_000) }
+    #expect(writer.isRunning)
+    kill(writer.processIdentifier, SIGKILL)
+    writer.waitUntilExit()
+
+    let store = try SQLiteStore(path: path)
+    #expect(try store.session.pragma("PRAGMA integrity_check") == Array("ok".utf8))
+    let topics = try store.topics(app: TestRegistry.app, after: [], limit: 100_000)
+    #expect(!topics.isEmpty)
+    #expect(topics.allSatisfy { $0.members == 50 })
+    #expect(try store.session.pragma("SELECT count(*) FROM devices") == Array("\(topics.count * 50)".utf8))
+  }
+
+  @Test("(the writer of the test above)", .enabled(if: ProcessInfo.processInfo.environment["PUSHFLEET_TEST_WRITE_TO"] != nil))
+  func writesUntilKilled() throws {
+    let store = try SQLiteStore(path: try #require(ProcessInfo.processInfo.environment["PUSHFLEET_TEST_WRITE_TO"]))
+    for batch in 0..<20_000 {
+      _ = try store.apply(
+        (0..<50).map { index in
+          var device = Registration(app: TestRegistry.app, platform: .fcm, token: Array("b\(batch)-\(index)".utf8))
+          device.topics = [Array("batch\(batch)".utf8)]
+          return .register(device)
+        }, now: 1)
+    }
+  }
+}
+
+/// What several threads found.
+final class Collected<Element: Sendable>: @unchecked Sendable {
+  private let lock = NSLock()
+  private var elements: [Element] = []
+  func add(_ element: Element) { lock.withLock { elements.append(element) } }
+  var all: [Element] { lock.withLock { elements } }
+}
