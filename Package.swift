@@ -20,6 +20,7 @@ let package = Package(
     library("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
     library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     library("CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),
+    library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
 
     .target(name: "PushCore", swiftSettings: strict),
     .target(name: "Wire", swiftSettings: strict),
@@ -28,8 +29,10 @@ let package = Package(
     .target(name: "Reactor", dependencies: ["Wire", "CLinux", "COpenSSL"], swiftSettings: door),
     .target(name: "Storage", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
+    .target(name: "Metrics", dependencies: ["CMicroHTTPD"], swiftSettings: door),
     .target(
-      name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Providers"], swiftSettings: strict),
+      name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Storage", "Providers", "Metrics"],
+      swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Worker", "Simulator"], swiftSettings: strict),

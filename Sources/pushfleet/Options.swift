@@ -58,7 +58,8 @@ struct Options {
 
   /// The configuration that `--config` or `PUSHFLEET_CONFIG` names, with the environment's values over it.
   func configuration() throws(ConfigurationError) -> Configuration {
-    let environment = ProcessInfo.processInfo.environment
-    return try Configuration.load(path: values["config"] ?? environment["PUSHFLEET_CONFIG"], environment: environment)
+    try Configuration.load(path: configurationFile, environment: ProcessInfo.processInfo.environment)
   }
+
+  var configurationFile: String? { values["config"] ?? ProcessInfo.processInfo.environment["PUSHFLEET_CONFIG"] }
 }

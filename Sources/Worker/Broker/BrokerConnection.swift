@@ -7,8 +7,10 @@ public final class BrokerConnection {
   /// Makes the machine of a new connection; set before `start`.
   public var makeMachine: ((BrokerURI) -> any Machine)?
 
+  /// Tried in turn; a change counts from the next attempt on. Never empty.
+  public var brokers: [BrokerURI]
+
   private let loop: EventLoop
-  private let brokers: [BrokerURI]
   private let tls: TLSClientContext?
   private var link: Link?
   private var next: Int

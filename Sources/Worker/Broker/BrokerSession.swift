@@ -78,6 +78,15 @@ final class BrokerSession: Acknowledger {
     didSet { if oldValue != isDeliveryPaused { consumer?.transport?.isReadingPaused = isDeliveryPaused } }
   }
 
+  /// Publishing and consuming.
+  var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
+
+  /// Addresses and passwords for connections from now on; the present ones go on.
+  func reload(_ brokers: [BrokerURI]) {
+    publishing.brokers = brokers
+    consuming.brokers = brokers
+  }
+
   /// No new delivery from now on; acknowledgements still go out.
   func cancelConsumers() {
     isDraining = true

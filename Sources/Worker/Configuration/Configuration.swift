@@ -1,4 +1,5 @@
 import AMQP
+import Reactor
 
 /// Everything a worker is told, checked: a value of this type can be used as it is.
 public struct Configuration: Sendable {
@@ -17,6 +18,8 @@ public struct Configuration: Sendable {
   public var drainTimeout: Int
   public var retry: RetrySettings
   public var log: LogLevel
+  /// Where figures are served in Prometheus' text format; nil for nowhere.
+  public var metrics: Endpoint?
   /// Sorted by id.
   public var apps: [AppConfiguration]
 }
@@ -42,11 +45,27 @@ public struct RetrySettings: Sendable {
 
 public struct AppConfiguration: Sendable {
   public var id: String
-  public var apns: APNsConfiguration?
-  public var fcm: FCMConfiguration?
+  /// Used where a request names no sender.
+  public var credentials: CredentialSet
+  /// By the sender id that `x-push-sender` names.
+  public var senders: [String: CredentialSet]
 }
 
-public struct FCMConfiguration: Sendable {
+/// What reaches the devices of an application for one sender.
+public struct CredentialSet: Sendable {
+  /// At most one for each environment; the first serves tokens whose environment isn't known.
+  public var apns: [APNsConfiguration]
+  public var fcm: FCMConfiguration?
+
+  /// With what is missing taken from `other`.
+  func completed(by other: CredentialSet) -> CredentialSet {
+    CredentialSet(apns: apns.isEmpty ? other.apns : apns, fcm: fcm ?? other.fcm)
+  }
+}
+
+public struct FCMConfiguration: Sendable, Equatable {
+  /// The Android application's package name, as `restricted_package_name` spells it.
+  public var package: String
   /// Path of the service account's JSON key file.
   public var serviceAccount: String
   /// Google's endpoint unless the configuration names a simulator or proxy, which then serves tokens as well.
@@ -56,7 +75,7 @@ public struct FCMConfiguration: Sendable {
   public var ca: String?
 }
 
-public struct APNsConfiguration: Sendable {
+public struct APNsConfiguration: Sendable, Equatable {
   public enum Credential: Sendable, Equatable {
     /// Path of the `.p8`, the key's id and the team's id, ten characters each.
     case token(key: String, keyID: String, teamID: String)

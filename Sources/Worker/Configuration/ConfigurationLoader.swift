@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import Reactor
 
 extension Configuration {
   /// Reads and checks the configuration file; `environment` overrides it value by value.
@@ -45,6 +46,12 @@ extension Configuration {
     shards = try reader.integer("shards", in: 1...64) ?? 1
     drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
     log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
+    if let text = try reader.string("metrics") {
+      guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464) else {
+        throw reader.error("metrics", "must be host:port, such as 127.0.0.1:9464")
+      }
+      metrics = endpoint
+    }
     retry = try RetrySettings(reader.object("retry"))
     apps = try Self.apps(reader.object("apps"))
     try reader.refuseUnknownKeys()
@@ -109,10 +116,43 @@ extension AppConfiguration {
   fileprivate init(id: String, _ whole: ConfigurationReader) throws(ConfigurationError) {
     var reader = whole
     self.id = id
-    apns = reader.has("apns") ? try APNsConfiguration(reader.object("apns"), appID: id) : nil
-    fcm = reader.has("fcm") ? try FCMConfiguration(reader.object("fcm")) : nil
-    guard apns != nil || fcm != nil else { throw reader.error("apns", "is missing: an app needs apns, fcm or both") }
+    credentials = try CredentialSet(&reader, appID: id)
+    var senders: [String: CredentialSet] = [:]
+    if reader.has("senders") {
+      var list = try reader.object("senders")
+      for sender in list.names {
+        var entry = try list.object(sender)
+        let set = try CredentialSet(&entry, appID: id)
+        guard !set.apns.isEmpty || set.fcm != nil else { throw entry.error("apns", "is missing: a sender needs apns, fcm or both") }
+        try entry.refuseUnknownKeys()
+        senders[sender] = set.completed(by: credentials)
+      }
+      guard senders.count <= Self.mostSenders else {
+        throw reader.error("senders", "has \(senders.count) entries; an application has at most \(Self.mostSenders)")
+      }
+    }
+    self.senders = senders
+    guard !credentials.apns.isEmpty || credentials.fcm != nil || !senders.isEmpty else {
+      throw reader.error("apns", "is missing: an app needs apns, fcm or both")
+    }
     try reader.refuseUnknownKeys()
+  }
+
+  /// GS-084.
+  private static let mostSenders = 100
+}
+
+extension CredentialSet {
+  fileprivate init(_ reader: inout ConfigurationReader, appID: String) throws(ConfigurationError) {
+    apns = []
+    for entry in try reader.objects("apns") {
+      let next = try APNsConfiguration(entry, appID: appID)
+      guard !apns.contains(where: { $0.environment == next.environment }) else {
+        throw entry.error("environment", "is \"\(next.environment.rawValue)\" a second time; one credential for each environment")
+      }
+      apns.append(next)
+    }
+    fcm = reader.has("fcm") ? try FCMConfiguration(reader.object("fcm"), appID: appID) : nil
   }
 }
 
@@ -144,8 +184,9 @@ extension APNsConfiguration {
 }
 
 extension FCMConfiguration {
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+  fileprivate init(_ whole: ConfigurationReader, appID: String) throws(ConfigurationError) {
     var reader = whole
+    package = try reader.string("package") ?? appID
     guard let path = try reader.file("serviceAccount") else {
       throw reader.error("serviceAccount", "is missing: the service account's JSON key file")
     }

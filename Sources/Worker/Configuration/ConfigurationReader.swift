@@ -99,6 +99,19 @@ struct ConfigurationReader {
     return try ConfigurationReader(members[key], path: path + [key], source: source)
   }
 
+  /// An object, or a list of them; none when the key is absent.
+  mutating func objects(_ key: String) throws(ConfigurationError) -> [ConfigurationReader] {
+    known.insert(key)
+    guard case .array(let elements)? = value(of: key), source.environment[variable(key)] == nil else {
+      return has(key) ? [try object(key)] : []
+    }
+    var readers: [ConfigurationReader] = []
+    for (index, element) in elements.enumerated() {
+      readers.append(try ConfigurationReader(element, path: path + ["\(key)[\(index)]"], source: source))
+    }
+    return readers
+  }
+
   /// To be called when every setting has been read.
   func refuseUnknownKeys() throws(ConfigurationError) {
     guard let unknown = members.keys.filter({ !known.contains($0) }).min() else { return }

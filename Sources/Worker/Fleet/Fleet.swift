@@ -13,19 +13,33 @@ public final class Fleet: TurnHook {
     case unreachable(String)
   }
 
+  private static let hangUp: Int32 = 1
   private static let interrupt: Int32 = 2
   private static let terminate: Int32 = 15
 
-  private let configuration: Configuration
+  /// Reads the configuration anew.
+  public typealias Reload = () throws(ConfigurationError) -> Configuration
+
+  private var configuration: Configuration
+  private let configurationFile: String?
+  private let reload: Reload
+  private var watch = FileWatch()
   private let isUntilEmpty: Bool
+  private let shards: Int
   private let log: Log
   private let loop: EventLoop
   private let board = ShardBoard()
 
+  /// - Parameters:
+  ///   - file: the configuration's file, which is watched as the credentials' files are.
+  ///   - reload: called on SIGHUP and when one of the files has changed.
   /// - Throws: when the process is out of descriptors.
-  public init(_ configuration: Configuration, isUntilEmpty: Bool) throws {
+  public init(_ configuration: Configuration, file: String?, isUntilEmpty: Bool, reload: @escaping Reload) throws {
     self.configuration = configuration
+    configurationFile = file
+    self.reload = reload
     self.isUntilEmpty = isUntilEmpty
+    shards = configuration.shards
     log = Log(level: configuration.log)
     loop = try EventLoop()
     loop.afterEvents(self)
@@ -35,18 +49,41 @@ public final class Fleet: TurnHook {
   ///
   /// The first SIGTERM or SIGINT drains, the second stops at once.
   public func run() throws -> (End, Counters) {
-    let signals = try Signals(loop: loop, [Self.interrupt, Self.terminate]) { [unowned self] signal in
+    let signals = try Signals(loop: loop, [Self.hangUp, Self.interrupt, Self.terminate]) { [unowned self] signal in
+      if signal == Self.hangUp { return reloadCredentials(because: "SIGHUP") }
       log.info("stopping", ["signal": "\(signal)"])
       board.stopAll()
     }
     defer { signals.close() }
-    for number in 0..<configuration.shards { try start(number) }
+    let metrics = try configuration.metrics.map { try MetricsServer($0, board) }
+    defer { metrics?.stop() }
+    for number in 0..<shards { try start(number) }
+    watchFiles()
     loop.run()
     return board.outcome
   }
 
+  /// About once a second, on the main thread.
+  private func watchFiles() {
+    if watch.hasChanged(configuration.credentialFiles + (configurationFile.map { [$0] } ?? [])) {
+      reloadCredentials(because: "a file has changed")
+    }
+    loop.schedule(after: 1) { [weak self] in self?.watchFiles() }
+  }
+
+  /// A configuration that can't be used leaves the old one in force.
+  private func reloadCredentials(because reason: String) {
+    do throws(ConfigurationError) {
+      configuration = try reload()
+      log.info("reloading credentials", ["because": reason])
+      board.reloadAll(configuration)
+    } catch {
+      log.error("the old configuration stays in force", ["reason": "\(error)"])
+    }
+  }
+
   public func turnEnding(at now: MonotonicTime) {
-    if board.ended == configuration.shards { loop.stop() }
+    if board.ended == shards { loop.stop() }
   }
 
   private func start(_ number: Int) throws {

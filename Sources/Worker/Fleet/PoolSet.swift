@@ -1,27 +1,26 @@
 import Providers
 import PushCore
 import Reactor
-import Wire
 
-/// A shard's pools: one for each credential of each application.
+/// A shard's pools: one for each credential, whichever application, sender and environment it belongs to.
 final class PoolSet {
   private(set) var apps: [Pipeline.App] = []
   private(set) var lanes: [PoolLanes] = []
   private var names: [ObjectIdentifier: String] = [:]
+  private var loaded: [LoadedCredential] = []
+  private let surroundings: LoopSurroundings
+  private let shards: Int
 
   /// - Throws: naming the setting whose key, certificate or CA file cannot be used.
   init(_ configuration: Configuration, loop: EventLoop) throws(ConfigurationError) {
-    let surroundings = LoopSurroundings(loop)
+    surroundings = LoopSurroundings(loop: loop)
+    shards = configuration.shards
     for app in configuration.apps {
-      var entry = Pipeline.App(id: Array(app.id.utf8))
-      if let apns = app.apns {
-        let pool = APNsPool(credentials: try apns.credentials(of: app.id), surroundings: surroundings)
-        entry.apns = add(.apns(pool), name: "\(app.id) APNs \(apns.environment.rawValue)")
-        entry.apnsSettings = APNsSettings(topic: apns.topic)
-      }
-      if let fcm = app.fcm {
-        let pool = FCMPool(credentials: try fcm.credentials(of: app.id), surroundings: surroundings)
-        entry.fcm = add(.fcm(pool), name: "\(app.id) FCM")
+      var entry = Pipeline.App(
+        id: Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) },
+        routes: try routes(app.credentials, path: "apps.\(app.id)"))
+      for (sender, set) in app.senders.sorted(by: { $0.key < $1.key }) {
+        entry.senders[Array(sender.utf8)] = try routes(set, path: "apps.\(app.id).senders.\(sender)")
       }
       apps.append(entry)
     }
@@ -29,43 +28,77 @@ final class PoolSet {
 
   func connect(handler: any PoolHandler, observer: any PoolObserver) {
     for lane in lanes {
-      switch lane.provider {
-      case .apns(let pool):
-        pool.handler = handler
-        pool.observer = observer
-      case .fcm(let pool):
-        pool.handler = handler
-        pool.observer = observer
-      }
+      lane.provider.base.handler = handler
+      lane.provider.base.observer = observer
     }
   }
 
   /// For logs.
   func name(of pool: any Pool) -> String { names[ObjectIdentifier(pool)] ?? "unknown" }
 
-  private func add(_ provider: PoolLanes.Provider, name: String) -> Int {
-    lanes.append(PoolLanes(provider))
-    names[ObjectIdentifier(provider.pool)] = name
-    return lanes.count - 1
+  /// When certificates end: the pool's name and unix seconds.
+  var expiries: [(name: String, notAfter: Int64)] {
+    lanes.compactMap { lane in
+      guard case .apns(let pool) = lane.provider, let end = pool.credentialNotAfter else { return nil }
+      return (name(of: pool), end)
+    }
   }
-}
 
-/// The loop as the pools see it.
-final class LoopSurroundings: PoolSurroundings {
-  private let loop: EventLoop
+  /// Takes over the credentials whose files or settings have changed; what is in flight finishes with the old ones.
+  ///
+  /// - Returns: the names of the pools that changed.
+  /// - Throws: leaving every pool as it was.
+  func reload(_ configuration: Configuration) throws(ConfigurationError) -> [String] {
+    var fresh: [String: CredentialSet] = [:]
+    for app in configuration.apps {
+      fresh["apps.\(app.id)"] = app.credentials
+      for (sender, set) in app.senders { fresh["apps.\(app.id).senders.\(sender)"] = set }
+    }
+    var changes: [(pool: Int, credential: LoadedCredential)] = []
+    for (index, old) in loaded.enumerated() {
+      guard let set = fresh[old.path], let next = try old.successor(in: set), next.fingerprint != old.fingerprint else { continue }
+      changes.append((index, next))
+    }
+    for (index, credential) in changes {
+      loaded[index] = credential
+      switch (lanes[index].provider, credential.value) {
+      case (.apns(let pool), .apns(let credentials)): pool.replaceCredentials(credentials)
+      case (.fcm(let pool), .fcm(let credentials)): pool.replaceCredentials(credentials)
+      default: continue
+      }
+    }
+    return changes.map { name(of: lanes[$0.pool].pool) }
+  }
 
-  init(_ loop: EventLoop) { self.loop = loop }
+  private func routes(_ set: CredentialSet, path: String) throws(ConfigurationError) -> Pipeline.Routes {
+    var routes = Pipeline.Routes()
+    for apns in set.apns {
+      let settings = APNsSettings(topic: apns.topic)
+      let route = Pipeline.APNsRoute(pool: try pool(.apns(apns), path: path), settings: settings)
+      if routes.apns == nil { routes.apns = route }
+      switch apns.environment {
+      case .production: routes.production = route
+      case .sandbox: routes.sandbox = route
+      }
+    }
+    if let fcm = set.fcm { routes.fcm = try pool(.fcm(fcm), path: path) }
+    return routes
+  }
 
-  var now: MonotonicTime { loop.now }
-  var wallClock: Int64 { loop.wallClock }
-
-  func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) { _ = loop.schedule(at: time, body) }
-
-  func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
-    let link = Link(
-      loop: loop, machine: machine, to: Endpoint(host: target.host, port: target.port), tls: target.tls,
-      serverName: target.serverName, options: LinkOptions(connectTimeout: target.timeout))
-    link.start()
-    return link
+  /// The pool of a credential; senders that share one share its pool.
+  private func pool(_ source: LoadedCredential.Source, path: String) throws(ConfigurationError) -> Int {
+    if let index = loaded.firstIndex(where: { $0.source == source }) { return index }
+    let credential = try LoadedCredential(source, path: path)
+    loaded.append(credential)
+    switch credential.value {
+    case .apns(let credentials):
+      lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings))))
+    case .fcm(let credentials):
+      var settings = FCMPool.Settings()
+      settings.messagesPerMinute /= shards
+      lanes.append(PoolLanes(.fcm(FCMPool(credentials: credentials, surroundings: surroundings, settings: settings))))
+    }
+    names[ObjectIdentifier(lanes[lanes.count - 1].pool)] = credential.name
+    return lanes.count - 1
   }
 }

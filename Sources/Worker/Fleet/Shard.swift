@@ -18,6 +18,7 @@ final class Shard: TurnHook {
   private let broker: BrokerSession
   private let pools: PoolSet
   private var emptiness: EmptinessCheck?
+  private var expiryWatch = ExpiryWatch()
   private var drainDeadline: MonotonicTime?
   private var end: Fleet.End?
 
@@ -34,7 +35,7 @@ final class Shard: TurnHook {
     pools = try PoolSet(configuration, loop: loop)
     pipeline = Pipeline(
       apps: pools.apps,
-      intake: Intake(apps: pools.apps.map(\.id), limits: RequestLimits()),
+      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: RequestLimits()),
       publications: OutcomePublications(
         prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
       outbox: outbox, loop: loop, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
@@ -69,16 +70,38 @@ final class Shard: TurnHook {
   // MARK: turns
 
   func turnEnding(at now: MonotonicTime) {
-    if let requests = control.take() { for _ in 0..<requests.stops { drain() } }
+    if let requests = control.take() {
+      if let configuration = requests.configuration { reload(configuration) }
+      for _ in 0..<requests.stops { drain() }
+    }
     pipeline.dispatchAll()
     if drainDeadline != nil, end == nil, pipeline.hasNothingUnderway { finish(.done) }
   }
 
   private func everySecond() {
     pipeline.parkUnreachable()
-    control.report(pipeline.counters)
+    control.report(report)
+    expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
     loop.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+  }
+
+  private var report: ShardReport {
+    ShardReport(
+      counters: pipeline.counters, isReady: broker.isUp, held: pipeline.table.count, unconfirmed: outbox.backlog,
+      inFlight: pipeline.pools.reduce(0) { $0 + $1.pool.inFlight },
+      expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
+  }
+
+  /// New credentials replace the old ones without failing a push; a file that can't be used leaves everything as it was.
+  private func reload(_ configuration: Configuration) {
+    do throws(ConfigurationError) {
+      let changed = try pools.reload(configuration)
+      broker.reload(configuration.brokers)
+      log.info("reloaded", ["credentials": changed.isEmpty ? "none changed" : changed.joined(separator: ", ")])
+    } catch {
+      log.error("the old credentials stay in use", ["reason": "\(error)"])
+    }
   }
 
   private func checkEmptiness() {

@@ -29,6 +29,13 @@ final class ShardBoard: Sendable {
     for control in running { control.stop() }
   }
 
+  func reloadAll(_ configuration: Configuration) {
+    for control in state.withLock({ $0.running }) { control.reload(configuration) }
+  }
+
+  /// The latest report of each shard that has begun.
+  var reports: [ShardReport] { state.withLock { $0.running }.map(\.report) }
+
   /// A shard has ended; one that ended badly takes the others along.
   func note(_ end: Fleet.End, _ counters: Counters) {
     state.withLock {

@@ -6,18 +6,25 @@ final class ShardControl: Sendable {
   struct Requests {
     /// How often stopping was asked for: once drains, twice ends at once.
     var stops = 0
+    /// Credentials to take over.
+    var configuration: Configuration?
   }
 
   private let requests = Mutex(Requests())
   private let hasRequests = Atomic(false)
-  private let latest = Mutex(Counters())
+  private let latest = Mutex(ShardReport())
   private let mailbox: Mailbox
 
   init(mailbox: Mailbox) { self.mailbox = mailbox }
 
   /// From any thread.
-  func stop() {
-    requests.withLock { $0.stops += 1 }
+  func stop() { ask { $0.stops += 1 } }
+
+  /// From any thread: credentials have changed.
+  func reload(_ configuration: Configuration) { ask { $0.configuration = configuration } }
+
+  private func ask(_ change: (inout Requests) -> Void) {
+    requests.withLock { change(&$0) }
     hasRequests.store(true, ordering: .releasing)
     mailbox.post { _ in }
   }
@@ -32,8 +39,28 @@ final class ShardControl: Sendable {
   }
 
   /// By the shard, about once a second.
-  func report(_ counters: Counters) { latest.withLock { $0 = counters } }
+  func report(_ report: ShardReport) { latest.withLock { $0 = report } }
 
   /// From any thread: the shard's latest report.
-  var counters: Counters { latest.withLock { $0 } }
+  var report: ShardReport { latest.withLock { $0 } }
+}
+
+/// How a shard stands.
+struct ShardReport: Sendable {
+  var counters = Counters()
+  /// Both connections to the broker are up.
+  var isReady = false
+  /// Requests held unacknowledged.
+  var held = 0
+  /// Publications not yet confirmed.
+  var unconfirmed = 0
+  /// Pushes on streams.
+  var inFlight = 0
+  /// When certificates end: the credential's name and unix seconds.
+  var expiries: [Expiry] = []
+
+  struct Expiry: Sendable {
+    var name: String
+    var notAfter: Int64
+  }
 }

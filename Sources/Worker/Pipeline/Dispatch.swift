@@ -96,12 +96,14 @@ extension Pipeline {
 
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
   private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
-    if let template = entry.apns { return template }
-    guard let request = entry.request, let app = entry.app, let settings = apps[app].apnsSettings else { return nil }
+    let pool = entry.recipients[index].pool
+    if entry.apnsPool == pool, let template = entry.apns { return template }
+    guard let request = entry.request, let settings = entry.routes.apnsSettings(of: pool) else { return nil }
     var report: LossReport?
     switch APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
       entry.apns = template
+      entry.apnsPool = pool
       return template
     case .failure(let rejection):
       fail(entry, index, rejection.code, reason: rejection.reason)
@@ -125,5 +127,13 @@ extension Pipeline {
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {
     TranslationContext(now: now, deadline: entry.deadline, messageID: entry.messageID)
+  }
+}
+
+extension Pipeline.Routes {
+  func apnsSettings(of pool: Int) -> APNsSettings? {
+    if let apns, apns.pool == pool { return apns.settings }
+    if let production, production.pool == pool { return production.settings }
+    return sandbox?.settings
   }
 }

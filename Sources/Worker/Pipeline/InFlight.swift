@@ -36,7 +36,10 @@ final class InFlight {
   /// Which of the duplicate window's entries it holds.
   var fingerprint: UInt64?
 
+  var routes = Pipeline.Routes()
   var apns: APNsTemplate?
+  /// Whose settings `apns` was made with.
+  var apnsPool = -1
   var fcm: FCMTemplate?
   /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
   var hasAttempted = false
@@ -72,6 +75,7 @@ final class InFlight {
     isOrphan = false
     fingerprint = nil
     apns = nil
+    apnsPool = -1
     fcm = nil
     lastFailure = nil
     hasAttempted = false

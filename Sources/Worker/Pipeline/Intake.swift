@@ -3,8 +3,8 @@ import PushCore
 
 /// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
 struct Intake {
-  /// The apps' ids as bytes, in the configuration's order.
-  let apps: [[UInt8]]
+  /// The apps' ids and package names as bytes, in the configuration's order.
+  let apps: [(id: [UInt8], packages: [[UInt8]])]
   let limits: RequestLimits
 
   /// Four weeks, GCM's default and maximum (GS-060, GS-061).
@@ -16,7 +16,7 @@ struct Intake {
   func admit(_ entry: InFlight, at now: Int64) -> Result<RetryRecord?, Rejection> {
     let properties = entry.delivery.properties
     if let id = properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
-    if let appID = properties.appID, let index = apps.firstIndex(of: appID) { entry.app = index }
+    if let appID = properties.appID, let index = apps.firstIndex(where: { $0.id == appID }) { entry.app = index }
     if let rejection = Self.checkEncoding(properties) { return .failure(rejection) }
     if entry.delivery.bodySize > UInt64(limits.json.bytes) {
       let reason = "the body has \(entry.delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
@@ -28,7 +28,12 @@ struct Intake {
     case .failure(let rejection): return .failure(rejection)
     }
     switch app(for: properties.appID, request) {
-    case .success(let index): entry.app = index
+    case .success(let index):
+      entry.app = index
+      if let package = request.restrictedPackageName, !apps[index].packages.contains(package) {
+        return .failure(
+          Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to"))
+      }
     case .failure(let rejection): return .failure(rejection)
     }
     let record = properties.headers.isEmpty ? nil : RetryRecord(properties.headers)
@@ -40,12 +45,12 @@ struct Intake {
 
   private func app(for id: [UInt8]?, _ request: SendRequest) -> Result<Int, Rejection> {
     if let id {
-      if let index = apps.firstIndex(of: id) { return .success(index) }
+      if let index = apps.firstIndex(where: { $0.id == id }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
     }
     if apps.count == 1 { return .success(0) }
     if let package = request.restrictedPackageName {
-      if let index = apps.firstIndex(of: Array(package)) { return .success(index) }
+      if let index = apps.firstIndex(where: { $0.packages.contains(package) }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
     }
     return .failure(

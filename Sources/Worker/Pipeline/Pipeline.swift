@@ -10,10 +10,24 @@ import Wire
 final class Pipeline: OutboxOwner {
   struct App {
     var id: [UInt8]
-    /// Indices of the pools that reach the app's devices.
-    var apns: Int?
-    var apnsSettings: APNsSettings?
+    /// What `restricted_package_name` may say.
+    var packages: [[UInt8]]
+    var routes: Routes
+    var senders: [[UInt8]: Routes] = [:]
+  }
+
+  /// The pools that reach an application's devices for one sender, by index.
+  struct Routes {
+    /// For tokens whose environment isn't known.
+    var apns: APNsRoute?
+    var production: APNsRoute?
+    var sandbox: APNsRoute?
     var fcm: Int?
+  }
+
+  struct APNsRoute {
+    var pool: Int
+    var settings: APNsSettings
   }
 
   let apps: [App]
@@ -67,7 +81,10 @@ final class Pipeline: OutboxOwner {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
       if delivery.properties.messageID != nil, isDuplicate(entry) { return }
-      addRecipients(to: entry)
+      switch routes(for: entry) {
+      case .failure(let rejection): return reject(entry, rejection)
+      case .success(let routes): addRecipients(to: entry, by: routes)
+      }
       if let settled = record?.settled { SettledTargets.restore(settled, to: &entry.recipients) }
       if loop.wallClock > entry.deadline {
         expire(entry, record)
@@ -105,14 +122,24 @@ final class Pipeline: OutboxOwner {
     return true
   }
 
-  private func addRecipients(to entry: InFlight) {
-    guard let request = entry.request, let app = entry.app else { return }
+  /// The credentials of the sender that the request names.
+  private func routes(for entry: InFlight) -> Result<Routes, Rejection> {
+    guard let app = entry.app else { return .success(Routes()) }
+    guard let sender = entry.delivery.properties.headers.string("x-push-sender") else { return .success(apps[app].routes) }
+    guard let routes = apps[app].senders[sender] else {
+      return .failure(Rejection(.mismatchSenderID, "x-push-sender: no such sender of the application is configured"))
+    }
+    return .success(routes)
+  }
+
+  private func addRecipients(to entry: InFlight, by routes: Routes) {
+    guard let request = entry.request else { return }
     switch request.targets {
-    case .one(let target): entry.recipients.append(recipient(for: target, of: apps[app]))
+    case .one(let target): entry.recipients.append(recipient(for: target, by: routes))
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
       for target in targets {
-        var next = recipient(for: target, of: apps[app])
+        var next = recipient(for: target, by: routes)
         if case .waiting = next.state {
           let key = [next.platform == .apns ? 0 : 1] + next.token
           if let earlier = places[key] { next.state = .sameAs(earlier) } else { places[key] = entry.recipients.count }
@@ -122,18 +149,19 @@ final class Pipeline: OutboxOwner {
     case .condition:
       entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
     }
+    entry.routes = routes
   }
 
-  private func recipient(for target: Target, of app: App) -> Recipient {
+  private func recipient(for target: Target, by routes: Routes) -> Recipient {
     switch target {
     case .apns(let token):
-      guard let pool = app.apns else {
-        return unreachable("the application has no APNs credential", .mismatchSenderID, .apns, token)
+      guard let route = routes.apns else {
+        return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
-      return Recipient(platform: .apns, token: token, pool: pool)
+      return Recipient(platform: .apns, token: token, pool: route.pool)
     case .fcm(let token):
-      guard let pool = app.fcm else {
-        return unreachable("the application has no FCM credential", .mismatchSenderID, .fcm, token)
+      guard let pool = routes.fcm else {
+        return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
       return Recipient(platform: .fcm, token: token, pool: pool)
     case .topic, .user, .group, .registration:

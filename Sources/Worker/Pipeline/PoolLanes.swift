@@ -6,7 +6,7 @@ struct PoolLanes {
     case apns(APNsPool)
     case fcm(FCMPool)
 
-    var pool: any Pool {
+    var base: ProviderPool {
       switch self {
       case .apns(let pool): pool
       case .fcm(let pool): pool
@@ -31,7 +31,7 @@ struct PoolLanes {
 
   init(_ provider: Provider) { self.provider = provider }
 
-  var pool: any Pool { provider.pool }
+  var pool: ProviderPool { provider.base }
   var isEmpty: Bool { count == 0 && returned.isEmpty }
 
   mutating func append(_ waiting: Waiting, to queue: WorkQueue) {

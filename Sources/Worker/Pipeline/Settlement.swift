@@ -53,7 +53,8 @@ extension Pipeline: PoolHandler {
   func capacityAvailable(in pool: any Pool) {}
 
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
-    guard meaning.reaction.isFeedback, let app = entry.app else { return nil }
+    // A live activity's own token is not the device's: its end says nothing against the device.
+    guard meaning.reaction.isFeedback, let app = entry.app, entry.apns?.activityToken == nil else { return nil }
     let recipient = entry.recipients[index]
     return FeedbackEvent(
       meaning, app: apps[app].id, platform: recipient.platform, token: recipient.token, registration: nil,
@@ -160,12 +161,13 @@ extension Pipeline: PoolHandler {
 
   private func resultTargets(of entry: InFlight) -> [SendResult.Target] {
     let identity = DeviceIdentity(messageID: entry.messageID)
+    let fixedID = entry.request.flatMap { request in request.apnsHeader(.apnsId).map(request.document.string) }
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(entry.recipients.count)
     for recipient in entry.recipients {
       switch recipient.state {
       case .delivered(let name):
-        targets.append(.accepted(id: name.isEmpty ? identity.apnsID(token: recipient.token) : name))
+        targets.append(.accepted(id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token) : name))
       case .failed(let code): targets.append(.failed(code))
       case .sameAs(let earlier): targets.append(targets[earlier])
       case .waiting, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
@@ -195,11 +197,11 @@ extension Pipeline: PoolHandler {
     var report: LossReport? = LossReport()
     let now = loop.wallClock
     for index in entry.recipients.indices {
-      guard let request = entry.request, let app = entry.app, case .waiting = entry.recipients[index].state else { continue }
+      guard let request = entry.request, case .waiting = entry.recipients[index].state else { continue }
       let verdict: Result<Void, Rejection>
       switch entry.recipients[index].platform {
       case .apns:
-        guard let settings = apps[app].apnsSettings else { continue }
+        guard let settings = entry.routes.apnsSettings(of: entry.recipients[index].pool) else { continue }
         verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map {
           _ in
         }

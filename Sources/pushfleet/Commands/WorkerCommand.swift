@@ -8,7 +8,8 @@ enum WorkerCommand: Command {
     Usage: pushfleet worker --config FILE [--until-empty] [--json]
 
     Consumes the send, fan-out and retry queues and delivers until SIGTERM or SIGINT; then it takes nothing more, lets what
-    is in flight finish and exits 0. A second signal ends it at once; what is unfinished goes back to the broker.
+    is in flight finish and exits 0. A second signal ends it at once; what is unfinished goes back to the broker. SIGHUP, and
+    a change of the configuration or of a credential's file, reloads credentials without failing a push.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --until-empty   exit 0 once the send, fan-out and retry queues are empty and everything is settled
@@ -21,7 +22,10 @@ enum WorkerCommand: Command {
     let options = try Options(arguments, values: ["config"], flags: ["until-empty", "json"])
     try options.refuseOperands()
     let configuration = try options.configuration()
-    let (end, counters) = try Fleet(configuration, isUntilEmpty: options.has("until-empty")).run()
+    let fleet = try Fleet(
+      configuration, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
+    ) { () throws(ConfigurationError) in try options.configuration() }
+    let (end, counters) = try fleet.run()
     report(counters, asJSON: options.has("json"))
     switch end {
     case .done: return
