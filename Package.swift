@@ -45,7 +45,7 @@ let package = Package(
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
-    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "TestSupport"]),
+    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "TestSupport"]),
     .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),
   ],
   swiftLanguageModes: [.v6]

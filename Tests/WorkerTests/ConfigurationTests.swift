@@ -30,14 +30,14 @@ struct ConfigurationTests {
     #expect(configuration.results == .none)
     #expect(configuration.retry.steps.map(\.name) == ["1s", "10s", "1m", "5m", "15m", "1h"])
     #expect(configuration.retry.steps.map(\.delay) == [1_000, 10_000, 60_000, 300_000, 900_000, 3_600_000])
-    let apns = try #require(configuration.apps.first?.apns)
+    let apns = try #require(configuration.apps.first?.credentials.apns.first)
     #expect(apns.topic == "com.example.app")
     #expect(apns.host == "api.push.apple.com" && apns.port == 443)
   }
 
   @Test("finds files relative to its own folder")
   func relativePaths() throws {
-    guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.apns?.credential else {
+    guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.credentials.apns.first?.credential else {
       Issue.record("no token credential")
       return
     }
@@ -56,7 +56,7 @@ struct ConfigurationTests {
     #expect(configuration.results == .all)
     #expect(configuration.retry.attempts == 3)
     #expect(configuration.prefetch == 7)
-    #expect(configuration.apps.first?.apns?.topic == "from a file")
+    #expect(configuration.apps.first?.credentials.apns.first?.topic == "from a file")
   }
 
   @Test(

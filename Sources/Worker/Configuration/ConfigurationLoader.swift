@@ -123,7 +123,9 @@ extension AppConfiguration {
       for sender in list.names {
         var entry = try list.object(sender)
         let set = try CredentialSet(&entry, appID: id)
-        guard !set.apns.isEmpty || set.fcm != nil else { throw entry.error("apns", "is missing: a sender needs apns, fcm or both") }
+        guard !set.apns.isEmpty || set.fcm != nil else {
+          throw entry.error("apns", "is missing: a sender needs apns, fcm or both")
+        }
         try entry.refuseUnknownKeys()
         senders[sender] = set.completed(by: credentials)
       }
@@ -148,7 +150,8 @@ extension CredentialSet {
     for entry in try reader.objects("apns") {
       let next = try APNsConfiguration(entry, appID: appID)
       guard !apns.contains(where: { $0.environment == next.environment }) else {
-        throw entry.error("environment", "is \"\(next.environment.rawValue)\" a second time; one credential for each environment")
+        throw entry.error(
+          "environment", "is \"\(next.environment.rawValue)\" a second time; one credential for each environment")
       }
       apns.append(next)
     }

@@ -18,7 +18,8 @@ final class MetricsServer {
           return .init(status: 200, contentType: "text/plain; version=0.0.4", body: Self.text(reports, ProcessUsage.current()))
         case "/health":
           let isReady = !reports.isEmpty && reports.allSatisfy(\.isReady)
-          return .init(status: isReady ? 200 : 503, contentType: "text/plain", body: isReady ? "ok\n" : "not connected to the broker\n")
+          return .init(
+            status: isReady ? 200 : 503, contentType: "text/plain", body: isReady ? "ok\n" : "not connected to the broker\n")
         default: return .init(status: 404, contentType: "text/plain", body: "there are /metrics and /health\n")
         }
       }

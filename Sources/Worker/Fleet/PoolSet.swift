@@ -56,7 +56,9 @@ final class PoolSet {
     }
     var changes: [(pool: Int, credential: LoadedCredential)] = []
     for (index, old) in loaded.enumerated() {
-      guard let set = fresh[old.path], let next = try old.successor(in: set), next.fingerprint != old.fingerprint else { continue }
+      guard let set = fresh[old.path], let next = try old.successor(in: set), next.fingerprint != old.fingerprint else {
+        continue
+      }
       changes.append((index, next))
     }
     for (index, credential) in changes {

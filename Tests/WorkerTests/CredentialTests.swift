@@ -1,0 +1,110 @@
+import Foundation
+import PushCore
+import Reactor
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite("Credentials")
+struct CredentialTests {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("credentials-\(UUID().uuidString)")
+
+  init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+
+  func configuration(_ apps: String) throws -> Configuration {
+    let file = folder.appendingPathComponent("c.json5")
+    try "{ broker: 'amqp://h/', apps: \(apps) }".write(to: file, atomically: true, encoding: .utf8)
+    return try Configuration.load(path: file.path, environment: [:])
+  }
+
+  func apns(_ key: String, _ rest: String = "") -> String {
+    "{ key: '\(key)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', endpoint: 'https://127.0.0.1:1' \(rest) }"
+  }
+
+  @Test("are chosen by sender and environment; senders inherit what they don't have")
+  func senders() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let certificates = try TestCertificates.make()
+    let apps = """
+      { 'com.example.app': {
+          apns: [ \(apns(certificates.p8)), \(apns(certificates.p8, ", environment: 'sandbox', topic: 'com.example.app.beta'")) ],
+          senders: { '1001': { apns: \(apns(certificates.otherP8)) }, '1002': { apns: \(apns(certificates.p8)) } } } }
+      """
+    let pools = try PoolSet(try configuration(apps), loop: EventLoop())
+    let app = try #require(pools.apps.first)
+    #expect(app.routes.apns?.pool == app.routes.production?.pool)
+    #expect(app.routes.sandbox?.pool != app.routes.production?.pool)
+    #expect(app.routes.sandbox?.settings.topic == Array("com.example.app.beta".utf8))
+    #expect(app.senders[Array("1001".utf8)]?.apns?.pool != app.routes.apns?.pool)
+    #expect(app.senders[Array("1002".utf8)]?.apns?.pool == app.routes.apns?.pool)
+    #expect(pools.lanes.count == 3)
+  }
+
+  @Test("are taken over when a file changes, and left alone when it doesn't or can't be used")
+  func reload() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let certificates = try TestCertificates.make()
+    let key = folder.appendingPathComponent("key.p8")
+    try Data(contentsOf: URL(fileURLWithPath: certificates.p8)).write(to: key)
+    let settings = try configuration("{ a: { apns: \(apns(key.path)) } }")
+    let pools = try PoolSet(settings, loop: EventLoop())
+    #expect(try pools.reload(settings) == [])
+    try Data(contentsOf: URL(fileURLWithPath: certificates.otherP8)).write(to: key)
+    #expect(try pools.reload(settings) == ["a APNs production"])
+    try Data("not a key".utf8).write(to: key)
+    let error = try #require(throws: ConfigurationError.self) { try pools.reload(settings) }
+    #expect(error.key == "apps.a.apns.key")
+  }
+
+  @Test("of the same environment twice are refused by their key")
+  func twice() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let error = try #require(throws: ConfigurationError.self) {
+      try configuration("{ a: { apns: [ \(apns("k")), \(apns("k")) ] } }")
+    }
+    #expect(error.key == "apps.a.apns[1].environment")
+  }
+
+  @Test("of certificates are warned of at thirty, seven and one days, and at the end")
+  func expiry() {
+    let day: Int64 = 86_400
+    let marks = [31, 30, 29, 8, 7, 2, 1, 0, -1].map { ExpiryWatch.mark(notAfter: 1_000 * day, at: (1_000 - $0) * day) }
+    #expect(marks == [nil, 30, 30, 30, 7, 7, 1, 0, 0])
+  }
+
+  @Test("are looked at again when a file was rewritten or replaced, but not when it is missing for a moment")
+  func watch() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("watched").path
+    let other = folder.appendingPathComponent("other").path
+    try Data("one".utf8).write(to: URL(fileURLWithPath: file))
+    var watch = FileWatch()
+    var looks = [watch.hasChanged([file]), watch.hasChanged([file])]
+    try Data("longer".utf8).write(to: URL(fileURLWithPath: file))
+    looks.append(watch.hasChanged([file]))
+    try FileManager.default.moveItem(atPath: file, toPath: other)
+    looks.append(watch.hasChanged([file]))
+    try FileManager.default.moveItem(atPath: other, toPath: file)
+    looks.append(watch.hasChanged([file]))
+    #expect(looks == [false, false, true, false, false])
+  }
+}
+
+@Suite("The figures")
+struct MetricsTests {
+  @Test("sum up the shards, one sample for each code")
+  func text() {
+    var one = ShardReport()
+    one.counters.delivered = 3
+    one.counters.failed[Int(PushError.notRegistered.code)] = 2
+    one.isReady = true
+    var two = one
+    two.expiries = []
+    let text = MetricsServer.text([one, two], ProcessUsage.current())
+    #expect(text.contains("\npushfleet_pushes_delivered_total 6\n"))
+    #expect(text.contains("\npushfleet_pushes_failed_total{code=\"NotRegistered\"} 4\n"))
+    #expect(text.contains("\npushfleet_shards_ready 2\n"))
+    #expect(text.split(separator: "\n").allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("pushfleet_") })
+  }
+}
