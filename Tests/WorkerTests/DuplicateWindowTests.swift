@@ -4,12 +4,12 @@ import Testing
 
 @Suite("The duplicate window")
 struct DuplicateWindowTests {
-  @Test("tells a retransmission from a different body, id or attempt")
+  @Test("tells a retransmission from a different body, id or round")
   func fingerprints() {
     var window = DuplicateWindow()
     let body = Array("{\"to\":\"x\",\"data\":{\"n\":\"1234567890\"}}".utf8)
-    func isNew(_ id: UInt8, _ body: [UInt8], _ attempt: Int) -> Bool {
-      window.insert(window.fingerprint(messageID: [id], body: body, attempt: attempt))
+    func isNew(_ id: UInt8, _ body: [UInt8], _ round: Int) -> Bool {
+      window.insert(window.fingerprint(messageID: [id], body: body, round: round))
     }
     let verdicts = [isNew(1, body, 0), isNew(1, body, 0), isNew(2, body, 0), isNew(1, body, 1)]
     #expect(verdicts == [true, false, true, true])

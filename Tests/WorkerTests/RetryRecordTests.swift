@@ -9,12 +9,12 @@ struct RetryRecordTests {
   @Test("comes back as it went")
   func roundTrip() throws {
     let record = RetryRecord(
-      attempts: 3, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests", status: 429,
+      attempts: 3, round: 5, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests", status: 429,
       settled: [1, 2, 3])
     var headers = FieldTable()
     record.append(to: &headers)
     let back = try #require(RetryRecord(headers))
-    #expect(back.attempts == 3 && back.deadline == 1_795_000_000_123 && back.status == 429)
+    #expect(back.attempts == 3 && back.round == 5 && back.deadline == 1_795_000_000_123 && back.status == 429)
     #expect(back.error == .deviceMessageRateExceeded && back.reason == "TooManyRequests" && back.settled == [1, 2, 3])
   }
 
@@ -47,6 +47,19 @@ struct RetryRecordTests {
       return
     }
     #expect(none.isEmpty && name.count == 21)
+  }
+
+  @Test("never lets a forged record wake a target that no pool can take")
+  func refusedTargets() {
+    let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no"))
+    for forged in [[3, 0, 0, 0, 0, 0, 1], [1, 0], [0]] as [[UInt8]] {
+      var recipients = [Recipient(platform: .apns, token: [], pool: -1, state: refused)]
+      SettledTargets.restore(forged, to: &recipients)
+      guard case .refused = recipients[0].state else {
+        Issue.record("took \(forged)")
+        return
+      }
+    }
   }
 
   @Test(

@@ -14,7 +14,7 @@ public final class BrokerConnection {
   private let tls: TLSClientContext?
   private var link: Link?
   private var next: Int
-  private var backoff = Backoff(base: 0.5, cap: 5)
+  private var backoff = Backoff(base: 0.5, cap: 4)
   private var timer: TimerToken?
   private var isStopped = false
 

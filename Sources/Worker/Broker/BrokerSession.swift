@@ -32,6 +32,7 @@ final class BrokerSession: Acknowledger {
   private var isConsuming = false
   private var hasBeenLetIn = false
   private var isDraining = false
+  private var isDeclaring = false
   private var onClosed: (() -> Void)?
 
   /// - Throws: when the broker's CA file cannot be used.
@@ -126,14 +127,22 @@ final class BrokerSession: Acknowledger {
 
   // MARK: topology, then consuming
 
+  private static let declarationPause = 5.0
+
   private func declareTopology(on publisher: Publisher) {
+    isDeclaring = true
     publisher.declare(topology) { [weak self] result in
       guard let self else { return }
+      isDeclaring = false
       switch result {
       case .success: startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         handler?.topologyRefused("\(failure); delete it, or choose another prefix")
-      case .failure(let failure): log.warning("the topology could not be declared", ["reason": "\(failure)"])
+      case .failure(let failure):
+        log.warning("the topology could not be declared", ["reason": "\(failure)"])
+        // A user without the permission to declare may still consume what an operator has declared.
+        if case .accessRefused = failure.reason { return startConsuming() }
+        loop.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }
       }
     }
   }
@@ -144,9 +153,9 @@ final class BrokerSession: Acknowledger {
     consuming.start()
   }
 
-  /// A queue is gone: declared anew, it can be consumed again.
-  private func restoreQueues() {
-    if let publisher, publisher.isReady { declareTopology(on: publisher) }
+  /// A queue or exchange is gone: declared anew, it can be used again.
+  private func restoreTopology() {
+    if let publisher, publisher.isReady, !isDeclaring { declareTopology(on: publisher) }
   }
 
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
@@ -166,7 +175,9 @@ extension BrokerSession: PublisherHandler {
   }
 
   func confirmed(_ tag: Int) { outbox.confirmed(tag) }
-  func failed(_ tag: Int, _ failure: PublishFailure) { outbox.failed(tag, failure) }
+  func failed(_ tag: Int, _ failure: PublishFailure) {
+    if outbox.failed(tag, failure) { restoreTopology() }
+  }
 
   func blocked(_ publisher: Publisher, reason: String) {
     log.warning("the broker blocks publishing: a resource alarm", ["reason": reason])
@@ -201,7 +212,7 @@ extension BrokerSession: ConsumerHandler {
 
   func cancelled(queue: Int) {
     log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? "?"])
-    restoreQueues()
+    restoreTopology()
     loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
@@ -216,7 +227,7 @@ extension BrokerSession: ConsumerHandler {
     guard consumer === self.consumer else { return }
     self.consumer = nil
     handler?.channelLost()
-    if case .notFound = reason { restoreQueues() }
+    if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
     if publisher == nil { reportClosed() }
   }

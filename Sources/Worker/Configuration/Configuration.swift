@@ -95,4 +95,6 @@ public struct APNsConfiguration: Sendable, Equatable {
   public var host: String
   public var port: Int
   public var ca: String?
+  /// Seconds that APNs may take to answer a push.
+  public var timeout: Int
 }

@@ -169,6 +169,7 @@ extension APNsConfiguration {
     let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
     (host, port) = try reader.endpoint() ?? (apple, 443)
     ca = try reader.file("ca")
+    timeout = try reader.integer("timeout", in: 1...300) ?? 30
     if let certificate = try reader.file("certificate") {
       for key in ["keyID", "teamID"] where reader.has(key) {
         throw reader.error(key, "belongs to token authentication; this credential has a certificate")

@@ -94,7 +94,9 @@ final class PoolSet {
     loaded.append(credential)
     switch credential.value {
     case .apns(let credentials):
-      lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings))))
+      var settings = APNsPool.Settings()
+      if case .apns(let apns) = source { settings.requestTimeout = Double(apns.timeout) }
+      lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings, settings: settings))))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
       settings.messagesPerMinute /= shards

@@ -80,6 +80,7 @@ final class Shard: TurnHook {
 
   private func everySecond() {
     pipeline.parkUnreachable()
+    pipeline.forgetStrayed()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }

@@ -39,11 +39,12 @@ extension Pipeline {
     let pool = pools[index].pool
     var room = pool.capacity
     guard room > 0 else { return pool.wantsCapacity() }
-    while room > 0, !outbox.isFull {
-      room = room > 1 ? room - 1 : pool.capacity
-      if let tag = pools[index].returned.popFirst() {
-        let entry = table[tag.entry]
-        if case .waiting = entry.recipients[tag.recipient].state { send(entry, tag.recipient) }
+    while !outbox.isFull {
+      if room == 0 { room = pool.capacity }
+      guard room > 0 else { break }
+      room -= 1
+      if let back = pools[index].returned.popFirst() {
+        if let entry = waitingEntry(back) { send(entry, back.recipient) }
       } else if let (waiting, queue) = pools[index].popFirst() {
         sendNext(waiting, queue, pool: index)
       } else {
@@ -51,6 +52,15 @@ extension Pipeline {
       }
     }
     if pool.capacity == 0, !pools[index].isEmpty { pool.wantsCapacity() }
+  }
+
+  /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
+  func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
+    let entry = table[back.entry]
+    guard entry.generation == back.generation, !entry.isOrphan, case .waiting = entry.recipients[back.recipient].state else {
+      return nil
+    }
+    return entry
   }
 
   /// One recipient of the request; the request goes back in front while it has more for this pool.
@@ -73,10 +83,7 @@ extension Pipeline {
 
   private func send(_ entry: InFlight, _ index: Int) {
     let now = loop.wallClock
-    guard now <= entry.deadline else {
-      settle(entry, index, .failed(.expired))
-      return
-    }
+    guard now <= entry.deadline else { return expire(entry, index) }
     switch pools[entry.recipients[index].pool].provider {
     case .apns(let pool):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }

@@ -1,7 +1,7 @@
-/// Remembers the last requests of a shard that were delivered to every device, so that a producer's retransmission, or a
+/// Remembers the last requests of a shard that have reached a device, so that a producer's retransmission, or a
 /// redelivery whose acknowledgement was lost, is not sent again.
 ///
-/// A request is known by its message id, its body and its attempt; one without a message id is never remembered.
+/// A request is known by its message id, its body and its round on the ladder; one without a message id is never remembered.
 /// The window is the last `capacity` requests of this shard.
 struct DuplicateWindow {
   static let capacity = 16_384
@@ -11,8 +11,8 @@ struct DuplicateWindow {
   private var next = 0
   private let seed = UInt64.random(in: .min ... .max)
 
-  func fingerprint(messageID: [UInt8], body: [UInt8], attempt: Int) -> UInt64 {
-    var hash = seed ^ UInt64(truncatingIfNeeded: attempt)
+  func fingerprint(messageID: [UInt8], body: [UInt8], round: Int) -> UInt64 {
+    var hash = seed ^ UInt64(truncatingIfNeeded: round)
     Self.mix(messageID, into: &hash)
     Self.mix(body, into: &hash)
     return hash
@@ -31,7 +31,7 @@ struct DuplicateWindow {
     return true
   }
 
-  /// Forgets a request that did not reach every device: sending it again is right.
+  /// Forgets a request that reached no device: sending it again is right.
   mutating func remove(_ fingerprint: UInt64) { seen.remove(fingerprint) }
 
   /// Eight bytes a step; not for hostile keys: a producer could only suppress its own requests.

@@ -1,5 +1,6 @@
 import AMQP
 import PushCore
+import Wire
 
 /// One request between its delivery by the broker and its acknowledgement.
 ///
@@ -22,6 +23,8 @@ final class InFlight {
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
   var attempts = 0
+  /// How often it has been on the ladder: its rounds are told apart where its attempts are not.
+  var round = 0
   /// In the order of the request's targets.
   var recipients: [Recipient] = []
   /// Recipients that have neither ended nor been put off to a retry.
@@ -33,6 +36,7 @@ final class InFlight {
   var isFinishing = false
   /// The channel that delivered it is gone: it can't be acknowledged unless the broker delivers it here again.
   var isOrphan = false
+  var orphanedAt = MonotonicTime(nanoseconds: 0)
   /// Which of the duplicate window's entries it holds.
   var fingerprint: UInt64?
 
@@ -67,6 +71,7 @@ final class InFlight {
     app = nil
     messageID = []
     attempts = 0
+    round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
     unsettled = 0
     sent = 0
@@ -90,6 +95,11 @@ final class InFlight {
         default: false
         }
       }
+  }
+
+  /// Sending it again would reach a device twice.
+  var hasReachedDevice: Bool {
+    recipients.contains { if case .delivered = $0.state { true } else { false } }
   }
 
   /// At least one recipient has been sent to or settled, and so the request can't go to another worker as it came.

@@ -37,14 +37,18 @@ struct Intake {
     case .failure(let rejection): return .failure(rejection)
     }
     let record = properties.headers.isEmpty ? nil : RetryRecord(properties.headers)
-    entry.attempts = record?.attempts ?? 0
+    if let record {
+      entry.attempts = record.attempts
+      entry.round = record.round
+      entry.lastFailure = (record.error, record.reason, record.status)
+    }
     entry.deadline = record?.deadline ?? Self.deadline(request, properties, at: now)
     entry.request = request
     return .success(record)
   }
 
   private func app(for id: [UInt8]?, _ request: SendRequest) -> Result<Int, Rejection> {
-    if let id {
+    if let id, !id.isEmpty {
       if let index = apps.firstIndex(where: { $0.id == id }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
     }

@@ -97,22 +97,28 @@ final class Outbox {
     pump()
   }
 
-  func failed(_ slot: Int, _ failure: PublishFailure) {
+  /// - Returns: true when a queue or exchange of ours is missing on the broker.
+  func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
       owner?.replyReachedNobody()
       settle(slot)
-    case .returned: offerAgainLater(slot, because: "no queue takes it")
+    case .returned:
+      offerAgainLater(slot, because: "no queue takes it")
+      return true
     case .nacked: offerAgainLater(slot, because: "the queue refuses it")
     case .unencodable:
       // Only a producer's own headers can outgrow a frame; the outcome goes without them.
       slots[slot]?.properties.dropForeignHeaders()
       offerAgainLater(slot, because: "its headers outgrow a frame")
-    case .channelClosed(let reason): offerAgainLater(slot, because: "\(reason)")
+    case .channelClosed(let reason):
+      offerAgainLater(slot, because: "\(reason)")
+      if case .notFound = reason { return true }
     case .connectionLost, .timedOut:
       // It may have arrived: consumers tell a duplicate by its message id.
       waiting.append(slot)
     }
+    return false
   }
 }
 

@@ -25,7 +25,9 @@ extension Pipeline {
 
   private func park(_ pool: Int, because reason: String, for outage: Int64) {
     let delay = min(max(outage, Self.shortestParking), Self.longestParking)
-    while let tag = pools[pool].returned.popFirst() { park(table[tag.entry], tag.recipient, delay, reason) }
+    while let back = pools[pool].returned.popFirst() {
+      if let entry = waitingEntry(back) { park(entry, back.recipient, delay, reason) }
+    }
     while let (waiting, _) = pools[pool].popFirst() {
       let entry = table[waiting.entry]
       guard entry.generation == waiting.generation, !entry.isOrphan else { continue }

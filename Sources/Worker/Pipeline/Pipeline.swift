@@ -87,7 +87,7 @@ final class Pipeline: OutboxOwner {
       }
       if let settled = record?.settled { SettledTargets.restore(settled, to: &entry.recipients) }
       if loop.wallClock > entry.deadline {
-        expire(entry, record)
+        expire(entry)
       } else if entry.request?.isDryRun == true {
         concludeDryRun(entry)
       } else {
@@ -100,7 +100,7 @@ final class Pipeline: OutboxOwner {
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
   private func isDuplicate(_ entry: InFlight) -> Bool {
-    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, attempt: entry.attempts)
+    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, round: entry.round)
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
@@ -206,7 +206,7 @@ final class Pipeline: OutboxOwner {
     if !entry.isOrphan { acknowledger?.acknowledge(entry.delivery.token) }
     counters.acknowledged += 1
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
-    if let print = entry.fingerprint, !entry.isOrphan, !entry.isDelivered { duplicates.remove(print) }
+    if let print = entry.fingerprint, !entry.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
     if let print = entry.fingerprint { orphans[print] = nil }
     release(entry)
   }
@@ -219,20 +219,36 @@ final class Pipeline: OutboxOwner {
 
   // MARK: the broker's connection
 
-  /// The channel is gone and with it every delivery tag. What has not been sent is forgotten, for the broker delivers it again,
-  /// here or elsewhere; what is on a stream or being published is kept, to be recognised when it comes back.
+  /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
+  /// here or elsewhere; what has been is kept, to be recognised when it comes back.
   func channelLost() {
-    for entry in table.entries where entry.isHeld {
-      if entry.isOrphan || (entry.sent == 0 && entry.publications == 0) {
-        if let print = entry.fingerprint {
-          duplicates.remove(print)
-          orphans[print] = nil
-        }
-        if entry.sent == 0, entry.publications == 0 { release(entry) }
-      } else {
-        entry.isOrphan = true
-        if let print = entry.fingerprint { orphans[print] = entry.index }
+    for entry in table.entries where entry.isHeld && !entry.isOrphan {
+      entry.isOrphan = true
+      entry.orphanedAt = loop.now
+      if let print = entry.fingerprint, entry.publications > 0 || entry.hasBegun {
+        orphans[print] = entry.index
+      } else if entry.sent == 0, entry.publications == 0 {
+        if let print = entry.fingerprint { duplicates.remove(print) }
+        release(entry)
       }
+    }
+  }
+
+  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
+  /// connection that died without a word (two heartbeats).
+  private static let longestAbsence = 60.0
+
+  /// To be called about once a second.
+  func forgetStrayed() {
+    for (print, index) in orphans {
+      let entry = table[index]
+      guard entry.sent == 0, entry.publications == 0, loop.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
+        continue
+      }
+      orphans[print] = nil
+      // Should it come after all: what is owed of it is lost with it here, unless that was nothing.
+      if !entry.isDelivered || entry.wantsResult(results) { duplicates.remove(print) }
+      release(entry)
     }
   }
 

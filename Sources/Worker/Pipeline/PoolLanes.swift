@@ -21,9 +21,15 @@ struct PoolLanes {
     var next = 0
   }
 
+  struct Returned {
+    var entry: Int
+    var generation: Int
+    var recipient: Int
+  }
+
   let provider: Provider
   /// Pushes that certainly reached nobody: they go first.
-  var returned = Ring<PushTag>()
+  var returned = Ring<Returned>()
   private var lanes = Array(repeating: Ring<Waiting>(), count: WorkQueue.allCases.count)
   private(set) var count = 0
   /// Unix milliseconds since when the provider has been out of reach.

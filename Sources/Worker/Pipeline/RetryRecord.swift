@@ -6,6 +6,8 @@ import PushCore
 /// The broker's own `x-death` is not trusted: its counts differ between versions and a client can forge them.
 struct RetryRecord {
   var attempts: Int
+  /// How often the request has been put on the ladder, this time included; being parked costs no attempt but counts here.
+  var round: Int
   /// Unix milliseconds, reckoned once from the producer's timestamp.
   var deadline: Int64
   var error: PushError
@@ -16,6 +18,7 @@ struct RetryRecord {
 
   private enum Name {
     static let attempts = "x-push-retry-attempts"
+    static let round = "x-push-retry-round"
     static let deadline = "x-push-retry-deadline"
     static let error = "x-push-retry-error"
     static let reason = "x-push-retry-reason"
@@ -23,8 +26,9 @@ struct RetryRecord {
     static let settled = "x-push-retry-settled"
   }
 
-  init(attempts: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?) {
+  init(attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?) {
     self.attempts = attempts
+    self.round = round
     self.deadline = deadline
     self.error = error
     self.reason = reason
@@ -38,6 +42,7 @@ struct RetryRecord {
       (0...1_000).contains(attempts)
     else { return nil }
     self.attempts = Int(attempts)
+    if case .integer(let count)? = headers[Name.round] { round = Int(truncatingIfNeeded: count) } else { round = 1 }
     self.deadline = deadline
     error = .unavailable
     if case .string(let name)? = headers[Name.error], let known = PushError(rawValue: String(decoding: name, as: UTF8.self)) {
@@ -51,6 +56,7 @@ struct RetryRecord {
 
   func append(to headers: inout FieldTable) {
     headers.append(Name.attempts, .integer(Int64(attempts)))
+    headers.append(Name.round, .integer(Int64(round)))
     headers.append(Name.deadline, .integer(deadline))
     headers.append(Name.error, .string(Array(error.rawValue.utf8)))
     headers.append(Name.reason, .text(String(reason.prefix(200))))
@@ -91,7 +97,8 @@ enum SettledTargets {
     return bytes
   }
 
-  /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request.
+  /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request, and one that no pool can
+  /// take in any case.
   static func restore(_ bytes: [UInt8], to recipients: inout [Recipient]) {
     var states: [Recipient.State?] = []
     var index = 0
@@ -117,7 +124,11 @@ enum SettledTargets {
     }
     guard states.count == recipients.count else { return }
     for (index, state) in states.enumerated() {
-      if let state { recipients[index].state = state }
+      if case .refused = recipients[index].state {
+        if case .failed? = state { recipients[index].state = .failed(.invalidRegistration) }
+      } else if let state {
+        recipients[index].state = state
+      }
     }
   }
 }

@@ -36,7 +36,11 @@ extension Pipeline: PoolHandler {
       postpone(
         entry, tag.recipient, by: RetryClass.connection.delay(afterAttempt: entry.attempts + 1), .unavailable,
         reason: "refused by the provider")
-    case .unreachable, .unauthorised, .shutDown: pools[entry.recipients[tag.recipient].pool].returned.append(tag)
+    case .unreachable, .unauthorised, .shutDown:
+      // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
+      if isDraining, entry.hasBegun { return settle(entry, tag.recipient, .postponed(until: loop.wallClock)) }
+      pools[entry.recipients[tag.recipient].pool].returned.append(
+        .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient))
     }
   }
 
@@ -119,25 +123,29 @@ extension Pipeline: PoolHandler {
     publishResult(of: entry, targets: [.failed(rejection.code)])
   }
 
-  /// Too late: not sent. After attempts it is a dead letter with the last reason, before any just a result.
-  func expire(_ entry: InFlight, _ record: RetryRecord?) {
-    counters.expired += 1
+  /// Too late: not sent to whom it has not reached.
+  func expire(_ entry: InFlight) {
     entry.isFinishing = true
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
-      case .waiting, .sent, .postponed, .refused:
-        entry.recipients[index].state = .failed(.expired)
-        guard let record else { continue }
-        let letter = DeadLetter(
-          error: record.error, reason: record.reason, status: record.status, attempts: record.attempts, failedAt: loop.wallClock
-        )
-        counters.deadLetters += 1
-        publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+      case .waiting, .sent, .postponed, .refused: expire(entry, index)
       case .delivered, .failed, .sameAs: continue
       }
     }
     publishResult(of: entry, targets: resultTargets(of: entry))
     if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result.
+  func expire(_ entry: InFlight, _ index: Int) {
+    counters.expired += 1
+    if let last = entry.lastFailure {
+      let letter = DeadLetter(
+        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
+      counters.deadLetters += 1
+      publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+    }
+    settle(entry, index, .failed(.expired))
   }
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.
@@ -150,7 +158,7 @@ extension Pipeline: PoolHandler {
       counters.retries += 1
       let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
       let record = RetryRecord(
-        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), deadline: entry.deadline, error: last.error,
+        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline, error: last.error,
         reason: last.reason,
         status: last.status, settled: entry.recipients.count > 1 ? SettledTargets.encode(entry.recipients) : nil)
       publish(publications.retry(record, after: max(earliest - loop.wallClock, 0), for: entry))
