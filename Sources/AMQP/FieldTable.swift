@@ -48,10 +48,16 @@ public struct FieldTable: Equatable, Sendable {
   /// The same table without some entries. A message published again must not carry `x-death`: RabbitMQ's cycle detection
   /// would drop it when it next expires.
   public func removing(_ keys: [String]) -> FieldTable {
+    let names = keys.map { Array($0.utf8) }
+    return removing { names.contains($0) }
+  }
+
+  /// The same table without the entries of certain names. A name is whatever a client sent, UTF-8 or not, and is copied as it is.
+  public func removing(where isRemoved: ([UInt8]) -> Bool) -> FieldTable {
     if isEmpty { return self }
     var kept = FieldTable()
     forEachEntry { bytes, entry in
-      guard !keys.contains(where: { bytes.equals(entry.key, $0) }) else { return }
+      guard !isRemoved(bytes.array(entry.key)) else { return }
       kept.encoded.append(contentsOf: bytes.array(entry.key.lowerBound - 1..<entry.value.upperBound))
     }
     return kept

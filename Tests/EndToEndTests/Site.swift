@@ -182,7 +182,8 @@ final class Site {
       }
       return Push(
         token: entry["token"] as? String ?? "", status: (entry["answer"] as? [String: Any])?["status"] as? Int,
-        headers: entry["headers"] as? [String: String] ?? [:], payload: entry["payload"] as? [String: Any] ?? [:])
+        headers: (entry["headers"] as? [String: Any] ?? [:]).compactMapValues { $0 as? String },
+        payload: entry["payload"] as? [String: Any] ?? [:])
     }
   }
 }

@@ -9,7 +9,8 @@ struct RetryRecordTests {
   @Test("comes back as it went")
   func roundTrip() throws {
     let record = RetryRecord(
-      attempts: 3, round: 5, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests", status: 429,
+      attempts: 3, round: 5, deadline: 1_795_000_000_123, error: .deviceMessageRateExceeded, reason: "TooManyRequests",
+      status: 429,
       settled: [1, 2, 3])
     var headers = FieldTable()
     record.append(to: &headers)

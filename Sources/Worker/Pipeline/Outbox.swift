@@ -124,10 +124,6 @@ final class Outbox {
 
 extension BasicProperties {
   fileprivate mutating func dropForeignHeaders() {
-    var own = FieldTable()
-    for (key, value) in headers.entries where key.starts(with: "x-push-".utf8) {
-      own.append(String(decoding: key, as: UTF8.self), value)
-    }
-    headers = own
+    headers = headers.removing { !$0.starts(with: "x-push-".utf8) || $0.elementsEqual("x-push-sender".utf8) }
   }
 }

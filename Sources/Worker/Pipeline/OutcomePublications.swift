@@ -19,7 +19,7 @@ struct OutcomePublications {
 
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
     Publication(
-      kind: .feedback, exchange: events, routingKey: Array("feedback.".utf8) + event.app, properties: outcomeProperties(entry),
+      kind: .feedback, exchange: events, routingKey: Self.key("feedback.", event.app), properties: outcomeProperties(entry),
       body: event.json(), owner: entry.index)
   }
 
@@ -41,7 +41,7 @@ struct OutcomePublications {
 
   func result(_ body: [UInt8], for entry: InFlight) -> Publication {
     Publication(
-      kind: .result, exchange: events, routingKey: Array("result.".utf8) + app(of: entry), properties: outcomeProperties(entry),
+      kind: .result, exchange: events, routingKey: Self.key("result.", app(of: entry)), properties: outcomeProperties(entry),
       body: body, owner: entry.index)
   }
 
@@ -63,6 +63,9 @@ struct OutcomePublications {
       kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
       owner: entry.index)
   }
+
+  /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
+  private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
 
   private func app(of entry: InFlight) -> [UInt8] {
     entry.app.map { apps[$0] } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
@@ -98,13 +101,12 @@ struct OutcomePublications {
   /// A copied `x-death` would make the broker take the next expiry for a cycle and drop the message.
   private static let added = ["x-push-", "x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
     .map { Array($0.utf8) }
+  /// RabbitMQ routes by these as well: copied, they would send a retry to more queues than one.
+  private static let routes = ["CC", "BCC"].map { Array($0.utf8) }
 
   private static func withoutAdded(_ headers: FieldTable) -> FieldTable {
-    guard !headers.isEmpty else { return headers }
-    var kept = FieldTable()
-    for (key, value) in headers.entries where key == sender || !added.contains(where: { key.starts(with: $0) }) {
-      kept.append(String(decoding: key, as: UTF8.self), value)
+    headers.removing { name in
+      name != sender && (routes.contains(name) || added.contains { name.starts(with: $0) })
     }
-    return kept
   }
 }

@@ -125,7 +125,7 @@ enum SettledTargets {
     guard states.count == recipients.count else { return }
     for (index, state) in states.enumerated() {
       if case .refused = recipients[index].state {
-        if case .failed? = state { recipients[index].state = .failed(.invalidRegistration) }
+        if case .failed(let code)? = state { recipients[index].state = .failed(code) }
       } else if let state {
         recipients[index].state = state
       }

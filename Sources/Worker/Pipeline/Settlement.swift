@@ -158,7 +158,8 @@ extension Pipeline: PoolHandler {
       counters.retries += 1
       let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
       let record = RetryRecord(
-        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline, error: last.error,
+        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
+        error: last.error,
         reason: last.reason,
         status: last.status, settled: entry.recipients.count > 1 ? SettledTargets.encode(entry.recipients) : nil)
       publish(publications.retry(record, after: max(earliest - loop.wallClock, 0), for: entry))
