@@ -125,6 +125,15 @@ import Testing
       #"{"aps":{"content-available":1},"b":"2","a":{"x":[1,null]},"c":3}"#
     ),
     (
+      "a critical sound's flag is a number for APNs", #""notification":{"sound":{"critical":true,"name":"a","volume":null}}"#,
+      #"{"aps":{"sound":{"critical":1,"name":"a"}}}"#
+    ),
+    (
+      "a live activity's score may be any number, its texts localised in place, and GCM's alert goes along",
+      #""notification":{"title":"t"},"apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes-type":"A","attributes":{"a":1},"content-state":{},"relevance-score":75,"alert":{"body":{"loc-key":"K"},"sound":"s"}}}}"#,
+      #"{"aps":{"alert":{"title":"t","body":{"loc-key":"K"},"sound":"s"},"timestamp":1,"event":"start","attributes-type":"A","attributes":{"a":1},"content-state":{},"relevance-score":75}}"#
+    ),
+    (
       "modern keys are reachable",
       #""notification":{"body":"b"},"apns":{"payload":{"aps":{"interruption-level":"time-sensitive","relevance-score":0.5}}}"#,
       #"{"aps":{"alert":{"body":"b"},"interruption-level":"time-sensitive","relevance-score":0.5}}"#
@@ -188,7 +197,8 @@ import Testing
       "com.example.app.location-query location 5 4W -"
     ),
     (
-      "liveactivity", #""data":{},"apns":{"headers":{"apns-push-type":"liveactivity"}}"#,
+      "liveactivity",
+      #""data":{},"apns":{"headers":{"apns-push-type":"liveactivity"},"payload":{"aps":{"timestamp":1,"event":"end"}}}"#,
       "com.example.app.push-type.liveactivity liveactivity 5 4W -"
     ),
     (
@@ -210,7 +220,7 @@ import Testing
     ),
     (
       "a live activity is started by its attributes",
-      #""apns":{"payload":{"aps":{"event":"start","attributes-type":"A","attributes":{},"alert":{"title":"t"}}}}"#,
+      #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes-type":"A","attributes":{},"alert":{"title":"t"}}}}"#,
       "com.example.app.push-type.liveactivity liveactivity 5 4W -"
     ),
   ]
@@ -278,7 +288,8 @@ import Testing
   @Test("a live activity's token is where the push goes")
   func liveActivityToken() throws {
     let activity = String(repeating: "AB", count: 80)
-    let push = try apns(accepted(#""apns":{"live_activity_token":"\#(activity)"}"#))
+    let push = try apns(
+      accepted(#""apns":{"live_activity_token":"\#(activity)","payload":{"aps":{"timestamp":1,"event":"update"}}}"#))
     #expect(utf8(push.token) == activity.lowercased())
     #expect(utf8(push.pushType) == "liveactivity")
     #expect(push.id == DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: Array(apnsToken.utf8)))
@@ -298,6 +309,25 @@ import Testing
         #""apns":{"payload":{"aps":{"content-available":1,"thread-id":"x"}}}"#, .invalidParameters, "apns.payload.aps.thread-id"
       ),
       (#""apns":{"payload":{"aps":{"content-changed":true}}}"#, .invalidParameters, "name another apns-push-type"),
+      (
+        #""notification":{"body":"b"},"apns":{"payload":{"aps":{"relevance-score":1.5}}}"#, .invalidParameters,
+        "apns.payload.aps.relevance-score: expected a number from 0 to 1"
+      ),
+      (
+        #""apns":{"headers":{"apns-push-type":"liveactivity"}}"#, .invalidParameters,
+        "apns.payload.aps.timestamp: missing, a live activity's push needs it"
+      ),
+      (
+        #""apns":{"payload":{"aps":{"timestamp":1,"content-state":{}}}}"#, .invalidParameters, "apns.payload.aps.event: missing"
+      ),
+      (
+        #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes":{},"attributes-type":null,"content-state":{}}}}"#,
+        .invalidParameters, "apns.payload.aps.attributes-type: missing, starting a live activity needs it"
+      ),
+      (
+        #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes":{},"attributes-type":"A","content-state":{}}}}"#,
+        .invalidParameters, "apns.payload.aps.alert: missing, starting a live activity needs it"
+      ),
     ] as [(String, PushError, String)])
   func refused(members: String, code: PushError, words: String) throws {
     let request = try accepted(members)

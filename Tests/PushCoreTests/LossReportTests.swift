@@ -68,10 +68,35 @@ import Testing
       "FCM v1 AndroidNotification notification.ticker dropped: no counterpart"
     ),
     (
-      #""apns":{"live_activity_token":"abcd"}"#, .apns,
+      #""apns":{"live_activity_token":"abcd","payload":{"aps":{"timestamp":1,"event":"update"}}}"#, .apns,
       "FCM v1 ApnsConfig apns.live_activity_token converted: the push goes to this token, as liveactivity"
     ),
+    (
+      #""apns":{"headers":{"apns-priority":"10"}}"#, .apns,
+      "GS-057 apns.headers.apns-priority cut: APNs refuses 10 for a background push: sent with 5"
+    ),
+    (
+      #""android":{"ttl":"60s"}"#, .apns,
+      "FCM v1 AndroidConfig android.ttl (no time_to_live) emulated: bounds the whole request's life: apns-expiration from it"
+    ),
+    (
+      #""apns":{"fcm_options":{"image":"https://x"}}"#, .apns,
+      "FCM v1 FcmOptions apns.fcm_options dropped: FCM's own: its statistics, and an image that it adds"
+    ),
+    (
+      #""data":{"k":"1"},"apns":{"payload":{"k":2}}"#, .apns,
+      "FCM v1 ApnsConfig data.k dropped: apns.payload has a key of the same name"
+    ),
   ]
+
+  @Test("a tag that the app's settings take for a collapse id is told as such")
+  func tag() throws {
+    var report: LossReport? = LossReport()
+    let settings = APNsSettings(topic: "a.b", tagCollapses: true)
+    let request = try accepted(#""notification":{"body":"b","tag":"t"}"#)
+    _ = try APNsTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+    #expect(report?.entries.map(\.action) == [.converted])
+  }
 
   @Test("each loss is told by its rule", arguments: cases)
   func entries(members: String, platform: Platform, entry: String) throws {

@@ -75,19 +75,28 @@ import Testing
         == #"{"message_id":"m","success":1000000,"failure":3}"#)
   }
 
-  @Test("a dry run's result carries what translation changed")
+  @Test("a dry run's result carries, for each platform, what translation changed")
   func report() throws {
-    var report = LossReport()
-    report.add("GS-072", "delay_while_idle", .emulated, "no counterpart, sent with priority 5")
+    var losses = LossReport()
+    losses.add("GS-072", "delay_while_idle", .emulated, "no counterpart, sent with priority 5")
+    var report = DryRunReport()
+    report[.apns] = losses
+    report[.fcm] = LossReport()
     let json = SendResult(messageID: [], app: [], targets: []).json(report: report)
     let object = try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
     #expect(
-      object["report"] as? [[String: String]] == [
-        [
-          "rule": "GS-072", "field": "delay_while_idle", "action": "emulated",
-          "words": "no counterpart, sent with priority 5",
-        ]
+      object["report"] as? [String: [[String: String]]] == [
+        "apns": [
+          [
+            "rule": "GS-072", "field": "delay_while_idle", "action": "emulated",
+            "words": "no counterpart, sent with priority 5",
+          ]
+        ], "fcm": [],
       ])
+    report[.fcm] = nil
+    #expect(Self.text(SendResult(messageID: [], app: [], targets: []).json(report: report)).hasSuffix("]}}"))
+    #expect(
+      Self.text(SendResult(messageID: [], app: [], targets: []).json(report: DryRunReport())).hasSuffix(#""report":{}}"#))
   }
 
   @Test(

@@ -24,8 +24,8 @@ public struct SendResult: Sendable {
 
   /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…}]}`.
   ///
-  /// `report` is what a dry run adds: what translation changed.
-  public func json(report: LossReport? = nil) -> [UInt8] {
+  /// `report` is what a dry run adds: `,"report":{"apns":[…],"fcm":[…]}`.
+  public func json(report: DryRunReport? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(160 + 64 * targets.count)
     body.append(contentsOf: #"{"message_id":"#.utf8)

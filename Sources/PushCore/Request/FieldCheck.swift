@@ -34,6 +34,15 @@ extension RequestReader {
     return slots
   }
 
+  /// As ``fields(of:_:_:)`` where names that aren't in the table, or have no rule, are let through.
+  func checkKnown<Field>(
+    in object: Int, _ table: NameTable<Field>, _ rule: (Field) -> FieldRule?
+  ) throws(Rejection) {
+    for (name, value) in document.members(of: object) where document.kind(value) != .null {
+      if let field = table.field(name, in: document), let rule = rule(field) { try check(value, rule) }
+    }
+  }
+
   func check(_ node: Int, _ rule: FieldRule) throws(Rejection) {
     let kind = document.kind(node)
     switch rule {
@@ -93,6 +102,27 @@ extension RequestReader {
       }
     case .object:
       guard kind == .object else { throw wrongType(node, expected: "an object") }
+    case .number:
+      guard let value = document.double(node) else { throw wrongType(node, expected: "a number") }
+      guard value.isFinite else { throw refusal(node, .invalidParameters, "a number out of range") }
+    case .badge:
+      guard kind == .number else { throw wrongType(node, expected: "a number") }
+      _ = try count(node)
+    case .bit:
+      guard kind == .number else { throw wrongType(node, expected: "a number") }
+      try check(node, .flag)
+    case .alert:
+      if kind == .string { return }
+      guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
+      try checkKnown(in: node, APSAlertKey.table, \.rule)
+    case .criticalSound:
+      if kind == .string { return }
+      guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
+      try checkKnown(in: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .bit : .unit }
+    case .localisedText:
+      if kind == .string { return }
+      guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
+      try checkKnown(in: node, APSAlertKey.table) { $0 == .locKey ? .string : $0 == .locArgs ? .strings : nil }
     case .options:
       _ = try fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
     case .lightSettings:
@@ -124,14 +154,9 @@ extension RequestReader {
   /// The integer that a number is, or that one to ten digits in a string are; nil otherwise.
   func integer(_ node: Int) -> Int64? {
     guard document.kind(node) == .string else { return try? document.integer(node) }
-    let range = document.source(node)
-    guard (1...10).contains(range.count) else { return nil }
-    var value: Int64 = 0
-    for at in range {
-      guard Bytes.isDigit(document.bytes[at]) else { return nil }
-      value = value &* 10 &+ Int64(document.bytes[at] &- UInt8(ascii: "0"))
-    }
-    return value
+    let digits = document.hasEscapes(node) ? document.string(node)[...] : document.bytes[document.source(node)]
+    guard (1...10).contains(digits.count), digits.allSatisfy(Bytes.isDigit) else { return nil }
+    return digits.reduce(0) { $0 &* 10 &+ Int64($1 &- UInt8(ascii: "0")) }
   }
 
   /// Rules GS-092 to GS-095: an array of strings (numbers become strings), or a string that holds such an array.

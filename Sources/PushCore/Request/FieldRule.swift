@@ -38,6 +38,18 @@ enum FieldRule: Sendable {
   case data
   /// Any object.
   case object
+  /// Any number that a double can hold.
+  case number
+  /// As ``count``, only as a number: what APNs takes for `badge`.
+  case badge
+  /// The number 0 or 1: how APNs spells a flag.
+  case bit
+  /// A string, or APNs' dictionary of ``APSAlertKey``.
+  case alert
+  /// As ``sound`` with the exact types of APNs.
+  case criticalSound
+  /// A string, or a dictionary of `loc-key` and `loc-args`, as alerts of live activities have it.
+  case localisedText
   /// An object with its own fields.
   case options, lightSettings, lightColor
 }

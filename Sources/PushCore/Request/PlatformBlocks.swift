@@ -49,9 +49,9 @@ extension RequestReader {
   }
 
   fileprivate func checkPayload(_ node: Int) throws(Rejection) {
-    if let aps = document.value("aps", of: node), document.kind(aps) != .object {
-      throw wrongType(aps, expected: "an object")
-    }
+    guard let aps = document.value("aps", of: node) else { return }
+    guard document.kind(aps) == .object else { throw wrongType(aps, expected: "an object") }
+    try checkKnown(in: aps, APSKey.table, \.rule)
   }
 
   fileprivate func checkLiveActivityToken(_ node: Int) throws(Rejection) {

@@ -11,6 +11,11 @@ enum APNsPayload {
       try refuseVisible(aps, document)
       payload.append(contentsOf: #"{"content-available":1}"#.utf8)
     } else {
+      if type == .liveactivity {
+        try refuseIncompleteActivity(aps, document)
+      } else {
+        try refuseScoreOutOfRange(aps, document)
+      }
       aps.append(request, withAlert: true, to: &payload)
     }
     try appendData(request, replacedBy: customNames(aps, document, type), to: &payload)
@@ -47,6 +52,35 @@ enum APNsPayload {
       throw Rejection(
         .invalidParameters, "apns.headers.apns-push-type: background, but the notification has an alert, badge or sound")
     }
+  }
+
+  /// Apple ("Starting and updating Live Activities …"): without these keys the device drops the push, though APNs takes it.
+  private static func refuseIncompleteActivity(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
+    func isMissing(_ key: APSKey) -> Bool {
+      guard let override = aps.override, let node = document.value(key.wireName, of: override) else { return true }
+      return document.kind(node) == .null
+    }
+    func refuse(_ key: APSKey, _ why: String) -> Rejection {
+      Rejection(.invalidParameters, "apns.payload.aps.\(key.wireName): missing, \(why)")
+    }
+    for key in [APSKey.timestamp, .event] where isMissing(key) { throw refuse(key, "a live activity's push needs it") }
+    guard let override = aps.override, let event = document.value(APSKey.event.wireName, of: override),
+      document.isString(event, "start")
+    else { return }
+    for key in [APSKey.attributesType, .attributes] where isMissing(key) {
+      throw refuse(key, "starting a live activity needs it")
+    }
+    if !aps.hasAlert { throw refuse(.alert, "starting a live activity needs it") }
+  }
+
+  /// Only a live activity's score may be any number.
+  private static func refuseScoreOutOfRange(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
+    guard let override = aps.override, let node = document.value(APSKey.relevanceScore.wireName, of: override),
+      let score = document.double(node), !(0...1).contains(score)
+    else { return }
+    throw Rejection(
+      .invalidParameters,
+      "\(document.path(to: node)): expected a number from 0 to 1 at byte \(document.offset(node))")
   }
 
   /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.

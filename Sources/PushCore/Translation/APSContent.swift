@@ -92,7 +92,7 @@ extension APSContent {
     if let sound = request.notification[.sound], !isOverridden("sound", document) {
       output.appendMemberSeparator()
       output.append(contentsOf: #""sound":"#.utf8)
-      document.append(sound, to: &output)
+      output.appendSound(sound, of: document)
     }
     if let action = request.notification[.clickAction], !isOverridden("category", document) {
       output.appendMemberSeparator()
@@ -155,6 +155,19 @@ extension [UInt8] {
   @inline(__always)
   mutating func appendMemberSeparator() {
     if let last, last != 0x7B { append(0x2C) }
+  }
+
+  /// A sound's name, or Apple's dictionary, in which `critical` is a number and never a boolean.
+  fileprivate mutating func appendSound(_ sound: Int, of document: JSONDocument) {
+    guard document.kind(sound) == .object else { return document.append(sound, to: &self) }
+    append(0x7B)
+    for (name, value) in document.members(of: sound) where document.kind(value) != .null {
+      appendMemberSeparator()
+      document.appendQuoted(name, to: &self)
+      append(0x3A)
+      if let flag = document.bool(value) { append(flag ? 0x31 : 0x30) } else { document.append(value, to: &self) }
+    }
+    append(0x7D)
   }
 
   /// A member as it stands in its document.

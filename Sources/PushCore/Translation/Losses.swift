@@ -1,7 +1,7 @@
 /// What a translation did, found by looking at the request once more: nothing of it is computed on the delivery path.
 extension LossReport {
   mutating func explain(_ request: borrowing SendRequest, as template: APNsTemplate, _ settings: borrowing APNsSettings) {
-    explainNotification(request, .apns)
+    explainNotification(request, .apns, tagCollapses: settings.tagCollapses && request.collapseKeyNode == nil)
     explainData(request, .apns)
     let content = APSContent(request)
     if template.pushType == .background {
@@ -9,12 +9,15 @@ extension LossReport {
       if !request.contentAvailable { add(.dataOnly, .apns) }
     }
     explainFlags(request, content, .apns)
+    explainReplacedData(request, content)
     explainPriority(request, .apns, isBackground: template.pushType == .background)
-    if request.timeToLive != nil { add(.timeToLive, .apns) }
+    explainLifetime(request)
     explainCollapseKey(request, .apns)
     if request.restrictedPackageNameNode != nil { add(.packageName, .apns) }
     if request.isDryRun { add(.dryRun, .apns) }
     if template.activityToken != nil { add(.liveActivityToken, .apns) }
+    if request.fcmOptionsNode != nil { add(.options, .apns, field: "fcm_options") }
+    if request.apns(.fcmOptions) != nil { add(.options, .apns, field: "apns.fcm_options") }
   }
 
   mutating func explain(_ request: borrowing SendRequest, asFCM content: APSContent) {
@@ -34,9 +37,15 @@ extension LossReport {
     add(row.rule, field ?? row.field, action, mapping.words + detail)
   }
 
-  private mutating func explainNotification(_ request: borrowing SendRequest, _ platform: Platform) {
+  private mutating func explainNotification(
+    _ request: borrowing SendRequest, _ platform: Platform, tagCollapses: Bool = false
+  ) {
     for (key, rule) in Self.notificationRules {
       guard let node = request.notification[key] else { continue }
+      if key == .tag, tagCollapses {
+        add("GS-105", "notification.tag", .converted, "apns-collapse-id, as the app's settings say")
+        continue
+      }
       let isObject = key == .sound && request.document.kind(node) == .object
       add(isObject ? .soundObject : rule, platform, field: "notification.\(key.wireName)")
     }
@@ -53,6 +62,24 @@ extension LossReport {
     }
   }
 
+  /// The block's own keys stand where data keys of the same names would.
+  private mutating func explainReplacedData(_ request: borrowing SendRequest, _ content: APSContent) {
+    guard let data = request.dataNode, let payload = content.payload else { return }
+    let document = request.document
+    let own = Set(document.members(of: payload).map { document.string($0.name) })
+    for (name, _) in document.members(of: data) where own.contains(document.string(name)) {
+      add(MappingRule.apnsBlock.row.rule, document.path(to: name), .dropped, "apns.payload has a key of the same name")
+    }
+  }
+
+  private mutating func explainLifetime(_ request: borrowing SendRequest) {
+    if request.timeToLive != nil {
+      add(.timeToLive, .apns)
+    } else if request.android(.ttl) != nil, request.apnsHeader(.apnsExpiration) == nil {
+      add(.androidLifetime, .apns)
+    }
+  }
+
   private mutating func explainFlags(_ request: borrowing SendRequest, _ content: APSContent, _ platform: Platform) {
     if request.contentAvailable { add(.contentAvailable, platform) }
     if request.mutableContent {
@@ -62,7 +89,13 @@ extension LossReport {
 
   private mutating func explainPriority(_ request: borrowing SendRequest, _ platform: Platform, isBackground: Bool) {
     let isHigh = request.priority == .high
-    if request.priority != nil { add(isHigh && isBackground ? .backgroundPriority : .priority, platform, field: "priority") }
+    if platform == .apns, let header = request.apnsHeader(.apnsPriority) {
+      if isBackground, request.document.isString(header, "10") {
+        add(.backgroundPriority, platform, field: "apns.headers.apns-priority")
+      }
+    } else if request.priority != nil {
+      add(isHigh && isBackground ? .backgroundPriority : .priority, platform, field: "priority")
+    }
     guard request.delayWhileIdle else { return }
     if isHigh {
       add(MappingRule.delayWhileIdle.row.rule, "delay_while_idle", .dropped, "no counterpart, and priority says high")

@@ -3,9 +3,9 @@
 public enum MappingRule: CaseIterable, Sendable {
   case text, subtitle, badge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
   case data, dataConverted, dataNull
-  case priority, backgroundPriority, delayWhileIdle, timeToLive, collapseKey, collapseKeyCut
+  case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, collapseKey, collapseKeyCut
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
-  case packageName, dryRun, apnsBlock, androidBlock, webpushBlock, liveActivityToken, pushType
+  case packageName, dryRun, apnsBlock, androidBlock, webpushBlock, liveActivityToken, options, pushType
 
   /// What becomes of the field on one platform.
   public struct Mapping: Sendable {
@@ -107,6 +107,11 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "GS-062, GS-063", field: "time_to_live", apns: .converted("apns-expiration, counted from publishing; 0 for 0"),
         fcm: .converted("android.ttl less the time spent queued; when given, apns-expiration too"))
+    case .androidLifetime:
+      Row(
+        rule: "FCM v1 AndroidConfig", field: "android.ttl (no time_to_live)",
+        apns: .emulated("bounds the whole request's life: apns-expiration from it"),
+        fcm: .carried("android.ttl less the time spent queued"))
     case .collapseKey:
       Row(
         rule: "GS-033", field: "collapse_key", apns: .converted("apns-collapse-id"),
@@ -163,6 +168,10 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "FCM v1 ApnsConfig", field: "apns.live_activity_token",
         apns: .converted("the push goes to this token, as liveactivity"), fcm: .carried("apns.live_activity_token"))
+    case .options:
+      Row(
+        rule: "FCM v1 FcmOptions", field: "fcm_options, apns.fcm_options",
+        apns: .dropped("FCM's own: its statistics, and an image that it adds"), fcm: .carried("the same"))
     case .pushType:
       Row(
         rule: "Apple: push types", field: "apns.headers.apns-push-type (absent)",

@@ -185,7 +185,7 @@ extension Pipeline: PoolHandler {
     return targets
   }
 
-  private func publishResult(of entry: InFlight, targets: [SendResult.Target], report: LossReport? = nil) {
+  private func publishResult(of entry: InFlight, targets: [SendResult.Target], report: DryRunReport? = nil) {
     guard entry.wantsResult(results) else { return }
     let app = entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
     let result = SendResult(messageID: entry.messageID, app: app, targets: targets)
@@ -203,12 +203,14 @@ extension Pipeline: PoolHandler {
   /// Validated for every recipient, sent to none.
   func concludeDryRun(_ entry: InFlight) {
     entry.isFinishing = true
-    var report: LossReport? = LossReport()
+    var reports = DryRunReport()
     let now = loop.wallClock
     for index in entry.recipients.indices {
       guard let request = entry.request, case .waiting = entry.recipients[index].state else { continue }
       let verdict: Result<Void, Rejection>
-      switch entry.recipients[index].platform {
+      let platform = entry.recipients[index].platform
+      var report: LossReport? = reports[platform] == nil ? LossReport() : nil
+      switch platform {
       case .apns:
         guard let settings = entry.routes.apnsSettings(of: entry.recipients[index].pool) else { continue }
         verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map {
@@ -218,7 +220,9 @@ extension Pipeline: PoolHandler {
         verdict = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report).map { _ in }
       }
       switch verdict {
-      case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
+      case .success:
+        if let report { reports[platform] = report }
+        entry.recipients[index].state = .delivered(name: Self.dryRunName)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
     }
@@ -227,7 +231,7 @@ extension Pipeline: PoolHandler {
         fail(entry, index, rejection.code, reason: rejection.reason)
       }
     }
-    publishResult(of: entry, targets: resultTargets(of: entry), report: report)
+    publishResult(of: entry, targets: resultTargets(of: entry), report: reports)
     if entry.publications == 0 { acknowledge(entry) }
   }
 

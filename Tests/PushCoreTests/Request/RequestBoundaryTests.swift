@@ -75,7 +75,7 @@ import Testing
       ("0", 0), ("\"0\"", 0), ("\"2\"", 2), ("2147483647", 2_147_483_647), ("1.0", 1), ("2147483648", nil), ("-1", nil),
       ("\"-1\"", nil), ("\"\"", nil),
       ("\"x\"", nil), ("1.5", nil), ("true", nil), ("[]", nil), ("1e999", nil), ("\"99999999999999999999\"", nil),
-      ("\"\\u0032\"", nil),
+      ("\"\\u0032\"", 2),
     ] as [(String, Int?)])
   func badge(value: String, number: Int?) {
     let result = request(#""notification": {"badge": \#(value)}"#)

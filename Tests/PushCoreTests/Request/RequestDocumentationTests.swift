@@ -11,7 +11,8 @@ import Testing
       RequestField.allCases.map(\.wireName) + EnvelopeField.allCases.map(\.wireName) + MessageField.allCases.map(\.wireName)
       + NotificationKey.allCases.map(\.wireName) + AndroidKey.allCases.map(\.wireName)
       + AndroidNotificationKey.allCases.map(\.wireName) + APNsKey.allCases.map(\.wireName)
-      + APNsHeader.allCases.map(\.wireName) + WebpushKey.allCases.map(\.wireName)
+      + APNsHeader.allCases.map(\.wireName) + WebpushKey.allCases.map(\.wireName) + APSKey.allCases.map(\.wireName)
+      + APSAlertKey.allCases.map(\.wireName)
     for name in names { #expect(text.contains("`\(name)`"), "\(name)") }
   }
 }
