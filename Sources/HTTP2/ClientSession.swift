@@ -26,6 +26,8 @@ public final class ClientSession: Machine {
   private var isBusy = false
   private var outputRequested = false
   private var availabilityReported = false
+  /// No deadline is acted upon before this time.
+  private var notBefore = MonotonicTime(nanoseconds: .min)
 
   public init(configuration: ClientConfiguration = .init(), handler: (any ClientSessionHandler)? = nil) {
     self.configuration = configuration
@@ -121,26 +123,39 @@ public final class ClientSession: Machine {
     var room = 64 * 1024
     repeat {
       room -= engine.write(to: &buffer, limit: room)
-      guard !engine.events.isEmpty else { break }
+      guard !engine.events.isEmpty || engine.isBroken else { break }
       deliverEvents()
       settle()
-    } while room > 0
+    } while room > 0 && !engine.isBroken
   }
 
   public var deadline: MonotonicTime {
     guard state != .ended, state != .connecting else { return .distantFuture }
+    return max(due, notBefore)
+  }
+
+  private var due: MonotonicTime {
     let first = engine.streams.first
     return first < 0 ? liveness.deadline : min(liveness.deadline, engine.streams[first].deadline)
   }
 
   public func deadlineReached(at now: MonotonicTime) {
-    guard state != .ended, state != .connecting else { return }
+    guard state != .ended, state != .connecting, !isToWaitForInput(now) else { return }
     busy {
       engine.streams.stamp(now.advanced(bySeconds: configuration.requestTimeout))
       failOverdue(at: now)
       checkLiveness(at: now)
       settle()
     }
+  }
+
+  /// A deadline that is noticed late has been slept through by this process (a stopped process, a suspended machine), not by
+  /// the server, whose answers may lie in the socket unread: they get a moment to be read first.
+  private func isToWaitForInput(_ now: MonotonicTime) -> Bool {
+    let due = due
+    guard now.seconds(since: due) > 1, notBefore < due else { return false }
+    notBefore = now.advanced(bySeconds: 0.2)
+    return true
   }
 
   public var isFinished: Bool { state == .finishing && !engine.wantsWrite }

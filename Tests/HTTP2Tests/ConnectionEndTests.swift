@@ -225,4 +225,20 @@ import Wire
     talk.pair.advance(by: 0.2)
     #expect(talk.recorder.failures == [1: .unknown(.timedOut)])
   }
+
+  @Test("A process that was stopped for a while reads what came meanwhile before it gives anything up")
+  func sleptThrough() {
+    let talk = open(2, configuration: .with { $0.requestTimeout = 10 })
+    talk.server.respond(1, status: 200)
+    let answer = talk.pair.server.collect(at: talk.pair.now)
+    let awake = talk.pair.now.advanced(bySeconds: 90)
+    talk.pair.client.checkDeadline(at: awake)
+    #expect(talk.recorder.ends.isEmpty)
+    talk.pair.client.receive(answer, at: awake)
+    #expect(talk.recorder.answers[0]?.status == 200)
+    #expect(talk.client.deadline == awake.advanced(bySeconds: 0.2))
+    talk.pair.client.checkDeadline(at: talk.client.deadline)
+    #expect(talk.recorder.failures == [1: .unknown(.timedOut)])
+    #expect(talk.client.deadline == awake.advanced(bySeconds: 10.2), "the connection is on trial, not condemned")
+  }
 }

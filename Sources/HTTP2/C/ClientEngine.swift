@@ -27,7 +27,7 @@ final class ClientEngine {
   private(set) var nextStreamID: Int32
   private var hasSubmitted = false
   /// nghttp2 ended with an error and is not to be called again, except to be deleted.
-  private var isBroken = false
+  private(set) var isBroken = false
   private var cachedStreamID: Int32 = 0
   private var cachedSlot: Int32 = -1
 
