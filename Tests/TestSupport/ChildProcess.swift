@@ -21,8 +21,10 @@ public final class ChildProcess: @unchecked Sendable {
     process.environment = environment
     process.standardInput = input ?? FileHandle.nullDevice
     if let output {
-      _ = FileManager.default.createFile(atPath: output, contents: nil, attributes: [.posixPermissions: 0o600])
-      let file = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+      // FileManager would put a new file in the place of what stands there, be it /dev/null.
+      let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw SetupFailure(call: "open", code: errno) }
+      let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       process.standardOutput = file
       process.standardError = file
       try process.run()
