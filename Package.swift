@@ -46,6 +46,7 @@ let package = Package(
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "TestSupport"]),
+    .testTarget(name: "CommandTests", dependencies: ["PushCore", "TestSupport", "pushfleet"]),
     .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),
   ],
   swiftLanguageModes: [.v6]

@@ -5,7 +5,10 @@ import Worker
 @main
 enum Pushfleet {
   static var commands: [any Command.Type] {
-    [WorkerCommand.self, SendCommand.self, TopologyCommand.self, FeedbackCommand.self, SimulateCommand.self]
+    [
+      WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
+      SimulateCommand.self,
+    ]
   }
 
   static func main() {

@@ -3,6 +3,7 @@ import Foundation
 /// Standard output for results, standard error for everything else; colour and bars only where a person looks.
 enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
+  static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
   static func print(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
   static func print(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes + [UInt8(ascii: "\n")])) }

@@ -39,12 +39,7 @@ enum TextForm {
   /// stand in a header field and in a log.
   static func isPlainLine(_ text: [UInt8]) -> Bool {
     if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
-    return String(decoding: text, as: UTF8.self).unicodeScalars.allSatisfy { scalar in
-      switch scalar.value {
-      case 0..<0x20, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
-      default: true
-      }
-    }
+    return !String(decoding: text, as: UTF8.self).unicodeScalars.contains(where: \.isDeceptive)
   }
 
   /// A canonical UUID in lower case: 8-4-4-4-12.
@@ -93,5 +88,15 @@ enum TextForm {
     let offset = Array(rest.dropFirst())
     return offset[2] == UInt8(ascii: ":") && [0, 1, 3, 4].allSatisfy { Bytes.isDigit(offset[$0]) }
       && Int(offset[0] - 48) * 10 + Int(offset[1] - 48) < 24 && offset[3] < UInt8(ascii: "6")
+  }
+}
+
+extension Unicode.Scalar {
+  /// A character that a terminal obeys instead of showing it, or that changes how others are shown.
+  public var isDeceptive: Bool {
+    switch value {
+    case 0..<0x20, 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+    default: false
+    }
   }
 }

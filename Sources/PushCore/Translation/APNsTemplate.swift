@@ -11,7 +11,8 @@ public struct APNsTemplate: Sendable {
   public let collapseID: [UInt8]?
   /// A `live_activity_token`: where the push goes instead of to the device's own token.
   public let activityToken: [UInt8]?
-  private let fixedID: [UInt8]?
+  /// The `apns-id` that the request itself names; nil: each device's push gets its own.
+  public let fixedID: [UInt8]?
   private let identity: DeviceIdentity
   private let pushTypeWord: [UInt8]
 

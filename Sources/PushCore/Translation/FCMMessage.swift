@@ -67,8 +67,14 @@ struct FCMMessage {
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
-  /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
   private func refuseOversized(_ request: borrowing SendRequest) throws(Rejection) {
+    let bytes = Self.countedBytes(request)
+    guard bytes > Self.payloadLimit else { return }
+    throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(Self.payloadLimit) allowed")
+  }
+
+  /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
+  static func countedBytes(_ request: borrowing SendRequest) -> Int {
     let document = request.document
     var bytes = 0
     for node in [request.dataNode, request.notificationNode, request.android(.notification)] {
@@ -77,8 +83,7 @@ struct FCMMessage {
     if let data = request.android(.data) {
       bytes = max(bytes, bytes - (request.dataNode.map { Self.count($0, document) } ?? 0) + Self.count(data, document))
     }
-    guard bytes > Self.payloadLimit else { return }
-    throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(Self.payloadLimit) allowed")
+    return bytes
   }
 
   private static func count(_ object: Int, _ document: JSONDocument) -> Int {

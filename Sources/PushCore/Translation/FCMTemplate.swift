@@ -40,5 +40,9 @@ public struct FCMTemplate: Sendable {
     return body
   }
 
+  /// What FCM counts of a request against ``payloadLimit``: bytes of keys and values of notification and data.
+  public static func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request) }
+  public static var payloadLimit: Int { FCMMessage.payloadLimit }
+
   public func stamp(token: [UInt8]) -> FCMPush { FCMPush(payload: body(token: token)) }
 }

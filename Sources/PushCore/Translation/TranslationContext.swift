@@ -25,8 +25,8 @@ public struct APNsSettings: Sendable {
   public var tagCollapses: Bool
   /// The topic with its suffix, by push type.
   let topics: [[UInt8]]
-  /// A topic with any other byte than a bundle ID's never reaches a header (F-71).
-  let isUsable: Bool
+  /// The topic has a bundle ID's form; one with any other byte never reaches a header (F-71).
+  public let isUsable: Bool
 
   public init(topic: String, defaultPriority: Priority = .normal, tagCollapses: Bool = false) {
     self.topic = Array(topic.utf8)

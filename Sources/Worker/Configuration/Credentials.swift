@@ -81,7 +81,7 @@ extension Configuration {
 
 extension AppConfiguration {
   /// What `restricted_package_name` may say.
-  var packages: [String] {
+  public var packages: [String] {
     let sets = [credentials] + Array(senders.values)
     return Array(Set([id] + sets.compactMap { $0.fcm?.package }))
   }

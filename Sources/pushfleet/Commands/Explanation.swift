@@ -1,0 +1,172 @@
+import PushCore
+
+/// A request to be explained, as published and sent at one moment.
+struct ExplainQuestion {
+  var body: [UInt8]
+  /// Replaces the request's own.
+  var target: [UInt8]?
+  var app: ExplainedApp
+  /// Unix milliseconds.
+  var now: Int64
+
+  func answer() -> Explanation {
+    let explained = target.flatMap { target in (try? JSONDocument(body)).map { DeadLetter.body($0, naming: target) } } ?? body
+    let request: SendRequest
+    switch SendRequest.parse(explained) {
+    case .success(let parsed): request = parsed
+    case .failure(let rejection): return Explanation(now: now, refused: asWritten(rejection), in: body)
+    }
+    if let package = request.restrictedPackageName, let packages = app.packages, !packages.contains(text(package)) {
+      let reason = "restricted_package_name: is not a package of the application that is sent to"
+      return Explanation(now: now, refused: Rejection(.invalidPackageName, reason), in: body)
+    }
+    let context = context(request)
+    let views = platforms(request).map { platform in
+      platform == .apns ? apnsView(request, context) : fcmView(request, context)
+    }
+    return Explanation(now: now, request: request, views: views, source: target == nil ? body : [])
+  }
+
+  /// The place in the file, not in the request whose target was replaced.
+  private func asWritten(_ rejection: Rejection) -> Rejection {
+    if target != nil, case .failure(let original) = SendRequest.parse(body), original.code == rejection.code { return original }
+    return rejection
+  }
+
+  private func platforms(_ request: SendRequest) -> [Platform] {
+    guard target != nil, case .one(let target) = request.targets else { return Platform.allCases }
+    switch target {
+    case .apns: return [.apns]
+    case .fcm: return [.fcm]
+    default: return Platform.allCases
+    }
+  }
+
+  private func context(_ request: SendRequest) -> TranslationContext {
+    let lifetime = Int64(request.timeToLive ?? request.androidTimeToLive ?? RequestLimits.longestTimeToLive)
+    return TranslationContext(now: now, deadline: now + lifetime * 1000, messageID: [], published: now)
+  }
+
+  private func token(_ request: SendRequest) -> [UInt8] {
+    guard target != nil, case .one(let target) = request.targets else { return Array("<token>".utf8) }
+    switch target {
+    case .apns(let token), .fcm(let token): return token
+    default: return Array("<token>".utf8)
+    }
+  }
+
+  private func apnsView(_ request: SendRequest, _ context: TranslationContext) -> Explanation.View {
+    var view = Explanation.View(platform: .apns)
+    guard app.hasAPNs else {
+      view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
+      return view
+    }
+    var report: LossReport? = LossReport()
+    let settings = APNsSettings(topic: app.topic ?? Self.placeholder)
+    view.outcome = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { template in
+      let push = template.stamp(token: token(request))
+      var headers: [Explanation.Header] = [
+        .init("apns-topic", topic(push.topic, request)), .init("apns-push-type", text(push.pushType)),
+        .init("apns-priority", "\(push.priority)"),
+        .init("apns-expiration", "\(push.expiration)", note: push.expiration == 0 ? "now or never" : utc(push.expiration)),
+      ]
+      if let id = push.collapseID { headers.append(.init("apns-collapse-id", text(id))) }
+      if let id = template.fixedID { headers.append(.init("apns-id", text(id))) }
+      return Explanation.Sending(
+        path: "/3/device/\(text(push.token))", headers: headers, payload: push.payload, bytes: push.payload.count,
+        limit: template.pushType.payloadLimit, counted: "the payload", losses: report ?? LossReport())
+    }
+    return view
+  }
+
+  private func fcmView(_ request: SendRequest, _ context: TranslationContext) -> Explanation.View {
+    var view = Explanation.View(platform: .fcm)
+    guard app.hasFCM else {
+      view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
+      return view
+    }
+    var report: LossReport? = LossReport()
+    view.outcome = FCMTemplate.make(request, context: context, report: &report).map { template in
+      Explanation.Sending(
+        path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
+        payload: template.body(token: token(request)), bytes: FCMTemplate.countedBytes(of: request),
+        limit: FCMTemplate.payloadLimit, counted: "notification and data", losses: report ?? LossReport())
+    }
+    return view
+  }
+
+  private static let placeholder = "bundle.id"
+
+  private func topic(_ topic: [UInt8], _ request: SendRequest) -> String {
+    guard app.topic == nil, request.apnsHeader(.apnsTopic) == nil else { return text(topic) }
+    return "<bundle ID>" + text(topic).dropFirst(Self.placeholder.count)
+  }
+
+  private func utc(_ seconds: Int64) -> String { text(Timestamp.text(seconds &* 1000)) }
+}
+
+private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+/// What a request becomes, or why it is refused.
+struct Explanation {
+  struct Header {
+    var name: String
+    var value: String
+    /// For people.
+    var note: String?
+
+    init(_ name: String, _ value: String, note: String? = nil) {
+      self.name = name
+      self.value = value
+      self.note = note
+    }
+  }
+
+  /// What goes to a provider for each device.
+  struct Sending {
+    var path: String
+    var headers: [Header]
+    var payload: [UInt8]
+    /// What the provider counts against `limit`, of what `counted` says.
+    var bytes: Int
+    var limit: Int
+    var counted: String
+    var losses: LossReport
+  }
+
+  struct View {
+    var platform: Platform
+    var outcome: Result<Sending, Rejection> = .failure(Rejection(.internalServerError, "not explained"))
+  }
+
+  /// Unix milliseconds.
+  var now: Int64
+  /// The whole request is refused.
+  var rejection: Rejection?
+  /// What reasons point into; empty when the request was changed before it was read.
+  var source: [UInt8] = []
+  var request: SendRequest?
+  var views: [View] = []
+
+  init(now: Int64, refused rejection: Rejection, in source: [UInt8]) {
+    self.now = now
+    self.rejection = rejection
+    self.source = source
+  }
+
+  init(now: Int64, request: SendRequest, views: [View], source: [UInt8]) {
+    self.now = now
+    self.request = request
+    self.views = views
+    self.source = source
+  }
+
+  /// The first code with which the request or one of its views is refused.
+  var refusal: PushError? {
+    if let rejection { return rejection.code }
+    for view in views {
+      if case .failure(let rejection) = view.outcome { return rejection.code }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,126 @@
+import PushCore
+
+/// An explanation in the words of the person who asked.
+extension Explanation {
+  /// - Parameter withBar: for a terminal, a bar of the bytes used.
+  func text(withBar: Bool) -> String {
+    var paragraphs = [heading]
+    if let rejection { paragraphs.append(Self.indented(refusalLines(rejection))) }
+    for view in views {
+      paragraphs.append((view.platform == .apns ? "iPhone, through APNs" : "Android phone, through FCM v1"))
+      switch view.outcome {
+      case .failure(let rejection): paragraphs[paragraphs.count - 1] += "\n" + Self.indented(refusalLines(rejection))
+      case .success(let sending):
+        paragraphs[paragraphs.count - 1] += "\n" + Self.indented(Self.requestLines(sending))
+        paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar)))
+        paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries)))
+      }
+    }
+    return paragraphs.joined(separator: "\n\n")
+  }
+
+  private var heading: String {
+    let moment = String(decoding: Timestamp.text(now), as: UTF8.self)
+    guard let request else { return "Not a request that is taken" }
+    let shape = request.shape == .gcm ? "GCM's shape" : "FCM v1's shape"
+    return "A request in \(shape) to \(Self.words(request.targets)), published and sent \(moment)"
+      + (request.isDryRun ? ", a dry run" : "")
+  }
+
+  private static func words(_ targets: Targets) -> String {
+    switch targets {
+    case .one(.apns): "an APNs token"
+    case .one(.fcm): "an FCM token"
+    case .one(.topic(let name)): "the topic \(String(decoding: name, as: UTF8.self))"
+    case .one(.user): "a user's devices"
+    case .one(.group): "a device group"
+    case .one(.registration): "a registered device"
+    case .one(.invalid): "nobody"
+    case .list(let targets): "a list of \(targets.count) target\(targets.count == 1 ? "" : "s")"
+    case .condition(let condition): "a condition over \(condition.topics.count) topic\(condition.topics.count == 1 ? "" : "s")"
+    }
+  }
+
+  private static func requestLines(_ sending: Sending) -> [String] {
+    let width = sending.headers.map(\.name.count).max() ?? 0
+    return ["POST \(sending.path)"]
+      + sending.headers.map { header in
+        "\(padded(header.name, width))  \(header.value)" + (header.note.map { " (\($0))" } ?? "")
+      }
+  }
+
+  private static func payloadLines(_ sending: Sending, withBar: Bool) -> [String] {
+    // A level deeper than the request that it was made of.
+    let document = try? JSONDocument(sending.payload, limits: JSONLimits(bytes: 1 << 24, depth: 64))
+    let payload = document.map { $0.indented($0.root) } ?? ""
+    let percent = sending.bytes * 100 / sending.limit
+    let filled = min((sending.bytes * 20 + sending.limit - 1) / sending.limit, 20)
+    let bar = withBar ? " " + String(repeating: "█", count: filled) + String(repeating: "░", count: 20 - filled) : ""
+    return payload.split(separator: "\n").map(String.init)
+      + ["", "\(sending.bytes) of \(sending.limit) bytes of \(sending.counted),\(bar) \(percent) %"]
+  }
+
+  private static func lossLines(_ losses: [LossReport.Entry]) -> [String] {
+    guard !losses.isEmpty else { return ["Nothing converted, cut, emulated or dropped."] }
+    let width = losses.map(\.action.rawValue.count).max() ?? 0
+    return losses.map { "\(padded($0.action.rawValue, width))  \($0.field): \($0.words) [\($0.rule)]" }
+  }
+
+  private func refusalLines(_ rejection: Rejection) -> [String] {
+    ["refused: \(rejection.code.rawValue)", rejection.reason] + (RefusedPlace(rejection.reason, in: source)?.lines ?? [])
+  }
+
+  private static func indented(_ lines: [String]) -> String {
+    lines.map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
+  }
+
+  private static func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(width - text.count, 0))
+  }
+}
+
+/// Where in the source a reason points to: `… at byte 28`.
+struct RefusedPlace {
+  /// From 1, in characters.
+  let line: Int
+  let column: Int
+  /// The line around the place, at most so many characters, and the place in it in cells of a terminal.
+  private let excerpt: String
+  private let pointer: Int
+  private static let width = 72
+
+  init?(_ reason: String, in source: [UInt8]) {
+    guard let range = reason.range(of: " at byte ", options: .backwards), let offset = Int(reason[range.upperBound...]),
+      offset <= source.count
+    else { return nil }
+    let start = source[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+    let end = source[offset...].firstIndex(of: 0x0A) ?? source.count
+    line = source[..<offset].count { $0 == 0x0A } + 1
+    let before = Self.shown(source[start..<offset])
+    column = before.count + 1
+    let kept = before.suffix(Self.width * 2 / 3)
+    excerpt = String(kept + Self.shown(source[offset..<end]).prefix(Self.width - kept.count))
+    pointer = kept.reduce(0) { $0 + Self.cells($1) }
+  }
+
+  /// Nothing that a terminal would obey.
+  private static func shown(_ bytes: ArraySlice<UInt8>) -> [Character] {
+    String(decoding: bytes, as: UTF8.self).map { character in
+      character.unicodeScalars.contains(where: \.isDeceptive) ? "·" : character
+    }
+  }
+
+  /// East Asian characters and pictographs take two cells.
+  private static func cells(_ character: Character) -> Int {
+    switch character.unicodeScalars.first?.value ?? 0 {
+    case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+      0x1F300...0x1FAFF, 0x20000...0x3FFFD:
+      2
+    default: 1
+    }
+  }
+
+  var lines: [String] {
+    ["line \(line), column \(column):", "  " + excerpt, "  " + String(repeating: " ", count: pointer) + "^"]
+  }
+}
