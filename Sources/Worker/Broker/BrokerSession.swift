@@ -5,6 +5,8 @@ import Wire
 /// What a shard hears from the broker, besides what concerns publications.
 protocol BrokerSessionHandler: AnyObject {
   func delivered(_ delivery: Delivery, from queue: WorkQueue)
+  /// A message of the registry queue, which is consumed where a registry is configured.
+  func registryChangeDelivered(_ delivery: Delivery)
   /// Every delivery in hand will be delivered again.
   func channelLost()
   /// A queue or exchange exists with other settings: only an operator can help.
@@ -59,14 +61,21 @@ final class BrokerSession: Acknowledger {
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let queues = WorkQueue.allCases.map {
-      Consumer.Subscription(queue: topology.name($0.origin), prefetch: UInt16(configuration.prefetch))
+    var queues = WorkQueue.allCases.map {
+      Consumer.Subscription(
+        queue: topology.name($0.origin), prefetch: UInt16($0.isFanOut ? configuration.fanOut.prefetch : configuration.prefetch))
+    }
+    if configuration.registry != nil {
+      queues.append(.init(queue: topology.registryQueue, prefetch: UInt16(min(configuration.prefetch, Self.mostChanges))))
     }
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
     let consumer = Consumer(settings: settings, queues: queues, maximumBody: Self.keptBody, handler: self)
     self.consumer = consumer
     return consumer
   }
+
+  /// Changes of the registry held at once.
+  private static let mostChanges = 500
 
   /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
   private static let keptBody = 4 << 20
@@ -206,12 +215,15 @@ extension BrokerSession: ConsumerHandler {
   }
 
   func delivered(_ delivery: Delivery) {
-    guard let queue = WorkQueue(rawValue: delivery.consumer) else { return }
+    guard let queue = WorkQueue(rawValue: delivery.consumer) else {
+      handler?.registryChangeDelivered(delivery)
+      return
+    }
     handler?.delivered(delivery, from: queue)
   }
 
   func cancelled(queue: Int) {
-    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? "?"])
+    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? "registry"])
     restoreTopology()
     loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }

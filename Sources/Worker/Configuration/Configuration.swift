@@ -7,6 +7,7 @@ public struct Configuration: Sendable {
   public var brokers: [BrokerURI]
   /// The CA file for `amqps`; nil for the system's store.
   public var brokerCA: String?
+  /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
   public var registry: String?
   public var results: ResultsSetting
   /// Prefix of every exchange and queue.
@@ -17,6 +18,8 @@ public struct Configuration: Sendable {
   /// Seconds that a stopping worker waits for answers in flight.
   public var drainTimeout: Int
   public var retry: RetrySettings
+  public var fanOut: FanOutSettings
+  public var breaker: BreakerSettings
   public var log: LogLevel
   /// Where figures are served in Prometheus' text format; nil for nowhere.
   public var metrics: Endpoint?
@@ -34,6 +37,21 @@ public enum LogLevel: String, CaseIterable, Comparable, Sendable {
 
   public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rank < b.rank }
   private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+public struct FanOutSettings: Sendable {
+  /// Devices on a page.
+  public var pageSize: Int
+  /// Pages a shard holds of each lane.
+  public var prefetch: Int
+}
+
+/// When answers against tokens are so many that something else must be wrong.
+public struct BreakerSettings: Sendable {
+  /// Refused tokens among all answers of a minute.
+  public var percent: Int
+  /// Answers before the share counts.
+  public var sample: Int
 }
 
 public struct RetrySettings: Sendable {

@@ -35,7 +35,7 @@ extension Configuration {
     }
     self.brokers = brokers
     brokerCA = try reader.file("brokerCA")
-    registry = try reader.string("registry")
+    registry = try reader.string("registry").map { Self.located($0, in: reader.source) }
     results =
       ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
     prefix = try reader.string("prefix") ?? "push"
@@ -53,8 +53,17 @@ extension Configuration {
       metrics = endpoint
     }
     retry = try RetrySettings(reader.object("retry"))
+    fanOut = try FanOutSettings(reader.object("fanOut"))
+    breaker = try BreakerSettings(reader.object("breaker"))
     apps = try Self.apps(reader.object("apps"))
     try reader.refuseUnknownKeys()
+  }
+
+  /// A registry's file is relative to the configuration file, as every path is.
+  private static func located(_ registry: String, in source: ConfigurationSource) -> String {
+    let scheme = "sqlite:"
+    guard registry.hasPrefix(scheme), !registry.hasPrefix(scheme + "/"), registry.count > scheme.count else { return registry }
+    return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
   }
 
   private static func apps(_ whole: ConfigurationReader) throws(ConfigurationError) -> [AppConfiguration] {
@@ -77,6 +86,24 @@ extension Configuration {
       true
     default: false
     }
+  }
+}
+
+extension FanOutSettings {
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    pageSize = try reader.integer("pageSize", in: 1...10_000) ?? 1_000
+    prefetch = try reader.integer("prefetch", in: 1...64) ?? 4
+    try reader.refuseUnknownKeys()
+  }
+}
+
+extension BreakerSettings {
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    percent = try reader.integer("percent", in: 1...100) ?? 50
+    sample = try reader.integer("sample", in: 1...1_000_000) ?? 200
+    try reader.refuseUnknownKeys()
   }
 }
 

@@ -43,6 +43,15 @@ final class Shard: TurnHook {
     broker = try BrokerSession(configuration, loop: loop, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
+    pipeline.pageSize = configuration.fanOut.pageSize
+    pipeline.breakers = configuration.apps.map { _ in
+      Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
+    }
+    if let location = configuration.registry {
+      let desk = try RegistryDesk(location, loop: loop)
+      desk.owner = pipeline
+      pipeline.desk = desk
+    }
     pools.connect(handler: pipeline, observer: self)
     loop.afterEvents(self)
   }
@@ -53,6 +62,7 @@ final class Shard: TurnHook {
     everySecond()
     loop.run()
     for lanes in pipeline.pools { lanes.pool.shutdown() }
+    pipeline.desk?.close()
     return (end ?? .done, pipeline.counters)
   }
 
@@ -81,6 +91,7 @@ final class Shard: TurnHook {
   private func everySecond() {
     pipeline.parkUnreachable()
     pipeline.forgetStrayed()
+    pipeline.writeMarks()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
@@ -128,6 +139,7 @@ final class Shard: TurnHook {
 
 extension Shard: BrokerSessionHandler {
   func delivered(_ delivery: Delivery, from queue: WorkQueue) { pipeline.accept(delivery, from: queue) }
+  func registryChangeDelivered(_ delivery: Delivery) { pipeline.acceptChange(delivery) }
   func channelLost() { pipeline.channelLost() }
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
   func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }

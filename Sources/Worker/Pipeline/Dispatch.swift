@@ -11,12 +11,13 @@ extension Pipeline {
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
       case .refused(let rejection): fail(entry, index, rejection.code, reason: rejection.reason)
+      case .gone: settleGone(entry, index)
       case .waiting: break
       case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
       case .sent:
         entry.unsettled += 1
         continue
-      case .postponed, .delivered, .failed, .sameAs: continue
+      case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
       }
       guard case .waiting = entry.recipients[index].state else { continue }
       entry.unsettled += 1
@@ -31,6 +32,7 @@ extension Pipeline {
 
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   func dispatchAll() {
+    resolveRegistrations()
     for index in pools.indices where !pools[index].isEmpty { dispatch(index) }
   }
 

@@ -1,5 +1,6 @@
 import AMQP
 import PushCore
+import Storage
 import Wire
 
 /// One request between its delivery by the broker and its acknowledgement.
@@ -47,6 +48,27 @@ final class InFlight {
   var fcm: FCMTemplate?
   /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
   var hasAttempted = false
+  /// Unix milliseconds.
+  var admittedAt: Int64 = 0
+
+  /// Registrations not yet looked up.
+  var unresolved = 0
+  /// The devices of the registry that recipients refer to.
+  var rows: DeviceRows?
+  /// What an earlier round had settled of a list, until its devices are known.
+  var settledBefore: [UInt8]?
+  var change: RegistryChange?
+
+  var audience: Audience?
+  var page: PageTicket?
+  var pageRecord: PageRecord?
+  var campaign: Campaign?
+  /// The page has its recipients; they go out once the next page is on the queue.
+  var areRecipientsKnown = false
+  var isAwaitingNextPage = false
+  var isNextPageOut = false
+  var isHeldByBreaker = false
+
   /// What put the last recipient off.
   var lastFailure: (error: PushError, reason: String, status: Int?)?
 
@@ -84,7 +106,26 @@ final class InFlight {
     fcm = nil
     lastFailure = nil
     hasAttempted = false
+    unresolved = 0
+    if audience != nil || rows != nil || change != nil { endRegistryPart() }
   }
+
+  private func endRegistryPart() {
+    rows = nil
+    settledBefore = nil
+    change = nil
+    audience = nil
+    page = nil
+    pageRecord = nil
+    campaign = nil
+    areRecipientsKnown = false
+    isAwaitingNextPage = false
+    isNextPageOut = false
+    isHeldByBreaker = false
+  }
+
+  /// Tells apart its rounds on the ladder and, for an audience, its pages.
+  var lap: Int { page.map { Int(truncatingIfNeeded: $0.number &+ 1) &<< 20 ^ round } ?? round }
 
   /// Every device has it.
   var isDelivered: Bool {
@@ -107,7 +148,7 @@ final class InFlight {
     recipients.contains {
       switch $0.state {
       case .sent, .delivered, .failed, .postponed: true
-      case .waiting, .refused, .sameAs: false
+      case .waiting, .unresolved, .gone, .refused, .sameAs: false
       }
     }
   }
@@ -123,6 +164,10 @@ struct Recipient {
   enum State {
     /// Not yet handed to a pool. Becomes sent, failed or postponed.
     case waiting
+    /// Registered, and its device is being looked up. Becomes waiting, refused or gone.
+    case unresolved
+    /// The registry knows that the app is gone; becomes failed without asking the provider.
+    case gone
     /// No pool can take it; becomes failed as soon as the request is dispatched.
     case refused(Rejection)
     /// On a stream. Becomes delivered, failed, postponed, or waiting again when it was certainly not processed.
@@ -142,6 +187,10 @@ struct Recipient {
   /// The pool that reaches it.
   var pool: Int
   var state = State.waiting
+  /// Its row in the request's devices; -1 for a token that came with the request.
+  var row = -1
+  /// The request named the device by a registration that has a newer one.
+  var isOldRegistration = false
 }
 
 /// The requests a shard holds; bounded by the prefetch.

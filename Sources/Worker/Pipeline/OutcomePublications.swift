@@ -3,6 +3,7 @@ import PushCore
 
 /// Builds the messages that follow from a request: contract §3, one function per kind.
 struct OutcomePublications {
+  private let prefix: String
   private let events: [UInt8]
   private let dead: [UInt8]
   private let retry: [UInt8]
@@ -10,6 +11,7 @@ struct OutcomePublications {
   private let steps: [RetryStep]
 
   init(prefix: String, apps: [String], steps: [RetryStep]) {
+    self.prefix = prefix
     events = Array("\(prefix).events".utf8)
     dead = Array("\(prefix).dead".utf8)
     retry = Array("\(prefix).retry".utf8)
@@ -58,6 +60,7 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.messageID = entry.messageID
     record.append(to: &properties.headers)
+    entry.page?.append(to: &properties.headers)
     properties.headers.append("x-push-origin", .text(entry.queue.origin))
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
@@ -66,6 +69,27 @@ struct OutcomePublications {
 
   /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
   private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
+
+  /// A page of the request's audience, to be sent by whichever worker takes it.
+  func page(_ ticket: PageTicket, for entry: InFlight) -> Publication {
+    var properties = requestProperties(entry)
+    properties.appID = app(of: entry)
+    ticket.append(to: &properties.headers)
+    return Publication(
+      kind: .page, exchange: [], routingKey: queueName(entry.queue.fanOut), properties: properties, body: entry.delivery.body,
+      owner: entry.index)
+  }
+
+  /// The request as it came, with the message id that it lacked.
+  func again(for entry: InFlight) -> Publication {
+    var properties = requestProperties(entry)
+    properties.expiration = entry.delivery.properties.expiration
+    return Publication(
+      kind: .retry, exchange: [], routingKey: queueName(entry.queue), properties: properties, body: entry.delivery.body,
+      owner: entry.index)
+  }
+
+  private func queueName(_ queue: WorkQueue) -> [UInt8] { Array("\(prefix).\(queue.origin)".utf8) }
 
   private func app(of entry: InFlight) -> [UInt8] {
     entry.app.map { apps[$0] } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
@@ -88,7 +112,7 @@ struct OutcomePublications {
     properties.deliveryMode = 2
     properties.messageID = entry.messageID
     properties.correlationID = entry.delivery.properties.correlationID
-    properties.appID = app(of: entry)
+    properties.appID = entry.app.map { apps[$0] } ?? entry.delivery.properties.appID
     if let trace = entry.delivery.properties.headers[Self.traceparent] {
       properties.headers.append(Self.traceparent, trace)
     }

@@ -2,6 +2,7 @@ import AMQP
 import Providers
 import PushCore
 import Reactor
+import Storage
 import Wire
 
 /// The path of one request: admitted, dispatched, answered, its consequences published and confirmed, acknowledged.
@@ -41,6 +42,18 @@ final class Pipeline: OutboxOwner {
   let attemptLimit: Int
 
   var pools: [PoolLanes] = []
+  /// nil where no registry is configured.
+  var desk: RegistryDesk?
+  /// Devices on a page.
+  var pageSize = 1_000
+  /// Of each application.
+  var breakers: [Breaker] = []
+  /// Registrations that this turn has brought.
+  var unresolved: [(entry: Int, generation: Int, recipient: Int, app: Int, registration: [UInt8])] = []
+  /// What answers have said against tokens, to be written.
+  var marks: [DeviceMark] = []
+  /// What the registry is owed while it can't be used.
+  var owed: [RegistryDesk.Ask] = []
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
@@ -68,7 +81,10 @@ final class Pipeline: OutboxOwner {
   /// Nothing is held and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed: what is still held has not been begun.
-  var hasNothingUnderway: Bool { outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 } }
+  var hasNothingUnderway: Bool {
+    outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 }
+      && !table.entries.contains { $0.isHeld && !$0.isOrphan && $0.publications > 0 }
+  }
 
   // MARK: admitted
 
@@ -76,31 +92,48 @@ final class Pipeline: OutboxOwner {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     let entry = table.insert(delivery, from: queue)
-    heldBytes += delivery.body.count
+    hold(delivery.body.count)
     switch intake.admit(entry, at: loop.wallClock) {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
+      entry.admittedAt = loop.wallClock
+      entry.page = PageTicket(delivery.properties.headers)
+      if let page = entry.page, record == nil { entry.deadline = page.deadline }
       if delivery.properties.messageID != nil, isDuplicate(entry) { return }
       switch routes(for: entry) {
       case .failure(let rejection): return reject(entry, rejection)
-      case .success(let routes): addRecipients(to: entry, by: routes)
+      case .success(let routes): entry.routes = routes
       }
-      if let settled = record?.settled { SettledTargets.restore(settled, to: &entry.recipients) }
-      if loop.wallClock > entry.deadline {
-        expire(entry)
-      } else if entry.request?.isDryRun == true {
-        concludeDryRun(entry)
+      if entry.request?.isDryRun == true, entry.request?.audience != nil {
+        concludeDryRunOfAudience(entry)
+      } else if let audience = entry.request?.audience, desk != nil {
+        // A campaign's page is read even when it is too late: its devices are accounted for as expired.
+        if loop.wallClock > entry.deadline, entry.page == nil { expire(entry) } else { beginAudience(entry, audience) }
       } else {
-        enqueue(entry)
+        addRecipients(to: entry, by: entry.routes)
+        entry.settledBefore = record?.settled
+        if entry.unresolved == 0 { sendRecipients(of: entry) }
       }
     }
     noteHeldBytes()
   }
 
+  /// The recipients are known: what an earlier round settled is put back, the rest goes out.
+  func sendRecipients(of entry: InFlight) {
+    if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients) }
+    if loop.wallClock > entry.deadline {
+      expire(entry)
+    } else if entry.request?.isDryRun == true {
+      concludeDryRun(entry)
+    } else {
+      enqueue(entry)
+    }
+  }
+
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
   private func isDuplicate(_ entry: InFlight) -> Bool {
-    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, round: entry.round)
+    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
@@ -108,7 +141,7 @@ final class Pipeline: OutboxOwner {
       release(entry)
       if orphan.isFinishing {
         if orphan.publications == 0 { acknowledge(orphan) }
-      } else {
+      } else if !orphan.isAwaitingNextPage {
         enqueue(orphan)
       }
       return true
@@ -135,21 +168,27 @@ final class Pipeline: OutboxOwner {
   private func addRecipients(to entry: InFlight, by routes: Routes) {
     guard let request = entry.request else { return }
     switch request.targets {
-    case .one(let target): entry.recipients.append(recipient(for: target, by: routes))
+    case .one(let target): addRecipient(for: target, to: entry, by: routes)
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
       for target in targets {
-        var next = recipient(for: target, by: routes)
-        if case .waiting = next.state {
-          let key = [next.platform == .apns ? 0 : 1] + next.token
-          if let earlier = places[key] { next.state = .sameAs(earlier) } else { places[key] = entry.recipients.count }
-        }
-        entry.recipients.append(next)
+        addRecipient(for: target, to: entry, by: routes)
+        let last = entry.recipients.count - 1
+        guard case .waiting = entry.recipients[last].state else { continue }
+        let key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
+        if let earlier = places[key] { entry.recipients[last].state = .sameAs(earlier) } else { places[key] = last }
       }
     case .condition:
       entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
     }
-    entry.routes = routes
+  }
+
+  /// A registration is looked up together with the others of the turn.
+  private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
+    entry.recipients.append(recipient(for: target, by: routes))
+    guard case .registration(let id) = target, desk != nil, let app = entry.app else { return }
+    unresolved.append((entry.index, entry.generation, entry.recipients.count - 1, app, id))
+    entry.unresolved += 1
   }
 
   private func recipient(for target: Target, by routes: Routes) -> Recipient {
@@ -164,6 +203,10 @@ final class Pipeline: OutboxOwner {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
       return Recipient(platform: .fcm, token: token, pool: pool)
+    case .registration where desk != nil:
+      return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
+    case .user where desk != nil, .group where desk != nil:
+      return unreachable("a user or a device group stands in to, not among registration_ids", .invalidRegistration)
     case .topic, .user, .group, .registration:
       return unreachable("to: needs a registry, and none is configured", .invalidParameters)
     case .invalid(let rejection): return unreachable(rejection.reason, rejection.code)
@@ -185,6 +228,19 @@ final class Pipeline: OutboxOwner {
 
   func publicationConfirmed(_ kind: Publication.Kind, owner: Int) {
     let entry = table[owner]
+    if kind == .page, entry.isAwaitingNextPage {
+      entry.publications -= 1
+      return nextPageConfirmed(entry)
+    }
+    if kind == .page, let page = entry.page, desk != nil {
+      // The request's first page is on the queue: should the request come again, it is not published twice.
+      ask(.save, .savePage(PageRecord(sent: 0, failed: 0, settled: []), campaign: page.campaign, page: page.number))
+    }
+    consequenceEnded(of: entry)
+  }
+
+  /// A publication was confirmed, or the registry has what it is owed.
+  func consequenceEnded(of entry: InFlight) {
     entry.publications -= 1
     guard entry.publications == 0 else { return }
     if entry.isFinishing { acknowledge(entry) } else if entry.isOrphan { forgetIfUnknowable(entry) }
@@ -225,6 +281,7 @@ final class Pipeline: OutboxOwner {
     for entry in table.entries where entry.isHeld && !entry.isOrphan {
       entry.isOrphan = true
       entry.orphanedAt = loop.now
+      saveBegunPage(entry)
       if let print = entry.fingerprint, entry.publications > 0 || entry.hasBegun {
         orphans[print] = entry.index
       } else if entry.sent == 0, entry.publications == 0 {
@@ -256,6 +313,8 @@ final class Pipeline: OutboxOwner {
   private func forgetIfUnknowable(_ entry: InFlight) {
     if entry.fingerprint == nil, entry.sent == 0, entry.publications == 0 { release(entry) }
   }
+
+  func hold(_ bytes: Int) { heldBytes += bytes }
 
   private static let highWaterBytes = 32 << 20
 

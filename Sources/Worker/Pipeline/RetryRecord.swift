@@ -80,7 +80,7 @@ enum SettledTargets {
     bytes.reserveCapacity(recipients.count * 2)
     for recipient in recipients {
       switch recipient.state {
-      case .waiting, .sent, .refused: bytes.append(Mark.waiting)
+      case .waiting, .unresolved, .gone, .sent, .refused: bytes.append(Mark.waiting)
       case .sameAs: bytes.append(Mark.same)
       case .delivered(let name):
         bytes.append(Mark.delivered)

@@ -7,6 +7,7 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.sent -= 1
+    mark(meaning, entry, tag.recipient)
     if let event = feedback(meaning, entry, tag.recipient) {
       counters.feedback += 1
       publish(publications.feedback(event, for: entry))
@@ -61,8 +62,29 @@ extension Pipeline: PoolHandler {
     guard meaning.reaction.isFeedback, let app = entry.app, entry.apns?.activityToken == nil else { return nil }
     let recipient = entry.recipients[index]
     return FeedbackEvent(
-      meaning, app: apps[app].id, platform: recipient.platform, token: recipient.token, registration: nil,
+      meaning, app: apps[app].id, platform: recipient.platform, token: recipient.token,
+      registration: registration(entry, index),
       messageID: entry.messageID, observedAt: loop.wallClock)
+  }
+
+  /// The registry's id of the device, when it came from there.
+  private func registration(_ entry: InFlight, _ index: Int) -> [UInt8]? {
+    let row = entry.recipients[index].row
+    return row < 0 ? nil : entry.rows?.registration(row)
+  }
+
+  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
+  func settleGone(_ entry: InFlight, _ index: Int) {
+    let recipient = entry.recipients[index]
+    counters.failed[Int(PushError.notRegistered.code)] += 1
+    entry.recipients[index].state = .failed(.notRegistered)
+    guard let app = entry.app else { return }
+    counters.feedback += 1
+    let event = FeedbackEvent(
+      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: recipient.token,
+      registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
+      observedAt: loop.wallClock)
+    publish(publications.feedback(event, for: entry))
   }
 
   // MARK: one recipient
@@ -104,10 +126,11 @@ extension Pipeline: PoolHandler {
   }
 
   private func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
-    guard let request = entry.request, entry.recipients.count > 1 else { return entry.delivery.body }
+    guard let request = entry.request, entry.recipients.count > 1 || entry.page != nil else { return entry.delivery.body }
     let recipient = entry.recipients[index]
     let target =
-      recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token)
+      registration(entry, index)
+      ?? (recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token))
     return DeadLetter.body(request.document, naming: target)
   }
 
@@ -128,11 +151,16 @@ extension Pipeline: PoolHandler {
     entry.isFinishing = true
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
-      case .waiting, .sent, .postponed, .refused: expire(entry, index)
+      case .waiting, .sent, .postponed, .refused, .unresolved, .gone: expire(entry, index)
       case .delivered, .failed, .sameAs: continue
       }
     }
-    publishResult(of: entry, targets: resultTargets(of: entry))
+    if entry.recipients.isEmpty {
+      counters.expired += 1
+      publishResult(of: entry, targets: [.failed(.expired)])
+    } else {
+      publishResult(of: entry, targets: resultTargets(of: entry))
+    }
     if entry.publications == 0 { acknowledge(entry) }
   }
 
@@ -150,22 +178,30 @@ extension Pipeline: PoolHandler {
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
+    if let page = entry.page { return concludePage(entry, page) }
     var earliest = Int64.max
     for recipient in entry.recipients {
       if case .postponed(let until) = recipient.state { earliest = min(earliest, until) }
     }
     if earliest < .max {
-      counters.retries += 1
-      let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
-      let record = RetryRecord(
-        attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
-        error: last.error,
-        reason: last.reason,
-        status: last.status, settled: entry.recipients.count > 1 ? SettledTargets.encode(entry.recipients) : nil)
-      publish(publications.retry(record, after: max(earliest - loop.wallClock, 0), for: entry))
+      publishRetry(of: entry, at: earliest)
     } else if entry.wantsResult(results) {
       publishResult(of: entry, targets: resultTargets(of: entry))
     }
+  }
+
+  /// - Parameter time: unix milliseconds before which nothing is to be tried.
+  func publishRetry(of entry: InFlight, at time: Int64) {
+    counters.retries += 1
+    let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
+    let record = RetryRecord(
+      attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
+      error: last.error,
+      reason: last.reason,
+      status: last.status,
+      settled: entry.page == nil && entry.recipients.count > 1 && entry.unresolved == 0
+        ? SettledTargets.encode(entry.recipients) : entry.settledBefore)
+    publish(publications.retry(record, after: max(time - loop.wallClock, 0), for: entry))
   }
 
   private func resultTargets(of entry: InFlight) -> [SendResult.Target] {
@@ -176,10 +212,13 @@ extension Pipeline: PoolHandler {
     for recipient in entry.recipients {
       switch recipient.state {
       case .delivered(let name):
-        targets.append(.accepted(id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token) : name))
+        targets.append(
+          .accepted(
+            id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token) : name,
+            registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil))
       case .failed(let code): targets.append(.failed(code))
       case .sameAs(let earlier): targets.append(targets[earlier])
-      case .waiting, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
+      case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }
     }
     return targets
@@ -198,6 +237,41 @@ extension Pipeline: PoolHandler {
       counters.results += 1
       publish(reply)
     }
+  }
+
+  /// An audience's: how many of its devices, not which.
+  func publishFanOutResult(of entry: InFlight, success: Int64, failure: Int64) {
+    guard entry.wantsResult(results) else { return }
+    let body = SendResult.fanOut(messageID: entry.messageID, success: Int(success), failure: Int(failure))
+    if results == .all || (results == .failures && failure > 0) {
+      counters.results += 1
+      publish(publications.result(body, for: entry))
+    }
+    if let reply = publications.reply(body, for: entry) {
+      counters.results += 1
+      publish(reply)
+    }
+  }
+
+  /// Validated for both platforms, sent to nobody; the registry isn't asked.
+  func concludeDryRunOfAudience(_ entry: InFlight) {
+    guard let request = entry.request else { return }
+    var report: LossReport? = LossReport()
+    let now = loop.wallClock
+    if let settings = entry.routes.apns?.settings,
+      case .failure(let rejection) = APNsTemplate.make(
+        request, settings: settings, context: context(of: entry, at: now), report: &report)
+    {
+      return reject(entry, rejection)
+    }
+    if entry.routes.fcm != nil,
+      case .failure(let rejection) = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report)
+    {
+      return reject(entry, rejection)
+    }
+    entry.isFinishing = true
+    publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: report)
+    if entry.publications == 0 { acknowledge(entry) }
   }
 
   /// Validated for every recipient, sent to none.

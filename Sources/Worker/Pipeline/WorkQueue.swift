@@ -2,6 +2,17 @@
 enum WorkQueue: Int, CaseIterable {
   case sendHigh, fanoutHigh, sendNormal, fanoutNormal
 
+  /// Its messages are pages of audiences.
+  var isFanOut: Bool { self == .fanoutHigh || self == .fanoutNormal }
+
+  /// Where the pages of an audience go that was asked for here.
+  var fanOut: WorkQueue {
+    switch self {
+    case .sendHigh, .fanoutHigh: .fanoutHigh
+    case .sendNormal, .fanoutNormal: .fanoutNormal
+    }
+  }
+
   /// How the topology names it after the prefix, and how a retry finds its way back.
   var origin: String {
     switch self {

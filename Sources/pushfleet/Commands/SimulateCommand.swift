@@ -21,6 +21,8 @@ enum SimulateCommand: Command {
       --journal FILE        one line of JSON for each request received
       --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
       --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
+      --project ID          fcm: the project that may be sent for, and no other
+      --token-lifetime S    fcm: seconds that an access token is good for (3599)
       --topic ID            apns: the bundle id that may be sent to, and no other
       --streams N           streams at once on a connection
       --sandbox             apns: answer as the sandbox does
@@ -31,13 +33,17 @@ enum SimulateCommand: Command {
   static func run(_ arguments: inout [String]) throws {
     let options = try Options(
       arguments,
-      values: ["listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams"],
+      values: [
+        "listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams", "project",
+        "token-lifetime",
+      ],
       flags: ["sandbox"])
     guard let provider = options.operands.first, options.operands.count == 1 else {
       throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
     }
     switch provider {
     case "apns": try APNsSimulation.run(options)
+    case "fcm": try FCMSimulation.run(options)
     default: throw CommandFailure(.usage, "there is no simulator of \"\(provider)\"; there are apns and fcm")
     }
   }
@@ -103,6 +109,27 @@ private enum APNsSimulation {
     let loop = try EventLoop()
     try SimulateCommand.serve("APNs", endpoint.host, loop) {
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
+      return (simulator.port, simulator.close)
+    }
+  }
+}
+
+private enum FCMSimulation {
+  static func run(_ options: Options) throws {
+    let endpoint = try SimulateCommand.endpoint(options, port: 8444)
+    var configuration = FCMConfiguration()
+    configuration.host = endpoint.host
+    configuration.port = endpoint.port
+    configuration.certificate = try options.required("certificate", "the server's certificate")
+    configuration.key = try options.required("key", "the key of the server's certificate")
+    configuration.project = options["project"]
+    if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
+    if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
+    configuration.script = try SimulateCommand.script(options)
+    let journal = try Journal(path: options["journal"])
+    let loop = try EventLoop()
+    try SimulateCommand.serve("FCM", endpoint.host, loop) {
+      let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.close)
     }
   }

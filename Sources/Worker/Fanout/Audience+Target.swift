@@ -1,0 +1,38 @@
+import PushCore
+import Storage
+
+extension SendRequest {
+  /// The audience that the request addresses; nil for devices.
+  var audience: Audience? {
+    switch targets {
+    case .one(.topic(let name)): .topic(name)
+    case .one(.user(let id)): .user(id)
+    case .one(.group(let key)): .group(key)
+    case .condition(let condition): .condition(condition)
+    case .one(.apns), .one(.fcm), .one(.registration), .one(.invalid), .list: nil
+    }
+  }
+}
+
+extension Audience {
+  /// Small by nature: sent within its request, without a campaign, as long as one page holds it.
+  var isSmall: Bool {
+    switch self {
+    case .user, .group: true
+    case .topic, .condition: false
+    }
+  }
+
+  /// For people.
+  func name(in request: SendRequest) -> [UInt8] { request.document.string(request.targetNode) }
+
+  /// What a missing one is called in a dead letter.
+  var missing: String {
+    switch self {
+    case .topic: "to: no such topic"
+    case .condition: "condition: none of its topics exists"
+    case .group: "to: no such device group"
+    case .user: "to: no such user"
+    }
+  }
+}
