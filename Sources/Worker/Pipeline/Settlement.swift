@@ -204,7 +204,7 @@ extension Pipeline: PoolHandler {
     publish(publications.retry(record, after: max(time - loop.wallClock, 0), for: entry))
   }
 
-  private func resultTargets(of entry: InFlight) -> [SendResult.Target] {
+  func resultTargets(of entry: InFlight) -> [SendResult.Target] {
     let identity = DeviceIdentity(messageID: entry.messageID)
     let fixedID = entry.request.flatMap { request in request.apnsHeader(.apnsId).map(request.document.string) }
     var targets: [SendResult.Target] = []
@@ -224,7 +224,7 @@ extension Pipeline: PoolHandler {
     return targets
   }
 
-  private func publishResult(of entry: InFlight, targets: [SendResult.Target], report: DryRunReport? = nil) {
+  func publishResult(of entry: InFlight, targets: [SendResult.Target], report: DryRunReport? = nil) {
     guard entry.wantsResult(results) else { return }
     let app = entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
     let result = SendResult(messageID: entry.messageID, app: app, targets: targets)
@@ -252,63 +252,4 @@ extension Pipeline: PoolHandler {
       publish(reply)
     }
   }
-
-  /// Validated for both platforms, sent to nobody; the registry isn't asked.
-  func concludeDryRunOfAudience(_ entry: InFlight) {
-    guard let request = entry.request else { return }
-    var report: LossReport? = LossReport()
-    let now = loop.wallClock
-    if let settings = entry.routes.apns?.settings,
-      case .failure(let rejection) = APNsTemplate.make(
-        request, settings: settings, context: context(of: entry, at: now), report: &report)
-    {
-      return reject(entry, rejection)
-    }
-    if entry.routes.fcm != nil,
-      case .failure(let rejection) = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report)
-    {
-      return reject(entry, rejection)
-    }
-    entry.isFinishing = true
-    publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: report)
-    if entry.publications == 0 { acknowledge(entry) }
-  }
-
-  /// Validated for every recipient, sent to none.
-  func concludeDryRun(_ entry: InFlight) {
-    entry.isFinishing = true
-    var reports = DryRunReport()
-    let now = loop.wallClock
-    for index in entry.recipients.indices {
-      guard let request = entry.request, case .waiting = entry.recipients[index].state else { continue }
-      let verdict: Result<Void, Rejection>
-      let platform = entry.recipients[index].platform
-      var report: LossReport? = reports[platform] == nil ? LossReport() : nil
-      switch platform {
-      case .apns:
-        guard let settings = entry.routes.apnsSettings(of: entry.recipients[index].pool) else { continue }
-        verdict = APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report).map {
-          _ in
-        }
-      case .fcm:
-        verdict = FCMTemplate.make(request, context: context(of: entry, at: now), report: &report).map { _ in }
-      }
-      switch verdict {
-      case .success:
-        if let report { reports[platform] = report }
-        entry.recipients[index].state = .delivered(name: Self.dryRunName)
-      case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
-      }
-    }
-    for index in entry.recipients.indices {
-      if case .refused(let rejection) = entry.recipients[index].state {
-        fail(entry, index, rejection.code, reason: rejection.reason)
-      }
-    }
-    publishResult(of: entry, targets: resultTargets(of: entry), report: reports)
-    if entry.publications == 0 { acknowledge(entry) }
-  }
-
-  /// In the place of a provider's id where nothing was sent.
-  private static let dryRunName = Array("dry_run".utf8)
 }

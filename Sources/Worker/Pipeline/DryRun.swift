@@ -1,0 +1,59 @@
+import PushCore
+
+/// `dry_run` and `validate_only`: everything is checked and translated, nothing is sent; the result says what translation changed.
+extension Pipeline {
+  func concludeDryRun(_ entry: InFlight) {
+    entry.isFinishing = true
+    var reports = DryRunReport()
+    for index in entry.recipients.indices {
+      guard case .waiting = entry.recipients[index].state else { continue }
+      let recipient = entry.recipients[index]
+      switch rehearse(entry, recipient.platform, pool: recipient.pool, &reports) {
+      case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
+      case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
+      }
+    }
+    for index in entry.recipients.indices {
+      if case .refused(let rejection) = entry.recipients[index].state {
+        fail(entry, index, rejection.code, reason: rejection.reason)
+      }
+    }
+    publishResult(of: entry, targets: resultTargets(of: entry), report: reports)
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  /// For an audience: every platform that the sender has a credential for; the registry isn't asked.
+  func concludeDryRunOfAudience(_ entry: InFlight) {
+    var reports = DryRunReport()
+    var platforms: [(Platform, Int)] = []
+    if let apns = entry.routes.apns { platforms.append((.apns, apns.pool)) }
+    if let fcm = entry.routes.fcm { platforms.append((.fcm, fcm)) }
+    for (platform, pool) in platforms {
+      if case .failure(let rejection) = rehearse(entry, platform, pool: pool, &reports) { return reject(entry, rejection) }
+    }
+    entry.isFinishing = true
+    publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: reports)
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+
+  /// Translates as for sending; each platform is reported on once.
+  private func rehearse(
+    _ entry: InFlight, _ platform: Platform, pool: Int, _ reports: inout DryRunReport
+  ) -> Result<Void, Rejection> {
+    guard let request = entry.request else { return .success(()) }
+    let context = context(of: entry, at: loop.wallClock)
+    var report: LossReport? = reports[platform] == nil ? LossReport() : nil
+    let verdict: Result<Void, Rejection>
+    switch platform {
+    case .apns:
+      guard let settings = entry.routes.apnsSettings(of: pool) else { return .success(()) }
+      verdict = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
+    case .fcm: verdict = FCMTemplate.make(request, context: context, report: &report).map { _ in }
+    }
+    if case .success = verdict, let report { reports[platform] = report }
+    return verdict
+  }
+
+  /// In the place of a provider's id where nothing was sent.
+  private static let dryRunName = Array("dry_run".utf8)
+}
