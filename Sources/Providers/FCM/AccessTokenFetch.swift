@@ -7,7 +7,9 @@ final class AccessTokenFetch: ClientSessionHandler {
   private let template: HeaderTemplate
   private let values: HeaderValues
   private let body: [UInt8]
+  private let timeout: Double
   private var transport: (any Transport)?
+  private var isSubmitted = false
   private var completion: ((AccessTokenAnswer) -> Void)?
 
   init(
@@ -18,6 +20,7 @@ final class AccessTokenFetch: ClientSessionHandler {
     self.values = values
     self.body = body
     self.completion = completion
+    self.timeout = timeout
     var configuration = ClientConfiguration()
     configuration.requestTimeout = timeout
     configuration.ownStreamLimit = 1
@@ -25,12 +28,25 @@ final class AccessTokenFetch: ClientSessionHandler {
     session.handler = self
   }
 
-  func start(_ dialer: any Dialer, _ target: DialTarget) { transport = dialer.dial(session, to: target) }
+  func start(_ surroundings: any PoolSurroundings, _ target: DialTarget) {
+    transport = surroundings.dial(session, to: target)
+    // The session times an open stream only; a server that never allows one would be waited for without end.
+    surroundings.schedule(at: surroundings.now.advanced(bySeconds: 2 * timeout)) { [weak self] in
+      self?.complete(.failed("the token endpoint gave no answer"))
+    }
+  }
 
   /// Nobody waits for the answer any more.
   func abandon() {
     completion = nil
     transport?.close()
+  }
+
+  /// A server may allow no stream at first.
+  private func submitOnce() {
+    guard !isSubmitted, session.availableStreams > 0 else { return }
+    isSubmitted = true
+    session.submit(template, values, body: body, tag: 0)
   }
 
   private func complete(_ answer: AccessTokenAnswer) {
@@ -40,12 +56,12 @@ final class AccessTokenFetch: ClientSessionHandler {
     completion(answer)
   }
 
-  func sessionReady() { session.submit(template, values, body: body, tag: 0) }
+  func sessionReady() { submitOnce() }
   func answered(_ tag: Int, _ response: Response) {
     complete(AccessTokenAnswer(status: response.status, body: response.body))
   }
   func failed(_ tag: Int, _ failure: RequestFailure) { complete(.failed("the token endpoint gave no answer")) }
-  func streamsAvailable() {}
+  func streamsAvailable() { submitOnce() }
   func goAwayReceived(_ goAway: GoAway) {}
   func sessionEnded(_ reason: TransportEnd) { complete(.failed("token endpoint: \(reason)")) }
 }
