@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """The scenes of deploy/demo and how they are shown.
 
-demo.py prepare FOLDER    writes FOLDER/requests/*.json (what is sent), FOLDER/malformed and FOLDER/script.json
-                          (what the simulator does with which device)
-demo.py show FOLDER       shows what came of it, from journal.ndjson, feedback.ndjson, dead.ndjson and results.ndjson;
+demo.py prepare FOLDER    writes requests/*.json and malformed (what is sent), script.json (what the APNs simulator does
+                          with which device) and service-account.json (around account.key)
+demo.py show FOLDER       shows what came of it, from apns.ndjson, fcm.ndjson, feedback.ndjson and dead.ndjson;
                           exits 1 when a request is not accounted for
 """
 
@@ -17,55 +17,67 @@ import textwrap
 import unicodedata
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "Tests" / "Fixtures" / "requests"
-WIDTH = 96
+WIDTH = 78
 
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 BOLD, DIM, RED, GREEN, PLAIN = (f"\x1b[{code}m" if COLOUR else "" for code in (1, 2, 31, 32, 0))
 
-
-def token(name):
-    """A device token in Apple's form, the same in every run."""
-    return hashlib.sha256(name.encode()).hexdigest()
-
-
-# Name, what it is to show, request (None: the fixture of that name), what the device provokes, expected end.
+BOTH, IPHONE, GONE, SUSPECT = "both phones", "iPhone", "feedback", "dead letter"
+# Name, what it is to show, request (None: the fixture of that name), what the iPhone's token provokes, expected end.
 SCENES = [
-    ("seed000-notification", "a notification", None, None, "delivered"),
-    ("seed000-data", "data only, in the background", None, None, "delivered"),
-    ("seed000-hybrid", "notification and data", None, None, "delivered"),
-    ("seed000-priority", "normal priority", None, None, "delivered"),
-    ("seed000-ttl", "collapse key and three seconds to live", None, None, "delivered"),
-    ("seed004-both-systems", "localised text with arguments, for both systems", None, None, "delivered"),
+    ("seed000-notification", "a notification", None, None, BOTH),
+    ("seed000-data", "data only, in the background", None, None, BOTH),
+    ("seed000-hybrid", "notification and data", None, None, BOTH),
+    ("seed000-priority", "normal priority", None, None, BOTH),
+    ("seed000-ttl", "collapse key and three seconds to live", None, None, BOTH),
+    ("seed004-both-systems", "localised text with arguments", None, None, BOTH),
     ("busy-device", "the provider refuses once, the second attempt gets through",
-     {"notification": {"title": "Patience", "body": "Third time lucky? The second was enough."}},
-     [{"status": 429, "reason": "TooManyRequests", "retry_after": 1}], "delivered"),
+     {"notification": {"title": "Patience", "body": "The second attempt was enough."}},
+     [{"status": 429, "reason": "TooManyRequests", "retry_after": 1}], IPHONE),
     ("app-removed", "the app is no longer installed",
      {"notification": {"body": "Anybody there?"}},
-     {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}, "feedback"),
+     {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}, GONE),
     ("wrong-environment", "a token of the other environment",
      {"notification": {"body": "Sent to the sandbox's token."}},
-     {"status": 400, "reason": "BadDeviceToken"}, "dead"),
+     {"status": 400, "reason": "BadDeviceToken"}, SUSPECT),
 ]
 MALFORMED = '{"to": "apns:00", "notification": {"body": "cut short'
 
 
-def request(name, given):
+def apns_token(name):
+    """A device token in Apple's form, the same in every run."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def fcm_token(name):
+    """A registration token in Google's form."""
+    return f"c{apns_token(name)[:21]}:APA91b{apns_token(name)}"
+
+
+def request(name, given, expected):
+    """The scene's request, addressed to its phones."""
     if given is None:
         given = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
-    return {"to": f"apns:{token(name)}", **{key: value for key, value in given.items() if key != "to"}}
+    phones = [f"apns:{apns_token(name)}", f"fcm:{fcm_token(name)}"]
+    target = {"registration_ids": phones} if expected == BOTH else {"to": phones[0]}
+    return {**target, **{key: value for key, value in given.items() if key != "to"}}
 
 
 def prepare(folder):
     requests = folder / "requests"
     requests.mkdir()
     script = {}
-    for number, (name, _, given, provoked, _) in enumerate(SCENES, 1):
-        text = json.dumps(request(name, given), ensure_ascii=False)
+    for number, (name, _, given, provoked, expected) in enumerate(SCENES, 1):
+        text = json.dumps(request(name, given, expected), ensure_ascii=False)
         (requests / f"{number}-{name}.json").write_text(text + "\n", encoding="utf-8")
         if provoked:
-            script[token(name)] = provoked
+            script[apns_token(name)] = provoked
     (folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
     (folder / "malformed").write_text(MALFORMED, encoding="utf-8")
+    account = {"type": "service_account", "project_id": "example", "private_key_id": "demo",
+               "private_key": (folder / "account.key").read_text(), "client_email": "demo@example.iam.gserviceaccount.com",
+               "token_uri": "https://oauth2.googleapis.com/token"}
+    (folder / "service-account.json").write_text(json.dumps(account))
 
 
 # --- what a phone would show ---
@@ -89,21 +101,36 @@ def words(alert, text, key, arguments):
 
 
 def apns_phone(entry):
-    """The box of the phone that got this journal entry's push."""
+    """The box of the iPhone that got this journal entry's push."""
     payload, headers = entry.get("payload", {}), entry["headers"]
     aps = payload.get("aps", {})
     alert = aps.get("alert", {})
     alert = {"body": alert} if isinstance(alert, str) else alert
     shown = [words(alert, "title", "title-loc-key", "title-loc-args"), words(alert, "body", "loc-key", "loc-args"),
              " · ".join(f"{name} {aps[name]}" for name in ("badge", "sound", "category", "thread-id") if name in aps)]
-    data = {key: value for key, value in payload.items() if key != "aps"}
     options = [headers.get("apns-push-type", "?"), f"priority {headers.get('apns-priority', '10')}"]
     if "apns-collapse-id" in headers:
         options.append(f"replaces “{headers['apns-collapse-id']}”")
-    return box("iPhone", list(filter(None, shown)), data, " · ".join(options) + f" · {entry['payload_size']} bytes")
+    return box("iPhone", shown, {key: value for key, value in payload.items() if key != "aps"}, options)
 
 
-def box(name, shown, data, footer, columns=44):
+def fcm_phone(entry):
+    """The box of the Android phone that got this journal entry's push."""
+    message = entry["payload"]["message"]
+    android = message.get("android", {})
+    notification = {**message.get("notification", {}), **android.get("notification", {})}
+    shown = [words(notification, "title", "title_loc_key", "title_loc_args"),
+             words(notification, "body", "body_loc_key", "body_loc_args"),
+             " · ".join(f"{name} {notification[name]}" for name in ("icon", "color", "sound", "tag") if name in notification)]
+    options = [f"priority {android.get('priority', 'normal').lower()}"]
+    if "collapse_key" in android:
+        options.append(f"replaces “{android['collapse_key']}”")
+    if "ttl" in android:
+        options.append(f"lives {android['ttl']}")
+    return box("Android", shown, message.get("data", {}), options)
+
+
+def box(name, shown, data, options, columns=32):
     """A phone and its notification, as lines of equal width: what the person sees, then what the app gets."""
 
     def rows(lines, begin="", end=""):
@@ -112,12 +139,14 @@ def box(name, shown, data, footer, columns=44):
     def rule(left, word, right):
         return f"{left}─ {word} " + "─" * (columns - width(word) - 1) + right
 
+    shown = list(filter(None, shown))
     data_lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
                   for key, value in data.items()]
     return [rule("╭", name, "╮"),
             *rows(shown[:1] or ["(nothing to see)"], BOLD if shown else DIM, PLAIN), *rows(shown[1:]),
             *([rule("├", "data for the app", "┤")] if data else []), *rows(data_lines, DIM, PLAIN),
-            "╰" + "─" * (columns + 2) + "╯", f"  {DIM}{pad(footer, columns + 2)}{PLAIN}"]
+            "╰" + "─" * (columns + 2) + "╯",
+            *[f"  {DIM}{pad(line, columns + 2)}{PLAIN}" for line in wrap(" · ".join(options), columns + 2)]]
 
 
 def wrap(text, columns):
@@ -136,8 +165,8 @@ def wrap(text, columns):
 
 def side_by_side(boxes):
     """Boxes next to each other, for one request that reaches several phones."""
-    for row in itertools.zip_longest(*boxes, fillvalue=" " * 48):
-        print("      " + "  ".join(row).rstrip())
+    for row in itertools.zip_longest(*boxes, fillvalue=" " * 36):
+        print("    " + "  ".join(row).rstrip())
 
 
 # --- the whole story ---
@@ -149,62 +178,72 @@ def read_lines(path):
 
 
 def short(text):
-    """A request on one or two lines, its device token cut: people compare beginnings."""
+    """A request on one or two lines, its device tokens cut: people compare beginnings."""
     for name, *_ in SCENES:
-        text = text.replace(token(name), token(name)[:8] + "…")
-    lines = textwrap.wrap(text, WIDTH - 11, max_lines=2, placeholder=" …", break_long_words=True)
-    return "\n           ".join(lines)
+        for token in (fcm_token(name), apns_token(name)):
+            text = text.replace(token, token[:8] + "…")
+    return "\n         ".join(textwrap.wrap(text, WIDTH - 9, max_lines=2, placeholder=" …", break_long_words=True))
 
 
 def heading(text):
     print(f"\n{BOLD}{text}{PLAIN}")
 
 
+def show_scene(number, scene, pushes):
+    name, meaning, given, _, expected = scene
+    print(f"\n  {BOLD}{number}. {name}{PLAIN}: {meaning}")
+    print(f"    sent {DIM}{short(json.dumps(request(name, given, expected), ensure_ascii=False))}{PLAIN}")
+    boxes = []
+    for phone, token in ((apns_phone, apns_token(name)), (fcm_phone, fcm_token(name))):
+        for entry in (entry for entry in pushes if entry.get("token") == token):
+            answer = entry["answer"]
+            if answer.get("status") == 200:
+                boxes.append(phone(entry))
+            else:
+                print(f"    {RED}the provider answers {answer.get('status')} {answer.get('reason', '')}{PLAIN}")
+    side_by_side(boxes)
+
+
+def ends(name, pushes, feedback, dead):
+    """Where a scene's request ended, in the words of SCENES, each as often as it did."""
+    got = {entry["token"] for entry in pushes if entry["answer"].get("status") == 200}
+    found = [BOTH] if {apns_token(name), fcm_token(name)} <= got else [IPHONE] if apns_token(name) in got else []
+    found += [GONE for event in feedback if event["token"] == apns_token(name) and event["event"] == "NotRegistered"]
+    return found + [SUSPECT for letter in dead if apns_token(name) in letter["body"]]
+
+
 def show(folder):
-    journal = read_lines(folder / "journal.ndjson")
+    journals = [read_lines(folder / f"{provider}.ndjson") for provider in ("apns", "fcm")]
+    pushes = [entry for journal in journals for entry in journal if entry.get("path") != "/token" and entry.get("token")]
     feedback, dead = read_lines(folder / "feedback.ndjson"), read_lines(folder / "dead.ndjson")
     unaccounted = []
 
-    heading("What was sent, and what the phone would get")
-    for number, (name, meaning, given, _, expected) in enumerate(SCENES, 1):
-        attempts = [entry for entry in journal if entry.get("token") == token(name)]
-        print(f"\n  {BOLD}{number}. {name}{PLAIN}: {meaning}")
-        print(f"      sent {DIM}{short(json.dumps(request(name, given), ensure_ascii=False))}{PLAIN}")
-        for entry in attempts:
-            status, reason = entry["answer"].get("status"), entry["answer"].get("reason", "")
-            if status == 200:
-                side_by_side([apns_phone(entry)])
-            else:
-                print(f"      {RED}APNs answers {status} {reason}{PLAIN}")
-        ends = {
-            "delivered": sum(entry["answer"].get("status") == 200 for entry in attempts),
-            "feedback": sum(event["token"] == token(name) and event["event"] == "NotRegistered" for event in feedback),
-            "dead": sum(token(name) in letter["body"] for letter in dead),
-        }
-        if ends != {**dict.fromkeys(ends, 0), expected: 1}:
-            unaccounted.append(f"{name}: expected one {expected}, got {ends}")
+    heading("What was sent, and what the phones would get")
+    for number, scene in enumerate(SCENES, 1):
+        show_scene(number, scene, pushes)
+        found = ends(scene[0], pushes, feedback, dead)
+        if found != [scene[-1]]:
+            unaccounted.append(f"{scene[0]}: expected to end at {scene[-1]}, ended at {found or 'nothing'}")
     print(f"\n  {BOLD}{len(SCENES) + 1}. malformed{PLAIN}: published with amqp-publish")
-    print(f"      sent {DIM}{MALFORMED}{PLAIN}")
+    print(f"    sent {DIM}{MALFORMED}{PLAIN}")
     if sum(letter["body"] == MALFORMED for letter in dead) != 1:
         unaccounted.append("malformed: expected one dead letter")
 
     heading("Feedback: tokens to prune or to look at (push.feedback)")
     for event in feedback:
-        since = f", invalid since {event['invalid_since']}" if event.get("invalid_since") else ""
+        since = f", since {event['invalid_since']}" if event.get("invalid_since") else ""
         print(f"  {event['event']:<20} {event['token'][:8]}…  {event['status']} {event['reason']}{since}")
 
     heading("Dead letters: requests that will not be tried again (push.dead)")
     for letter in dead:
         headers = letter["properties"].get("headers", {})
-        print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}")
-        print(f"  {'':<20} {DIM}{short(letter['body'])}{PLAIN}")
+        print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
 
-    delivered = sum(entry["answer"].get("status") == 200 for entry in journal)
-    retried = len(journal) - len({entry.get("token") for entry in journal})
-    connections = len({entry["connection"] for entry in journal})
+    delivered = sum(entry["answer"].get("status") == 200 for entry in pushes)
+    again = len(pushes) - len({entry["token"] for entry in pushes})
     heading("Summary")
-    print(f"  {len(SCENES) + 1} requests published: {delivered} delivered, {len(feedback)} feedback events, {len(dead)} dead "
-          f"letters; {len(journal)} pushes over {connections} connection, {retried} of them a retry")
+    print(f"  {len(SCENES) + 1} requests published: {len(pushes)} pushes, {again} of them a second attempt, {delivered} delivered;\n"
+          f"  {len(feedback)} feedback events, {len(dead)} dead letters")
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
     if not unaccounted:
