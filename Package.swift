@@ -47,6 +47,8 @@ let package = Package(
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "TestSupport"]),
     .testTarget(name: "CommandTests", dependencies: ["PushCore", "TestSupport", "pushfleet"]),
+    .testTarget(
+      name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),
   ],
   swiftLanguageModes: [.v6]

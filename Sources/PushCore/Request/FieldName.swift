@@ -3,10 +3,11 @@
 public protocol FieldName: CaseIterable, RawRepresentable, Sendable where RawValue == UInt8 {
   /// Both spellings are accepted, as protocol buffers' JSON mapping has it (the FCM v1 shape); otherwise only `snake_case`.
   static var acceptsCamelCase: Bool { get }
+  /// The spelling on the wire, `snake_case` unless the field says otherwise.
+  var wireName: String { get }
 }
 
 extension FieldName {
-  /// The spelling in `snake_case`.
   public var wireName: String { spelling(String(describing: self), separator: "_") }
 }
 

@@ -42,7 +42,7 @@ enum ChangeField: String, CaseIterable {
   }
 
   /// Bytes.
-  private var most: Int {
+  var most: Int {
     switch self {
     case .token: 4096
     case .name: 1024

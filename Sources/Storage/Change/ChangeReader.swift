@@ -16,7 +16,7 @@ extension RegistryChange {
 }
 
 /// The operations and which fields each of them has.
-private enum Operation: String, CaseIterable {
+enum ChangeOperation: String, CaseIterable {
   case register, unregister, subscribe, unsubscribe
   case unregisterUser = "unregister_user"
   case groupCreate = "group_create"
@@ -40,7 +40,7 @@ private enum Operation: String, CaseIterable {
 private struct ChangeReader {
   private let document: JSONDocument
   private var values: [ChangeField: Int] = [:]
-  private let operation: Operation
+  private let operation: ChangeOperation
   private let defaultApp: [UInt8]?
   private let limits: RegistryLimits
 
@@ -62,9 +62,9 @@ private struct ChangeReader {
       values[field] = value
     }
     if let op = values[.op] {
-      guard document.kind(op) == .string, let named = Operation(rawValue: document.text(op)) else {
+      guard document.kind(op) == .string, let named = ChangeOperation(rawValue: document.text(op)) else {
         throw ChangeRefusal(
-          .invalidParameters, "op: expected one of \(Operation.allCases.map(\.rawValue).joined(separator: ", "))")
+          .invalidParameters, "op: expected one of \(ChangeOperation.allCases.map(\.rawValue).joined(separator: ", "))")
       }
       operation = named
     } else {

@@ -1,0 +1,51 @@
+/// Regular expressions for the forms of text that requests have (ECMA 262, as JSON Schema wants them), each the counterpart of a check in
+/// `TextForm`, `Target` or `FieldCheck`.
+enum Pattern {
+  static let hexPairs = "([0-9a-fA-F]{2}){1,100}"
+  static let name = "[a-zA-Z0-9\\-_.~%]"
+  static let color = "^#[0-9a-fA-F]{6}$"
+  static let label = "^\(name){1,50}$"
+  static let topicName = "\(name){1,899}"
+  static let userID = "[a-zA-Z0-9\\-_.~%@+:]{1,255}"
+  /// Empty counts as absent.
+  static let packageName = "^[A-Za-z0-9._\\-]{0,255}$"
+  static let bundleID = "^[A-Za-z0-9._\\-]{1,255}$"
+  static let uuid = "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$"
+  static let seconds = "^[0-9]{1,12}$"
+  static let duration = "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"
+  static let timestamp =
+    "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?"
+    + "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+  /// UTC with milliseconds: how outcomes write a time.
+  static let writtenTime = "^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"
+  static let plainLine =
+    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]*$"
+  static let noControl = "^[^\\u0000-\\u001f\\u007f]+$"
+  static let freeDataKey = "^(?!from$|message_type$|google|gcm)"
+  static let registration = "pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}"
+  static let notificationKey = "pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}"
+  /// Neither `..` nor an escaped dot or slash.
+  static let fcmToken = "(?!.*(\\.\\.|%2[eEfF]))[A-Za-z0-9_:.%\\-]{1,4096}"
+  static let evenHex = "([0-9a-fA-F]{2}){32,100}"
+  /// Neither one of the other forms nor a digit too many or too few of one.
+  static let bareToken = "(?!apns:|fcm:)(?![0-9a-fA-F]{64,200}$)\(fcmToken)"
+
+  static let device = "apns:\(hexPairs)|fcm:\(fcmToken)|\(registration)|\(evenHex)|\(bareToken)"
+  static let addressee = "/users/\(userID)|\(notificationKey)|\(device)"
+  static let token = "^(\(addressee))$"
+  static let to = "^(/topics/\(topicName)|\(addressee))$"
+
+  /// The whole numbers from 0 to `most` in up to `digits` digits, leading zeros among them; `then` follows.
+  static func atMost(_ most: Int, digits: Int, then: String = "") -> String {
+    let figures = String(most).map(String.init)
+    var forms = ["[0-9]{1,\(figures.count - 1)}"]
+    for (index, figure) in figures.enumerated() {
+      guard let value = Int(figure), value > 0 else { continue }
+      let rest = figures.count - index - 1
+      let lower = value == 1 ? "0" : "[0-\(value - 1)]"
+      forms.append(figures[..<index].joined() + lower + (rest > 0 ? "[0-9]{\(rest)}" : ""))
+    }
+    forms.append(String(most))
+    return "^(?=[0-9]{1,\(digits)}(?![0-9]))0*(\(forms.joined(separator: "|")))\(then)$"
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import PushCore
+import TestSupport
+import Testing
+
+@testable import Storage
+
+/// The schema of registry changes against their reader, and of the answers against their writer.
+@Suite struct RegistrySchemaTests {
+  static let file = "registry-change.schema.json"
+
+  static func value(_ field: ChangeField, _ generator: inout RequestGenerator) -> JSONValue {
+    if generator.one(in: generator.mischief) { return generator.arbitrary() }
+    switch field {
+    case .op: return .string(generator.pick(ChangeOperation.allCases).rawValue)
+    case .platform: return generator.pick("apns", "fcm")
+    case .environment: return generator.pick("production", "sandbox")
+    case .token: return generator.pick("00ff", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000")
+    case .registration: return generator.pick("pf1r~00000000000000000000000000", "00ff")
+    case .topic: return generator.pick("news", "/topics/news", "/topics/")
+    case .topics: return generator.pick([[], ["a", "/topics/b"], ["a b"]])
+    case .tokens, .registrationIDs: return generator.pick([["00ff"], ["a b", ""], []])
+    case .user: return generator.pick("anna", "a b")
+    case .users: return generator.pick([["anna"], []])
+    case .group: return generator.pick(["7", 7, .number("7.0"), .number("7.5"), "pf1g~00000000000000000000000000"])
+    default: return generator.pick("x", "雑", "")
+    }
+  }
+
+  static func change(seed: UInt64) -> String {
+    var generator = RequestGenerator(seed: seed)
+    let operation = generator.pick(ChangeOperation.allCases)
+    var members: [(name: String, value: JSONValue)] = []
+    if operation != .register || generator.one(in: 2) { members.append(("op", .string(operation.rawValue))) }
+    let alternatives: [[ChangeField]] = [[.token, .registration, .installation], [.registrationIDs, .users]]
+    var fields = operation.fields
+    if operation != .register {
+      for group in alternatives where !generator.one(in: 8) {
+        let kept = generator.pick(group)
+        fields.removeAll { group.contains($0) && $0 != kept }
+      }
+    }
+    let often: Set<ChangeField> = [.app, .platform, .token, .topic, .tokens, .notificationKey, .notificationKeyName, .group]
+    for field in fields
+    where often.contains(field) ? !generator.one(in: 15) : !generator.one(in: operation == .register ? 2 : 8) {
+      members.append((field.rawValue, value(field, &generator)))
+    }
+    if generator.one(in: generator.mischief) {
+      let stray = generator.pick(ChangeField.allCases)
+      if !members.contains(where: { $0.name == stray.rawValue }) { members.append((stray.rawValue, value(stray, &generator))) }
+    }
+    return JSONValue.object(members).text
+  }
+
+  @Test("of 800 made-up changes schema and reader accept the same")
+  func property() throws {
+    let texts = (0..<800 as Range<UInt64>).map(Self.change)
+    let verdicts = try SchemaJudge.shared.judge(texts.map { (Self.file, $0) })
+    for (seed, (text, verdict)) in zip(texts, verdicts).enumerated() {
+      switch RegistryChange.parse(Array(text.utf8)) {
+      case .success: #expect(verdict.isEmpty, "seed \(seed): only the schema refuses: \(verdict)\n\(text)")
+      case .failure(let refusal):
+        let isGap = RegistrySchemas.gaps.contains { $0.isReason(refusal) }
+        #expect(!verdict.isEmpty || isGap, "seed \(seed): only the reader refuses: \(refusal)\n\(text)")
+      }
+    }
+    #expect((150...600).contains(verdicts.count { $0.isEmpty }), "\(verdicts.count { $0.isEmpty }) accepted")
+  }
+
+  @Test("every answer is valid")
+  func answers() throws {
+    let answers: [ChangeAnswer] =
+      [
+        .registration(RegistryID.make(.registration, high: 1, low: 2)), .done,
+        .results([nil, .notFound, .invalidArgument, .tooManyTopics]),
+        .notificationKey(RegistryID.make(.group, high: 1, low: 2), failed: []),
+        .notificationKey(RegistryID.make(.group, high: 1, low: 2), failed: [0, 3]),
+      ] + ChangeError.allCases.map { .refused($0, reason: "why") }
+    let cases = answers.map { (schema: "registry-answer.schema.json", text: String(decoding: $0.json, as: UTF8.self)) }
+    for (answer, verdict) in zip(answers, try SchemaJudge.shared.judge(cases)) {
+      #expect(verdict.isEmpty, "\(answer): \(verdict)")
+    }
+    let wrong = [
+      #"{"error":"x","reason":"y"}"#, #"{"error":"NotRegistered"}"#, #"{"registration":"x"}"#, #"{"results":[{"error":"X"}]}"#,
+    ]
+    #expect(try !SchemaJudge.shared.judge(wrong.map { ("registry-answer.schema.json", $0) }).contains(""))
+  }
+}

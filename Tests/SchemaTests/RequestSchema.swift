@@ -1,0 +1,260 @@
+@testable import PushCore
+
+/// The schema of a send request, made from the parser's own tables of names and rules.
+enum RequestSchema {
+  /// What the parser refuses and JSON Schema can't say. Printed in the schema; the property test lets the two differ for these reasons
+  /// and no other.
+  static let gaps: [(words: String, isReason: @Sendable (Rejection) -> Bool)] = [
+    ("the body's encoding, its nesting, and names that stand twice (InvalidJSON)", { $0.code == .invalidJSON }),
+    ("sizes in bytes of UTF-8: of the body, notification and data (MessageTooBig)", { $0.code == .messageTooBig }),
+    (
+      "sizes in bytes of UTF-8: collapse_key, apns-collapse-id",
+      { rejection in
+        ["collapse_key: ", "collapseKey: "].contains { rejection.reason.contains($0) }
+          && rejection.reason.contains(" bytes, at most ")
+          || rejection.reason.contains("apns-collapse-id: expected 1 to 64 bytes")
+      }
+    ),
+    ("the grammar of a condition, and its number of topics", { $0.reason.contains(" of the condition) ") }),
+    ("a JSON array inside a string, as *_loc_args may have it", { $0.reason.contains("array inside the string") }),
+  ]
+
+  static let limits = RequestLimits()
+
+  static var schema: JSONValue {
+    [
+      "$schema": "https://json-schema.org/draft/2020-12/schema",
+      "title": "Send request",
+      "description": .string(
+        "The body of a message on push.send.high and push.send.normal, in the shape of GCM and FCM legacy HTTP or of FCM HTTP v1 "
+          + "(docs/request.md). null means absent. What stands here is what the parser takes, but for what a schema can't say: "
+          + gaps.map(\.words).joined(separator: "; ")
+          + ". Whether a platform then takes the payload is told by `pushfleet explain`."),
+      "if": ["anyOf": .array(["message", "validate_only", "validateOnly"].map { ["required": [.string($0)]] })],
+      "then": ["$ref": "#/$defs/v1"], "else": ["$ref": "#/$defs/gcm"],
+      "$defs": .object([
+        ("gcm", gcm), ("v1", v1), ("message", message), ("notification", object(NotificationKey.self) { $0.rule }),
+        ("plainNotification", object(PlainNotificationKey.self) { _ in .string }), ("apns", apns),
+        ("aps", known(APSKey.self) { $0.rule }), ("alert", known(APSAlertKey.self) { $0.rule }), ("android", android),
+        ("androidNotification", object(AndroidNotificationKey.self) { $0.rule }),
+        ("webpush", object(WebpushKey.self) { $0.rule }),
+        ("fcmOptions", object(OptionsKey.self) { $0 == .analyticsLabel ? .label : .string }),
+        ("lightSettings", object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }),
+        ("lightColor", object(LightColorKey.self) { _ in .unit }),
+        ("present", ["not": ["type": "null"]]),
+      ]),
+    ]
+  }
+
+  // MARK: Shapes
+
+  private static let target: JSONValue = ["type": ["string", "null"], "pattern": .string(Pattern.to)]
+  private static let condition: JSONValue = [
+    "description":
+      "'a' in topics && ('b' in topics || !('c' in topics)), of up to \(limits.conditionTopics) topics; evaluated from left to right",
+    "type": ["string", "null"], "minLength": 1,
+  ]
+
+  private static var gcm: JSONValue {
+    object(
+      RequestField.self,
+      replacing: [
+        .to: target.adding([
+          ("description", "a token, /topics/<name>, /users/<id>, apns:<hex>, fcm:<token>, or an id of the registry")
+        ]),
+        .notificationKey: [
+          "description": "the old name of `to` for device groups", "type": ["string", "null"], "pattern": .string(Pattern.to),
+        ],
+        .registrationIds: [
+          "description": "an entry that is no target costs only itself", "type": ["array", "null"], "minItems": 1,
+          "maxItems": .number(String(limits.registrationIDs)), "items": ["type": "string"],
+        ],
+        .condition: condition, .priority: ["enum": ["high", "normal", .null]],
+        .collapseKey: collapseKey,
+        .timeToLive: [
+          "description": "seconds, at most four weeks; also as digits in a string",
+          "type": ["integer", "string", "null"], "minimum": 0, "maximum": .number(String(RequestLimits.longestTimeToLive)),
+          "pattern": .string(Pattern.atMost(RequestLimits.longestTimeToLive, digits: 10)),
+        ],
+        .delayWhileIdle: value(.looseBoolean), .contentAvailable: value(.looseBoolean), .mutableContent: value(.looseBoolean),
+        .dryRun: value(.looseBoolean), .restrictedPackageName: packageName,
+        .notification: ["$ref": "#/$defs/notification"],
+        .data: [
+          "description": "values of any type; what is no string becomes one", "type": ["object", "null"],
+          "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
+        ],
+        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .webpush: ["$ref": "#/$defs/webpush"],
+      ], isNullable: false
+    ).adding([("oneOf", exactlyOne(["to", "notification_key", "registration_ids", "condition"]))])
+  }
+
+  private static var v1: JSONValue {
+    object(
+      EnvelopeField.self, replacing: [.message: ["$ref": "#/$defs/message"], .validateOnly: value(.boolean)], isNullable: false
+    )
+    .adding([("required", ["message"])])
+  }
+
+  private static var message: JSONValue {
+    object(
+      MessageField.self,
+      replacing: [
+        .token: ["type": ["string", "null"], "pattern": .string(Pattern.token)],
+        .topic: ["type": ["string", "null"], "pattern": .string("^\(Pattern.topicName)$")], .condition: condition,
+        .name: value(.string), .notification: ["$ref": "#/$defs/plainNotification"], .data: value(.data),
+        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .webpush: ["$ref": "#/$defs/webpush"],
+        .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
+      ], isNullable: false
+    ).adding([("oneOf", exactlyOne(["token", "topic", "condition"]))])
+  }
+
+  /// Not null, which counts as absent.
+  private static let present: JSONValue = ["$ref": "#/$defs/present"]
+
+  private static func exactlyOne(_ names: [String]) -> JSONValue {
+    .array(names.map { ["required": [.string($0)], "properties": .object([($0, present)])] })
+  }
+
+  private static var apns: JSONValue {
+    object(
+      APNsKey.self,
+      replacing: [
+        .headers: [
+          "type": ["object", "null"], "additionalProperties": false,
+          "properties": .object(APNsHeader.allCases.map { ($0.wireName, header($0)) }),
+        ],
+        .payload: ["type": ["object", "null"], "properties": ["aps": ["$ref": "#/$defs/aps"]]],
+        .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
+        .liveActivityToken: ["type": ["string", "null"], "pattern": .string("^\(Pattern.hexPairs)$")],
+      ])
+  }
+
+  private static func header(_ header: APNsHeader) -> JSONValue {
+    switch header {
+    case .apnsPushType: ["enum": .strings(APNsHeader.pushTypes)]
+    case .apnsTopic: ["type": "string", "pattern": .string(Pattern.bundleID)]
+    case .apnsId: ["type": "string", "pattern": .string(Pattern.uuid)]
+    case .apnsExpiration: ["type": "string", "pattern": .string(Pattern.seconds)]
+    case .apnsPriority: ["enum": ["1", "5", "10"]]
+    case .apnsCollapseId: ["type": "string", "minLength": 1, "maxLength": 64, "pattern": .string(Pattern.plainLine)]
+    }
+  }
+
+  private static var android: JSONValue {
+    var replaced: [AndroidKey: JSONValue] = [
+      .collapseKey: collapseKey, .restrictedPackageName: packageName, .notification: ["$ref": "#/$defs/androidNotification"],
+    ]
+    for key in AndroidKey.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
+    return object(AndroidKey.self, replacing: replaced)
+  }
+
+  private static let collapseKey: JSONValue = [
+    "type": ["string", "null"], "maxLength": .number(String(limits.collapseKeyBytes)), "pattern": .string(Pattern.plainLine),
+  ]
+  private static let packageName: JSONValue = ["type": ["string", "null"], "pattern": .string(Pattern.packageName)]
+
+  // MARK: Objects
+
+  static func object<Field: FieldName>(_ type: Field.Type, _ rule: (Field) -> FieldRule) -> JSONValue {
+    object(
+      type, replacing: Dictionary(uniqueKeysWithValues: Field.allCases.map { ($0.rawValue, value(rule($0))) }), isNullable: true
+    )
+  }
+
+  static func object<Field: FieldName & Hashable>(
+    _ type: Field.Type, replacing values: [Field: JSONValue], isNullable: Bool = true
+  ) -> JSONValue {
+    object(type, replacing: Dictionary(uniqueKeysWithValues: values.map { ($0.rawValue, $1) }), isNullable: isNullable)
+  }
+
+  /// An object of exactly these fields, in either spelling where both are taken, but not in both at once.
+  private static func object<Field: FieldName>(
+    _ type: Field.Type, replacing values: [UInt8: JSONValue], isNullable: Bool
+  ) -> JSONValue {
+    var properties: [(name: String, value: JSONValue)] = []
+    var doubled: [JSONValue] = []
+    for field in Field.allCases {
+      let schema = values[field.rawValue] ?? .bool(false)
+      let camelCase = String(describing: field)
+      properties.append((field.wireName, schema))
+      guard Field.acceptsCamelCase, camelCase != field.wireName else { continue }
+      properties.append((camelCase, schema))
+      let names = [field.wireName, camelCase]
+      doubled.append([
+        "not": ["type": "object", "required": .strings(names), "properties": .object(names.map { ($0, present) })]
+      ])
+    }
+    let schema: JSONValue = [
+      "type": isNullable ? ["object", "null"] : "object", "additionalProperties": false, "properties": .object(properties),
+    ]
+    return doubled.isEmpty ? schema : schema.adding([("allOf", .array(doubled))])
+  }
+
+  /// An object with these fields among others.
+  private static func known<Field: FieldName>(_ type: Field.Type, _ rule: (Field) -> FieldRule?) -> JSONValue {
+    [
+      "type": "object",
+      "properties": .object(Field.allCases.compactMap { field in rule(field).map { (field.wireName, value($0)) } }),
+    ]
+  }
+
+  // MARK: Values
+
+  /// A value of a field, or null.
+  static func value(_ rule: FieldRule) -> JSONValue {
+    switch rule {
+    case .string: ["type": ["string", "null"]]
+    case .boolean: ["type": ["boolean", "null"]]
+    case .looseBoolean: ["enum": [true, false, "true", "false", .null]]
+    case .count:
+      [
+        "type": ["integer", "string", "null"], "minimum": 0, "maximum": 2_147_483_647,
+        "pattern": .string(Pattern.atMost(2_147_483_647, digits: 10)),
+      ]
+    case .color: text(Pattern.color)
+    case .sound:
+      [
+        "type": ["string", "object", "null"], "additionalProperties": false,
+        "properties": ["critical": value(.flag), "name": value(.string), "volume": value(.unit)],
+      ]
+    case .arguments:
+      ["type": ["array", "string", "null"], "items": ["type": ["string", "number"]], "pattern": "^[ \\t\\r\\n]*\\["]
+    case .strings: ["type": ["array", "null"], "items": ["type": "string"]]
+    case .oneOf(let words): ["enum": .array(words.map { .string($0.description) } + [.null])]
+    case .duration: text(Pattern.duration)
+    case .durations: ["type": ["array", "null"], "items": ["type": "string", "pattern": .string(Pattern.duration)]]
+    case .lifetime: text(Pattern.atMost(RequestLimits.longestTimeToLive, digits: 12, then: "(\\.[0-9]{1,9})?s"))
+    case .timestamp: text(Pattern.timestamp)
+    case .unit: ["type": ["number", "null"], "minimum": 0, "maximum": 1]
+    case .flag: ["type": ["boolean", "integer", "null"], "minimum": 0, "maximum": 1]
+    case .label: text(Pattern.label)
+    case .stringMap: ["type": ["object", "null"], "additionalProperties": ["type": "string"]]
+    case .data:
+      [
+        "type": ["object", "null"], "additionalProperties": ["type": "string"],
+        "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
+      ]
+    case .object: ["type": ["object", "null"]]
+    case .number:
+      [
+        "type": ["number", "null"], "minimum": .number("-1.7976931348623157e308"),
+        "maximum": .number("1.7976931348623157e308"),
+      ]
+    case .badge: ["type": ["integer", "null"], "minimum": 0, "maximum": 2_147_483_647]
+    case .bit: ["type": ["integer", "null"], "minimum": 0, "maximum": 1]
+    case .alert: ["anyOf": [["type": ["string", "null"]], ["$ref": "#/$defs/alert"]]]
+    case .criticalSound:
+      [
+        "type": ["string", "object", "null"],
+        "properties": ["critical": value(.bit), "name": value(.string), "volume": value(.unit)],
+      ]
+    case .localisedText:
+      ["type": ["string", "object", "null"], "properties": ["loc-key": value(.string), "loc-args": value(.strings)]]
+    case .options: ["$ref": "#/$defs/fcmOptions"]
+    case .lightSettings: ["$ref": "#/$defs/lightSettings"]
+    case .lightColor: ["$ref": "#/$defs/lightColor"]
+    }
+  }
+
+  private static func text(_ pattern: String) -> JSONValue { ["type": ["string", "null"], "pattern": .string(pattern)] }
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""Judges JSON texts by JSON Schemas (draft 2020-12), for as long as standard input lasts.
+
+Each line of standard input names a file of lines `<schema file>\\t<JSON text>`. For each of them a line is written to that file's
+name with `.out` at its end: empty when the text is valid, else where and why it is not. A line `done` answers the whole file.
+"""
+
+import json
+import sys
+
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import ValidationError, best_match
+
+import re
+
+
+def pattern(validator, wanted, instance, schema):
+    """As ECMA 262 has it: `$` is the end of the text, not a place before a last line break."""
+    if validator.is_type(instance, "string") and not re.search(wanted.replace("$", r"\Z"), instance):
+        yield ValidationError(f"{instance!r} does not match {wanted!r}")
+
+
+Validator = validators.extend(Draft202012Validator, {"pattern": pattern})
+known = {}
+
+
+def validator(file):
+    if file not in known:
+        with open(file, encoding="utf-8") as text:
+            schema = json.load(text)
+        Validator.check_schema(schema)
+        known[file] = Validator(schema)
+    return known[file]
+
+
+for line in sys.stdin:
+    name = line.rstrip("\n")
+    with open(name, encoding="utf-8", newline="\n") as cases, open(name + ".out", "w", encoding="utf-8") as out:
+        for case in cases:
+            file, _, text = case.rstrip("\n").partition("\t")
+            error = best_match(validator(file).iter_errors(json.loads(text)))
+            words = "" if error is None else f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+            print(words.encode("ascii", "backslashreplace").decode()[:300].replace("\n", " "), file=out)
+    print("done", flush=True)
