@@ -75,7 +75,7 @@ enum APNsPayload {
 
   /// Only a live activity's score may be any number.
   private static func refuseScoreOutOfRange(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
-    guard let override = aps.override, let node = document.value(APSKey.relevanceScore.wireName, of: override),
+    guard let override = aps.override, let node = document.value("relevance-score", of: override),
       let score = document.double(node), !(0...1).contains(score)
     else { return }
     throw Rejection(
