@@ -36,6 +36,14 @@ final class PostgresConnection: SQLSession {
     try held { link throws(StoreError) in try link.run(statement, values, each) }
   }
 
+  func insert(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Int64 {
+    guard let id = try firstInt(statement, values) else { throw .unusable(.broken, "an insert gave no number back") }
+    return id
+  }
+
+  /// Each statement sees what is committed as it begins: a batch of reads needs no more, and a transaction would cost two round trips.
+  func reading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result { try body() }
+
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, PostgresRow) -> Void) throws(StoreError) {
     guard !sets.isEmpty else { return }
     var start = 0

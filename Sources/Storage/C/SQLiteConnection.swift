@@ -1,5 +1,4 @@
 import CSQLite
-import Glibc
 
 /// A connection to an SQLite file: the handle, its cached statements, and what its error codes mean.
 final class SQLiteConnection: SQLSession {
@@ -7,12 +6,14 @@ final class SQLiteConnection: SQLSession {
 
   let path: String
   private let handle: OpaquePointer
+  private let scratch = SQLiteScratch()
   private var statements: [OpaquePointer?] = []
 
   var dialect: Dialect { .sqlite }
 
   /// - Parameter busyTimeout: milliseconds to wait for another process's lock.
   init(path: String, create: Bool, busyTimeout: Int32) throws(StoreError) {
+    _ = Self.configured
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     let code = sqlite3_open_v2(path, &opened, flags, nil)
@@ -27,6 +28,8 @@ final class SQLiteConnection: SQLSession {
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
   }
 
+  private static let configured = pushfleet_sqlite_without_statistics()
+
   deinit {
     for statement in statements { sqlite3_finalize(statement) }
     sqlite3_close_v2(handle)
@@ -38,6 +41,11 @@ final class SQLiteConnection: SQLSession {
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLiteRow) -> Void) throws(StoreError) -> Int {
     let prepared = try prepare(statement)
     return try step(prepared, values, each)
+  }
+
+  func insert(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Int64 {
+    try run(statement, values) { _ in }
+    return sqlite3_last_insert_rowid(handle)
   }
 
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLiteRow) -> Void) throws(StoreError) {
@@ -91,8 +99,8 @@ final class SQLiteConnection: SQLSession {
   private func step(
     _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLiteRow) -> Void
   ) throws(StoreError) -> Int {
-    for index in values.indices { bind(values[index], to: prepared, at: Int32(index + 1)) }
-    // Values are bound without a copy: they outlive the reset below, and nothing reads them after it.
+    scratch.bind(values, to: prepared)
+    // What was bound lies in the scratch memory: nothing may read it after the reset.
     defer {
       sqlite3_reset(prepared)
       sqlite3_clear_bindings(prepared)
@@ -105,29 +113,20 @@ final class SQLiteConnection: SQLSession {
     }
   }
 
-  private func bind(_ value: SQLValue, to prepared: OpaquePointer, at index: Int32) {
-    // SQLITE_TRANSIENT: SQLite takes a copy, as an array's storage isn't ours beyond the call.
-    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-    let code =
-      switch value {
-      case .null: sqlite3_bind_null(prepared, index)
-      case .int(let number): sqlite3_bind_int64(prepared, index, number)
-      case .text(let bytes):
-        bytes.withUnsafeBytes { buffer in
-          let base = buffer.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.nothing
-          return sqlite3_bind_text(prepared, index, base, Int32(buffer.count), transient)
-        }
-      case .blob(let bytes):
-        bytes.isEmpty
-          ? sqlite3_bind_zeroblob(prepared, index, 0)
-          : bytes.withUnsafeBytes { sqlite3_bind_blob(prepared, index, $0.baseAddress, Int32($0.count), transient) }
-      }
-    precondition(code == SQLITE_OK, "a statement has no parameter \(index), or a value is beyond SQLite's limits")
-  }
-
-  nonisolated(unsafe) private static let nothing = UnsafePointer(strdup(""))!
-
   // MARK: Transactions
+
+  /// In one transaction: without it, each statement would lock and unlock the file.
+  func reading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
+    try run(Self.beginReading, [])
+    let result: Result
+    do throws(StoreError) { result = try body() } catch {
+      rollback()
+      throw error
+    }
+    try commit()
+    return result
+  }
 
   func begin(_ intent: TransactionIntent) throws(StoreError) { try run(Self.beginImmediate, []) }
   func commit() throws(StoreError) { try run(Self.commitStatement, []) }
@@ -137,6 +136,7 @@ final class SQLiteConnection: SQLSession {
   }
 
   private static let beginImmediate = Statement("BEGIN IMMEDIATE")
+  private static let beginReading = Statement("BEGIN DEFERRED")
   private static let commitStatement = Statement("COMMIT")
 
   private func fault(_ code: Int32) -> StoreError {

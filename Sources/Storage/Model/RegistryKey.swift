@@ -29,8 +29,6 @@ struct RegistryKey: Hashable {
     salt = Int64(bitPattern: UInt64(truncatingIfNeeded: bits))
   }
 
-  static func makeSalt() -> Int64 { Int64(bitPattern: UInt64.random(in: .min ... .max)) }
-
   private static let digitCount = 26
   private static let values: [UInt8] = {
     var values = [UInt8](repeating: 255, count: 256)

@@ -27,6 +27,9 @@ struct Statement: Sendable {
     postgresOnly = postgres
   }
 
+  /// An insert that gives the new `id`: SQLite tells it by itself.
+  init(insert sql: String) { self.init(sql, postgres: sql + " RETURNING id") }
+
   func text(_ dialect: Dialect) -> String {
     switch dialect {
     case .sqlite: common
@@ -64,12 +67,18 @@ protocol SQLSession: AnyObject {
   @discardableResult
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (Row) -> Void) throws(StoreError) -> Int
 
+  /// Runs an insert into a table whose key is `id` and returns the new one.
+  func insert(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Int64
+
   /// The same statement once for each set of values, in one round trip where the database is remote; `each` is told which set a row
   /// belongs to.
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, Row) -> Void) throws(StoreError)
 
   /// Visits the rows of a statement whose `?1` is one of `ids`, in ascending order of `ids` (which ascend).
   func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (Row) -> Void) throws(StoreError)
+
+  /// Runs statements that only read, against one state of the database where that is for free.
+  func reading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result
 
   func begin(_ intent: TransactionIntent) throws(StoreError)
   func commit() throws(StoreError)

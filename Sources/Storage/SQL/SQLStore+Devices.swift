@@ -61,7 +61,7 @@ extension SQLStore {
     return result
   }
 
-  private static func found(_ row: Session.Row) -> Found {
+  static func found(_ row: Session.Row) -> Found {
     Found(
       id: row.int(0), salt: row.int(1), user: row.optionalInt(2),
       state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone)
@@ -79,5 +79,5 @@ extension SQL {
     WHERE a.id = ?1 AND a.salt = ?2 AND d.app = ?3
     """)
   static let devicesByInstallation = Statement(
-    "SELECT id, salt, user_id, state FROM devices WHERE app = ?1 AND installation = ?2 ORDER BY id")
+    "SELECT id, salt, user_id, state, sender FROM devices WHERE app = ?1 AND installation = ?2")
 }

@@ -26,11 +26,9 @@ extension SQLStore {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
     }
     if let refusal = tooMany(kind, ids.count) { return refusal }
-    let salt = RegistryKey.makeSalt()
-    guard
-      let id = try session.firstInt(
-        SQL.insertGroup, [.int(salt), .int(app), .text(name), .int(kind.rawValue), .int(now)])
-    else { throw Self.noRow }
+    let salt = makeSalt()
+    let id = try session.insert(
+      SQL.insertGroup, [.int(salt), .int(app), .text(name), .int(kind.rawValue), .int(now)])
     try insert(ids, kind, into: id)
     return .notificationKey(RegistryKey(id: id, salt: salt).notificationKey, failed: failed)
   }
@@ -151,8 +149,7 @@ extension SQLStore {
       for (index, name) in names.enumerated() {
         let id =
           makeUsers
-          ? try session.firstInt(SQL.upsertUser, [.int(app), .text(name), .null])
-          : try session.firstInt(SQL.userByName, [.int(app), .text(name)])
+          ? try makeUser(name, nil, app, known: nil) : try session.firstInt(SQL.userByName, [.int(app), .text(name)])
         if let id { ids.append(id) } else { failed.append(index) }
       }
       return (.users, Array(Set(ids)).sorted(), failed)
@@ -176,7 +173,7 @@ extension SQL {
   static let groupByKey = Statement(
     "SELECT id, salt, name, kind, created_at FROM device_groups WHERE id = ?1 AND salt = ?2 AND app = ?3")
   static let insertGroup = Statement(
-    "INSERT INTO device_groups (salt, app, name, kind, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id")
+    insert: "INSERT INTO device_groups (salt, app, name, kind, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")
   static let insertGroupMember = Statement(
     "INSERT INTO group_members (group_id, kind, member) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
   static let deleteGroupMember = Statement("DELETE FROM group_members WHERE group_id = ?1 AND kind = ?2 AND member = ?3")

@@ -5,6 +5,12 @@ extension SQLStore {
   func page(
     of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
   ) throws(StoreError) -> AudiencePage {
+    try session.reading { () throws(StoreError) in try readPage(audience, app, cursor, highWater, limit) }
+  }
+
+  private func readPage(
+    _ audience: Audience, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(StoreError) -> AudiencePage {
     var page = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
     guard let app = try knownApp(app), limit > 0 else { return page }
     switch audience {

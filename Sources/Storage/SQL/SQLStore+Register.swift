@@ -4,38 +4,38 @@ import PushCore
 extension SQLStore {
   func register(_ registration: Registration, _ now: Int64) throws(StoreError) -> ChangeAnswer {
     let app = try makeApp(registration.app)
-    let platform = SQLValue.int(Int64(registration.platform.rawValue))
+    let owner = try found(.token(registration.platform, registration.token), app).first
     var holder: Found?
-    var tokenOwner: Found?
-    let isPlain = registration.installation == nil && registration.user == nil && registration.topics.isEmpty
-    if !isPlain {
-      tokenOwner = try found(.token(registration.platform, registration.token), app).first
-    }
     if let installation = registration.installation {
-      holder = try read(
-        SQL.deviceBySender, [.int(app), .text(installation), .text(registration.sender ?? [])])
-      if holder == nil {
-        let senders = try session.firstInt(SQL.countSenders, [.int(app), .text(installation), .int(tokenOwner?.id ?? 0)]) ?? 0
-        guard senders < Int64(limits.sendersPerInstallation) else {
-          return .refused(
-            .tooManySenders, reason: "installation: it has \(senders) senders, at most \(limits.sendersPerInstallation) allowed"
-          )
-        }
+      var others = 0
+      try session.run(SQL.devicesByInstallation, [.int(app), .text(installation)]) { row in
+        let device = Self.found(row)
+        if row.bytes(4) == registration.sender ?? [] { holder = device } else if device.id != owner?.id { others += 1 }
+      }
+      guard holder != nil || others < limits.sendersPerInstallation else {
+        return .refused(
+          .tooManySenders, reason: "installation: it has \(others) senders, at most \(limits.sendersPerInstallation) allowed")
       }
     }
-    let existing = holder ?? tokenOwner
-    if let refusal = try refusal(registration, existing, app) { return refusal }
+    let existing = holder ?? owner
+    if let refusal = try topicRefusal(registration, existing, app) { return refusal }
 
-    let user: Int64? =
-      if let name = registration.user {
-        try session.firstInt(SQL.upsertUser, [.int(app), .text(name), .text(registration.name)])
-      } else { nil }
+    var user: Int64?
+    if let name = registration.user {
+      let (known, devices) = try knownUser(name, app)
+      if let known, known != existing?.user, devices >= limits.devicesPerUser {
+        return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
+      }
+      user = try makeUser(name, registration.name, app, known: known)
+    }
 
     let key: RegistryKey
-    if let holder, holder.id != tokenOwner?.id {
-      key = try replaceToken(of: holder, by: tokenOwner, registration, platform, user, now)
+    if let holder, holder.id != owner?.id {
+      key = try replaceToken(of: holder, by: owner, registration, user, now)
+    } else if let owner {
+      key = try refresh(owner, registration, user, now)
     } else {
-      key = try upsert(registration, app, platform, user, now)
+      key = try insert(registration, app, user, now)
     }
     if !registration.topics.isEmpty {
       var sets: [[SQLValue]] = []
@@ -45,58 +45,82 @@ extension SQLStore {
     return .registration(key.registration)
   }
 
-  /// A limit that the registration would break.
-  private func refusal(
+  /// Whether the device would have more topics than it may. Those it has already aren't told apart from new ones unless the sum comes
+  /// near the limit.
+  private func topicRefusal(
     _ registration: Registration, _ existing: Found?, _ app: Int64
   ) throws(StoreError) -> ChangeAnswer? {
-    if registration.topics.count > limits.topicsPerDevice || (existing != nil && !registration.topics.isEmpty) {
-      let before =
-        try existing.map { device throws(StoreError) in
-          try session.firstInt(SQL.countTopics, [.int(device.id), .int(Int64(limits.topicsPerDevice) + 1)]) ?? 0
-        } ?? 0
-      // Those it has already aren't told apart unless the sum comes near the limit.
-      var after = before + Int64(registration.topics.count)
-      if after > Int64(limits.topicsPerDevice), let existing {
+    guard !registration.topics.isEmpty else { return nil }
+    var count = registration.topics.count
+    if let existing {
+      count += Int(try session.firstInt(SQL.countTopics, [.int(existing.id), .int(Int64(limits.topicsPerDevice))]) ?? 0)
+      if count > limits.topicsPerDevice {
         for topic in registration.topics {
           guard let id = try knownTopic(topic, app) else { continue }
-          if try session.firstInt(SQL.isMember, [.int(id), .int(existing.id)]) != nil { after -= 1 }
+          if try session.firstInt(SQL.isMember, [.int(id), .int(existing.id)]) != nil { count -= 1 }
         }
       }
-      guard after <= Int64(limits.topicsPerDevice) else {
-        return .refused(.tooManyTopics, reason: "topics: at most \(limits.topicsPerDevice) for a device")
-      }
     }
-    guard let name = registration.user else { return nil }
-    guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]), user != existing?.user else { return nil }
-    let devices = try session.firstInt(SQL.countUserDevices, [.int(user), .int(Int64(limits.devicesPerUser))]) ?? 0
-    guard devices < Int64(limits.devicesPerUser) else {
-      return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
-    }
-    return nil
+    guard count > limits.topicsPerDevice else { return nil }
+    return .refused(.tooManyTopics, reason: "topics: at most \(limits.topicsPerDevice) for a device")
   }
 
-  private func upsert(
-    _ registration: Registration, _ app: Int64, _ platform: SQLValue, _ user: Int64?, _ now: Int64
+  /// A user's number, and how many devices it has, counted up to the limit.
+  private func knownUser(_ name: [UInt8], _ app: Int64) throws(StoreError) -> (id: Int64?, devices: Int) {
+    var id: Int64?
+    var devices = 0
+    try session.run(SQL.userAndDevices, [.int(app), .text(name), .int(Int64(limits.devicesPerUser))]) { row in
+      id = row.int(0)
+      devices = Int(row.int(1))
+    }
+    return (id, devices)
+  }
+
+  /// The user's number, made or renamed where need be.
+  func makeUser(_ name: [UInt8], _ display: [UInt8]?, _ app: Int64, known: Int64?) throws(StoreError) -> Int64 {
+    var known = known
+    if known == nil { known = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) }
+    guard let id = known else {
+      return try session.insert(SQL.insertUser, [.int(app), .text(name), .text(display)])
+    }
+    if let display { try session.run(SQL.renameUser, [.int(id), .text(display)]) }
+    return id
+  }
+
+  private func insert(
+    _ registration: Registration, _ app: Int64, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
-    var key: RegistryKey?
-    try session.run(
-      SQL.upsertDevice,
+    let salt = makeSalt()
+    let id = try session.insert(
+      SQL.insertDevice,
       [
-        .int(app), platform, .blob(registration.token), .int(RegistryKey.makeSalt()),
-        .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now), .int(user),
-        .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
+        .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
+        .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
+        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
         .text(registration.appVersion),
-      ]
-    ) { row in key = RegistryKey(id: row.int(0), salt: row.int(1)) }
-    guard let key else { throw Self.noRow }
-    return key
+      ])
+    return RegistryKey(id: id, salt: salt)
+  }
+
+  /// The same token again: what is told replaces what was told.
+  private func refresh(
+    _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
+  ) throws(StoreError) -> RegistryKey {
+    try session.run(
+      SQL.refreshDevice,
+      [
+        .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
+        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
+        .text(registration.appVersion),
+      ])
+    return RegistryKey(id: device.id, salt: device.salt)
   }
 
   /// A new token for an installation: the device keeps its number, and with it topics, groups and user; it gets a new registration,
   /// and the old one goes on as another name of the same device. Where the new token was registered by itself, that registration
   /// becomes another name too, and its topics are taken over unless they are another installation's.
   private func replaceToken(
-    of device: Found, by owner: Found?, _ registration: Registration, _ platform: SQLValue, _ user: Int64?, _ now: Int64
+    of device: Found, by owner: Found?, _ registration: Registration, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
     if let owner {
       let isFree = try session.firstInt(SQL.isWithoutInstallation, [.int(owner.id)]) != nil
@@ -110,75 +134,46 @@ extension SQLStore {
       try leaveGroups(owner.id)
       try session.run(SQL.deleteDevice, [.int(owner.id)])
     }
-    let salt = RegistryKey.makeSalt()
+    let salt = makeSalt()
     try session.run(SQL.insertAlias, [.int(device.id), .int(device.salt), .int(device.id)])
     try session.run(
       SQL.replaceToken,
       [
-        .int(device.id), platform, .blob(registration.token), .int(salt),
+        .int(device.id), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(registration.environment.map { Int64($0.rawValue) }), .int(now), .int(user), .text(registration.locale),
         .text(registration.timeZone), .text(registration.appVersion),
       ])
     return RegistryKey(id: device.id, salt: salt)
   }
-
-  private func read(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Found? {
-    var result: Found?
-    try session.run(statement, values) { row in
-      result = Found(
-        id: row.int(0), salt: row.int(1), user: row.optionalInt(2),
-        state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone)
-    }
-    return result
-  }
 }
 
 extension SQL {
-  static let deviceBySender = Statement(
-    "SELECT id, salt, user_id, state FROM devices WHERE app = ?1 AND installation = ?2 AND sender = ?3")
-  static let countSenders = Statement("SELECT count(*) FROM devices WHERE app = ?1 AND installation = ?2 AND id <> ?3")
   static let countTopics = Statement("SELECT count(*) FROM (SELECT 1 FROM members WHERE device = ?1 LIMIT ?2) m")
   static let isMember = Statement("SELECT device FROM members WHERE topic = ?1 AND device = ?2")
   static let userByName = Statement("SELECT id FROM users WHERE app = ?1 AND name = ?2")
-  static let countUserDevices = Statement(
-    "SELECT count(*) FROM (SELECT 1 FROM devices WHERE user_id = ?1 AND state <> 2 LIMIT ?2) d")
-  static let upsertUser = Statement(
+  static let userAndDevices = Statement(
     """
-    INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)
-    ON CONFLICT (app, name) DO UPDATE SET display = COALESCE(excluded.display, users.display) RETURNING id
+    SELECT u.id, (SELECT count(*) FROM (SELECT 1 FROM devices d WHERE d.user_id = u.id AND d.state <> 2 LIMIT ?3) x)
+    FROM users u WHERE u.app = ?1 AND u.name = ?2
     """)
-  /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
-  static let upsertDevice = Statement(
-    """
-    INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
-      locale, time_zone, app_version)
-    VALUES (?1, ?2, ?3, ?4, COALESCE(?5, 0), COALESCE(?6, ''), 0, ?7, ?7, ?8, ?9, ?10, ?11, ?12)
-    ON CONFLICT (app, platform, token) DO UPDATE SET
-      environment = COALESCE(?5, devices.environment),
-      sender = CASE WHEN ?9 IS NULL AND devices.installation IS NOT NULL THEN devices.sender
-        ELSE COALESCE(?6, devices.sender) END,
-      state = 0, reason = NULL, gone_at = NULL, registered_at = excluded.registered_at, last_seen = excluded.last_seen,
-      user_id = COALESCE(excluded.user_id, devices.user_id),
-      installation = COALESCE(excluded.installation, devices.installation),
-      locale = COALESCE(excluded.locale, devices.locale), time_zone = COALESCE(excluded.time_zone, devices.time_zone),
-      app_version = COALESCE(excluded.app_version, devices.app_version)
-    RETURNING id, salt
-    """,
-    postgres: """
+  static let insertUser = Statement(insert: "INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)")
+  static let renameUser = Statement("UPDATE users SET display = ?2 WHERE id = ?1")
+  static let insertDevice = Statement(
+    insert: """
       INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
         locale, time_zone, app_version)
-      VALUES (?1, ?2, ?3, ?4, COALESCE(?5::bigint, 0), COALESCE(?6::text, ''), 0, ?7, ?7, ?8, ?9::text, ?10, ?11, ?12)
-      ON CONFLICT (app, platform, token) DO UPDATE SET
-        environment = COALESCE(?5::bigint, devices.environment),
-        sender = CASE WHEN ?9::text IS NULL AND devices.installation IS NOT NULL THEN devices.sender
-          ELSE COALESCE(?6::text, devices.sender) END,
-        state = 0, reason = NULL, gone_at = NULL, registered_at = excluded.registered_at, last_seen = excluded.last_seen,
-        user_id = COALESCE(excluded.user_id, devices.user_id),
-        installation = COALESCE(excluded.installation, devices.installation),
-        locale = COALESCE(excluded.locale, devices.locale), time_zone = COALESCE(excluded.time_zone, devices.time_zone),
-        app_version = COALESCE(excluded.app_version, devices.app_version)
-      RETURNING id, salt
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?7, ?8, ?9, ?10, ?11, ?12)
       """)
+  /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
+  static let refreshDevice = Statement(
+    """
+    UPDATE devices SET environment = COALESCE(?2, environment),
+      sender = CASE WHEN CAST(?6 AS TEXT) IS NULL AND installation IS NOT NULL THEN sender ELSE COALESCE(?3, sender) END,
+      state = 0, reason = NULL, gone_at = NULL, registered_at = ?4, last_seen = ?4, user_id = COALESCE(?5, user_id),
+      installation = COALESCE(?6, installation), locale = COALESCE(?7, locale), time_zone = COALESCE(?8, time_zone),
+      app_version = COALESCE(?9, app_version)
+    WHERE id = ?1
+    """)
   static let insertMember = Statement("INSERT INTO members (topic, device) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
   static let isWithoutInstallation = Statement("SELECT id FROM devices WHERE id = ?1 AND installation IS NULL")
   static let takeOverTopics = Statement(

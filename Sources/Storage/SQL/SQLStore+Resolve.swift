@@ -3,6 +3,10 @@ import PushCore
 /// From names to devices, for delivery.
 extension SQLStore {
   func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws(StoreError) -> Resolution {
+    try session.reading { () throws(StoreError) in try resolveNow(registrations, app) }
+  }
+
+  private func resolveNow(_ registrations: [[UInt8]], _ app: [UInt8]) throws(StoreError) -> Resolution {
     var resolution = Resolution()
     resolution.entries = [ResolvedRegistration](repeating: .unknown, count: registrations.count)
     guard let app = try knownApp(app) else { return resolution }
@@ -45,9 +49,11 @@ extension SQLStore {
   func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows {
     var devices = DeviceRows()
     guard let app = try knownApp(app) else { return devices }
-    try session.runEach(
-      SQL.rowByToken, tokens.map { [.int(app), .int(Int64($0.platform.rawValue)), .blob($0.token)] }
-    ) { _, row in devices.append(row) }
+    try session.reading { () throws(StoreError) in
+      try session.runEach(
+        SQL.rowByToken, tokens.map { [.int(app), .int(Int64($0.platform.rawValue)), .blob($0.token)] }
+      ) { _, row in devices.append(row) }
+    }
     return devices
   }
 }

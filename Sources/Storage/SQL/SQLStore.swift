@@ -9,6 +9,7 @@ final class SQLStore<Session: SQLSession> {
   /// Numbers of apps and topics, which never change once made. Emptied when a transaction is rolled back: it may have made some.
   private var appIDs: [[UInt8]: Int64] = [:]
   private var topicIDs: [TopicName: Int64] = [:]
+  private var salts = RandomNumbers()
 
   private struct TopicName: Hashable {
     let app: Int64
@@ -42,7 +43,7 @@ final class SQLStore<Session: SQLSession> {
 
   func makeApp(_ name: [UInt8]) throws(StoreError) -> Int64 {
     if let id = try knownApp(name) { return id }
-    guard let id = try session.firstInt(SQL.insertApp, [.text(name)]) else { throw Self.noRow }
+    let id = try session.insert(SQL.insertApp, [.text(name)])
     appIDs[name] = id
     return id
   }
@@ -58,10 +59,13 @@ final class SQLStore<Session: SQLSession> {
 
   func makeTopic(_ name: [UInt8], _ app: Int64) throws(StoreError) -> Int64 {
     if let id = try knownTopic(name, app) { return id }
-    guard let id = try session.firstInt(SQL.insertTopic, [.int(app), .text(name)]) else { throw Self.noRow }
+    let id = try session.insert(SQL.insertTopic, [.int(app), .text(name)])
     topicIDs[TopicName(app: app, name: name)] = id
     return id
   }
+
+  /// The random half of a new registration or notification key.
+  func makeSalt() -> Int64 { salts.next() }
 
   private static var cachedTopics: Int { 10_000 }
   static var noRow: StoreError { .unusable(.broken, "an insert gave no number back") }
@@ -70,10 +74,7 @@ final class SQLStore<Session: SQLSession> {
 /// The statements of apps and topics; those of the other steps stand beside them.
 enum SQL {
   static let appByName = Statement("SELECT id FROM apps WHERE name = ?1")
-  // The update that changes nothing has the row returned that another process has just made.
-  static let insertApp = Statement(
-    "INSERT INTO apps (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id")
+  static let insertApp = Statement(insert: "INSERT INTO apps (name) VALUES (?1)")
   static let topicByName = Statement("SELECT id FROM topics WHERE app = ?1 AND name = ?2")
-  static let insertTopic = Statement(
-    "INSERT INTO topics (app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO UPDATE SET name = excluded.name RETURNING id")
+  static let insertTopic = Statement(insert: "INSERT INTO topics (app, name) VALUES (?1, ?2)")
 }

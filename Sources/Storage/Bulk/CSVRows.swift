@@ -1,0 +1,124 @@
+/// Rows of CSV (RFC 4180: quotes, doubled quotes and line breaks within quotes; line breaks of either kind) from bytes that come in
+/// any portions.
+struct CSVRows {
+  /// A row that can't be read, or isn't one.
+  enum Row {
+    case fields([[UInt8]])
+    case broken(String)
+  }
+
+  private var buffer: [UInt8] = []
+  private var at = 0
+  /// The line, from 1, that `at` is on.
+  private var line = 1
+  /// Why the row that began on this line is given up; the next one begins after the line break, which may not have come yet.
+  private var givenUp: String?
+
+  /// A row longer than this is broken: what an opening quote without its other half would swallow is bounded by it.
+  static let longestRow = 1 << 20
+
+  mutating func append(_ bytes: some Sequence<UInt8>) {
+    if at > 0 {
+      buffer.removeFirst(at)
+      at = 0
+    }
+    buffer.append(contentsOf: bytes)
+  }
+
+  /// The next whole row and the line it begins on; nil when more bytes are needed.
+  /// - Parameter isEnd: there are no more bytes, so that the last row needs no line break.
+  mutating func next(isEnd: Bool) -> (line: Int, row: Row)? {
+    if let why = givenUp { return giveUp(why, isEnd) }
+    while at < buffer.count {
+      // Empty lines are nobody's rows.
+      if buffer[at] == 0x0A {
+        at += 1
+        line += 1
+      } else if buffer[at] == 0x0D, at + 1 < buffer.count, buffer[at + 1] == 0x0A {
+        at += 2
+        line += 1
+      } else {
+        break
+      }
+    }
+    guard at < buffer.count else { return nil }
+    let start = line
+    var fields: [[UInt8]] = []
+    var position = at
+    var lines = 0
+    while true {
+      switch field(&position, &lines, isEnd) {
+      case .needsMore:
+        guard isEnd || buffer.count - at > Self.longestRow else { return nil }
+        return giveUp("a quote is never closed", isEnd)
+      case .malformed(let why): return giveUp(why, isEnd)
+      case .ended(let content, let isLast):
+        fields.append(content)
+        guard isLast else { continue }
+        at = position
+        line += lines
+        return (start, .fields(fields))
+      }
+    }
+  }
+
+  private mutating func giveUp(_ why: String, _ isEnd: Bool) -> (line: Int, row: Row)? {
+    while at < buffer.count, buffer[at] != 0x0A { at += 1 }
+    guard at < buffer.count || isEnd else {
+      givenUp = why
+      return nil
+    }
+    at = min(at + 1, buffer.count)
+    givenUp = nil
+    defer { line += 1 }
+    return (line, .broken(why))
+  }
+
+  private enum Field {
+    case ended([UInt8], isLast: Bool)
+    case needsMore
+    case malformed(String)
+  }
+
+  private func field(_ position: inout Int, _ lines: inout Int, _ isEnd: Bool) -> Field {
+    guard position < buffer.count else { return isEnd ? .ended([], isLast: true) : .needsMore }
+    guard buffer[position] == 0x22 else {
+      var end = position
+      while end < buffer.count, buffer[end] != 0x2C, buffer[end] != 0x0A {
+        if buffer[end] == 0x22 { return .malformed("a quote within a field that has none at its beginning") }
+        end += 1
+      }
+      guard end < buffer.count || isEnd else { return .needsMore }
+      let isComma = end < buffer.count && buffer[end] == 0x2C
+      let contentEnd = !isComma && end > position && buffer[end - 1] == 0x0D ? end - 1 : end
+      let content = Array(buffer[position..<contentEnd])
+      if end < buffer.count, !isComma { lines += 1 }
+      position = min(end + 1, buffer.count)
+      return .ended(content, isLast: !isComma)
+    }
+    var content: [UInt8] = []
+    var end = position + 1
+    while end < buffer.count {
+      if buffer[end] == 0x22 {
+        guard end + 1 < buffer.count || isEnd else { return .needsMore }
+        guard end + 1 < buffer.count, buffer[end + 1] == 0x22 else { break }
+        end += 1
+      } else if buffer[end] == 0x0A {
+        lines += 1
+      }
+      content.append(buffer[end])
+      end += 1
+    }
+    guard end < buffer.count else { return .needsMore }
+    end += 1
+    if end < buffer.count, buffer[end] == 0x0D { end += 1 }
+    guard end < buffer.count else {
+      position = end
+      return isEnd ? .ended(content, isLast: true) : .needsMore
+    }
+    guard buffer[end] == 0x2C || buffer[end] == 0x0A else { return .malformed("text after a closing quote") }
+    if buffer[end] == 0x0A { lines += 1 }
+    position = end + 1
+    return .ended(content, isLast: buffer[end] == 0x0A)
+  }
+}

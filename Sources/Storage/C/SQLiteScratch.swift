@@ -1,0 +1,45 @@
+import CSQLite
+
+/// Memory in which the texts and blobs of one execution lie side by side, so that SQLite needs no copies of its own.
+final class SQLiteScratch {
+  private var memory = UnsafeMutableRawPointer.allocate(byteCount: 4_096, alignment: 16)
+  private var capacity = 4_096
+
+  deinit { memory.deallocate() }
+
+  func bind(_ values: [SQLValue], to prepared: OpaquePointer) {
+    var needed = 1
+    for value in values {
+      switch value {
+      case .text(let bytes), .blob(let bytes): needed += bytes.count
+      case .null, .int: continue
+      }
+    }
+    if needed > capacity {
+      memory.deallocate()
+      capacity = needed * 2
+      memory = .allocate(byteCount: capacity, alignment: 16)
+    }
+    var offset = 0
+    for index in values.indices {
+      let code =
+        switch values[index] {
+        case .null: sqlite3_bind_null(prepared, Int32(index + 1))
+        case .int(let number): sqlite3_bind_int64(prepared, Int32(index + 1), number)
+        case .text(let bytes):
+          sqlite3_bind_text(
+            prepared, Int32(index + 1), place(bytes, &offset).assumingMemoryBound(to: CChar.self), Int32(bytes.count), nil)
+        case .blob(let bytes): sqlite3_bind_blob(prepared, Int32(index + 1), place(bytes, &offset), Int32(bytes.count), nil)
+        }
+      precondition(code == SQLITE_OK, "a statement has no parameter \(index + 1), or a value is beyond SQLite's limits")
+    }
+  }
+
+  /// An address even for no bytes: a null pointer would mean NULL.
+  private func place(_ bytes: [UInt8], _ offset: inout Int) -> UnsafeMutableRawPointer {
+    let start = memory + offset
+    bytes.withUnsafeBytes { if let base = $0.baseAddress { start.copyMemory(from: base, byteCount: $0.count) } }
+    offset += bytes.count
+    return start
+  }
+}
