@@ -35,6 +35,23 @@ struct ConfigurationTests {
     #expect(apns.host == "api.push.apple.com" && apns.port == 443)
   }
 
+  @Test("takes limits, fan-out, breaker and the default priority as settings")
+  func tuning() throws {
+    let configuration = try load(
+      """
+      { broker: 'amqp://h/', limits: { notification: 4096, body: 100000 }, fanOut: { pageSize: 500 }, breaker: { percent: 20 },
+        registry: 'sqlite:registry.db',
+        apps: { a: { defaultPriority: 'high', apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }
+      """)
+    #expect(configuration.limits.notificationBytes == 4_096 && configuration.limits.dataBytes == 4_096)
+    #expect(configuration.limits.json.bytes == 100_000)
+    #expect(configuration.fanOut.pageSize == 500 && configuration.fanOut.prefetch == 4)
+    #expect(configuration.breaker.percent == 20 && configuration.breaker.sample == 200)
+    #expect(configuration.apps.first?.defaultPriority == .high)
+    let registry = try #require(configuration.registry)
+    #expect(registry.hasPrefix("sqlite:/") && registry.hasSuffix("/registry.db"))
+  }
+
   @Test("finds files relative to its own folder")
   func relativePaths() throws {
     guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.credentials.apns.first?.credential else {

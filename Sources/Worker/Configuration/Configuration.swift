@@ -1,4 +1,5 @@
 import AMQP
+import PushCore
 import Reactor
 
 /// Everything a worker is told, checked: a value of this type can be used as it is.
@@ -21,6 +22,8 @@ public struct Configuration: Sendable {
   public var fanOut: FanOutSettings
   public var breaker: BreakerSettings
   public var log: LogLevel
+  /// Sizes that a request may have.
+  public var limits: RequestLimits
   /// Where figures are served in Prometheus' text format; nil for nowhere.
   public var metrics: Endpoint?
   /// Sorted by id.
@@ -63,6 +66,8 @@ public struct RetrySettings: Sendable {
 
 public struct AppConfiguration: Sendable {
   public var id: String
+  /// Of requests that name none (GS-051).
+  public var defaultPriority: Priority
   /// Used where a request names no sender.
   public var credentials: CredentialSet
   /// By the sender id that `x-push-sender` names.

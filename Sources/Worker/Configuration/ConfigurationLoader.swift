@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import PushCore
 import Reactor
 
 extension Configuration {
@@ -52,6 +53,7 @@ extension Configuration {
       }
       metrics = endpoint
     }
+    limits = try RequestLimits(reader.object("limits"))
     retry = try RetrySettings(reader.object("retry"))
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
@@ -86,6 +88,19 @@ extension Configuration {
       true
     default: false
     }
+  }
+}
+
+extension RequestLimits {
+  /// All in bytes; what is absent keeps GCM's value (GS-004, GS-005).
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    self.init()
+    if let body = try reader.integer("body", in: 1_024...(4 << 20)) { json.bytes = body }
+    if let notification = try reader.integer("notification", in: 1...65_536) { notificationBytes = notification }
+    if let data = try reader.integer("data", in: 1...65_536) { dataBytes = data }
+    if let topicData = try reader.integer("topicData", in: 1...65_536) { topicDataBytes = topicData }
+    try reader.refuseUnknownKeys()
   }
 }
 
@@ -143,6 +158,7 @@ extension AppConfiguration {
   fileprivate init(id: String, _ whole: ConfigurationReader) throws(ConfigurationError) {
     var reader = whole
     self.id = id
+    defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
     credentials = try CredentialSet(&reader, appID: id)
     var senders: [String: CredentialSet] = [:]
     if reader.has("senders") {

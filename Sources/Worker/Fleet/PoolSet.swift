@@ -18,9 +18,9 @@ final class PoolSet {
     for app in configuration.apps {
       var entry = Pipeline.App(
         id: Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) },
-        routes: try routes(app.credentials, path: "apps.\(app.id)"))
+        routes: try routes(app.credentials, of: app, path: "apps.\(app.id)"))
       for (sender, set) in app.senders.sorted(by: { $0.key < $1.key }) {
-        entry.senders[Array(sender.utf8)] = try routes(set, path: "apps.\(app.id).senders.\(sender)")
+        entry.senders[Array(sender.utf8)] = try routes(set, of: app, path: "apps.\(app.id).senders.\(sender)")
       }
       apps.append(entry)
     }
@@ -72,10 +72,12 @@ final class PoolSet {
     return changes.map { name(of: lanes[$0.pool].pool) }
   }
 
-  private func routes(_ set: CredentialSet, path: String) throws(ConfigurationError) -> Pipeline.Routes {
-    var routes = Pipeline.Routes()
+  private func routes(_ set: CredentialSet, of app: AppConfiguration, path: String) throws(ConfigurationError)
+    -> Pipeline.Routes
+  {
+    var routes = Pipeline.Routes(fcmSettings: FCMSettings(defaultPriority: app.defaultPriority))
     for apns in set.apns {
-      let settings = APNsSettings(topic: apns.topic)
+      let settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority)
       let route = Pipeline.APNsRoute(pool: try pool(.apns(apns), path: path), settings: settings)
       if routes.apns == nil { routes.apns = route }
       switch apns.environment {

@@ -35,7 +35,7 @@ final class Shard: TurnHook {
     pools = try PoolSet(configuration, loop: loop)
     pipeline = Pipeline(
       apps: pools.apps,
-      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: RequestLimits()),
+      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
       publications: OutcomePublications(
         prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
       outbox: outbox, loop: loop, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)

@@ -124,7 +124,8 @@ extension Pipeline {
     if let template = entry.fcm { return template }
     guard let request = entry.request else { return nil }
     var report: LossReport?
-    switch FCMTemplate.make(request, context: context(of: entry, at: now), report: &report) {
+    switch FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
+    {
     case .success(let template):
       entry.fcm = template
       return template

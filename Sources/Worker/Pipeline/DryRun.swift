@@ -48,7 +48,8 @@ extension Pipeline {
     case .apns:
       guard let settings = entry.routes.apnsSettings(of: pool) else { return .success(()) }
       verdict = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
-    case .fcm: verdict = FCMTemplate.make(request, context: context, report: &report).map { _ in }
+    case .fcm:
+      verdict = FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context, report: &report).map { _ in }
     }
     if case .success = verdict, let report { reports[platform] = report }
     return verdict

@@ -24,6 +24,7 @@ final class Pipeline: OutboxOwner {
     var production: APNsRoute?
     var sandbox: APNsRoute?
     var fcm: Int?
+    var fcmSettings = FCMSettings()
   }
 
   struct APNsRoute {
