@@ -35,7 +35,7 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
-      name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Worker", "Simulator"], swiftSettings: strict),
+      name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
@@ -45,8 +45,8 @@ let package = Package(
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
-    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "TestSupport"]),
-    .testTarget(name: "CommandTests", dependencies: ["PushCore", "TestSupport", "pushfleet"]),
+    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
+    .testTarget(name: "CommandTests", dependencies: ["PushCore", "Storage", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),

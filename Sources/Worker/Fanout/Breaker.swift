@@ -9,6 +9,7 @@ struct Breaker {
   private var answers = 0
   private var refused = 0
   private var since: Int64 = 0
+  private var openedAt: Int64 = 0
   private(set) var isOpen = false
 
   init(share: Double, sample: Int) {
@@ -29,14 +30,19 @@ struct Breaker {
     if isRefused { refused += 1 }
     guard !isOpen, answers >= sample, Double(refused) > share * Double(answers) else { return false }
     isOpen = true
+    openedAt = now
     return true
   }
 
-  /// An operator has looked at it: `campaigns resume`.
-  mutating func close() {
+  /// A campaign that was stopped at a time runs again: an operator has looked at it (`campaigns resume`). What opened the breaker
+  /// later than that, the operator hasn't seen.
+  /// - Returns: true when it closed now.
+  mutating func resumed(since stop: Int64) -> Bool {
+    guard isOpen, openedAt <= stop else { return false }
     isOpen = false
     answers = 0
     refused = 0
+    return true
   }
 
   var percent: Int { answers == 0 ? 0 : refused * 100 / answers }

@@ -19,12 +19,17 @@ struct PageTicket: Equatable {
   /// What earlier rounds have settled of this page.
   var sent: Int64 = 0
   var failed: Int64 = 0
+  /// Unix milliseconds at which a worker last found the campaign held or paused; goes on to the pages after, so that every worker
+  /// learns that it was resumed.
+  var stoppedAt: Int64?
   /// The devices that are left of a page that was begun, by number; nil for a page not yet begun.
   var pending: [Int64]?
 
   /// The page after this one.
   func next(after cursor: Int64) -> PageTicket {
-    PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline)
+    var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline)
+    next.stoppedAt = stoppedAt
+    return next
   }
 
   init(campaign: [UInt8], number: Int64, after: Int64, upTo: Int64, deadline: Int64) {
@@ -52,6 +57,10 @@ struct PageTicket: Equatable {
     self.sent = sent
     self.failed = failed
     isLast = flags & 1 != 0
+    if flags & 4 != 0 {
+      guard let stoppedAt = reader.integer() else { return nil }
+      self.stoppedAt = stoppedAt
+    }
     guard flags & 2 != 0 else { return }
     var pending: [Int64] = []
     while let id = reader.integer() { pending.append(id) }
@@ -59,10 +68,11 @@ struct PageTicket: Equatable {
   }
 
   func append(to headers: inout FieldTable) {
-    var bytes: [UInt8] = [Self.version, (isLast ? 1 : 0) | (pending == nil ? 0 : 2)]
+    var bytes: [UInt8] = [Self.version, (isLast ? 1 : 0) | (pending == nil ? 0 : 2) | (stoppedAt == nil ? 0 : 4)]
     for value in [number, after, upTo, deadline, sent, failed] { Self.append(value, to: &bytes) }
     bytes.append(UInt8(truncatingIfNeeded: campaign.count))
     bytes.append(contentsOf: campaign)
+    if let stoppedAt { Self.append(stoppedAt, to: &bytes) }
     for id in pending ?? [] { Self.append(id, to: &bytes) }
     headers.append(Self.header, .string(bytes))
   }

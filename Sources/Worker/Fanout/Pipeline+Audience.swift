@@ -87,9 +87,14 @@ extension Pipeline {
     guard var page = entry.page else { return }
     if let record = entry.pageRecord, record.isDone { return claimResult(entry) }
     switch entry.campaign?.state {
-    case .paused, .held: return putOff(entry, by: Self.pausedDelay, "the campaign is \(entry.campaign?.state.name ?? "")")
+    case .paused, .held:
+      entry.page?.stoppedAt = loop.wallClock
+      return putOff(entry, by: Self.pausedDelay, "the campaign is \(entry.campaign?.state.name ?? "")")
     case .cancelled: return abandonPage(entry)
-    case .running, .completed, nil: break
+    case .running:
+      closeBreaker(of: entry)
+      page.stoppedAt = entry.page?.stoppedAt
+    case .completed, nil: break
     }
     if page.campaign.isEmpty, !read.isLast {
       // Too many for one request: a campaign after all.
@@ -109,6 +114,17 @@ extension Pipeline {
   }
 
   private static let pausedDelay: Int64 = 10_000
+
+  /// The campaign runs: if it was held or paused before, an operator has resumed it since.
+  private func closeBreaker(of entry: InFlight) {
+    guard let app = entry.app, let campaign = entry.page?.campaign else { return }
+    let stoppedAt = [holds.removeValue(forKey: campaign), entry.page?.stoppedAt].compactMap(\.self).max()
+    guard let stoppedAt else { return }
+    entry.page?.stoppedAt = stoppedAt
+    guard breakers[app].resumed(since: stoppedAt) else { return }
+    log.info(
+      "a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
+  }
 
   /// The next page is safe on the queue: now this one may be sent.
   func nextPageConfirmed(_ entry: InFlight) {

@@ -116,8 +116,17 @@ extension Pipeline: RegistryDeskOwner {
   private func holdCampaign(of entry: InFlight) {
     guard let campaign = entry.page?.campaign, !campaign.isEmpty, !entry.isHeldByBreaker else { return }
     entry.isHeldByBreaker = true
-    ask(.hold, .setState(.held, campaign: campaign))
+    ask(.hold(campaign), .setState(.held, campaign: campaign))
   }
+
+  /// Answers come in the order of the questions: what is read of the campaign from now on, was read after it was held.
+  private func held(_ campaign: [UInt8]) {
+    if holds.count >= Self.mostHolds { holds.removeAll() }
+    holds[campaign] = loop.wallClock
+  }
+
+  /// A hold is forgotten when its campaign runs again; those of campaigns that were cancelled instead must not pile up.
+  private static let mostHolds = 1_000
 
   // MARK: changes
 
@@ -155,7 +164,8 @@ extension Pipeline: RegistryDeskOwner {
   func registryAnswered(_ ask: RegistryDesk.Ask, _ answer: RegistryAnswer) {
     switch (ask, answer) {
     case (.resolve(let places), .resolution(let resolution)): resolved(places, resolution)
-    case (.marks, .marks), (.hold, .happened), (.save, .done): return
+    case (.marks, .marks), (.save, .done): return
+    case (.hold(let campaign), .happened): held(campaign)
     case (.survey(let index, let generation), .survey(let survey)):
       with(index, generation) { surveyed($0, survey) }
     case (.create(let index, let generation), .campaign(let campaign)):

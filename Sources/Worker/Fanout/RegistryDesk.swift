@@ -26,7 +26,8 @@ final class RegistryDesk: RegistryHandler {
     case finish(entry: Int, generation: Int)
     case change(entry: Int, generation: Int)
     case marks
-    case hold
+    /// Holding a campaign, by its id.
+    case hold([UInt8])
     case save
   }
 

@@ -49,6 +49,8 @@ final class Pipeline: OutboxOwner {
   var pageSize = 1_000
   /// Of each application.
   var breakers: [Breaker] = []
+  /// Campaigns that this shard held, and when: unix milliseconds.
+  var holds: [[UInt8]: Int64] = [:]
   /// Registrations that this turn has brought.
   var unresolved: [(entry: Int, generation: Int, recipient: Int, app: Int, registration: [UInt8])] = []
   /// What answers have said against tokens, to be written.
