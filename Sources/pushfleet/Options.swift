@@ -52,6 +52,15 @@ struct Options {
     return number
   }
 
+  /// One of a few words; nil when the option isn't given.
+  func choice(_ name: String, of words: [String]) throws(CommandFailure) -> String? {
+    guard let word = values[name] else { return nil }
+    guard words.contains(word) else {
+      throw CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))")
+    }
+    return word
+  }
+
   func refuseOperands() throws(CommandFailure) {
     if let first = operands.first { throw CommandFailure(.usage, "\"\(first)\" is one word too many") }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Storage
 import Worker
 
 /// The command line: finds the command, runs it, turns its error into a sentence and an exit status.
@@ -7,7 +8,7 @@ enum Pushfleet {
   static var commands: [any Command.Type] {
     [
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
-      SimulateCommand.self,
+      SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
     ]
   }
 
@@ -34,6 +35,9 @@ enum Pushfleet {
     } catch let error as ConfigurationError {
       Terminal.complain("\(error)")
       exit(ExitStatus.configuration.rawValue)
+    } catch let error as StoreError {
+      Terminal.complain("\(error)")
+      exit(ExitStatus(of: error).rawValue)
     } catch {
       Terminal.complain("\(error)")
       exit(ExitStatus.unavailable.rawValue)

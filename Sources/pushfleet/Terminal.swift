@@ -7,6 +7,8 @@ enum Terminal {
 
   static func print(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
   static func print(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes + [UInt8(ascii: "\n")])) }
+  /// - Throws: what the system says when it can't be written, a closed pipe for one.
+  static func write(_ bytes: [UInt8]) throws { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) }
   static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
@@ -33,5 +35,12 @@ struct ProgressBar {
 
   func finish() {
     if Terminal.isInteractive { Terminal.say("") }
+  }
+
+  /// Says something in between: the bar moves on below it.
+  mutating func interrupt(_ sentence: String) {
+    if Terminal.isInteractive, lastDrawn >= 0 { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    lastDrawn = -1
+    Terminal.complain(sentence)
   }
 }

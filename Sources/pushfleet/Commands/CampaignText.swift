@@ -1,0 +1,133 @@
+import PushCore
+import Storage
+
+/// A campaign as commands show it.
+extension Campaign {
+  var id: String { String(printing: description.id) }
+
+  /// Devices done with, of 100. The total is an estimate, so that only the end is the end.
+  var percent: Int {
+    guard !isComplete, state != .completed else { return 100 }
+    return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
+  }
+
+  var json: [UInt8] {
+    var line = JSONLine()
+    line.set("id", description.id)
+    line.set("app", description.app)
+    line.set("message_id", description.messageID)
+    line.set("target", description.target)
+    line.set("state", state.name)
+    line.set("sent", sent)
+    line.set("failed", failed)
+    line.set("remaining", remaining)
+    line.set("rate", rate)
+    line.set("seconds_left", timeLeft)
+    line.set("pages", pagesDone)
+    line.set("created_at", time: createdAt)
+    line.set("updated_at", time: updatedAt)
+    line.set("finished_at", time: finishedAt)
+    return line.bytes
+  }
+
+  var jsonText: String { String(decoding: json, as: UTF8.self) }
+
+  var text: String {
+    func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
+    return FactList.text([
+      ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
+      ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
+      ("failed", Figures.count(failed)), ("remaining", "about \(Figures.count(remaining))"),
+      ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
+      ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
+      ("begun", time(createdAt)),
+      ("last page", pagesDone > 0 ? time(updatedAt) : nil), ("ended", finishedAt.map(time)),
+    ])
+  }
+}
+
+extension CampaignState {
+  var isOver: Bool { self == .completed || self == .cancelled }
+
+  var words: String {
+    switch self {
+    case .running: "running"
+    case .paused: "paused: `campaigns resume` goes on, `campaigns cancel` ends it"
+    case .held:
+      "held: an abnormal share of the tokens was refused; mend environment, topic or credential, then `campaigns resume`, "
+        + "or `campaigns cancel`"
+    case .cancelled: "cancelled"
+    case .completed: "completed"
+    }
+  }
+}
+
+/// Figures for people.
+enum Figures {
+  /// `1,234,567`
+  static func count(_ value: Int64) -> String {
+    var digits = String(value.magnitude)
+    var groups: [Substring] = []
+    while digits.count > 3 {
+      groups.insert(digits.suffix(3), at: 0)
+      digits = String(digits.dropLast(3))
+    }
+    return (value < 0 ? "-" : "") + ([digits[...]] + groups).joined(separator: ",")
+  }
+
+  /// `12 s`, `3 min 20 s`, `1 h 5 min`; of seconds.
+  static func duration(_ value: Double) -> String {
+    guard value < 1e9 else { return "years" }
+    let seconds = Int(value.rounded(.up))
+    switch seconds {
+    case ..<60: return "\(seconds) s"
+    case ..<3_600: return "\(seconds / 60) min \(seconds % 60) s"
+    default: return "\(seconds / 3_600) h \(seconds / 60 % 60) min"
+    }
+  }
+}
+
+/// Campaigns below each other, one on a line.
+struct CampaignTable {
+  private let campaigns: [Campaign]
+  private let idLength: Int
+
+  init(_ campaigns: [Campaign]) {
+    self.campaigns = campaigns
+    idLength = Self.length(telling: campaigns.map(\.id))
+  }
+
+  /// How much of the ids tells them apart; at least eight characters.
+  private static func length(telling ids: [String]) -> Int {
+    var length = 8
+    let longest = ids.map(\.count).max() ?? 0
+    while length < longest, Set(ids.map { $0.prefix(length) }).count < Set(ids).count { length += 4 }
+    return min(length, max(longest, 8))
+  }
+
+  func text(withBars: Bool) -> String {
+    let heads = ["CAMPAIGN", "STATE", "DONE", "SENT", "FAILED", "REMAINING", "RATE", "TIME LEFT", "TARGET"]
+    let rows = [heads] + campaigns.map { cells($0, withBars) }
+    let widths = heads.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      row.indices.map { column in
+        let space = String(repeating: " ", count: widths[column] - row[column].count)
+        if column == heads.count - 1 { return row[column] }
+        return Self.isFigure[column] ? space + row[column] : row[column] + space
+      }.joined(separator: "  ")
+    }.joined(separator: "\n")
+  }
+
+  private static let isFigure = [false, false, true, true, true, true, true, true, false]
+
+  private func cells(_ campaign: Campaign, _ withBar: Bool) -> [String] {
+    let filled = campaign.percent / 10
+    let bar = withBar ? String(repeating: "█", count: filled) + String(repeating: "░", count: 10 - filled) + " " : ""
+    return [
+      String(campaign.id.prefix(idLength)), campaign.state.name, "\(bar)\(campaign.percent) %", Figures.count(campaign.sent),
+      Figures.count(campaign.failed), Figures.count(campaign.remaining),
+      campaign.rate.map { "\(Figures.count(Int64($0)))/s" } ?? "-", campaign.timeLeft.map(Figures.duration) ?? "-",
+      String(printing: campaign.description.target),
+    ]
+  }
+}

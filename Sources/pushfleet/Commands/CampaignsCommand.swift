@@ -1,0 +1,130 @@
+import Foundation
+import PushCore
+import Storage
+
+enum CampaignsCommand: Command {
+  static let name = "campaigns"
+  static let summary = "list broadcasts with their progress; pause, resume and cancel them"
+  static let help = """
+    Usage: pushfleet campaigns [list] --config FILE [--app APP] [--limit N] [--follow] [--json]
+           pushfleet campaigns show --config FILE [--json] ID
+           pushfleet campaigns pause|resume|cancel --config FILE [--json] ID
+
+    A campaign is a request to a topic, a condition or a large group while it is sent by pages, and for some time after. The list
+    has those that aren't over and the newest of the others, with devices sent to, failed and remaining, devices a second and
+    the time left. An ID may be abbreviated as long as it is one campaign's only.
+
+    pause, resume and cancel take effect with the next page on every worker; what is on its way is delivered. resume also ends a
+    hold: a campaign is held when an abnormal share of an application's tokens is refused, so look at environment, topic and
+    credentials first. What is over stays over, and what is not possible is refused (exit status 65).
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
+      --app APP       only this application's campaigns
+      --limit N       of those that are over, at most N (20)
+      --follow        refresh every second until none is running
+      --json          one JSON object per campaign, on a line of its own
+
+    Example: pushfleet campaigns --config pushfleet.json5 --follow
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let words = ["list", "show", "pause", "resume", "cancel"]
+    let word = try Subcommand.take(&arguments, of: words, orElse: "list")
+    guard word != "list" else { return try list(arguments) }
+    let options = try Options(arguments, values: ["config"], flags: ["json"])
+    guard let id = options.operands.first else {
+      throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
+    }
+    guard options.operands.count == 1 else { throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many") }
+    let store = try RegistryVisit(options, isReading: true).store
+    let campaign = try find(id, in: store)
+    if word == "show" { return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text) }
+    try Steering(word).apply(to: campaign, in: store)
+    let now = try store.campaign(campaign.description.id) ?? campaign
+    Terminal.print(options.has("json") ? now.jsonText : "\(now.id) is \(now.state.name)")
+  }
+
+  // MARK: one campaign
+
+  static func find(_ id: String, in store: any DeviceStore) throws -> Campaign {
+    if let exact = try store.campaign(Array(id.utf8)) { return exact }
+    let matches = try store.campaigns(limit: mostListed).filter { $0.id.hasPrefix(id) }
+    guard let match = matches.first else {
+      throw CommandFailure(.badInput, "there is no campaign \"\(id)\"; `pushfleet campaigns` lists them")
+    }
+    guard matches.count == 1 else {
+      throw CommandFailure(.badInput, "\"\(id)\" is the beginning of \(matches.count) campaigns' ids: give more of it")
+    }
+    return match
+  }
+
+  // MARK: the list
+
+  private static let mostListed = 100_000
+
+  private static func list(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: ["config", "app", "limit"], flags: ["json", "follow"])
+    try options.refuseOperands()
+    let visit = try RegistryVisit(options, isReading: true)
+    let app = options["app"] == nil ? nil : try visit.app(options)
+    let limit = try options.integer("limit", in: 0...mostListed) ?? 20
+    var last = ""
+    while true {
+      let campaigns = try selection(visit.store, app, limit)
+      let text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      if text != last {
+        if Terminal.isOutputInteractive, !last.isEmpty, !options.has("json") { erase(last) }
+        if !text.isEmpty { Terminal.print(text) }
+        last = text
+      }
+      guard options.has("follow"), campaigns.contains(where: { $0.state == .running }) else { return }
+      Thread.sleep(forTimeInterval: 1)
+    }
+  }
+
+  private static func selection(_ store: any DeviceStore, _ app: [UInt8]?, _ limit: Int) throws -> [Campaign] {
+    var room = limit
+    return try store.campaigns(limit: mostListed).filter { campaign in
+      if let app, campaign.description.app != app { return false }
+      guard campaign.state.isOver else { return true }
+      room -= 1
+      return room >= 0
+    }
+  }
+
+  private static func table(_ campaigns: [Campaign]) -> String {
+    guard !campaigns.isEmpty else { return "no campaigns" }
+    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive)
+  }
+
+  /// Back to where the text began.
+  private static func erase(_ text: String) {
+    try? Terminal.write(Array("\u{1B}[\(text.split(separator: "\n", omittingEmptySubsequences: false).count)A\u{1B}[J".utf8))
+  }
+}
+
+/// What an operator wants of a campaign.
+private struct Steering {
+  let verb: String
+  let state: CampaignState
+
+  init(_ verb: String) {
+    self.verb = verb
+    state = verb == "pause" ? .paused : verb == "resume" ? .running : .cancelled
+  }
+
+  /// - Throws: status 65 when the campaign's state doesn't allow it.
+  func apply(to campaign: Campaign, in store: any DeviceStore) throws {
+    guard try !store.setState(state, of: campaign.description.id, now: RegistryVisit.now) else { return }
+    guard let current = try store.campaign(campaign.description.id) else {
+      throw CommandFailure(.badInput, "campaign \(campaign.id) is no longer kept: it was over long ago")
+    }
+    if current.state == state { throw CommandFailure(.badInput, "campaign \(current.id) is \(state.name) already") }
+    guard !current.state.isOver else {
+      throw CommandFailure(
+        .badInput,
+        "campaign \(current.id) is over (\(current.state.name)): there is nothing to \(verb), only a new request sends again")
+    }
+    throw CommandFailure(.badInput, "campaign \(current.id) is \(current.state.name): there is nothing to \(verb)")
+  }
+}

@@ -1,0 +1,74 @@
+import PushCore
+import Storage
+
+/// A device as commands show it.
+extension DeviceRecord {
+  private var environment: String? {
+    switch device.environment {
+    case .production: "production"
+    case .sandbox: "sandbox"
+    case .unspecified, nil: nil
+    }
+  }
+
+  private var platform: String { device.platform == .apns ? "apns" : "fcm" }
+
+  private var stateWord: String {
+    switch state {
+    case .active: "active"
+    case .suspect: "suspect"
+    case .gone: "gone"
+    }
+  }
+
+  /// The fields of a registration and what the registry knows beyond them.
+  var json: [UInt8] {
+    var line = JSONLine()
+    line.set("registration", registration)
+    line.set("app", device.app)
+    line.set("platform", platform)
+    line.set("token", device.token)
+    line.set("state", stateWord)
+    line.set("reason", reason)
+    line.set("installation", device.installation)
+    line.set("environment", environment)
+    line.set("sender", device.sender)
+    line.set("user", device.user)
+    line.set("name", device.name)
+    line.set("locale", device.locale)
+    line.set("time_zone", device.timeZone)
+    line.set("app_version", device.appVersion)
+    line.set("topics", device.topics)
+    line.set("registered_at", time: registeredAt)
+    line.set("last_seen", time: lastSeen)
+    return line.bytes
+  }
+
+  /// One fact on a line; what isn't known is left out.
+  var text: String {
+    let topics = device.topics.map { String(printing: $0) }.joined(separator: ", ")
+    let facts: [(String, String?)] = [
+      ("registration", String(printing: registration)), ("app", String(printing: device.app)),
+      ("state", stateWord + (reason.map { " (\(String(printing: $0)))" } ?? "")),
+      ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
+      ("installation", device.installation.map { String(printing: $0) }),
+      ("sender", device.sender.map { String(printing: $0) }), ("user", device.user.map { String(printing: $0) }),
+      ("name", device.name.map { String(printing: $0) }), ("locale", device.locale.map { String(printing: $0) }),
+      ("time zone", device.timeZone.map { String(printing: $0) }),
+      ("app version", device.appVersion.map { String(printing: $0) }), ("topics", topics.isEmpty ? nil : topics),
+      ("registered", String(decoding: Timestamp.text(registeredAt), as: UTF8.self)),
+      ("last seen", String(decoding: Timestamp.text(lastSeen), as: UTF8.self)),
+    ]
+    return FactList.text(facts)
+  }
+}
+
+/// Names and values below each other.
+enum FactList {
+  static func text(_ facts: [(String, String?)]) -> String {
+    let width = facts.map(\.0.count).max() ?? 0
+    return facts.compactMap { name, value in
+      value.map { name + String(repeating: " ", count: width - name.count + 2) + $0 }
+    }.joined(separator: "\n")
+  }
+}

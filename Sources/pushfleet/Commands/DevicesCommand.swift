@@ -1,0 +1,111 @@
+import PushCore
+import Storage
+
+enum DevicesCommand: Command {
+  static let name = "devices"
+  static let summary = "import, export, show, register and unregister devices in the registry"
+  static let help = """
+    Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--json] FILE...
+           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson]
+           pushfleet devices show --config FILE [--app APP] (--token T | --registration R | --installation I | --user U) [--json]
+           pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
+           pushfleet devices unregister --config FILE [--app APP] (--token T | --registration R | --installation I) [--json]
+
+    Imported are CSV (a header line with the names of register's fields: app, platform, token, installation, environment,
+    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |) and NDJSON (one change of the
+    registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}); - reads standard input. A row that is
+    refused is reported with its file and line and costs only itself (exit status 65); importing a file again does no harm.
+    An export can be imported again; gone devices are left out. show finds gone ones as well, except by --user.
+
+      --config FILE     the configuration (or PUSHFLEET_CONFIG), which names the registry
+      --app APP         the application; may be left out when one is configured. For import, what rows without an app belong
+                        to; export writes all applications' devices without it
+      --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
+      --json            print JSON, one object on a line
+
+    Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
+    --time-zone Z, --app-version V, --topics news,sport. It prints the registration, to which requests can be sent.
+
+    Example: pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    switch try Subcommand.take(&arguments, of: ["import", "export", "show", "register", "unregister"]) {
+    case "import": try DevicesImport.run(arguments)
+    case "export": try DevicesExport.run(arguments)
+    case "show": try show(arguments)
+    case "register": try register(arguments)
+    default: try unregister(arguments)
+    }
+  }
+
+  /// Options of register and the fields they set.
+  private static let fields = [
+    ("platform", "platform"), ("token", "token"), ("installation", "installation"), ("environment", "environment"),
+    ("sender", "sender"), ("user", "user"), ("name", "name"), ("locale", "locale"), ("time-zone", "time_zone"),
+    ("app-version", "app_version"),
+  ]
+
+  private static func register(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: Set(fields.map(\.0) + ["topics", "config", "app"]), flags: ["json"])
+    try options.refuseOperands()
+    let visit = try RegistryVisit(options, isReading: false)
+    var change = ChangeText("register", app: try visit.app(options))
+    for (option, field) in fields { change.set(field, options[option]) }
+    if let topics = options["topics"] {
+      change.set("topics", topics.split { $0 == "," || $0 == "|" }.map(String.init))
+    }
+    if case .registration(let id) = try visit.apply(change, options), !options.has("json") { Terminal.print(id) }
+  }
+
+  private static func unregister(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: ["token", "registration", "installation", "config", "app"], flags: ["json"])
+    try options.refuseOperands()
+    let visit = try RegistryVisit(options, isReading: true)
+    var change = ChangeText("unregister", app: try visit.app(options))
+    for field in ["token", "registration", "installation"] { change.set(field, options[field]) }
+    _ = try visit.apply(change, options)
+    if !options.has("json") { Terminal.say("pushfleet: unregistered") }
+  }
+
+  private static func show(_ arguments: [String]) throws {
+    let options = try Options(
+      arguments, values: ["token", "registration", "installation", "user", "config", "app"], flags: ["json"])
+    try options.refuseOperands()
+    let given = ["token", "registration", "installation", "user"].compactMap { name in options[name].map { (name, $0) } }
+    guard given.count == 1, let (kind, text) = given.first else {
+      throw CommandFailure(.usage, "name a device by one of --token, --registration, --installation, --user")
+    }
+    let visit = try RegistryVisit(options, isReading: true)
+    let app = try visit.app(options)
+    let records = try records(kind, Array(text.utf8), app, visit.store)
+    guard !records.isEmpty else {
+      throw CommandFailure(.badInput, "--\(kind): no such device of \(String(decoding: app, as: UTF8.self)) is registered")
+    }
+    for (index, record) in records.enumerated() {
+      if options.has("json") {
+        Terminal.print(record.json)
+      } else {
+        Terminal.print((index > 0 ? "\n" : "") + record.text)
+      }
+    }
+  }
+
+  private static func records(
+    _ kind: String, _ text: [UInt8], _ app: [UInt8], _ store: any DeviceStore
+  ) throws -> [DeviceRecord] {
+    switch kind {
+    case "installation": return try store.device(.installation(text), app: app)
+    case "user":
+      let devices = try store.page(of: .user(text), app: app, after: 0, upTo: .max, limit: 10_000).devices
+      return try (0..<devices.count).flatMap { try store.device(.registration(devices.registration($0)), app: app) }
+    default:
+      switch Target.classify(text) {
+      case .success(.registration): return try store.device(.registration(text), app: app)
+      case .success(.apns(let token)) where kind == "token": return try store.device(.token(.apns, token), app: app)
+      case .success(.fcm(let token)) where kind == "token": return try store.device(.token(.fcm, token), app: app)
+      default: throw CommandFailure(.usage, "--\(kind): not \(kind == "token" ? "a token" : "an issued registration")")
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import PushCore
+import Storage
+
+enum GroupsCommand: Command {
+  static let name = "groups"
+  static let summary = "make device groups, add and remove members, show them"
+  static let help = """
+    Usage: pushfleet groups create --config FILE [--app APP] [--users] [--json] NAME MEMBER...
+           pushfleet groups add --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
+           pushfleet groups remove --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
+           pushfleet groups show --config FILE [--app APP] [--json] GROUP
+
+    A GROUP is its name or its notification key, to which requests can be sent. A MEMBER is a registration or a provider's
+    token; with --users, a user's id: the group then reaches the devices each user has when it is sent to. - reads members
+    from standard input, one on a line. A group whose last device is removed is gone.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
+      --app APP       the application; may be left out when one is configured
+      --users         the members are users
+      --json          print the registry's answer, or the group, as one JSON object
+
+    Example: pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let word = try Subcommand.take(&arguments, of: ["create", "add", "remove", "show"])
+    let options = try Options(arguments, values: ["config", "app"], flags: ["users", "json"])
+    guard let group = options.operands.first else {
+      throw CommandFailure(.usage, word == "create" ? "name the group" : "name a group, by its name or its notification key")
+    }
+    if word == "show" {
+      guard options.operands.count == 1 else { throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many") }
+      return try show(group, options)
+    }
+    let needsMember = word != "create" || !options.has("users")
+    guard options.operands.count > 1 || !needsMember else { throw CommandFailure(.usage, "name at least one member, or -") }
+    let visit = try RegistryVisit(options, isReading: word != "create")
+    let app = try visit.app(options)
+    var change = ChangeText("group_\(word)", app: app)
+    if word == "create" {
+      change.set("notification_key_name", group)
+    } else {
+      change.set("notification_key", String(decoding: try key(group, app, visit.store), as: UTF8.self))
+    }
+    let members = options.operands.dropFirst()
+    change.set(options.has("users") ? "users" : "registration_ids", members.isEmpty ? [] : try RegistryNames.read(members))
+    guard case .notificationKey(let key, let failed) = try visit.apply(change, options) else { return }
+    if !options.has("json") { Terminal.print(key) }
+    for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
+    if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are none") }
+  }
+
+  private static func reference(_ group: String) -> GroupReference {
+    let text = Array(group.utf8)
+    return RegistryID.kind(of: text) == .group ? .key(text) : .name(text)
+  }
+
+  private static func key(_ group: String, _ app: [UInt8], _ store: any DeviceStore) throws -> [UInt8] {
+    if case .key(let key) = reference(group) { return key }
+    return try record(group, app, store).notificationKey
+  }
+
+  private static func record(_ group: String, _ app: [UInt8], _ store: any DeviceStore) throws -> GroupRecord {
+    guard let record = try store.group(reference(group), app: app) else {
+      throw CommandFailure(.badInput, "there is no such group of \(String(decoding: app, as: UTF8.self))")
+    }
+    return record
+  }
+
+  private static func show(_ group: String, _ options: Options) throws {
+    let visit = try RegistryVisit(options, isReading: true)
+    let app = try visit.app(options)
+    let record = try record(group, app, visit.store)
+    guard !options.has("json") else {
+      var line = JSONLine()
+      line.set("notification_key", record.notificationKey)
+      line.set("notification_key_name", record.name)
+      if let users = record.users { line.set("users", users) } else { line.set("registration_ids", record.devices) }
+      line.set("created_at", time: record.createdAt)
+      return Terminal.print(line.bytes)
+    }
+    let members = record.users ?? record.devices
+    let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }
+    Terminal.print(
+      FactList.text(
+        [
+          ("name", String(printing: record.name)), ("notification key", String(printing: record.notificationKey)),
+          ("created", String(decoding: Timestamp.text(record.createdAt), as: UTF8.self)),
+          (record.users == nil ? "devices" : "users", names[0]),
+        ] + names.dropFirst().map { ("", $0) }))
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import PushCore
+import Storage
+
+enum TopicsCommand: Command {
+  static let name = "topics"
+  static let summary = "list topics, subscribe devices and unsubscribe them"
+  static let help = """
+    Usage: pushfleet topics list --config FILE [--app APP] [--json]
+           pushfleet topics subscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
+           pushfleet topics unsubscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
+
+    A DEVICE is a registration or a provider's token; - reads them from standard input, one on a line. A device that isn't
+    registered is told with its place in the list and costs only itself (exit status 65).
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
+      --app APP       the application; may be left out when one is configured
+      --json          list: one object per topic; else the registry's answer to each thousand devices
+
+    Example: pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let word = try Subcommand.take(&arguments, of: ["list", "subscribe", "unsubscribe"])
+    let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
+    if word == "list" { return try list(options) }
+    guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
+    let visit = try RegistryVisit(options, isReading: word == "unsubscribe")
+    let app = try visit.app(options)
+    let devices = try RegistryNames.read(options.operands.dropFirst())
+    var failures = 0
+    for start in stride(from: 0, to: devices.count, by: RegistryLimits().batch) {
+      var change = ChangeText(word, app: app)
+      change.set("topic", options.operands[0])
+      change.set("tokens", Array(devices[start..<min(start + RegistryLimits().batch, devices.count)]))
+      guard case .results(let results) = try visit.apply(change, options) else { continue }
+      for (index, error) in results.enumerated() {
+        guard let error else { continue }
+        failures += 1
+        Terminal.complain("device \(start + index + 1): \(error.rawValue)")
+      }
+    }
+    if !options.has("json") { Terminal.say("pushfleet: \(word)d: \(devices.count - failures)") }
+    if failures > 0 { throw CommandFailure(.badInput, "\(failures) of \(devices.count) could not be \(word)d") }
+  }
+
+  private static func list(_ options: Options) throws {
+    try options.refuseOperands()
+    let visit = try RegistryVisit(options, isReading: true)
+    let app = try visit.app(options)
+    var last: [UInt8] = []
+    while true {
+      let topics = try visit.store.topics(app: app, after: last, limit: 1_000)
+      for topic in topics {
+        if options.has("json") {
+          var line = JSONLine()
+          line.set("topic", topic.name)
+          line.set("members", topic.members)
+          Terminal.print(line.bytes)
+        } else {
+          let members = "\(topic.members)"
+          Terminal.print(
+            String(repeating: " ", count: max(0, 10 - members.count)) + members + "  " + String(printing: topic.name))
+        }
+      }
+      guard let end = topics.last, topics.count == 1_000 else { return }
+      last = end.name
+    }
+  }
+}
+
+/// Devices or users named on the command line or, for many, on standard input.
+enum RegistryNames {
+  static func read(_ words: ArraySlice<String>) throws(CommandFailure) -> [String] {
+    var names: [String] = []
+    for word in words {
+      guard word == "-" else {
+        names.append(word)
+        continue
+      }
+      while let line = readLine() {
+        let name = line.trimmingCharacters(in: .whitespacesAndNewlines)
+        if !name.isEmpty { names.append(name) }
+      }
+    }
+    guard !names.isEmpty else { throw CommandFailure(.badInput, "standard input names nobody") }
+    return names
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Storage
+import TestSupport
+import Testing
+
+@testable import pushfleet
+
+@Suite("pushfleet campaigns")
+struct CampaignsTests {
+  static let ids = [
+    "3f2a0001-0000-4000-8000-000000000001", "3f2b0002-0000-4000-8000-000000000002", "9c000003-0000-4000-8000-0000000003",
+  ]
+
+  /// Three campaigns, the first begun first.
+  static func site(_ backend: RegistrySite.Backend = .sqlite) throws -> RegistrySite {
+    let site = try RegistrySite(backend)
+    let store = try site.store()
+    for (index, id) in ids.enumerated() {
+      let description = CampaignDescription(
+        id: Array(id.utf8), app: Array(RegistrySite.app.utf8), messageID: Array("m-\(index)".utf8),
+        target: Array("/topics/news".utf8),
+        total: 10_000, highWater: 10_000)
+      _ = try store.createCampaign(description, now: 1_000 + Int64(index))
+    }
+    return site
+  }
+
+  @Test("are listed with sent, failed, remaining, rate and time left, newest first", arguments: RegistrySite.Backend.available)
+  func listed(backend: RegistrySite.Backend) throws {
+    let site = try Self.site(backend)
+    _ = try site.store().pageDone(
+      PageReport(campaign: Array(Self.ids[0].utf8), page: 0, isLast: false, sent: 1_900, failed: 100), now: 2_000)
+    let campaigns = try site.run(["campaigns", "--json"]).objects
+    #expect(campaigns.map { $0["id"] as? String } == Self.ids.reversed())
+    let first = try #require(campaigns.last)
+    #expect(first["sent"] as? Int == 1_900 && first["failed"] as? Int == 100 && first["remaining"] as? Int == 8_000)
+    #expect(first["rate"] as? Double == 2_000 && first["seconds_left"] as? Double == 4)
+    #expect(first["state"] as? String == "running" && first["target"] as? String == "/topics/news")
+    let table = try site.run(["campaigns", "list"]).lines
+    #expect(table.count == 4)
+    #expect(
+      table[3].split(separator: " ", omittingEmptySubsequences: true)
+        == ["3f2a0001", "running", "20", "%", "1,900", "100", "8,000", "2,000/s", "4", "s", "/topics/news"])
+    #expect(try site.run(["campaigns", "show", "3f2a", "--json"]).objects.first?["message_id"] as? String == "m-0")
+    #expect(try site.run(["campaigns", "show", "9c"]).lines.contains { $0.split(separator: " ") == ["state", "running"] })
+  }
+
+  @Test("are paused, resumed and cancelled; what a state doesn't allow is refused", arguments: RegistrySite.Backend.available)
+  func steered(backend: RegistrySite.Backend) throws {
+    let site = try Self.site(backend)
+    let store = try site.store()
+    func state(_ id: String) throws -> CampaignState? { try store.campaign(Array(id.utf8))?.state }
+    func refused(_ words: [String], _ message: String) throws -> Bool {
+      let ended = try site.run(["campaigns"] + words)
+      return ended.status == 65 && ended.errors.contains(message) && ended.output.isEmpty
+    }
+    let paused = try site.run(["campaigns", "pause", "3f2a"])
+    #expect(paused.status == 0 && paused.output == "\(Self.ids[0]) is paused\n")
+    #expect(try state(Self.ids[0]) == .paused)
+    #expect(try refused(["pause", "3f2a"], "is paused already"))
+    #expect(try site.run(["campaigns", "resume", "3f2a", "--json"]).objects.first?["state"] as? String == "running")
+    #expect(try refused(["resume", "3f2a"], "is running already"))
+    _ = try store.setState(.held, of: Array(Self.ids[0].utf8), now: 0)
+    #expect(try site.run(["campaigns", "show", "3f2a"]).output.contains("abnormal share of the tokens"))
+    #expect(try site.run(["campaigns", "resume", "3f2a"]).status == 0)
+    #expect(try state(Self.ids[0]) == .running)
+    #expect(try site.run(["campaigns", "cancel", Self.ids[0]]).status == 0)
+    #expect(try state(Self.ids[0]) == .cancelled)
+    for verb in ["pause", "resume"] { #expect(try refused([verb, "3f2a"], "is over (cancelled)"), "\(verb)") }
+    #expect(try refused(["cancel", "3f2a"], "is cancelled already"))
+
+    let last = Array(Self.ids[2].utf8)
+    _ = try store.pageDone(PageReport(campaign: last, page: 0, isLast: true, sent: 5, failed: 0), now: 2_000)
+    _ = try store.finish(last, claimant: [1], now: 2_000)
+    #expect(try refused(["cancel", "9c"], "is over (completed)"))
+
+    #expect(try refused(["pause", "3f2"], "the beginning of 2 campaigns' ids"))
+    #expect(try refused(["pause", "77"], "there is no campaign \"77\""))
+    #expect(try site.run(["campaigns", "pause"]).status == 64)
+    #expect(try site.run(["campaigns", "stop", "9c"]).status == 64)
+  }
+
+  @Test("are followed until none is running")
+  func followed() throws {
+    let site = try Self.site()
+    let store = try site.store()
+    for id in Self.ids.dropFirst() { _ = try store.setState(.paused, of: Array(id.utf8), now: 0) }
+    let child = try ChildProcess(
+      [RegistrySite.program.path, "campaigns", "--follow", "--json", "--config", site.configuration],
+      environment: RegistrySite.environment, output: nil)
+    defer { child.end() }
+    #expect(child.waitForOutput(#""state":"running""#, seconds: 30))
+    _ = try store.setState(.cancelled, of: Array(Self.ids[0].utf8), now: 0)
+    #expect(child.wait() == 0)
+    #expect(child.waitForOutput(#""state":"cancelled""#, seconds: 30))
+  }
+
+  @Test("of those that are over, only as many are listed as asked for; the others always")
+  func limited() throws {
+    let site = try Self.site()
+    let store = try site.store()
+    for id in Self.ids.dropFirst() { _ = try store.setState(.cancelled, of: Array(id.utf8), now: 0) }
+    #expect(
+      try site.run(["campaigns", "--json", "--limit", "1"]).objects.map { $0["id"] as? String } == [Self.ids[2], Self.ids[0]])
+    #expect(try site.run(["campaigns", "--json", "--limit", "0"]).objects.count == 1)
+    try site.configure("registry: \"\(site.location)\",", apps: [RegistrySite.app, "other"])
+    #expect(try site.run(["campaigns", "--app", "other"]).output == "no campaigns\n")
+  }
+
+  @Test("have a bar of their own in the table where a person looks, and tell their ids apart")
+  func bars() throws {
+    let store = try Self.site().store()
+    _ = try store.pageDone(
+      PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
+    let lines = CampaignTable(try store.campaigns(limit: 10)).text(withBars: true).split(separator: "\n")
+    #expect(lines[2].contains("3f2b0002  running  █████░░░░░ 55 %  5,500"))
+    #expect(lines[1].contains("9c000003  running   ░░░░░░░░░░ 0 %") && lines[1].contains("-"))
+  }
+
+  @Test(
+    "figures are for people",
+    arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567"), (-1_000, "-1,000")])
+  func counts(value: Int64, text: String) { #expect(Figures.count(value) == text) }
+
+  @Test("times left are for people", arguments: [(0.2, "1 s"), (59.0, "59 s"), (200.0, "3 min 20 s"), (3_900.0, "1 h 5 min")])
+  func durations(value: Double, text: String) { #expect(Figures.duration(value) == text) }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Storage
+import TestSupport
+
+/// A registry of its own for one test, with a configuration that names it, in a folder of its own.
+final class RegistrySite {
+  static let app = "com.example.app"
+
+  enum Backend: String, CaseIterable {
+    case sqlite, postgres
+    /// Those that this machine can run.
+    static var available: [Backend] { Postgres.shared == nil ? [.sqlite] : allCases }
+  }
+
+  let folder: URL
+  let location: String
+
+  init(_ backend: Backend = .sqlite, location: String? = nil) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("commands-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    if let location {
+      self.location = location
+    } else if backend == .postgres, let server = Postgres.shared {
+      self.location = try server.get().makeDatabase()
+    } else {
+      self.location = "sqlite:\(folder.path)/registry.db"
+    }
+    try configure(#"registry: "\#(self.location)","#)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func configure(_ settings: String, apps: [String] = [app]) throws {
+    let apps = apps.map { #""\#($0)": { apns: { key: "k.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ" } }"# }
+    try write(
+      Array(#"{ broker: "amqp://127.0.0.1:1/", \#(settings) apps: { \#(apps.joined(separator: ", ")) } }"#.utf8),
+      "pushfleet.json5")
+  }
+
+  @discardableResult
+  func write(_ bytes: [UInt8], _ name: String) throws -> String {
+    let file = folder.appendingPathComponent(name)
+    try Data(bytes).write(to: file)
+    return file.path
+  }
+
+  @discardableResult
+  func write(_ text: String, _ name: String) throws -> String { try write(Array(text.utf8), name) }
+
+  func store() throws -> any DeviceStore { try openRegistry(location) }
+
+  struct Ended {
+    var status: Int32
+    /// Standard output and standard error.
+    var output: String
+    var errors: String
+
+    var lines: [String] { output.split(separator: "\n").map(String.init) }
+    var objects: [[String: Any]] {
+      lines.map { (try? JSONSerialization.jsonObject(with: Data($0.utf8))) as? [String: Any] ?? ["unreadable": $0] }
+    }
+  }
+
+  static let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "pushfleet")
+  static let environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+
+  var configuration: String { folder.appendingPathComponent("pushfleet.json5").path }
+
+  /// Runs a command to its end.
+  @discardableResult
+  func run(_ words: [String], input: [UInt8] = []) throws -> Ended {
+    let names = try ["out", "err"].map { try write([], "\($0)-\(UUID().uuidString)") }
+    let process = Process()
+    process.executableURL = Self.program
+    process.arguments = words + ["--config", configuration]
+    process.environment = Self.environment
+    process.standardInput = FileHandle(forReadingAtPath: try write(input, "in"))
+    process.standardOutput = FileHandle(forWritingAtPath: names[0])
+    process.standardError = FileHandle(forWritingAtPath: names[1])
+    try process.run()
+    process.waitUntilExit()
+    let texts = names.map { String(decoding: FileManager.default.contents(atPath: $0) ?? Data(), as: UTF8.self) }
+    let status = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+    return Ended(status: status, output: texts[0], errors: texts[1])
+  }
+}
+
+/// An APNs token made from a number.
+func token(_ number: Int) -> String {
+  let digits = String(number, radix: 16)
+  return String(repeating: "0", count: 64 - digits.count) + digits
+}
