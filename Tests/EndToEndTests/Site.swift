@@ -9,12 +9,15 @@ final class Site {
   let prefix: String
   let folder: URL
   let certificates: TestCertificates
+  /// What the configuration calls the broker.
+  var brokerURI: String
   private(set) var simulator: ChildProcess?
   private(set) var port = 0
   private var children: [ChildProcess] = []
 
   init(broker: Broker? = nil) throws {
     self.broker = try broker ?? .shared
+    brokerURI = self.broker.uri
     prefix = "t" + UUID().uuidString.prefix(8).lowercased()
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushfleet-\(prefix)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -26,17 +29,28 @@ final class Site {
     try? FileManager.default.removeItem(at: folder)
   }
 
+  func file(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  @discardableResult
+  func write(_ text: String, to name: String) throws -> String {
+    try text.write(toFile: file(name), atomically: true, encoding: .utf8)
+    return file(name)
+  }
+
   // MARK: parts
 
   /// Starts the simulator and writes a configuration that leads to it.
-  func startSimulator(script: [String: Any] = [:], options: [String] = [], settings: String = "") throws {
-    let journal = file("journal.ndjson")
+  ///
+  /// - Parameter identity: the server's certificate and key, unless it is the usual one.
+  func startSimulator(
+    script: [String: Any] = [:], options: [String] = [], settings: String = "", apns: String = "",
+    identity: (certificate: String, key: String)? = nil
+  ) throws {
     try JSONSerialization.data(withJSONObject: script).write(to: URL(fileURLWithPath: file("script.json")))
     let child = try start(
       [
-        "simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", certificates.server, "--key",
-        certificates.serverKey,
-        "--script", file("script.json"), "--journal", journal,
+        "simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", identity?.certificate ?? certificates.server,
+        "--key", identity?.key ?? certificates.serverKey, "--script", file("script.json"), "--journal", file("journal.ndjson"),
       ] + options)
     let mark = "listens on 127.0.0.1:"
     guard child.waitForOutput(mark, seconds: 30),
@@ -44,31 +58,60 @@ final class Site {
       let port = Int(line.split(separator: ":").last ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
     simulator = child
-    self.port = port
-    try configure(port: port, settings: settings)
+    try configure(port: port, settings: settings, apns: apns)
   }
 
-  func configure(port: Int, settings: String = "") throws {
-    self.port = port
-    try """
-    {
-      broker: "\(broker.uri)",
-      prefix: "\(prefix)",
-      \(settings)
-      apps: { "\(Self.app)": { apns: {
-        key: "\(certificates.p8)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "\(Self.app)",
-        endpoint: "https://127.0.0.1:\(port)", ca: "\(certificates.authority)" } } },
-    }
-    """.write(toFile: file("pushfleet.json5"), atomically: true, encoding: .utf8)
+  /// Ends the simulator; the next one listens on the same port.
+  func stopSimulator() {
+    simulator?.end()
+    simulator = nil
   }
 
-  func file(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  /// - Parameters:
+  ///   - settings: further lines of the configuration.
+  ///   - apns: further lines of the app's APNs settings.
+  func configure(port: Int, settings: String = "", apns: String = "") throws {
+    self.port = port
+    try write(
+      """
+      {
+        broker: "\(brokerURI)",
+        prefix: "\(prefix)",
+        \(settings)
+        apps: { "\(Self.app)": { apns: {
+          key: "\(certificates.p8)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "\(Self.app)", \(apns)
+          endpoint: "https://127.0.0.1:\(port)", ca: "\(certificates.authority)" } } },
+      }
+      """, to: "pushfleet.json5")
+  }
+
+  /// Starts Python's HTTP/2 server in the provider's place and writes a configuration that leads to it.
+  func startForeignProvider(_ options: [String] = [], settings: String = "", apns: String = "") throws -> ChildProcess {
+    let input = Pipe()
+    let child = try ChildProcess(
+      [
+        "/usr/bin/python3", Self.support("h2_server.py"), "--certificate", certificates.server, "--key", certificates.serverKey,
+      ] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil, input: input.fileHandleForReading)
+    children.append(child)
+    openPipes.append(input)
+    guard child.waitForLines(1, seconds: 30), let first = Self.objects(child.outputSoFar).first,
+      let port = first["port"] as? Int
+    else { throw Broken("the HTTP/2 server did not start: \(child.outputSoFar)") }
+    try configure(port: port, settings: settings, apns: apns)
+    return child
+  }
+
+  private var openPipes: [Pipe] = []
 
   // MARK: commands
 
   static let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(
     "pushfleet"
   ).path
+
+  private static func support(_ script: String) -> String {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
+  }
 
   /// Starts a command that goes on; it ends with the site.
   @discardableResult
@@ -78,32 +121,39 @@ final class Site {
     return child
   }
 
+  /// Starts a worker; it consumes when this returns.
   func startWorker(_ options: [String] = []) throws -> ChildProcess {
     let worker = try start(["worker", "--config", file("pushfleet.json5")] + options)
-    guard worker.waitForOutput("\"consuming\"", seconds: 30) else { throw Broken("no worker: \(worker.outputSoFar)") }
+    guard worker.waitForOutput(#""consuming""#, seconds: 60) else { throw Broken("no worker: \(worker.outputSoFar)") }
     return worker
   }
 
   struct Ended {
     var status: Int32
+    /// Standard output and error together.
     var output: String
   }
 
   /// Runs a command to its end.
   @discardableResult
-  func run(_ words: [String], environment: [String: String] = [:]) throws -> Ended {
+  func run(_ words: [String], environment: [String: String] = [:], input: String? = nil) throws -> Ended {
     let log = file("run-\(UUID().uuidString)")
-    let child = try ChildProcess([Self.program] + words, environment: Self.environment.merging(environment) { $1 }, output: log)
+    let child = try ChildProcess(
+      [Self.program] + words, environment: Self.environment.merging(environment) { $1 }, output: log,
+      input: input.flatMap { FileHandle(forReadingAtPath: $0) })
     let status = child.wait()
     return Ended(status: status, output: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
   }
 
-  /// Delivers everything that waits, to the last retry.
+  /// Delivers everything that waits, to the last retry; returns the worker's figures.
   @discardableResult
-  func drain() throws -> Ended {
-    let ended = try run(["worker", "--config", file("pushfleet.json5"), "--until-empty"])
-    guard ended.status == 0 else { throw Broken("the worker ended with \(ended.status): \(ended.output)") }
-    return ended
+  func drain(environment: [String: String] = [:]) throws -> [String: Any] {
+    let words = ["worker", "--config", file("pushfleet.json5"), "--until-empty", "--json"]
+    let ended = try run(words, environment: environment)
+    guard ended.status == 0, let figures = Self.objects(ended.output).last else {
+      throw Broken("the worker ended with \(ended.status): \(ended.output)")
+    }
+    return figures
   }
 
   func declareTopology() throws {
@@ -111,56 +161,93 @@ final class Site {
     guard ended.status == 0 else { throw Broken("no topology: \(ended.output)") }
   }
 
-  private static let environment = [
+  /// Publishes a plain request for each token by `pushfleet send`.
+  func send(tokens: [String]) throws {
+    let lines = tokens.map { #"{"to":"\#($0)","notification":{"body":"Hello"}}"# }
+    try send(lines: lines)
+  }
+
+  func send(lines: [String]) throws {
+    let file = try write(lines.joined(separator: "\n"), to: "send-\(UUID().uuidString).ndjson")
+    let ended = try run(["send", "--config", self.file("pushfleet.json5"), file])
+    guard ended.status == 0 else { throw Broken("send ended with \(ended.status): \(ended.output)") }
+  }
+
+  static let environment = [
     "PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no",
     "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
   ]
 
+  /// The lines that are JSON objects.
+  static func objects(_ text: String) -> [[String: Any]] {
+    text.split(separator: "\n").compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+  }
+
   // MARK: foreign clients
 
   /// Publishes with Python's pika: each message's body (text as it is, anything else as JSON) and properties.
-  func publish(_ messages: [(body: Any, properties: [String: Any])], to key: String = "normal") throws {
+  ///
+  /// - Parameter isEscaped: text holds Python's backslash escapes, so that it can be any bytes.
+  func publish(_ messages: [(body: Any, properties: [String: Any])], to key: String = "normal", isEscaped: Bool = false) throws
+  {
     var lines = Data()
     for message in messages {
       let line: [String: Any] = [
         "body": message.body, "properties": message.properties, "exchange": "\(prefix).send", "routing_key": key,
+        "bytes": isEscaped,
       ]
       lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
     }
     let input = file("publish-\(UUID().uuidString)")
     try lines.write(to: URL(fileURLWithPath: input))
-    _ = try python("amqp_peer.py", ["publish"], input: input)
+    try peer(["publish"], input: input)
   }
 
   struct Message {
     var body: String
     var properties: [String: Any]
+    var isRedelivered: Bool
     var json: [String: Any] { (try? JSONSerialization.jsonObject(with: Data(body.utf8))) as? [String: Any] ?? [:] }
     var headers: [String: Any] { properties["headers"] as? [String: Any] ?? [:] }
+    var id: String { properties["message_id"] as? String ?? "" }
     func header(_ name: String) -> String? { headers[name].map { "\($0)" } }
   }
 
-  /// Takes all messages out of one of the site's queues with Python's pika.
-  func take(_ queue: String) throws -> [Message] { try takeAll(from: "\(prefix).\(queue)") }
+  /// Takes messages out of one of the site's queues with Python's pika: so many as there are, or `count`, waited for.
+  func take(_ queue: String, count: Int = 0) throws -> [Message] { try takeAll(from: "\(prefix).\(queue)", count: count) }
 
-  func takeAll(from queue: String) throws -> [Message] {
-    try python("amqp_peer.py", ["consume", queue]).split(separator: "\n").map { line in
+  func takeAll(from queue: String, count: Int = 0) throws -> [Message] {
+    let waiting = count == 0 ? [] : ["--count", "\(count)", "--wait", "30"]
+    return try peer(["consume", queue] + waiting).split(separator: "\n").map { line in
       guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
         let body = object["body"] as? String
       else { throw Broken("unreadable: \(line)") }
-      return Message(body: body, properties: object["properties"] as? [String: Any] ?? [:])
+      return Message(
+        body: body, properties: object["properties"] as? [String: Any] ?? [:],
+        isRedelivered: object["redelivered"] as? Bool ?? false)
     }
   }
 
-  func python(_ script: String, _ words: [String], input: String? = nil) throws -> String {
-    let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
-    let log = file("python-\(UUID().uuidString)")
+  /// Ready messages of the site's queues.
+  func depths(_ queues: [String]) throws -> [Int] {
+    try peer(["depth"] + queues.map { "\(prefix).\($0)" }).split(separator: "\n").map { Int($0) ?? -1 }
+  }
+
+  /// Runs `amqp_peer.py`, which speaks through Python's pika.
+  @discardableResult
+  func peer(_ words: [String], input: String? = nil) throws -> String {
+    try foreign(["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", broker.uri] + words, input: input)
+  }
+
+  /// Runs a program that is not ours to its end.
+  @discardableResult
+  func foreign(_ command: [String], input: String? = nil) throws -> String {
+    let log = file("foreign-\(UUID().uuidString)")
     let child = try ChildProcess(
-      ["/usr/bin/python3", path, "--broker", broker.uri] + words, environment: ["PATH": "/usr/bin:/bin"], output: log,
-      input: input.flatMap { FileHandle(forReadingAtPath: $0) })
+      command, environment: ["PATH": "/usr/bin:/bin"], output: log, input: input.flatMap { FileHandle(forReadingAtPath: $0) })
     let status = child.wait()
     let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-    guard status == 0 else { throw Broken("\(script) \(words) ended with \(status): \(output)") }
+    guard status == 0 else { throw Broken("\(command) ended with \(status): \(output)") }
     return output
   }
 
@@ -168,23 +255,37 @@ final class Site {
 
   struct Push {
     var token: String
+    /// nil when a fault stood in for the answer.
     var status: Int?
+    var connection: Int
     var headers: [String: String]
     var payload: [String: Any]
+    var violations: [String]
   }
 
   /// What the simulator has journaled so far.
   func pushes() throws -> [Push] {
     let text = (try? String(contentsOfFile: file("journal.ndjson"), encoding: .utf8)) ?? ""
-    return try text.split(separator: "\n").map { line in
-      guard let entry = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
-        throw Broken("\(line)")
-      }
-      return Push(
+    return Self.objects(text).filter { $0["token"] != nil }.map { entry in
+      Push(
         token: entry["token"] as? String ?? "", status: (entry["answer"] as? [String: Any])?["status"] as? Int,
+        connection: entry["connection"] as? Int ?? 0,
         headers: (entry["headers"] as? [String: Any] ?? [:]).compactMapValues { $0 as? String },
-        payload: entry["payload"] as? [String: Any] ?? [:])
+        payload: entry["payload"] as? [String: Any] ?? [:], violations: entry["violations"] as? [String] ?? [])
     }
+  }
+
+  /// How often each device has got a push.
+  func deliveries() throws -> [String: Int] {
+    try pushes().reduce(into: [:]) { counts, push in if push.status == 200 { counts[push.token, default: 0] += 1 } }
+  }
+
+  /// Follows the journal, line by line, for tests that wait for pushes.
+  func followJournal() throws -> ChildProcess {
+    let child = try ChildProcess(
+      ["/usr/bin/tail", "-n", "+1", "-F", file("journal.ndjson")], environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    children.append(child)
+    return child
   }
 }
 

@@ -6,7 +6,8 @@ public final class ChildProcess: @unchecked Sendable {
   private let process = Process()
   private let lock = NSLock()
   private var captured: [UInt8] = []
-  private var awaited: (mark: [UInt8], semaphore: DispatchSemaphore)?
+  private var lineCount = 0
+  private var awaited: (event: Event, semaphore: DispatchSemaphore)?
   private var isOutputEnded = false
 
   public var pid: pid_t { process.processIdentifier }
@@ -44,25 +45,47 @@ public final class ChildProcess: @unchecked Sendable {
   public var outputSoFar: String { lock.withLock { String(decoding: captured, as: UTF8.self) } }
 
   /// Waits until the output contains a text; false when it ended before, or after a while.
-  public func waitForOutput(_ text: String, seconds: Double) -> Bool {
-    let semaphore = DispatchSemaphore(value: 0)
-    let isSettled = lock.withLock {
-      awaited = (Array(text.utf8), semaphore)
-      return contains(Array(text.utf8)) || isOutputEnded
-    }
-    if !isSettled { _ = semaphore.wait(timeout: .now() + seconds) }
-    return lock.withLock { contains(Array(text.utf8)) }
+  public func waitForOutput(_ text: String, seconds: Double) -> Bool { wait(for: .text(Array(text.utf8)), seconds: seconds) }
+
+  /// Waits until the output has so many lines; false when it ended before, or after a while.
+  public func waitForLines(_ count: Int, seconds: Double) -> Bool { wait(for: .lines(count), seconds: seconds) }
+
+  /// Lines of output so far, when kept in memory.
+  public var linesSoFar: Int { lock.withLock { lineCount } }
+
+  private enum Event {
+    case text([UInt8])
+    case lines(Int)
   }
 
-  private func contains(_ text: [UInt8]) -> Bool { captured.firstRange(of: text) != nil }
+  private func wait(for event: Event, seconds: Double) -> Bool {
+    let semaphore = DispatchSemaphore(value: 0)
+    let isSettled = lock.withLock {
+      awaited = (event, semaphore)
+      return has(event) || isOutputEnded
+    }
+    if !isSettled { _ = semaphore.wait(timeout: .now() + seconds) }
+    return lock.withLock {
+      awaited = nil
+      return has(event)
+    }
+  }
+
+  private func has(_ event: Event) -> Bool {
+    switch event {
+    case .text(let text): captured.firstRange(of: text) != nil
+    case .lines(let count): lineCount >= count
+    }
+  }
 
   private func readOutput(_ file: FileHandle) {
     while true {
       let data = file.availableData
       lock.withLock {
         captured += data
+        lineCount += data.count { $0 == UInt8(ascii: "\n") }
         isOutputEnded = data.isEmpty
-        if let awaited, isOutputEnded || contains(awaited.mark) {
+        if let awaited, isOutputEnded || has(awaited.event) {
           awaited.semaphore.signal()
           self.awaited = nil
         }
@@ -78,6 +101,11 @@ public final class ChildProcess: @unchecked Sendable {
     process.waitUntilExit()
     return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
   }
+
+  /// Whether it has not ended yet.
+  public var isRunning: Bool { process.isRunning }
+
+  public func signal(_ number: Int32) { if process.isRunning { kill(pid, number) } }
 
   /// Kills it and waits for its end.
   public func end() {

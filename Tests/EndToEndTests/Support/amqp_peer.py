@@ -7,6 +7,8 @@ publish: each line of standard input is {"body": …, "properties": {…}, "rout
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
 depth:   prints the number of ready messages of each queue named.
+declare: makes a durable queue, with --arguments as JSON.
+delete:  deletes a queue, with what is in it, or with --exchange an exchange.
 """
 
 import argparse
@@ -70,6 +72,17 @@ def depth(channel, options):
         print(channel.queue_declare(queue, passive=True).method.message_count)
 
 
+def declare(channel, options):
+    channel.queue_declare(options.queue, durable=True, arguments=options.arguments)
+
+
+def delete(channel, options):
+    if options.exchange:
+        channel.exchange_delete(options.queue)
+    else:
+        channel.queue_delete(options.queue)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--broker", default="amqp://guest:guest@127.0.0.1:5672/%2F")
@@ -83,6 +96,14 @@ def main():
     counting = commands.add_parser("depth")
     counting.add_argument("queue", nargs="+")
     counting.set_defaults(run=depth)
+    declaring = commands.add_parser("declare")
+    declaring.add_argument("queue")
+    declaring.add_argument("--arguments", type=json.loads, default={})
+    declaring.set_defaults(run=declare)
+    deleting = commands.add_parser("delete")
+    deleting.add_argument("queue")
+    deleting.add_argument("--exchange", action="store_true")
+    deleting.set_defaults(run=delete)
     options = parser.parse_args()
     try:
         connection = pika.BlockingConnection(pika.URLParameters(options.broker))
