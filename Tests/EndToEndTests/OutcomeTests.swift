@@ -71,7 +71,8 @@ struct OutcomeTests {
     let letters = try site.take("dead")
     let facts = letters.map { letter in
       "\(letter.id) "
-        + ["error", "reason", "status", "attempts"].map { letter.header("x-push-\($0)") ?? "-" }.joined(separator: " ").replacing(/\ at\ byte\ \d+/, with: "")
+        + ["error", "reason", "status", "attempts"].map { letter.header("x-push-\($0)") ?? "-" }.joined(separator: " ")
+        .replacing(/\ at\ byte\ \d+/, with: "")
     }
     #expect(
       Set(facts) == [

@@ -44,8 +44,10 @@ public final class ChildProcess: @unchecked Sendable {
   /// Standard output and error so far, when kept in memory.
   public var outputSoFar: String { lock.withLock { String(decoding: captured, as: UTF8.self) } }
 
-  /// Waits until the output contains a text; false when it ended before, or after a while.
-  public func waitForOutput(_ text: String, seconds: Double) -> Bool { wait(for: .text(Array(text.utf8)), seconds: seconds) }
+  /// Waits until the output contains a text, or contains it so often; false when it ended before, or after a while.
+  public func waitForOutput(_ text: String, times: Int = 1, seconds: Double) -> Bool {
+    wait(for: .text(Array(text.utf8), times: times), seconds: seconds)
+  }
 
   /// Waits until the output has so many lines; false when it ended before, or after a while.
   public func waitForLines(_ count: Int, seconds: Double) -> Bool { wait(for: .lines(count), seconds: seconds) }
@@ -54,7 +56,7 @@ public final class ChildProcess: @unchecked Sendable {
   public var linesSoFar: Int { lock.withLock { lineCount } }
 
   private enum Event {
-    case text([UInt8])
+    case text([UInt8], times: Int)
     case lines(Int)
   }
 
@@ -73,7 +75,8 @@ public final class ChildProcess: @unchecked Sendable {
 
   private func has(_ event: Event) -> Bool {
     switch event {
-    case .text(let text): captured.firstRange(of: text) != nil
+    case .text(let text, 1): captured.firstRange(of: text) != nil
+    case .text(let text, let times): captured.ranges(of: text).count >= times
     case .lines(let count): lineCount >= count
     }
   }

@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import Reactor
 import Worker
 
 enum FeedbackCommand: Command {
@@ -20,7 +21,10 @@ enum FeedbackCommand: Command {
   static func run(_ arguments: inout [String]) throws {
     let options = try Options(arguments, values: ["config"], flags: ["follow", "json"])
     try options.refuseOperands()
-    try FeedbackVisit(try options.configuration(), follows: options.has("follow")).run()
+    let visit = try FeedbackVisit(try options.configuration(), follows: options.has("follow"))
+    let signals = try Signals(loop: visit.loop, [2, 15]) { _ in visit.leave() }
+    defer { signals.close() }
+    try visit.run()
   }
 }
 
@@ -80,6 +84,11 @@ private final class FeedbackVisit: BrokerVisit, ConsumerHandler {
       guard let self else { return }
       if seen == lastDelivery, tokens.isEmpty { consumer?.close() } else { endWhenQuiet() }
     }
+  }
+
+  /// What is printed by now is acknowledged; the rest stays in the queue.
+  func leave() {
+    if isUp, let consumer { consumer.close() } else { finish() }
   }
 
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }

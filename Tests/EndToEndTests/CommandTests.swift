@@ -1,0 +1,188 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Commands")
+struct CommandTests {
+  static let misuse: [(words: [String], status: Int32, said: String)] = [
+    (["frobnicate"], 64, "frobnicate"),
+    (["worker", "--frob"], 64, "--frob"),
+    (["worker", "--config"], 64, "--config"),
+    (["worker", "--config", "FILE", "more"], 64, "more"),
+    (["send", "--config", "FILE"], 64, "file"),
+    (["send", "--config", "FILE", "--lane", "urgent", "-"], 64, "--lane"),
+    (["send", "--config", "FILE", "--app", "com.other", "-"], 64, "com.other"),
+    (["send", "--config", "FILE", "/no/such/file"], 65, "/no/such/file"),
+    (["simulate"], 64, "provider"),
+    (["simulate", "smoke"], 64, "smoke"),
+    (["simulate", "apns"], 64, "--certificate"),
+    (["topology", "--config", "/no/such/file"], 78, "/no/such/file"),
+    (["topology"], 78, "broker"),
+    (["feedback", "--config", "FILE", "--json=yes"], 64, "--json"),
+  ]
+
+  @Test("misuse ends with its status and a sentence that names what is wrong")
+  func misused() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    for (words, status, name) in Self.misuse {
+      let ended = try site.run(words.map { $0 == "FILE" ? site.file("pushfleet.json5") : $0 })
+      #expect(ended.status == status, "\(words): \(ended.output)")
+      #expect(ended.output.contains(name) && ended.output.hasPrefix("pushfleet: "), "\(words): \(ended.output)")
+    }
+  }
+
+  @Test("help and version answer with status 0", arguments: [["help"], ["--help"], ["worker", "--help"], ["version"], []])
+  func help(words: [String]) throws {
+    let ended = try Site().run(words)
+    #expect(ended.status == 0 && ended.output.contains("pushfleet"))
+  }
+
+  static let wrongSettings: [(line: String, key: String)] = [
+    ("colour: 1,", "colour"), ("prefetch: 0,", "prefetch"), ("prefetch: \"many\",", "prefetch"),
+    ("results: \"some\",", "results"),
+    ("retry: { attempts: 0 },", "retry.attempts"), ("retry: { steps: [\"soon\"] },", "retry.steps"),
+    ("retry: { steps: [\"2s\", \"1s\"] },", "retry.steps"), ("retry: { step: 1 },", "retry.step"),
+    ("drainTimeout: -1,", "drainTimeout"), ("log: \"loud\",", "log"), ("prefix: \"a b\",", "prefix"),
+    ("broker: \"http://127.0.0.1\",", "broker"), ("broker: [],", "broker"), ("{", "JSON5"),
+  ]
+
+  @Test("a wrong configuration ends every command with 78 and names the key")
+  func wrongConfiguration() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    let text = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    for (line, key) in Self.wrongSettings {
+      let changed = text.replacing("apps: {", with: "\(line) apps: {").replacing(
+        line.hasPrefix("prefix") ? "prefix: \"\(site.prefix)\"," : "\u{0}", with: ""
+      ).replacing(line.hasPrefix("broker") ? "broker: \"\(site.brokerURI)\"," : "\u{0}", with: "")
+      let file = try site.write(changed, to: "wrong.json5")
+      let ended = try site.run(["worker", "--config", file])
+      #expect(ended.status == 78 && ended.output.contains(key), "\(line): \(ended.status) \(ended.output)")
+    }
+    let wrongApps: [(apns: String, key: String)] = [
+      ("key: \"/no/such.p8\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\"", "apps.com.example.app.apns.key"),
+      ("key: \"\(site.certificates.p384Key)\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\"", "apps.com.example.app.apns.key"),
+      ("key: \"\(site.certificates.p8)\", teamID: \"DEF123GHIJ\"", "apps.com.example.app.apns.keyID"),
+      (
+        "certificate: \"\(site.certificates.clientP12)\", passphrase: \"wrong-secret\"", "apps.com.example.app.apns.certificate"
+      ),
+      (
+        "endpoint: \"http://127.0.0.1\", key: \"k\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\"",
+        "apps.com.example.app.apns.endpoint"
+      ),
+      (
+        "ca: \"/no/such.pem\", key: \"\(site.certificates.p8)\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\"",
+        "apps.com.example.app"
+      ),
+      ("verify: false, key: \"k\", keyID: \"ABC123DEFG\", teamID: \"DEF123GHIJ\"", "apps.com.example.app.apns.verify"),
+    ]
+    for (apns, key) in wrongApps {
+      let file = try site.write(
+        "{ broker: \"\(site.brokerURI)\", apps: { \"com.example.app\": { apns: { \(apns) } } } }", to: "wrong.json5")
+      let ended = try site.run(["worker", "--config", file])
+      #expect(ended.status == 78 && ended.output.contains(key), "\(apns): \(ended.status) \(ended.output)")
+      #expect(!ended.output.contains("wrong-secret"))
+    }
+  }
+
+  @Test("a broker that is not there, or refuses the password, is status 69; the password is not repeated")
+  func unavailable() throws {
+    let site = try Site()
+    site.brokerURI = "amqp://guest:wrong-secret@127.0.0.1:\(site.broker.port)"
+    try site.configure(port: 1)
+    let request = try site.write(#"{"to":"\#(token(1))"}"#, to: "one.json")
+    let config = site.file("pushfleet.json5")
+    for words in [["worker"], ["topology"], ["feedback"], ["send", request]] {
+      let ended = try site.run([words[0], "--config", config] + words.dropFirst())
+      #expect(ended.status == 69 && ended.output.contains("refused the user"), "\(words): \(ended.status) \(ended.output)")
+      #expect(!ended.output.contains("wrong-secret"))
+    }
+    site.brokerURI = "amqp://guest:guest@127.0.0.1:\(site.broker.port)/nowhere"
+    try site.configure(port: 1)
+    let lost = try site.run(["send", "--config", config, request])
+    #expect(lost.status == 69 && lost.output.contains("virtual host"), "\(lost.output)")
+    site.brokerURI = "amqp://guest:guest@127.0.0.1:\(try FreePorts.take(1)[0])"
+    try site.configure(port: 1)
+    let away = try site.run(["send", "--config", config, request])
+    #expect(away.status == 69 && away.output.contains("out of reach"), "\(away.output)")
+  }
+
+  @Test("topology declares twice what it says, and names a queue that exists with other settings")
+  func topology() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    let config = site.file("pushfleet.json5")
+    let first = try site.run(["topology", "--config", config])
+    let second = try site.run(["topology", "--config", config, "--json"])
+    #expect(first.status == 0 && second.status == 0)
+    let queues = Site.objects(second.output).compactMap { $0["queue"] as? String }
+    #expect(queues == first.output.split(separator: "\n").map(String.init))
+    #expect(queues.contains("\(site.prefix).send.high") && queues.contains("\(site.prefix).retry.15m"))
+    #expect(queues.contains("\(site.prefix).registry") && queues.count == 14)
+
+    let other = try Site()
+    try other.configure(port: 1)
+    try other.peer(["declare", "\(other.prefix).send.normal"])
+    for command in ["topology", "worker"] {
+      let ended = try other.run([command, "--config", other.file("pushfleet.json5")])
+      #expect(ended.status == 78 && ended.output.contains("\(other.prefix).send.normal"), "\(ended.output)")
+    }
+  }
+
+  @Test("send publishes files, lines and standard input, names the lines that are none, and says when queues are missing")
+  func send() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    let config = site.file("pushfleet.json5")
+    let one = try site.write("{\n  \"to\": \"\(token(1))\",\n  \"data\": {}\n}\n", to: "one.json")
+    let missing = try site.run(["send", "--config", config, one])
+    #expect(missing.status == 69 && missing.output.contains("pushfleet topology"), "\(missing.output)")
+    try site.declareTopology()
+
+    let lines = try site.write(
+      #"""
+      {"to":"a"}
+      {"to":
+
+      [1]
+      {"to":"b","to":"c"}
+      {"to":"d"}
+      """#, to: "lines.ndjson")
+    let mixed = try site.run(["send", "--config", config, "--json", one, lines])
+    #expect(mixed.status == 65, "\(mixed.output)")
+    for line in ["line 2", "line 4", "line 5"] { #expect(mixed.output.contains("lines.ndjson, \(line)"), "\(mixed.output)") }
+    #expect(Site.objects(mixed.output).last as? [String: Int] == ["sent": 3, "refused": 3])
+    let piped = try site.run(["send", "--config", config, "--lane", "high", "--app", Site.app, "-"], input: lines)
+    #expect(piped.status == 65 && piped.output.contains("2 sent, 3 refused"), "\(piped.output)")
+    let good = try site.run(["send", "--config", config, one])
+    #expect(good.status == 0)
+
+    let normal = try site.take("send.normal")
+    #expect(normal.map(\.body).contains(try String(contentsOfFile: one, encoding: .utf8)) && normal.count == 4)
+    #expect(Set(normal.map(\.id)).count == 4)
+    #expect(normal.allSatisfy { $0.properties["content_type"] as? String == "application/json" })
+    let high = try site.take("send.high")
+    #expect(high.count == 2 && high.allSatisfy { $0.properties["app_id"] as? String == Site.app })
+    let now = Date().timeIntervalSince1970
+    #expect(high.allSatisfy { abs((($0.properties["timestamp"] as? Double) ?? 0) - now) < 60 })
+  }
+
+  @Test("feedback --follow prints what comes, one object a line, and acknowledges what it printed")
+  func followFeedback() throws {
+    let site = try Site()
+    try site.startSimulator(script: ["*": ["status": 410, "reason": "Unregistered"]])
+    try site.declareTopology()
+    let reader = try site.start(["feedback", "--config", site.file("pushfleet.json5"), "--follow"])
+    for device in [token(1), token(2)] {
+      try site.send(tokens: [device])
+      try site.drain()
+      #expect(reader.waitForOutput(device, seconds: 20))
+    }
+    reader.signal(15)
+    reader.wait()
+    #expect(Site.objects(reader.outputSoFar).compactMap { $0["token"] as? String } == [token(1), token(2)])
+    let rest = try site.run(["feedback", "--config", site.file("pushfleet.json5")])
+    #expect(rest.status == 0 && rest.output.isEmpty)
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What nobody may read")
+struct SecrecyTests {
+  @Test(
+    "F-108, F-109: at level debug no log holds a key, a provider token, a password or a device token, and each line is one object"
+  )
+  func logs() throws {
+    let site = try Site()
+    let user = "u\(site.prefix)"
+    try site.broker.control("add_user", user, "s3cret-Passw0rd")
+    try site.broker.control("set_permissions", user, ".*", ".*", ".*")
+    site.brokerURI = "amqp://\(user):s3cret-Passw0rd@127.0.0.1:\(site.broker.port)"
+    let device = { (number: Int) in token(0xabc_def0 + number) }
+    let settings = #"log: "debug", results: "all", retry: { steps: ["100ms", "300ms"], attempts: 3 },"#
+    let script: [String: Any] = [
+      device(1): ["status": 410, "reason": "Unregistered"], device(2): ["status": 400, "reason": "BadDeviceToken"],
+      device(3): ["status": 429, "reason": "TooManyRequests"], device(4): ["status": 503, "reason": "ServiceUnavailable"],
+      device(5): [["close": true]], device(6): [["reset": true]], device(7): [["goaway": ["reason": "Shutdown\r\n\u{1B}[31m"]]],
+      device(8): [["status": 403, "reason": "ExpiredProviderToken"]],
+      device(9): ["status": 400, "reason": "Odd\r\n\u{1B}[31m\"}"],
+      device(10): ["status": 500, "body": "<html>\(device(10))</html>"],
+    ]
+    try site.startSimulator(script: script, settings: settings)
+    let hostile = "x\r\n{\"level\":\"error\"}\u{1B}[31m\u{2028}\u{202E}\"\\"
+    var outputs = [try site.run(["topology", "--config", site.file("pushfleet.json5")]).output]
+    var messages: [(body: Any, properties: [String: Any])] = (0...10).map {
+      (
+        #"{"to":"\#(device($0))","data":{"secret":"payload-secret"}}"#,
+        ["message_id": "\(hostile) \($0)", "correlation_id": hostile, "headers": [hostile: hostile]]
+      )
+    }
+    messages += [
+      ("{\"to\":\"\(hostile)\"}", ["message_id": hostile]), (#"{"to":"\#(device(11))"}"#, ["app_id": hostile]),
+      (#"{"to":"\#(device(12))"}"#, ["reply_to": hostile]), (#"{"\#(device(13))":1}"#, ["content_type": hostile]),
+      (#"{"to":"\#(device(13))?"}"#, [:]), (#"{"to":"\#(device(14))","\#(device(14))":1}"#, [:]),
+    ]
+    try site.publish(messages)
+    outputs.append(try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"]).output)
+    // And what is said of a provider and a broker that can't be reached.
+    site.stopSimulator()
+    try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("provider out of reach", seconds: 30))
+    try site.broker.control("change_password", user, "another-Passw0rd")
+    worker.signal(1)
+    worker.signal(15)
+    worker.wait()
+    outputs.append(worker.outputSoFar)
+    outputs.append(try site.run(["worker", "--config", site.file("pushfleet.json5")]).output)
+
+    let key = try String(contentsOfFile: site.certificates.p8, encoding: .utf8).split(separator: "\n").filter {
+      !$0.hasPrefix("-")
+    }
+    let secrets = ["Passw0rd", "payload-secret", "eyJ", "bearer ", "abcdef"] + key.map(String.init)
+    for output in outputs {
+      for secret in secrets {
+        #expect(!output.localizedCaseInsensitiveContains(secret), "\(secret.prefix(6))… stands in: \(output)")
+      }
+      #expect(!output.contains("\u{1B}") && !output.contains("\r") && !output.contains("\u{2028}"))
+    }
+    let lines = (outputs[1] + worker.outputSoFar).split(separator: "\n").filter { !$0.hasPrefix("pushfleet: ") }
+    #expect(lines.count > 5)
+    for line in lines {
+      let object = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any]
+      #expect(object?["time"] is String && object?["level"] is String && object?["message"] is String, "\(line)")
+    }
+    try site.broker.control("delete_user", user)
+  }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Stopping a worker")
+struct StopTests {
+  private static let terminate: Int32 = 15
+
+  @Test("SIGTERM under load: what is in flight finishes, nothing is lost and nothing doubled")
+  func terminatedUnderLoad() throws {
+    let site = try Site()
+    try site.startSimulator(script: ["*": ["delay_ms": 5]], settings: "drainTimeout: 20, prefetch: 500,")
+    try site.declareTopology()
+    let tokens = (0..<3000).map(token)
+    try site.send(tokens: tokens)
+    let journal = try site.followJournal()
+    for lines in [200, 900] {
+      let worker = try site.startWorker()
+      #expect(journal.waitForLines(lines, seconds: 60))
+      worker.signal(Self.terminate)
+      let begin = Date()
+      #expect(worker.wait() == 0 && Date().timeIntervalSince(begin) < 15, "\(worker.outputSoFar)")
+    }
+    #expect(try site.pushes().count < tokens.count)
+    try site.drain()
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: tokens.map { ($0, 1) }))
+    #expect(try site.depths(["dead", "feedback", "send.normal"]) == [0, 0, 0])
+  }
+
+  @Test("a list under way is handed on: the rest of it is sent once, and one result speaks for all")
+  func terminatedInAList() throws {
+    let site = try Site()
+    try site.startSimulator(
+      script: ["*": ["delay_ms": 30]], options: ["--streams", "8"],
+      settings: #"results: "all", retry: { steps: ["100ms"], attempts: 9 },"#)
+    try site.declareTopology()
+    let tokens = (0..<300).map(token)
+    try site.publish([(["registration_ids": tokens, "data": ["k": "v"]], ["message_id": "list"])])
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(40, seconds: 60))
+    worker.signal(Self.terminate)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().count < tokens.count)
+    try site.drain()
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: tokens.map { ($0, 1) }))
+    let results = try site.take("results")
+    #expect(results.count == 1 && results.first?.json["success"] as? Int == 300)
+  }
+
+  @Test("while the provider stalls the worker ends at drainTimeout with status 0, and leaves the rest to the broker")
+  func stalled() throws {
+    let site = try Site()
+    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 1,")
+    try site.declareTopology()
+    try site.send(tokens: (0..<50).map(token))
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(1, seconds: 60))
+    worker.signal(Self.terminate)
+    let begin = Date()
+    #expect(worker.wait() == 0)
+    #expect(0.9...6 ~= Date().timeIntervalSince(begin))
+    #expect(try site.depths(["send.normal", "retry.1s", "dead"]) == [50, 0, 0])
+  }
+
+  @Test("a second signal ends it at once", arguments: [(15, 15), (2, 2)] as [(Int32, Int32)])
+  func signalledTwice(_ first: Int32, _ second: Int32) throws {
+    let site = try Site()
+    try site.startSimulator(script: ["*": ["stall": true]], settings: "drainTimeout: 600,")
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(1, seconds: 60))
+    worker.signal(first)
+    #expect(worker.waitForOutput(#""draining""#, seconds: 10))
+    #expect(worker.isRunning)
+    worker.signal(second)
+    let begin = Date()
+    #expect(worker.wait() == 0)
+    #expect(Date().timeIntervalSince(begin) < 5)
+    #expect(try site.depths(["send.normal"]) == [1])
+  }
+
+  @Test("SIGTERM before the broker was ever reached ends it as well")
+  func terminatedEarly() throws {
+    let site = try Site()
+    site.brokerURI = "amqp://guest:guest@127.0.0.1:\(try FreePorts.take(1)[0])"
+    try site.configure(port: 1)
+    let worker = try site.start(["worker", "--config", site.file("pushfleet.json5")])
+    #expect(worker.waitForOutput("broker connection ended", seconds: 30))
+    worker.signal(Self.terminate)
+    #expect(worker.wait() == 0)
+  }
+}
