@@ -1,51 +1,70 @@
 /// The values of a template's variable headers for one request, in the template's order.
 /// Reused from request to request, so filling it allocates nothing.
 public struct HeaderValues {
-  var bytes: [UInt8] = []
-  /// End of each value in `bytes`; `-1` for an absent one.
-  var ends: [Int] = []
+  private(set) var bytes: [UInt8] = []
+  /// Bounds of each value in `bytes`; -1 as the end of an absent one.
+  private var bounds: [(start: Int32, end: Int32)] = []
 
   public init() {}
 
-  public var count: Int { ends.count }
+  public var count: Int { bounds.count }
 
-  @inline(__always)
+  /// Where a value lies in `bytes`; nil when it is absent.
+  func range(_ index: Int) -> Range<Int>? {
+    let (start, end) = bounds[index]
+    return end < 0 ? nil : Int(start)..<Int(end)
+  }
+
+  private mutating func end(from start: Int) { bounds.append((Int32(start), Int32(bytes.count))) }
+
   public mutating func append(_ value: [UInt8]) {
+    let start = bytes.count
     bytes.append(contentsOf: value)
-    ends.append(bytes.count)
+    end(from: start)
   }
 
   /// A value put together from pieces: `/3/device/` and a token.
-  @inline(__always)
   public mutating func append(_ prefix: [UInt8], _ rest: [UInt8]) {
+    let start = bytes.count
     bytes.append(contentsOf: prefix)
     bytes.append(contentsOf: rest)
-    ends.append(bytes.count)
+    end(from: start)
   }
 
   public mutating func append(_ value: some Sequence<UInt8>) {
+    let start = bytes.count
     bytes.append(contentsOf: value)
-    ends.append(bytes.count)
+    end(from: start)
   }
 
   /// A decimal number: `content-length`, `apns-expiration`.
   public mutating func append(decimal value: Int64) {
-    var magnitude = value.magnitude
     let start = bytes.count
-    repeat {
-      bytes.append(UInt8(truncatingIfNeeded: 0x30 + magnitude % 10))
-      magnitude /= 10
-    } while magnitude > 0
     if value < 0 { bytes.append(0x2d) }
-    bytes[start...].reverse()
-    ends.append(bytes.count)
+    // The power of ten of the first digit, then digit by digit.
+    var magnitude = value.magnitude
+    var power: UInt64 = 1
+    while magnitude / power >= 10 { power *= 10 }
+    while power > 0 {
+      bytes.append(UInt8(truncatingIfNeeded: 0x30 + magnitude / power))
+      magnitude %= power
+      power /= 10
+    }
+    end(from: start)
   }
 
   /// The header is left out of this request.
-  public mutating func appendAbsent() { ends.append(-1) }
+  public mutating func appendAbsent() { bounds.append((0, -1)) }
 
   public mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
-    ends.removeAll(keepingCapacity: true)
+    bounds.removeAll(keepingCapacity: true)
+  }
+
+  /// Takes over what `other` holds, into storage that is there already.
+  mutating func replace(with other: borrowing HeaderValues) {
+    removeAll()
+    bytes.append(contentsOf: other.bytes)
+    bounds.append(contentsOf: other.bounds)
   }
 }

@@ -10,7 +10,6 @@ struct StreamSlot {
   var tag = 0
   /// `distantFuture` until the session next learns the time.
   var deadline = MonotonicTime.distantFuture
-  /// Keeps the memory that the queued HEADERS frame points into.
   var template: HeaderTemplate?
   /// Empty once all of it is framed.
   var body: [UInt8] = []
@@ -27,6 +26,8 @@ struct StreamSlot {
 /// All requests share one timeout, so the first in the list is the first to run out of time.
 struct StreamTable {
   private(set) var slots: [StreamSlot] = []
+  /// The header values of each slot's request until it is framed; their storage stays with the slot.
+  private(set) var values: [HeaderValues] = []
   private(set) var count = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
@@ -40,7 +41,9 @@ struct StreamTable {
   }
 
   /// An index for a new stream, linked at the end of the list; its id is set by the caller.
-  mutating func add(tag: Int, body: [UInt8], template: HeaderTemplate) -> Int32 {
+  mutating func add(
+    tag: Int, body: [UInt8], template: HeaderTemplate, values: borrowing HeaderValues
+  ) -> Int32 {
     let index: Int32
     if firstFree >= 0 {
       index = firstFree
@@ -48,7 +51,9 @@ struct StreamTable {
     } else {
       index = Int32(slots.count)
       slots.append(StreamSlot())
+      self.values.append(HeaderValues())
     }
+    self.values[Int(index)].replace(with: values)
     slots[Int(index)].tag = tag
     slots[Int(index)].body = body
     slots[Int(index)].template = template

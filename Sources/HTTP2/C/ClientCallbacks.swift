@@ -41,8 +41,8 @@ enum ClientCallbacks {
 
   private static let beforeFrameSend: nghttp2_before_frame_send_callback = { _, frame, context in
     let header = frame!.pointee.hd
-    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { engine(context).headersFramed(header.stream_id) }
-    return 0
+    guard header.type == UInt8(NGHTTP2_HEADERS.rawValue) else { return 0 }
+    return engine(context).headersFramed(header.stream_id) ? 0 : NGHTTP2_ERR_CANCEL.rawValue
   }
 
   private static let onFrameNotSent: nghttp2_on_frame_not_send_callback = { _, frame, _, context in
@@ -100,7 +100,7 @@ extension ClientEngine {
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
       if UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { answerCompleted(header.stream_id) }
     case NGHTTP2_SETTINGS.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
-      events.append(.settingsReceived)
+      settingsReceived()
     case NGHTTP2_PING.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue != 0:
       let opaque = frame.pointee.ping.opaque_data
       events.append(.pong(withUnsafeBytes(of: opaque) { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }))
@@ -127,11 +127,6 @@ extension ClientEngine {
     let slot = slot(of: streamID)
     guard slot >= 0 else { return }
     events.append(.streamClosed(slot: slot, streamID: streamID, code: code))
-  }
-
-  fileprivate func headersFramed(_ streamID: Int32) {
-    let slot = slot(of: streamID)
-    if slot >= 0 { streams[slot].isSent = true }
   }
 
   fileprivate func readBody(

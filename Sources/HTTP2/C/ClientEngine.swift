@@ -15,6 +15,7 @@ enum ClientEvent {
 /// nghttp2's client session: frames in, events out, frames out. It decides nothing; `ClientSession` does.
 final class ClientEngine {
   private let session: OpaquePointer
+  private let outline = RequestOutline()
   let configuration: ClientConfiguration
   let keptNames: [[UInt8]]
   var streams = StreamTable()
@@ -25,7 +26,9 @@ final class ClientEngine {
   /// nghttp2's words for what was wrong with the peer's bytes.
   var fault: String?
   private(set) var nextStreamID: Int32
-  private var hasSubmitted = false
+  private var compressor = HeaderCompressor()
+  /// The slot whose HEADERS frame nghttp2 hands out next; -1 for none.
+  private var framedSlot: Int32 = -1
   /// nghttp2 ended with an error and is not to be called again, except to be deleted.
   private(set) var isBroken = false
   private var cachedStreamID: Int32 = 0
@@ -102,29 +105,65 @@ final class ClientEngine {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       if count < 0 { failed(Int32(count)) }
-      guard count > 0 else { break }
-      buffer.bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
-      total += count
+      guard count > 0, let start else { break }
+      let before = buffer.bytes.count
+      if framedSlot >= 0 {
+        appendHeaders(start, of: framedSlot, to: &buffer.bytes)
+        framedSlot = -1
+      } else {
+        buffer.bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
+      }
+      total += buffer.bytes.count - before
     }
     return total
+  }
+
+  /// Our header block in the place of nghttp2's, which knows only a request's outline.
+  private func appendHeaders(_ frame: UnsafePointer<UInt8>, of slot: Int32, to output: inout [UInt8]) {
+    guard let template = streams[slot].template else { return }
+    let start = output.count
+    output.append(contentsOf: UnsafeBufferPointer(start: frame, count: FrameHeader.size))
+    compressor.append(template, streams.values[Int(slot)], to: &output)
+    let length = output.count - start - FrameHeader.size
+    if length <= FrameHeader.payloadLimit {
+      FrameHeader.setLength(length, in: &output, at: start)
+    } else {
+      FrameHeader.split(&output, from: start)
+    }
+  }
+
+  /// nghttp2 is about to hand out the request's HEADERS frame; false when the request has been given up.
+  func headersFramed(_ streamID: Int32) -> Bool {
+    let slot = slot(of: streamID)
+    guard slot >= 0 else { return false }
+    streams[slot].isSent = true
+    framedSlot = slot
+    return true
+  }
+
+  /// The server's SETTINGS have changed.
+  func settingsReceived() {
+    compressor.setTableLimit(Int(nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE)))
+    events.append(.settingsReceived)
   }
 
   /// Queues a request; false when nghttp2 can't take it (memory, ids), which leaves nothing behind.
   func submit(_ template: HeaderTemplate, _ values: borrowing HeaderValues, body: [UInt8], tag: Int) -> Bool {
     guard !isBroken else { return false }
-    let slot = streams.add(tag: tag, body: body, template: template)
-    let streamID = template.withFields(values, indexing: !hasSubmitted) { fields, count in
-      if body.isEmpty { return nghttp2_submit_request(session, nil, fields, count, nil, SlotReference.encode(slot)) }
+    let slot = streams.add(tag: tag, body: body, template: template, values: values)
+    let streamID: Int32
+    if body.isEmpty {
+      streamID = nghttp2_submit_request(session, nil, outline.fields, outline.count, nil, SlotReference.encode(slot))
+    } else {
       var provider = nghttp2_data_provider()
       provider.source.fd = slot
       provider.read_callback = ClientCallbacks.readBody
-      return nghttp2_submit_request(session, nil, fields, count, &provider, SlotReference.encode(slot))
+      streamID = nghttp2_submit_request(session, nil, outline.fields, outline.count, &provider, SlotReference.encode(slot))
     }
     guard streamID > 0 else {
       _ = streams.remove(slot)
       return false
     }
-    hasSubmitted = true
     streams[slot].streamID = streamID
     nextStreamID = streamID &+ 2
     return true

@@ -1,0 +1,35 @@
+/// The nine bytes in front of a frame (RFC 9113 §4.1), where header blocks of our own need them changed.
+enum FrameHeader {
+  static let size = 9
+  /// What every peer takes (RFC 9113 §4.2).
+  static let payloadLimit = 16_384
+  private static let endHeaders: UInt8 = 0x4
+  private static let continuation: UInt8 = 0x9
+
+  static func setLength(_ length: Int, in output: inout [UInt8], at start: Int) {
+    output[start] = UInt8(length >> 16)
+    output[start + 1] = UInt8(length >> 8 & 0xFF)
+    output[start + 2] = UInt8(length & 0xFF)
+  }
+
+  /// Cuts the HEADERS frame at the end of `output` into one that fits and CONTINUATION frames (RFC 9113 §6.10).
+  static func split(_ output: inout [UInt8], from start: Int) {
+    let block = Array(output[(start + size)...])
+    output.removeSubrange((start + size)...)
+    var header = Array(output[start...])
+    header[4] &= ~endHeaders
+    output.removeSubrange(start...)
+    var sent = 0
+    while sent < block.count {
+      let length = min(payloadLimit, block.count - sent)
+      let at = output.count
+      output.append(contentsOf: header)
+      setLength(length, in: &output, at: at)
+      output.append(contentsOf: block[sent..<sent + length])
+      sent += length
+      if sent == block.count { output[at + 4] |= endHeaders }
+      header[3] = continuation
+      header[4] = 0
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/// Compresses the header lists of one connection's requests (HPACK, RFC 7541), in the order in which they are framed.
+///
+/// It stands in for nghttp2's encoder, which hashes every name and Huffman-codes every value of every request, the provider
+/// token's two hundred bytes included. Here what repeats is an index, remembered per field, and what doesn't is copied.
+struct HeaderCompressor {
+  private struct Entry {
+    var name: [UInt8] = []
+    var value: [UInt8] = []
+  }
+
+  /// Bytes that the table may have, whatever the peer would allow: its default (RFC 9113 §6.5.2).
+  static let largestTable = 4096
+  /// What an entry counts beside its name and value (RFC 7541 §4.1).
+  private static let entryOverhead = 32
+  /// No table of 4,096 bytes has more entries.
+  private static let mostEntries = 128
+
+  /// Entry `n`, counted from the connection's first, lies at `n` modulo the array's size.
+  private var entries = [Entry](repeating: Entry(), count: mostEntries)
+  private var inserted = 0
+  private var oldest = 0
+  private var size = 0
+  private(set) var limit = largestTable
+  /// The smallest limit since the last block, to be announced with the next one (§4.2).
+  private var smallestLimit: Int?
+
+  private var template: HeaderTemplate?
+  /// For each field of the template the entry that served last; a number below `oldest` for none.
+  private var hints: [Int] = []
+
+  /// The peer's SETTINGS_HEADER_TABLE_SIZE.
+  mutating func setTableLimit(_ bytes: Int) {
+    let bytes = min(bytes, Self.largestTable)
+    guard bytes != limit else { return }
+    smallestLimit = min(smallestLimit ?? bytes, bytes)
+    limit = bytes
+    makeRoom(0)
+  }
+
+  /// Appends the header block of one request.
+  mutating func append(_ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]) {
+    precondition(values.count == template.variableCount, "one value, or absence, per variable header of the template")
+    announceLimit(to: &output)
+    if self.template !== template {
+      self.template = template
+      hints = Array(repeating: -1, count: template.fields.count)
+    }
+    let fields = template.fields
+    for index in fields.indices {
+      if fields[index].staticField > 0 {
+        output.append(0x80 | UInt8(fields[index].staticField))
+      } else if fields[index].variable < 0 {
+        append(index, fields[index], fields[index].constant, 0..<fields[index].constant.count, to: &output)
+      } else if let range = values.range(fields[index].variable) {
+        append(index, fields[index], values.bytes, range, to: &output)
+      } else {
+        precondition(!fields[index].isPseudo, "a pseudo-header can't be absent")
+      }
+    }
+  }
+
+  private mutating func append(
+    _ index: Int, _ field: HeaderTemplate.Field, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
+  ) {
+    switch field.indexing {
+    case .whole:
+      if let entry = find(field, hints[index], bytes, value) {
+        hints[index] = entry
+        return Self.append(place(entry), prefix: 7, 0x80, to: &output)
+      }
+      appendNew(index, field, bytes, value, to: &output)
+    case .name, .never:
+      let name = field.staticName > 0 ? field.staticName : hints[index] >= oldest ? place(hints[index]) : 0
+      guard name > 0 else { return appendNew(index, field, bytes, value, to: &output) }
+      Self.append(name, prefix: 4, field.indexing == .never ? 0x10 : 0, to: &output)
+      Self.appendString(bytes, value, to: &output)
+    }
+  }
+
+  /// A literal that enters the table (§6.2.1), or one that is too large for it (§6.2.2).
+  private mutating func appendNew(
+    _ index: Int, _ field: HeaderTemplate.Field, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
+  ) {
+    let cost = field.name.count + value.count + Self.entryOverhead
+    let name = field.staticName > 0 ? field.staticName : hints[index] >= oldest ? place(hints[index]) : 0
+    if cost <= limit {
+      Self.append(name, prefix: 6, 0x40, to: &output)
+    } else {
+      Self.append(name, prefix: 4, field.indexing == .never ? 0x10 : 0, to: &output)
+    }
+    if name == 0 { Self.appendString(field.name, 0..<field.name.count, to: &output) }
+    Self.appendString(bytes, value, to: &output)
+    guard cost <= limit else { return }
+    makeRoom(cost)
+    entries[inserted & (Self.mostEntries - 1)] = Entry(name: field.name, value: Array(bytes[value]))
+    hints[index] = inserted
+    inserted += 1
+    size += cost
+  }
+
+  // MARK: The table
+
+  /// The entry of a field with this value; looked for first where it was last found.
+  private func find(_ field: HeaderTemplate.Field, _ hint: Int, _ bytes: [UInt8], _ value: Range<Int>) -> Int? {
+    if hint >= oldest, isValue(hint, bytes, value) { return hint }
+    var entry = inserted - 1
+    while entry >= oldest {
+      if isValue(entry, bytes, value), entries[entry & (Self.mostEntries - 1)].name == field.name { return entry }
+      entry -= 1
+    }
+    return nil
+  }
+
+  private func isValue(_ entry: Int, _ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    let value = entries[entry & (Self.mostEntries - 1)].value
+    guard value.count == range.count else { return false }
+    var index = 0
+    while index < value.count {
+      guard value[index] == bytes[range.lowerBound &+ index] else { return false }
+      index &+= 1
+    }
+    return true
+  }
+
+  /// The index under which the peer knows the entry at this moment: the newest comes right after the static table.
+  private func place(_ entry: Int) -> Int { StaticTable.count + inserted - entry }
+
+  /// Evicts the oldest entries as the peer will do (§4.4).
+  private mutating func makeRoom(_ cost: Int) {
+    while size + cost > limit {
+      let index = oldest & (Self.mostEntries - 1)
+      size -= entries[index].name.count + entries[index].value.count + Self.entryOverhead
+      entries[index] = Entry()
+      oldest += 1
+    }
+  }
+
+  private mutating func announceLimit(to output: inout [UInt8]) {
+    guard let smallest = smallestLimit else { return }
+    smallestLimit = nil
+    if smallest < limit { Self.append(smallest, prefix: 5, 0x20, to: &output) }
+    Self.append(limit, prefix: 5, 0x20, to: &output)
+  }
+
+  // MARK: Representations
+
+  /// An integer in the low `prefix` bits of a byte and what follows it (§5.1).
+  private static func append(_ value: Int, prefix: Int, _ first: UInt8, to output: inout [UInt8]) {
+    let most = 1 << prefix - 1
+    guard value >= most else { return output.append(first | UInt8(value)) }
+    output.append(first | UInt8(most))
+    var rest = value - most
+    while rest >= 0x80 {
+      output.append(0x80 | UInt8(rest & 0x7F))
+      rest >>= 7
+    }
+    output.append(UInt8(rest))
+  }
+
+  /// A string as it is (§5.2).
+  private static func appendString(_ bytes: [UInt8], _ range: Range<Int>, to output: inout [UInt8]) {
+    append(range.count, prefix: 7, 0, to: &output)
+    output.append(contentsOf: bytes[range])
+  }
+}
