@@ -4,8 +4,8 @@ import Wire
 public protocol ConsumerHandler: AnyObject {
   /// All queues are being consumed; again after a channel was reopened.
   func ready(_ consumer: Consumer)
-  /// One message, to be acknowledged or rejected by its token.
-  func delivered(_ delivery: Delivery)
+  /// One message, to be acknowledged or rejected by its token; handed over without a copy.
+  func delivered(_ delivery: consuming Delivery)
   /// The broker ended the consumption of a queue (deleted, or its leader is lost); `consume(queue:)` tries again.
   func cancelled(queue: Int)
   /// Everything asked for by `cancelConsumers` is cancelled: no delivery follows.
@@ -83,9 +83,7 @@ public final class Consumer: Connection {
     self.subscriptions = queues
     self.maximumBody = maximumBody
     states = Array(repeating: .cancelled, count: queues.count)
-    delivery = Delivery(
-      consumer: 0, token: DeliveryToken(generation: 0, tag: 0), redelivered: false, exchange: [], routingKey: [],
-      properties: BasicProperties(), body: [], bodySize: 0)
+    delivery = Delivery()
     super.init(settings: settings)
   }
 
@@ -263,8 +261,9 @@ public final class Consumer: Connection {
 
   private func handOver() {
     content = .none
-    handler.delivered(delivery)
-    delivery.body = []
+    var whole = Delivery()
+    swap(&whole, &delivery)
+    handler.delivered(consume whole)
   }
 
   // MARK: - Acknowledgements out

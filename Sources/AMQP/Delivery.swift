@@ -28,6 +28,18 @@ public struct Delivery: Sendable {
   /// The size announced by the content header, in bytes.
   public var bodySize: UInt64
 
+  /// Nothing yet.
+  public init() {
+    consumer = 0
+    token = DeliveryToken(generation: 0, tag: 0)
+    redelivered = false
+    exchange = []
+    routingKey = []
+    properties = BasicProperties()
+    body = []
+    bodySize = 0
+  }
+
   /// The body was larger than the limit and only its beginning was kept.
   public var isTruncated: Bool { UInt64(body.count) < bodySize }
 }

@@ -45,16 +45,16 @@ struct HeaderCompressor {
       self.template = template
       hints = Array(repeating: -1, count: template.fields.count)
     }
-    let fields = template.fields
-    for index in fields.indices {
-      if fields[index].staticField > 0 {
-        output.append(0x80 | UInt8(fields[index].staticField))
-      } else if fields[index].variable < 0 {
-        append(index, fields[index], fields[index].constant, 0..<fields[index].constant.count, to: &output)
-      } else if let range = values.range(fields[index].variable) {
-        append(index, fields[index], values.bytes, range, to: &output)
+    for index in template.fields.indices {
+      let field = template.fields[index]
+      if field.staticField > 0 {
+        output.append(0x80 | UInt8(field.staticField))
+      } else if field.variable < 0 {
+        append(index, field, template.constants[index], 0..<template.constants[index].count, to: &output)
+      } else if let range = values.range(field.variable) {
+        append(index, field, values.bytes, range, to: &output)
       } else {
-        precondition(!fields[index].isPseudo, "a pseudo-header can't be absent")
+        precondition(!field.isPseudo, "a pseudo-header can't be absent")
       }
     }
   }
@@ -62,37 +62,36 @@ struct HeaderCompressor {
   private mutating func append(
     _ index: Int, _ field: HeaderTemplate.Field, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
   ) {
-    switch field.indexing {
-    case .whole:
-      if let entry = find(field, hints[index], bytes, value) {
+    let hint = hints[index]
+    let name = field.staticName > 0 ? field.staticName : hint >= oldest ? place(hint) : 0
+    if field.indexing == .whole {
+      if let entry = find(index, hint, bytes, value) {
         hints[index] = entry
         return Self.append(place(entry), prefix: 7, 0x80, to: &output)
       }
-      appendNew(index, field, bytes, value, to: &output)
-    case .name, .never:
-      let name = field.staticName > 0 ? field.staticName : hints[index] >= oldest ? place(hints[index]) : 0
-      guard name > 0 else { return appendNew(index, field, bytes, value, to: &output) }
+    } else if name > 0 {
       Self.append(name, prefix: 4, field.indexing == .never ? 0x10 : 0, to: &output)
-      Self.appendString(bytes, value, to: &output)
+      return Self.appendString(bytes, value, to: &output)
     }
+    appendNew(index, field, name, bytes, value, to: &output)
   }
 
   /// A literal that enters the table (§6.2.1), or one that is too large for it (§6.2.2).
   private mutating func appendNew(
-    _ index: Int, _ field: HeaderTemplate.Field, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
+    _ index: Int, _ field: HeaderTemplate.Field, _ name: Int, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
   ) {
-    let cost = field.name.count + value.count + Self.entryOverhead
-    let name = field.staticName > 0 ? field.staticName : hints[index] >= oldest ? place(hints[index]) : 0
+    guard let spelling = template?.names[index] else { return }
+    let cost = spelling.count + value.count + Self.entryOverhead
     if cost <= limit {
       Self.append(name, prefix: 6, 0x40, to: &output)
     } else {
       Self.append(name, prefix: 4, field.indexing == .never ? 0x10 : 0, to: &output)
     }
-    if name == 0 { Self.appendString(field.name, 0..<field.name.count, to: &output) }
+    if name == 0 { Self.appendString(spelling, 0..<spelling.count, to: &output) }
     Self.appendString(bytes, value, to: &output)
     guard cost <= limit else { return }
     makeRoom(cost)
-    entries[inserted & (Self.mostEntries - 1)] = Entry(name: field.name, value: Array(bytes[value]))
+    entries[inserted & (Self.mostEntries - 1)] = Entry(name: spelling, value: Array(bytes[value]))
     hints[index] = inserted
     inserted += 1
     size += cost
@@ -101,11 +100,11 @@ struct HeaderCompressor {
   // MARK: The table
 
   /// The entry of a field with this value; looked for first where it was last found.
-  private func find(_ field: HeaderTemplate.Field, _ hint: Int, _ bytes: [UInt8], _ value: Range<Int>) -> Int? {
+  private func find(_ field: Int, _ hint: Int, _ bytes: [UInt8], _ value: Range<Int>) -> Int? {
     if hint >= oldest, isValue(hint, bytes, value) { return hint }
     var entry = inserted - 1
     while entry >= oldest {
-      if isValue(entry, bytes, value), entries[entry & (Self.mostEntries - 1)].name == field.name { return entry }
+      if isValue(entry, bytes, value), entries[entry & (Self.mostEntries - 1)].name == template?.names[field] { return entry }
       entry -= 1
     }
     return nil
@@ -145,6 +144,7 @@ struct HeaderCompressor {
   // MARK: Representations
 
   /// An integer in the low `prefix` bits of a byte and what follows it (§5.1).
+  @inline(__always)
   private static func append(_ value: Int, prefix: Int, _ first: UInt8, to output: inout [UInt8]) {
     let most = 1 << prefix - 1
     guard value >= most else { return output.append(first | UInt8(value)) }

@@ -12,10 +12,9 @@ public final class HeaderTemplate {
     case never
   }
 
+  /// What of a field is decided beforehand; its bytes are in `names` and `constants`.
   struct Field {
-    let name: [UInt8]
-    /// Empty for a variable one.
-    let constant: [UInt8]
+    let isPseudo: Bool
     /// Which value of a `HeaderValues` it has; -1 for a constant.
     let variable: Int
     let indexing: Indexing
@@ -26,6 +25,9 @@ public final class HeaderTemplate {
   }
 
   let fields: [Field]
+  let names: [[UInt8]]
+  /// By field; empty for variable ones.
+  let constants: [[UInt8]]
   public let variableCount: Int
 
   /// - Parameters:
@@ -35,11 +37,14 @@ public final class HeaderTemplate {
   ///     compression table what repeats.
   public init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
     precondition(constant.contains { $0 == (":method", "POST") }, "requests are POSTs")
-    var fields = constant.map { Field(constant: $0.0, $0.1) }
+    var layout = constant.map { (name: $0.0, value: $0.1, field: Field(constant: $0.0, $0.1)) }
     for (index, name) in variable.enumerated() {
-      fields.append(Field(variable: name, index, isIndexed: !unindexed.contains(name)))
+      layout.append((name, "", Field(variable: name, index, isIndexed: !unindexed.contains(name))))
     }
-    self.fields = fields.filter(\.isPseudo) + fields.filter { !$0.isPseudo }
+    layout = layout.filter(\.field.isPseudo) + layout.filter { !$0.field.isPseudo }
+    fields = layout.map(\.field)
+    names = layout.map { Array($0.name.utf8) }
+    constants = layout.map { Array($0.value.utf8) }
     variableCount = variable.count
   }
 }
@@ -47,16 +52,14 @@ public final class HeaderTemplate {
 extension HeaderTemplate.Field {
   fileprivate init(constant name: String, _ value: String) {
     self.init(
-      name: Array(name.utf8), constant: Array(value.utf8), variable: -1, indexing: .whole,
+      isPseudo: name.first == ":", variable: -1, indexing: .whole,
       staticField: StaticTable.index(name, value), staticName: StaticTable.index(name))
   }
 
   fileprivate init(variable name: String, _ index: Int, isIndexed: Bool) {
     self.init(
-      name: Array(name.utf8), constant: [], variable: index,
+      isPseudo: name.first == ":", variable: index,
       indexing: isIndexed ? .whole : name == "authorization" ? .never : .name, staticField: 0,
       staticName: StaticTable.index(name))
   }
-
-  var isPseudo: Bool { name.first == UInt8(ascii: ":") }
 }

@@ -28,10 +28,19 @@ final class APNsBench: Sender {
 
   static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
   static func push(_ tag: Int) -> APNsPush {
-    APNsPush(
-      token: Array(device(tag).utf8), topic: Array("com.example.app".utf8), pushType: Array("alert".utf8), priority: 10,
-      expiration: 0, collapseID: nil, id: Array("00000000-0000-5000-8000-000000000000".utf8),
-      payload: Array("{\"aps\":{\"alert\":\"\(tag)\"}}".utf8))
+    let body = """
+      {"to":"apns:ab","priority":"high","apns":{"payload":{"aps":{"alert":"\(tag)"}},"headers":
+      {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"0"}}}
+      """
+    var report: LossReport?
+    guard
+      let request = try? SendRequest(parsing: Array(body.utf8)),
+      let template = try? APNsTemplate.make(
+        request, settings: APNsSettings(topic: "com.example.app"),
+        context: TranslationContext(now: 0, deadline: 60_000, messageID: Array("m".utf8)), report: &report
+      ).get()
+    else { preconditionFailure("the request is a good one") }
+    return template.stamp(token: Array(device(tag).utf8))
   }
 
   /// Sends one push and lets it be answered, so that the connection is open in full.

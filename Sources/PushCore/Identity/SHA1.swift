@@ -14,10 +14,8 @@ public struct SHA1: Sendable {
     let span = bytes.span
     var index = 0
     while span.count &- index >= 4 {
-      let word =
-        UInt32(span[index]) &<< 24 | UInt32(span[index &+ 1]) &<< 16 | UInt32(span[index &+ 2]) &<< 8
-        | UInt32(span[index &+ 3])
-      appendWord(word)
+      let four = span.extracting(index..<index &+ 4)
+      appendWord(UInt32(four[0]) &<< 24 | UInt32(four[1]) &<< 16 | UInt32(four[2]) &<< 8 | UInt32(four[3]))
       index &+= 4
     }
     while index < span.count {

@@ -6,6 +6,11 @@ enum JSONScanner {
   static func string(_ bytes: borrowing Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, flags: UInt32) {
     let length = bytes.count
     var at = start
+    while length &- at >= 8 {
+      let plain = Bytes.plainPrefix(Bytes.word(bytes, at: at))
+      at &+= plain
+      if plain < 8 { break }
+    }
     while at < length {
       let byte = bytes[at]
       if byte >= 0x20, byte < 0x80, byte != 0x22, byte != 0x5C {

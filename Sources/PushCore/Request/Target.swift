@@ -60,7 +60,7 @@ extension Target {
       if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
     default: break
     }
-    if text.count >= 64, text.count <= 200, text.allSatisfy(Bytes.isHex) {
+    if text.count >= 64, text.count <= 200, Bytes.isHex(text.span) {
       guard text.count % 2 == 0 else { return refused("an APNs token with an odd number of digits") }
       return .success(.apns(token: lowercased(text)))
     }

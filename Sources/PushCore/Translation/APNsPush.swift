@@ -1,17 +1,21 @@
 /// Everything that one `POST /3/device/<token>` needs. Each value is fit for a header field: no CR, LF or NUL, bounded (F-71).
 public struct APNsPush: Sendable {
-  /// For the path: hexadecimal digits. Differs from the token it was stamped with when the request names a `live_activity_token`; then
-  /// what APNs says of it concerns the activity, not the device.
-  public var token: [UInt8]
-  public var topic: [UInt8]
-  public var pushType: [UInt8]
+  let template: APNsTemplate
+  /// The token of the device that it is for.
+  let device: [UInt8]
+
+  /// For the path: hexadecimal digits. Differs from the device's when the request names a `live_activity_token`; then what APNs
+  /// says of it concerns the activity, not the device.
+  public var token: [UInt8] { template.activityToken ?? device }
+  public var topic: [UInt8] { template.topic }
+  public var pushType: [UInt8] { template.pushType.word }
   /// 1, 5 or 10.
-  public var priority: Int
+  public var priority: Int { template.priority }
   /// Unix seconds; 0: one attempt, nothing stored.
-  public var expiration: Int64
+  public var expiration: Int64 { template.expiration }
   /// 1 to 64 bytes.
-  public var collapseID: [UInt8]?
-  /// A canonical UUID, the same for every attempt.
-  public var id: [UInt8]
-  public var payload: [UInt8]
+  public var collapseID: [UInt8]? { template.collapseID }
+  /// A canonical UUID, the same for every attempt; made when asked for.
+  public var id: [UInt8] { template.fixedID ?? template.identity.apnsID(token: device) }
+  public var payload: [UInt8] { template.payload }
 }

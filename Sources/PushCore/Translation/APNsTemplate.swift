@@ -1,5 +1,5 @@
-/// A request translated for APNs: made once per request, stamped per device.
-public struct APNsTemplate: Sendable {
+/// A request translated for APNs: made once per request, shared by the pushes to its devices.
+public final class APNsTemplate: Sendable {
   public let payload: [UInt8]
   public let pushType: PushType
   public let topic: [UInt8]
@@ -13,8 +13,7 @@ public struct APNsTemplate: Sendable {
   public let activityToken: [UInt8]?
   /// The `apns-id` that the request itself names; nil: each device's push gets its own.
   public let fixedID: [UInt8]?
-  private let identity: DeviceIdentity
-  private let pushTypeWord: [UInt8]
+  let identity: DeviceIdentity
 
   /// Headers and payload by the rules of ``MappingRule``; the request's `apns` block wins over what is translated.
   ///
@@ -41,7 +40,6 @@ public struct APNsTemplate: Sendable {
     let aps = APSContent(request)
     pushType = request.apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
     payload = try APNsPayload.make(request, aps, pushType)
-    pushTypeWord = pushType.word
     topic = request.apnsHeader(.apnsTopic).map(document.string) ?? settings.topics[Int(pushType.rawValue)]
     priority = Self.priority(request, pushType, settings.defaultPriority)
     expiration =
@@ -54,11 +52,7 @@ public struct APNsTemplate: Sendable {
   }
 
   /// For one device: `token` in hexadecimal digits.
-  public func stamp(token: [UInt8]) -> APNsPush {
-    APNsPush(
-      token: activityToken ?? token, topic: topic, pushType: pushTypeWord, priority: priority, expiration: expiration,
-      collapseID: collapseID, id: fixedID ?? identity.apnsID(token: token), payload: payload)
-  }
+  public func stamp(token: [UInt8]) -> APNsPush { APNsPush(template: self, device: token) }
 
   /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
   private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {

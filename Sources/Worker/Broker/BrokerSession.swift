@@ -4,7 +4,7 @@ import Wire
 
 /// What a shard hears from the broker, besides what concerns publications.
 protocol BrokerSessionHandler: AnyObject {
-  func delivered(_ delivery: Delivery, from queue: WorkQueue)
+  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue)
   /// A message of the registry queue, which is consumed where a registry is configured.
   func registryChangeDelivered(_ delivery: Delivery)
   /// Every delivery in hand will be delivered again.
@@ -214,12 +214,12 @@ extension BrokerSession: ConsumerHandler {
     if isDraining { consumer.cancelConsumers() }
   }
 
-  func delivered(_ delivery: Delivery) {
+  func delivered(_ delivery: consuming Delivery) {
     guard let queue = WorkQueue(rawValue: delivery.consumer) else {
       handler?.registryChangeDelivered(delivery)
       return
     }
-    handler?.delivered(delivery, from: queue)
+    handler?.delivered(consume delivery, from: queue)
   }
 
   func cancelled(queue: Int) {

@@ -133,7 +133,8 @@ extension Pipeline: RegistryDeskOwner {
   /// A message of the registry queue: applied, answered to whoever asked, a dead letter when it is refused and nobody did.
   func acceptChange(_ delivery: Delivery) {
     counters.received += 1
-    let entry = table.insert(delivery, from: .sendNormal)
+    let entry = table.insert(from: .sendNormal)
+    entry.delivery = delivery
     entry.messageID = delivery.properties.messageID ?? UUIDText.random()
     hold(delivery.body.count)
     let defaultApp = delivery.properties.appID ?? (apps.count == 1 ? apps[0].id : nil)

@@ -75,7 +75,7 @@ final class PoolSet {
   private func routes(_ set: CredentialSet, of app: AppConfiguration, path: String) throws(ConfigurationError)
     -> Pipeline.Routes
   {
-    var routes = Pipeline.Routes(fcmSettings: FCMSettings(defaultPriority: app.defaultPriority))
+    let routes = Pipeline.Routes(fcmSettings: FCMSettings(defaultPriority: app.defaultPriority))
     for apns in set.apns {
       let settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority)
       let route = Pipeline.APNsRoute(pool: try pool(.apns(apns), path: path), settings: settings)

@@ -138,7 +138,7 @@ final class Shard: TurnHook {
 }
 
 extension Shard: BrokerSessionHandler {
-  func delivered(_ delivery: Delivery, from queue: WorkQueue) { pipeline.accept(delivery, from: queue) }
+  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue) { pipeline.accept(consume delivery, from: queue) }
   func registryChangeDelivered(_ delivery: Delivery) { pipeline.acceptChange(delivery) }
   func channelLost() { pipeline.channelLost() }
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }

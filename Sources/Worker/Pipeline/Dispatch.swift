@@ -107,9 +107,9 @@ extension Pipeline {
   private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     if entry.apnsPool == pool, let template = entry.apns { return template }
-    guard let request = entry.request, let settings = entry.routes.apnsSettings(of: pool) else { return nil }
+    guard let held = entry.held, let settings = entry.routes.apnsSettings(of: pool) else { return nil }
     var report: LossReport?
-    switch APNsTemplate.make(request, settings: settings, context: context(of: entry, at: now), report: &report) {
+    switch APNsTemplate.make(held.request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
       entry.apns = template
       entry.apnsPool = pool
@@ -122,9 +122,10 @@ extension Pipeline {
 
   private func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     if let template = entry.fcm { return template }
-    guard let request = entry.request else { return nil }
+    guard let held = entry.held else { return nil }
     var report: LossReport?
-    switch FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
+    switch FCMTemplate.make(
+      held.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
     {
     case .success(let template):
       entry.fcm = template

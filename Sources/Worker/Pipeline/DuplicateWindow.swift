@@ -40,7 +40,9 @@ struct DuplicateWindow {
     var index = 0
     while index &+ 8 <= span.count {
       var word: UInt64 = 0
-      for offset in 0..<8 { word |= UInt64(span[index &+ offset]) &<< UInt64(offset &* 8) }
+      // Bounds are checked once for the eight, so that they are one load.
+      let eight = span.extracting(index..<index &+ 8)
+      for offset in 0..<8 { word |= UInt64(eight[offset]) &<< UInt64(offset &* 8) }
       step(word, &hash)
       index &+= 8
     }

@@ -14,9 +14,10 @@ final class InFlight {
   private(set) var generation = 0
   private(set) var isHeld = false
 
-  var delivery: Delivery
+  var delivery = Delivery()
   var queue = WorkQueue.sendNormal
-  var request: SendRequest?
+  /// What the body says, once it is admitted.
+  var held: HeldRequest?
   /// Index of the app in the configuration; nil while it is not known which it is.
   var app: Int?
   var messageID: [UInt8] = []
@@ -72,24 +73,21 @@ final class InFlight {
   /// What put the last recipient off.
   var lastFailure: (error: PushError, reason: String, status: Int?)?
 
-  init(index: Int, delivery: Delivery) {
-    self.index = index
-    self.delivery = delivery
-  }
+  init(index: Int) { self.index = index }
 
-  func begin(_ delivery: Delivery, from queue: WorkQueue) {
-    self.delivery = delivery
+  func begin(from queue: WorkQueue) {
     self.queue = queue
     isHeld = true
   }
+
+  var request: SendRequest? { held?.request }
 
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
     isHeld = false
     generation += 1
-    delivery.body = []
-    delivery.properties = BasicProperties()
-    request = nil
+    delivery = Delivery()
+    held = nil
     app = nil
     messageID = []
     attempts = 0
@@ -159,6 +157,15 @@ final class InFlight {
   }
 }
 
+/// An admitted request, read from its body once and never copied.
+final class HeldRequest {
+  let request: SendRequest
+
+  init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
+    request = try SendRequest(parsing: body, limits: limits)
+  }
+}
+
 /// One device of a request.
 struct Recipient {
   enum State {
@@ -199,15 +206,16 @@ struct InFlightTable {
   private var free: [Int] = []
   private(set) var count = 0
 
-  mutating func insert(_ delivery: Delivery, from queue: WorkQueue) -> InFlight {
+  mutating func insert(from queue: WorkQueue) -> InFlight {
     count += 1
+    let entry: InFlight
     if let index = free.popLast() {
-      entries[index].begin(delivery, from: queue)
-      return entries[index]
+      entry = entries[index]
+    } else {
+      entry = InFlight(index: entries.count)
+      entries.append(entry)
     }
-    let entry = InFlight(index: entries.count, delivery: delivery)
-    entry.begin(delivery, from: queue)
-    entries.append(entry)
+    entry.begin(from: queue)
     return entry
   }
 

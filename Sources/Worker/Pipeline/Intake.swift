@@ -13,41 +13,37 @@ struct Intake {
   static let graceOfNow: Int64 = 10_000
 
   /// Checks a delivery and fills in its entry: message id, app, request, deadline, attempts.
-  func admit(_ entry: InFlight, at now: Int64) -> Result<RetryRecord?, Rejection> {
-    let properties = entry.delivery.properties
-    if let id = properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
-    if let appID = properties.appID, let index = apps.firstIndex(where: { $0.id == appID }) { entry.app = index }
-    if let rejection = Self.checkEncoding(properties) { return .failure(rejection) }
-    if entry.delivery.bodySize > UInt64(limits.json.bytes) {
-      let reason = "the body has \(entry.delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
+  func admit(_ entry: InFlight, _ delivery: borrowing Delivery, at now: Int64) -> Result<RetryRecord?, Rejection> {
+    if let id = delivery.properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
+    if let appID = delivery.properties.appID, let index = apps.firstIndex(where: { $0.id == appID }) { entry.app = index }
+    if let rejection = Self.checkEncoding(delivery.properties) { return .failure(rejection) }
+    if delivery.bodySize > UInt64(limits.json.bytes) {
+      let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
       return .failure(Rejection(.messageTooBig, reason))
     }
-    let request: SendRequest
-    switch SendRequest.parse(entry.delivery.body, limits: limits) {
-    case .success(let parsed): request = parsed
-    case .failure(let rejection): return .failure(rejection)
-    }
-    switch app(for: properties.appID, request) {
+    let held: HeldRequest
+    do { held = try HeldRequest(parsing: delivery.body, limits: limits) } catch { return .failure(error) }
+    switch app(for: delivery.properties.appID, held.request) {
     case .success(let index):
       entry.app = index
-      if let package = request.restrictedPackageName, !apps[index].packages.contains(package) {
+      if let package = held.request.restrictedPackageName, !apps[index].packages.contains(package) {
         return .failure(
           Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to"))
       }
     case .failure(let rejection): return .failure(rejection)
     }
-    let record = properties.headers.isEmpty ? nil : RetryRecord(properties.headers)
+    let record = delivery.properties.headers.isEmpty ? nil : RetryRecord(delivery.properties.headers)
     if let record {
       entry.attempts = record.attempts
       entry.round = record.round
       entry.lastFailure = (record.error, record.reason, record.status)
     }
-    entry.deadline = record?.deadline ?? Self.deadline(request, properties, at: now)
-    entry.request = request
+    entry.deadline = record?.deadline ?? Self.deadline(held.request, delivery.properties, at: now)
+    entry.held = held
     return .success(record)
   }
 
-  private func app(for id: [UInt8]?, _ request: SendRequest) -> Result<Int, Rejection> {
+  private func app(for id: [UInt8]?, _ request: borrowing SendRequest) -> Result<Int, Rejection> {
     if let id, !id.isEmpty {
       if let index = apps.firstIndex(where: { $0.id == id }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
@@ -62,7 +58,7 @@ struct Intake {
   }
 
   /// The producer's timestamp counts, unless it lies in the future; the smaller of `time_to_live` and `expiration` wins.
-  static func deadline(_ request: SendRequest, _ properties: BasicProperties, at now: Int64) -> Int64 {
+  static func deadline(_ request: borrowing SendRequest, _ properties: borrowing BasicProperties, at now: Int64) -> Int64 {
     var published = now
     if let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) {
       published = Int64(timestamp) * 1000
@@ -76,7 +72,7 @@ struct Intake {
     return published + (request.lifetime == 0 ? graceOfNow : life)
   }
 
-  private static func checkEncoding(_ properties: BasicProperties) -> Rejection? {
+  private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {
     if let type = properties.contentType, !isJSON(type) {
       return Rejection(.invalidParameters, "content_type must be application/json or absent")
     }

@@ -17,14 +17,17 @@ final class Pipeline: OutboxOwner {
     var senders: [[UInt8]: Routes] = [:]
   }
 
-  /// The pools that reach an application's devices for one sender, by index.
-  struct Routes {
+  /// The pools that reach an application's devices for one sender, by index. Shared by the requests that take them; filled in
+  /// before the first of these.
+  final class Routes {
     /// For tokens whose environment isn't known.
     var apns: APNsRoute?
     var production: APNsRoute?
     var sandbox: APNsRoute?
     var fcm: Int?
-    var fcmSettings = FCMSettings()
+    let fcmSettings: FCMSettings
+
+    init(fcmSettings: FCMSettings = FCMSettings()) { self.fcmSettings = fcmSettings }
   }
 
   struct APNsRoute {
@@ -65,6 +68,7 @@ final class Pipeline: OutboxOwner {
   var isDraining = false
   /// Bytes of bodies held; above the high mark the shard stops reading from the broker.
   private(set) var heldBytes = 0
+  private var isDeliveryPaused = false
 
   init(
     apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, loop: EventLoop, log: Log,
@@ -91,25 +95,28 @@ final class Pipeline: OutboxOwner {
 
   // MARK: admitted
 
-  func accept(_ delivery: Delivery, from queue: WorkQueue) {
+  func accept(_ delivery: consuming Delivery, from queue: WorkQueue) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
-    let entry = table.insert(delivery, from: queue)
     hold(delivery.body.count)
-    switch intake.admit(entry, at: loop.wallClock) {
+    let isIdentified = delivery.properties.messageID != nil
+    let entry = table.insert(from: queue)
+    let admission = intake.admit(entry, delivery, at: loop.wallClock)
+    entry.delivery = consume delivery
+    switch admission {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
       entry.admittedAt = loop.wallClock
-      entry.page = PageTicket(delivery.properties.headers)
+      entry.page = PageTicket(entry.delivery.properties.headers)
       if let page = entry.page, record == nil { entry.deadline = page.deadline }
-      if delivery.properties.messageID != nil, isDuplicate(entry) { return }
+      if isIdentified, isDuplicate(entry) { return }
       switch routes(for: entry) {
       case .failure(let rejection): return reject(entry, rejection)
       case .success(let routes): entry.routes = routes
       }
-      if entry.request?.isDryRun == true, entry.request?.audience != nil {
+      if entry.held?.request.isDryRun == true, entry.held?.request.audience != nil {
         concludeDryRunOfAudience(entry)
-      } else if let audience = entry.request?.audience, desk != nil {
+      } else if let audience = entry.held?.request.audience, desk != nil {
         // A campaign's page is read even when it is too late: its devices are accounted for as expired.
         if loop.wallClock > entry.deadline, entry.page == nil { expire(entry) } else { beginAudience(entry, audience) }
       } else {
@@ -126,7 +133,7 @@ final class Pipeline: OutboxOwner {
     if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients) }
     if loop.wallClock > entry.deadline {
       expire(entry)
-    } else if entry.request?.isDryRun == true {
+    } else if entry.held?.request.isDryRun == true {
       concludeDryRun(entry)
     } else {
       enqueue(entry)
@@ -169,8 +176,8 @@ final class Pipeline: OutboxOwner {
   }
 
   private func addRecipients(to entry: InFlight, by routes: Routes) {
-    guard let request = entry.request else { return }
-    switch request.targets {
+    guard let held = entry.held else { return }
+    switch held.request.targets {
     case .one(let target): addRecipient(for: target, to: entry, by: routes)
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
@@ -322,11 +329,10 @@ final class Pipeline: OutboxOwner {
   private static let highWaterBytes = 32 << 20
 
   private func noteHeldBytes() {
-    if heldBytes > Self.highWaterBytes {
-      acknowledger?.isDeliveryPaused = true
-    } else if heldBytes < Self.highWaterBytes / 2 {
-      acknowledger?.isDeliveryPaused = false
-    }
+    let pauses = heldBytes > (isDeliveryPaused ? Self.highWaterBytes / 2 : Self.highWaterBytes)
+    guard pauses != isDeliveryPaused else { return }
+    isDeliveryPaused = pauses
+    acknowledger?.isDeliveryPaused = pauses
   }
 }
 
