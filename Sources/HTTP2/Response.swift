@@ -35,6 +35,7 @@ public struct Response: Sendable {
   /// A further header block follows an informational one (RFC 9110 §15.2).
   mutating func begin(status: Int) {
     self.status = status
+    guard !headerBytes.isEmpty else { return }
     headerBytes.removeAll()
     headerBounds = SIMD16()
   }

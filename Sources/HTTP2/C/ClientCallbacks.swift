@@ -71,19 +71,8 @@ extension ClientEngine {
   ) -> Int32 {
     let slot = slot(of: streamID)
     guard slot >= 0 else { return 0 }
-    streams[slot].headerListSize += name.count + value.count + 32
-    guard streams[slot].headerListSize <= configuration.maxHeaderListSize else {
-      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
-    }
-    if name.first == UInt8(ascii: ":") {
-      // nghttp2 has checked: the only one is :status, of three digits.
-      streams[slot].response.begin(status: value.reduce(0) { $0 * 10 + Int($1 & 0xf) })
-    } else {
-      for index in keptNames.indices where keptNames[index].count == name.count && keptNames[index].elementsEqual(name) {
-        streams[slot].response.keep(value, at: index)
-      }
-    }
-    return 0
+    return streams[slot].take(name, value, kept: keptNames, limit: configuration.maxHeaderListSize)
+      ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
   }
 
   fileprivate func dataReceived(_ streamID: Int32, _ data: UnsafeBufferPointer<UInt8>) {
@@ -134,16 +123,39 @@ extension ClientEngine {
     _ flags: UnsafeMutablePointer<UInt32>
   ) -> Int {
     guard streams[slot].streamID == streamID else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-    let start = streams[slot].bodySent
-    let count = min(capacity, streams[slot].body.count - start)
-    streams[slot].body.withUnsafeBufferPointer { body in
-      if count > 0 { target.update(from: body.baseAddress! + start, count: count) }
-    }
-    streams[slot].bodySent = start + count
-    if streams[slot].bodySent == streams[slot].body.count {
-      flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
-      streams[slot].body = []
-    }
+    let (count, isLast) = streams[slot].readBody(into: target, capacity)
+    if isLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     return count
+  }
+}
+
+extension StreamSlot {
+  /// A header of the answer; false when the list has grown beyond `limit` bytes.
+  fileprivate mutating func take(
+    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], limit: Int
+  ) -> Bool {
+    headerListSize += name.count + value.count + 32
+    guard headerListSize <= limit else { return false }
+    if name.first == UInt8(ascii: ":") {
+      // nghttp2 has checked: the only one is :status, of three digits.
+      response.begin(status: value.reduce(0) { $0 * 10 + Int($1 & 0xf) })
+    } else {
+      for index in kept.indices where kept[index].count == name.count && kept[index].elementsEqual(name) {
+        response.keep(value, at: index)
+      }
+    }
+    return true
+  }
+
+  /// The next piece of the request's body, which is let go of with the last one.
+  fileprivate mutating func readBody(into target: UnsafeMutablePointer<UInt8>, _ capacity: Int) -> (count: Int, isLast: Bool) {
+    let count = min(capacity, body.count - bodySent)
+    body.withUnsafeBufferPointer { body in
+      if count > 0 { target.update(from: body.baseAddress! + bodySent, count: count) }
+    }
+    bodySent += count
+    guard bodySent == body.count else { return (count, false) }
+    body = []
+    return (count, true)
   }
 }

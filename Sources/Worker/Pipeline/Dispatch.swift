@@ -6,7 +6,9 @@ extension Pipeline {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
     let now = loop.wallClock
-    var pools: [Int] = []
+    // One pool for nearly every request, and so no array.
+    var first = -1
+    var others: [Int] = []
     entry.unsettled = 0
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
@@ -22,11 +24,10 @@ extension Pipeline {
       guard case .waiting = entry.recipients[index].state else { continue }
       entry.unsettled += 1
       let pool = entry.recipients[index].pool
-      if !pools.contains(pool) { pools.append(pool) }
+      if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    for pool in pools {
-      self.pools[pool].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue)
-    }
+    if first >= 0 { pools[first].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
+    for pool in others { pools[pool].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
     finishIfSettled(entry)
   }
 
