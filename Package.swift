@@ -35,7 +35,9 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
-      name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict),
+      name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict,
+      // In the place of the C library's malloc: docs/decisions/0006-hot-path.md.
+      linkerSettings: [.linkedLibrary("jemalloc")]),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),

@@ -16,7 +16,9 @@ import Testing
     return values
   }
 
-  @Test("Every request's headers arrive as they were given, whatever table the server allows", arguments: [0, 40, 100, 300, 4096, 65536])
+  @Test(
+    "Every request's headers arrive as they were given, whatever table the server allows",
+    arguments: [0, 40, 100, 300, 4096, 65536])
   func roundTrips(_ tableSize: Int) {
     let talk = Conversation(server: .with { $0.headerTableSize = tableSize })
     talk.pair.open()
@@ -24,7 +26,8 @@ import Testing
     var expected: [[String]] = []
     for tag in 0..<600 {
       let texts: [String?] = [
-        "/3/device/\(random.next() as UInt64)", "bearer \(tag / 100)", "com.example.app\(Int.random(in: 0..<12, using: &random))",
+        "/3/device/\(random.next() as UInt64)", "bearer \(tag / 100)",
+        "com.example.app\(Int.random(in: 0..<12, using: &random))",
         ["1", "5", "10"].randomElement(using: &random), "id-\(tag)",
         tag % 3 == 0 ? nil : String(repeating: "c", count: Int.random(in: 1...200, using: &random)),
       ]
@@ -87,7 +90,8 @@ import Testing
     #expect(talk.scripted.requests.first { $0.stream == 1 }?.header("authorization")?.count == size)
   }
 
-  @Test("Decimal values are spelled as Swift spells them", arguments: [0, 5, 10, 1_732_137_600, Int64.max, Int64.min, -1, 99, 100])
+  @Test(
+    "Decimal values are spelled as Swift spells them", arguments: [0, 5, 10, 1_732_137_600, Int64.max, Int64.min, -1, 99, 100])
   func decimals(_ number: Int64) {
     var values = HeaderValues()
     values.append(decimal: number)

@@ -42,11 +42,10 @@ struct ResumeTests {
     /// - Returns: its ticket as the next worker gets it.
     func read(_ ticket: PageTicket, _ state: CampaignState) throws -> PageTicket {
       let body = Array(#"{"to":"/topics/news","data":{"k":"v"}}"#.utf8)
-      let entry = pipeline.table.insert(
-        Delivery(
-          consumer: 0, token: DeliveryToken(generation: 0, tag: 1), redelivered: false, exchange: [], routingKey: [],
-          properties: BasicProperties(), body: body, bodySize: UInt64(body.count)), from: .fanoutNormal)
-      entry.request = try SendRequest.parse(body).get()
+      let entry = pipeline.table.insert(from: .fanoutNormal)
+      entry.delivery.body = body
+      entry.delivery.bodySize = UInt64(body.count)
+      entry.held = try HeldRequest(parsing: body, limits: RequestLimits())
       entry.app = 0
       entry.audience = .topic(Array("news".utf8))
       entry.page = ticket

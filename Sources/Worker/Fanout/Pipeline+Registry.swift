@@ -247,7 +247,7 @@ extension Pipeline: RegistryDeskOwner {
   /// Back to the ladder as it came, at no attempt's cost; what is for now or never ends instead.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     guard !entry.isFinishing else { return }
-    guard entry.request?.lifetime != 0 else { return reject(entry, Rejection(.unavailable, reason)) }
+    guard !entry.isNowOrNever else { return reject(entry, Rejection(.unavailable, reason)) }
     entry.isFinishing = true
     counters.parked += 1
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }

@@ -114,6 +114,8 @@ extension Pipeline {
     case .success(let template):
       entry.apns = template
       entry.apnsPool = pool
+      // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
+      if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.held = nil }
       return template
     case .failure(let rejection):
       fail(entry, index, rejection.code, reason: rejection.reason)

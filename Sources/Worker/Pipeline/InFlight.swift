@@ -16,8 +16,10 @@ final class InFlight {
 
   var delivery = Delivery()
   var queue = WorkQueue.sendNormal
-  /// What the body says, once it is admitted.
+  /// What the body says, once it is admitted; let go of when nothing more is to be read from it.
   var held: HeldRequest?
+  /// A `time_to_live` of 0: it is never tried again.
+  var isNowOrNever = false
   /// Index of the app in the configuration; nil while it is not known which it is.
   var app: Int?
   var messageID: [UInt8] = []
@@ -88,6 +90,7 @@ final class InFlight {
     generation += 1
     delivery = Delivery()
     held = nil
+    isNowOrNever = false
     app = nil
     messageID = []
     attempts = 0

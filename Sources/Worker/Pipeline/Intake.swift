@@ -40,6 +40,7 @@ struct Intake {
     }
     entry.deadline = record?.deadline ?? Self.deadline(held.request, delivery.properties, at: now)
     entry.held = held
+    entry.isNowOrNever = held.request.lifetime == 0
     return .success(record)
   }
 

@@ -40,7 +40,7 @@ extension Pipeline {
 
   private func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
-    guard entry.request?.lifetime != 0 else {
+    guard !entry.isNowOrNever else {
       return fail(entry, index, .unavailable, reason: reason)
     }
     counters.parked += 1

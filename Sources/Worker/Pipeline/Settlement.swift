@@ -115,7 +115,7 @@ extension Pipeline: PoolHandler {
   /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
     let until = loop.wallClock + delay
-    let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.request?.lifetime == 0
+    let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.isNowOrNever
     guard !isLast else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
     }
