@@ -121,6 +121,10 @@ struct SQLiteFaultTests {
       } catch { failures.add("\(error)") }
     }
     #expect(failures.all == [])
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).allSatisfy {
+        $0.hasPrefix("registry.db") && !$0.contains("new")
+      })
     #expect(try SQLiteStore(path: path).devices(app: nil, after: 0, limit: 50).count == 8)
   }
 

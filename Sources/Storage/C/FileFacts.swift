@@ -14,6 +14,11 @@ enum FileFacts {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
+  /// Gives a file a second name; false when that name is taken or the file system has no links.
+  static func link(_ path: String, to name: String) -> Bool { Glibc.link(path, name) == 0 }
+
+  static func remove(_ path: String) { _ = unlink(path) }
+
   /// The kind of a file system on which SQLite's locks and shared memory can't be relied on (sqlite.org/wal.html: "does not work over a
   /// network filesystem"), or nil.
   static func networkFileSystem(_ path: String) -> String? {

@@ -85,6 +85,15 @@ final class SQLiteConnection: SQLSession {
     return stepped == SQLITE_ROW ? SQLiteRow(statement: prepared).bytes(0) : []
   }
 
+  /// The steps in which a statement would be done, in SQLite's words.
+  func explain(_ statement: Statement) throws(StoreError) -> [String] {
+    var steps: [String] = []
+    try run(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
+      steps.append(String(decoding: row.bytes(3), as: UTF8.self))
+    }
+    return steps
+  }
+
   private func prepare(_ statement: Statement) throws(StoreError) -> OpaquePointer {
     if statement.id < statements.count, let cached = statements[statement.id] { return cached }
     var prepared: OpaquePointer?

@@ -50,9 +50,9 @@ extension SQLStore {
 extension SQL {
   private static let recordQuery =
     """
-    SELECT \(DeviceColumn.list), a.name, d.installation, u.name, u.display, d.locale, d.time_zone, d.app_version, d.reason,
-      d.last_seen
-    FROM devices d JOIN apps a ON a.id = d.app LEFT JOIN users u ON u.id = d.user_id
+    SELECT \(DeviceColumn.list), (SELECT a.name FROM apps a WHERE a.id = d.app), d.installation, u.name, u.display, d.locale,
+      d.time_zone, d.app_version, d.reason, d.last_seen
+    FROM devices d LEFT JOIN users u ON u.id = d.user_id
     """
   static let recordByID = Statement("\(recordQuery) WHERE d.id = ?1")
   static let records = Statement("\(recordQuery) WHERE d.id > ?1 ORDER BY d.id LIMIT ?2")

@@ -19,15 +19,16 @@ extension SQLStore where Session == SQLiteConnection {
   convenience init(path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits())
     throws(StoreError)
   {
-    let isNew = try Self.inspect(path, create: options.create)
-    let connection = try SQLiteConnection(path: path, create: isNew, busyTimeout: options.busyTimeout)
-    try Self.prepare(connection, isNew: isNew, cache: options.cache)
+    if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
+    let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.busyTimeout)
+    try Self.checkIdentity(connection)
+    try Self.prepare(connection, cache: options.cache)
     self.init(session: connection, limits: limits)
   }
 
   /// Whether the registry is to be made. A file that is there but empty, or a log without its database, is an accident, and an empty
   /// registry in its place would make every registration unknown (fault F-99).
-  private static func inspect(_ path: String, create: Bool) throws(StoreError) -> Bool {
+  private static func isMissing(_ path: String, create: Bool) throws(StoreError) -> Bool {
     guard !path.isEmpty else { throw .unusable(.badLocation, "sqlite: names no file") }
     let folder = path.contains("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : "."
     if let kind = FileFacts.networkFileSystem(folder.isEmpty ? "/" : folder) {
@@ -41,21 +42,32 @@ extension SQLStore where Session == SQLiteConnection {
         throw .unusable(.badLocation, "the folder of \(path) doesn't exist")
       }
       guard (FileFacts.size(path + "-wal") ?? 0) == 0 else {
+        // Another worker may have made both just now.
+        if FileFacts.size(path) != nil { return false }
         throw .unusable(
           .notARegistry, "\(path) is missing but its log \(path)-wal is there: restore the file, or remove the log")
       }
       return true
     }
     guard size > 0 else {
-      // Made a moment ago by another worker that hasn't written yet, or by accident: only its log tells.
-      if FileFacts.size(path + "-wal") != nil { return false }
       throw .unusable(.notARegistry, "\(path) is empty: restore a backup, or remove it to begin with an empty registry")
     }
     return false
   }
 
-  private static func prepare(_ connection: SQLiteConnection, isNew: Bool, cache: Int) throws(StoreError) {
-    if !isNew { try checkIdentity(connection) }
+  /// Makes the registry under another name and gives it its own when it is complete: no other worker ever sees it half made.
+  private static func make(_ path: String, _ options: SQLiteOptions) throws(StoreError) {
+    let draft = "\(path).new-\(UInt32.random(in: .min ... .max))"
+    defer { for suffix in ["", "-wal", "-shm"] { FileFacts.remove(draft + suffix) } }
+    do {
+      let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.busyTimeout)
+      try prepare(connection, cache: options.cache)
+    }
+    // False when another worker was first: then its registry is the one.
+    _ = FileFacts.link(draft, to: path)
+  }
+
+  private static func prepare(_ connection: SQLiteConnection, cache: Int) throws(StoreError) {
     let mode = try connection.pragma("PRAGMA journal_mode = WAL")
     guard mode == Array("wal".utf8) else {
       throw .unavailable(.readOnly, "\(connection.path): no write-ahead log can be kept beside it")
@@ -73,8 +85,6 @@ extension SQLStore where Session == SQLiteConnection {
 
   private static func checkIdentity(_ connection: SQLiteConnection) throws(StoreError) {
     let identity = try number(connection, "PRAGMA application_id")
-    let version = try number(connection, "PRAGMA user_version")
-    if identity == 0, version == 0, try number(connection, "SELECT count(*) FROM sqlite_schema") == 0 { return }
     guard identity == Schema.applicationID else {
       throw .unusable(.notARegistry, "\(connection.path) is a database of another program")
     }
