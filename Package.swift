@@ -38,6 +38,8 @@ let package = Package(
       name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict,
       // In the place of the C library's malloc: docs/decisions/0006-hot-path.md.
       linkerSettings: [.linkedLibrary("jemalloc")]),
+    .executableTarget(
+      name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: [.linkedLibrary("jemalloc")]),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),

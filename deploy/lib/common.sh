@@ -150,6 +150,33 @@ CONF
   wait_for_port "$broker_port" "$pid" rabbitmq
 }
 
+# A PostgreSQL of its own, reachable by a socket in its folder and nowhere else; it refuses to run as root, and then runs as the
+# system's user for it. Durable as a server is. Sets `postgres_location`.
+start_postgres() {
+  local home=$scratch/postgres binaries as=()
+  binaries=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  [ -x "$binaries/postgres" ] || fail "PostgreSQL is missing: run deploy/install-dependencies"
+  mkdir -p "$home"
+  if [ "$(id -u)" -eq 0 ]; then
+    as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+    chmod 711 "$scratch"
+    chown postgres "$home"
+  fi
+  (cd / && "${as[@]}" "$binaries/initdb" -D "$home/data" -U postgres -A trust -E UTF8 --no-locale --no-sync >"$scratch/initdb.log") ||
+    fail "PostgreSQL's cluster can't be made"
+  start postgres "${as[@]}" "$binaries/postgres" -D "$home/data" -k "$home" -p 5432 -c listen_addresses=
+  local tries=600
+  until "$binaries/pg_isready" -q -h "$home"; do
+    kill -0 "$pid" 2>/dev/null && [ $((tries--)) -gt 0 ] || {
+      tail -n 20 "$scratch/postgres.log" >&2
+      fail "postgres did not start"
+    }
+    sleep 0.05
+  done
+  # shellcheck disable=SC2034  # the sourcing scripts use it
+  postgres_location="postgresql://postgres@/postgres?host=${home//\//%2F}"
+}
+
 # make_certificates FOLDER [NAME]: a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
 # loopback and the host name given.
 make_certificates() (

@@ -91,6 +91,8 @@ public struct FCMConfiguration: Sendable, Equatable {
   public var package: String
   /// Path of the service account's JSON key file.
   public var serviceAccount: String
+  /// The project's quota, of all shards of this worker together.
+  public var messagesPerMinute: Int
   /// Google's endpoint unless the configuration names a simulator or proxy, which then serves tokens as well.
   public var host: String
   public var port: Int

@@ -238,6 +238,7 @@ extension FCMConfiguration {
       throw reader.error("serviceAccount", "is missing: the service account's JSON key file")
     }
     serviceAccount = path
+    messagesPerMinute = try reader.integer("messagesPerMinute", in: 1...1_000_000_000) ?? 600_000
     let endpoint = try reader.endpoint()
     isEndpointGiven = endpoint != nil
     (host, port) = endpoint ?? ("fcm.googleapis.com", 443)

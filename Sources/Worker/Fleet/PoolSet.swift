@@ -101,7 +101,8 @@ final class PoolSet {
       lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings, settings: settings))))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
-      settings.messagesPerMinute /= shards
+      if case .fcm(let fcm) = source { settings.messagesPerMinute = fcm.messagesPerMinute }
+      settings.messagesPerMinute = max(settings.messagesPerMinute / shards, 1)
       lanes.append(PoolLanes(.fcm(FCMPool(credentials: credentials, surroundings: surroundings, settings: settings))))
     }
     names[ObjectIdentifier(lanes[lanes.count - 1].pool)] = credential.name

@@ -1,0 +1,65 @@
+"""The measuring part of deploy/bench: the parts asked for, the report, the check."""
+
+import argparse
+import json
+import pathlib
+import signal
+import sys
+
+import measure
+from fanout import Fanout, Postgres
+from registry import Import, Registries
+from services import Site
+from single import Translation, Worker
+
+PARTS = ["worker", "translation", "import", "fanout", "postgres"]
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="deploy/bench")
+    for path in ("--folder",):
+        parser.add_argument(path, type=pathlib.Path, required=True)
+    for text in ("--pushfleet", "--benchmarks", "--postgres"):
+        parser.add_argument(text)
+    parser.add_argument("--ports", type=int, nargs=3)
+    parser.add_argument("parts", nargs="*", choices=[[], "all", *PARTS])
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--devices", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def main(options):
+    site = Site(options)
+    registries = Registries(site)
+    make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
+            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries)}
+    wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
+    parts = []
+    for name in wanted:
+        part = make[name]()
+        part.measure(options.rounds)
+        parts.append(part)
+    checks = [check for part in parts for check in part.checks()]
+    if options.json:
+        print(json.dumps({
+            "machine": measure.machine(), "count": options.count, "devices": options.devices,
+            "parts": {part.name: {"rounds": part.rounds, "median": part.median} for part in parts},
+            "checks": [{key: check[key] for key in ("part", "what", "value", "limit", "holds")} for check in checks]}))
+    else:
+        print(measure.machine())
+        for part in parts:
+            part.table()
+        measure.bars(checks)
+    if options.check and not all(check["holds"] for check in checks):
+        sys.exit("bench: not within the limits")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        main(parse(sys.argv[1:]))
+    finally:
+        measure.kill_what_is_left()

@@ -1,0 +1,110 @@
+"""What a command costs, and how figures are shown."""
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+
+class Cost:
+    """A finished command's standard output, CPU seconds (user and system), wall seconds and peak memory in MiB."""
+
+    def __init__(self, output, cpu, wall, memory):
+        self.output, self.cpu, self.wall, self.memory = output, cpu, wall, memory
+
+
+class Running:
+    """A command under way. `finish` waits for it, `end` asks it to stop before that."""
+
+    def __init__(self, command, stdin=None):
+        self.command, self.begun = command, time.monotonic()
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=stdin, text=True)
+        under_way.append(self)
+
+    def finish(self):
+        output = self.child.stdout.read()
+        _, status, usage = os.wait4(self.child.pid, 0)
+        wall = time.monotonic() - self.begun
+        under_way.remove(self)
+        self.child.returncode = os.waitstatus_to_exitcode(status)
+        if self.child.returncode != 0:
+            sys.exit(f"bench: {' '.join(self.command[:3])} ended with status {self.child.returncode}\n{output[-2000:]}")
+        return Cost(output, usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+
+    def end(self):
+        self.child.send_signal(signal.SIGTERM)
+        return self.finish()
+
+
+under_way = []
+
+
+def kill_what_is_left(*_):
+    for one in under_way:
+        one.child.kill()
+
+
+def measured(command, stdin=None):
+    return Running(command, stdin).finish()
+
+
+def say(words):
+    """Progress, for people."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def machine():
+    """What kind of machine this is; nothing that names it."""
+    cpu = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    return f"{cpu[0] if cpu else os.uname().machine}, {os.cpu_count()} CPUs"
+
+
+def medians(rounds):
+    return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+
+
+class Part:
+    """One thing measured: `rounds` of figures, `rows` that say how they are shown, and `limits` that they are held against."""
+
+    # Words, key, form.
+    rows = []
+    # Words, key, the most that is allowed, form.
+    limits = []
+
+    def __init__(self, site):
+        self.site, self.rounds = site, []
+
+    def measure(self, rounds):
+        for number in range(1, rounds + 1):
+            figures = self.round()
+            self.rounds.append(figures)
+            say(f"{self.name}, round {number} of {rounds}: " + ", ".join(
+                f"{words} {form.format(figures[key])}" for words, key, _, form in self.limits))
+
+    @property
+    def median(self):
+        return medians(self.rounds)
+
+    def table(self):
+        print(f"\n{self.title()}; {len(self.rounds)} rounds, median (least to most)\n")
+        for words, key, form in self.rows:
+            values = [one[key] for one in self.rounds]
+            print(f"  {words:<52}{form.format(self.median[key]):>12}  ({form.format(min(values))} to {form.format(max(values))})")
+
+    def checks(self):
+        """Each limit with the median held against it."""
+        return [{"part": self.name, "what": words, "value": self.median[key], "limit": limit, "form": form,
+                 "holds": self.median[key] <= limit} for words, key, limit, form in self.limits]
+
+
+def bars(checks):
+    """How much of what is allowed is used: a full bar is the limit."""
+    width = 30
+    print("\nHeld against the limits\n")
+    for check in checks:
+        used = check["value"] / check["limit"]
+        bar = ("█" * min(width, round(used * width))).ljust(width, "░") + ("▶" if used > 1 else " ")
+        form = check["form"]
+        print(f"  {check['part']:<12}{check['what']:<44}{bar} {form.format(check['value'])} of {form.format(check['limit'])}")

@@ -1,0 +1,137 @@
+"""The services that deploy/bench has started, and what is asked of them."""
+
+import json
+import pathlib
+import sys
+import time
+import uuid
+
+import pika
+
+from measure import Running, measured
+
+APP, PROJECT = "com.example.app", "example"
+# Distinct devices of single pushes, as paths differ from push to push at the providers too.
+DEVICES = 1000
+# Runs of eight '@' become the number of the device.
+APNS_TOKEN = "@" * 64
+FCM_TOKEN = "@" * 24 + ":APA91b" + "b" * 109 + "@" * 24
+PAYLOAD = {
+    "priority": "high",
+    "notification": {"title": "Portugal vs. Denmark", "body": "great match!", "sound": "default"},
+    "data": {"Nick": "Mario", "Room": "PortugalVSDenmark", "url": "https://www.example.com/match/2659772?from=push&lang=en"},
+}
+
+
+def request(target):
+    return json.dumps({"to": target, **PAYLOAD}, separators=(",", ":"))
+
+
+class Site:
+    def __init__(self, options):
+        self.folder, self.pushfleet, self.benchmarks = options.folder, options.pushfleet, options.benchmarks
+        self.broker_port, self.provider_port, self.simulator_port = options.ports
+        self.count, self.devices = options.count, options.devices
+        self.postgres = options.postgres
+        self.floor = str(self.folder / "amqp_floor")
+        self.journal = self.folder / "journal.ndjson"
+        self._prepare_provider()
+        self.config = self.configure("config")
+        measured([self.pushfleet, "topology", "--config", self.config])
+
+    def _prepare_provider(self):
+        """nghttpd answers a POST to an existing file with 200 and the file: empty ones, as APNs' answers are, and FCM's answers."""
+        www = self.folder / "www"
+        for number in range(DEVICES):
+            (www / "3" / "device" / (f"{number:08x}" * 8)).touch()
+        sending = www / "v1" / "projects" / PROJECT
+        sending.mkdir(parents=True)
+        (sending / "messages:send").write_text(f'{{"name":"projects/{PROJECT}/messages/0:1500415314455276%31bd1c9631bd1c96"}}\n')
+        (www / "token").write_text('{"access_token":"' + "ya29." + "c" * 200 + '","expires_in":3599,"token_type":"Bearer"}')
+        (self.folder / "service-account.json").write_text(json.dumps({
+            "type": "service_account", "project_id": PROJECT, "private_key_id": "bench",
+            "private_key": (self.folder / "account.key").read_text(),
+            "client_email": f"bench@{PROJECT}.iam.example", "token_uri": f"https://127.0.0.1:{self.provider_port}/token"}))
+        uris = (f"https://127.0.0.1:{self.provider_port}/3/device/{number:08x}{f'{number:08x}' * 7}\n" for number in range(DEVICES))
+        (self.folder / "uris").write_text("".join(uris))
+        (self.folder / "post").write_bytes(b"x" * 140)
+
+    def configure(self, name, port=None, **more):
+        """Writes a configuration whose provider listens on `port`; returns its path."""
+        endpoint = {"endpoint": f"https://127.0.0.1:{port or self.provider_port}", "ca": "ca.pem"}
+        settings = {
+            "broker": f"amqp://guest:guest@127.0.0.1:{self.broker_port}/", "log": "warning",
+            "apps": {APP: {
+                "apns": {"key": "AuthKey_ABC123DEFG.p8", "keyID": "ABC123DEFG", "teamID": "DEF123GHIJ", "topic": APP, **endpoint},
+                "fcm": {"serviceAccount": "service-account.json", "messagesPerMinute": 100_000_000, **endpoint}}}}
+        path = self.folder / f"{name}.json5"
+        path.write_text(json.dumps(settings | more, indent=2))
+        return str(path)
+
+    # The floors
+
+    def h2load(self, count):
+        """CPU microseconds a request: one TLS connection, 1,000 streams, POSTs of 140 bytes."""
+        cost = measured([
+            "h2load", "-n", str(count), "-c", "1", "-t", "1", "-m", "1000",
+            "-d", str(self.folder / "post"), "-i", str(self.folder / "uris")])
+        if f"status codes: {count} 2xx" not in cost.output:
+            sys.exit(f"bench: h2load was not answered as expected\n{cost.output}")
+        return cost.cpu / count * 1e6
+
+    def amqp(self, mode, queue, count, *more):
+        """Messages published or consumed by librabbitmq's blocking interface: CPU microseconds a message."""
+        return float(measured([self.floor, mode, str(self.broker_port), queue, str(count), *more]).output.split()[1])
+
+    def publish_many(self, queue, target, count):
+        path = self.folder / "request"
+        path.write_text(request(target))
+        return self.amqp("publish", queue, count, str(path), str(DEVICES))
+
+    # The worker
+
+    def start_worker(self, config=None, *more):
+        return Running([self.pushfleet, "worker", "--config", config or self.config, *more])
+
+    def work(self, expected, config=None):
+        """A worker that ends once everything is delivered."""
+        cost = self.start_worker(config, "--until-empty", "--json").finish()
+        self.require_delivered(expected, cost)
+        return cost
+
+    def require_delivered(self, expected, *costs):
+        delivered = sum(json.loads(cost.output.splitlines()[-1])["delivered"] for cost in costs)
+        if delivered != expected:
+            sys.exit(f"bench: {delivered} of {expected} pushes were delivered\n" + "\n".join(cost.output for cost in costs))
+
+    @property
+    def idle(self):
+        """What starting, and making sure that all queues are empty, takes: no part of the rate of pushes."""
+        if not hasattr(self, "_idle"):
+            self._idle = self.work(0)
+        return self._idle
+
+    # The broker
+
+    def _channel(self):
+        connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.broker_port, heartbeat=0))
+        return connection, connection.channel()
+
+    def publish(self, target):
+        """One request; returns the Unix time at which it was handed to the broker."""
+        connection, channel = self._channel()
+        channel.confirm_delivery()
+        now = time.time()
+        properties = pika.BasicProperties(
+            app_id=APP, message_id=str(uuid.uuid4()), timestamp=int(now), delivery_mode=2, content_type="application/json")
+        now = time.time()
+        channel.basic_publish("", "push.send.normal", request(target), properties)
+        connection.close()
+        return now
+
+    def purge(self):
+        connection, channel = self._channel()
+        steps = ["1s", "10s", "1m", "5m", "15m", "1h"]
+        for queue in ["send.high", "send.normal", "fanout.high", "fanout.normal", *(f"retry.{step}" for step in steps)]:
+            channel.queue_purge(f"push.{queue}")
+        connection.close()

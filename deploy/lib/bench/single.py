@@ -1,0 +1,73 @@
+"""Single pushes: the worker against the floor of its own libraries, FCM against APNs, and translation alone."""
+
+from measure import Part, measured
+from services import APNS_TOKEN, FCM_TOKEN, request
+
+QUEUE, FLOOR_QUEUE = "push.send.normal", "floor"
+
+
+class Worker(Part):
+    name = "worker"
+    rows = [
+        ("h2load, CPU per request", "h2load_us", "{:.2f} µs"),
+        ("librabbitmq consume and ack, CPU per message", "amqp_us", "{:.2f} µs"),
+        ("worker, CPU per push to APNs", "apns_us", "{:.2f} µs"),
+        ("worker, CPU per push to FCM", "fcm_us", "{:.2f} µs"),
+        ("worker, pushes per second", "pushes_per_second", "{:,.0f}"),
+    ]
+    limits = [
+        ("push to APNs, to the floor", "ratio", 3.0, "{:.2f}×"),
+        ("push to FCM, to one to APNs", "fcm_to_apns", 1.3, "{:.2f}×"),
+        ("peak memory", "peak_rss_mib", 64.0, "{:.1f} MiB"),
+    ]
+
+    def title(self):
+        return f"Single pushes, {self.site.count:,} a round"
+
+    def round(self):
+        site, count = self.site, self.site.count
+        idle = site.idle
+        h2load = site.h2load(count)
+        site.publish_many(FLOOR_QUEUE, "apns:" + APNS_TOKEN, count)
+        amqp = site.amqp("consume", FLOOR_QUEUE, count)
+        apns, fcm = self.deliver("apns:" + APNS_TOKEN), self.deliver("fcm:" + FCM_TOKEN)
+        push = apns.cpu / count * 1e6
+        return {"h2load_us": h2load, "amqp_us": amqp, "apns_us": push, "fcm_us": fcm.cpu / count * 1e6,
+                "ratio": push / (h2load + amqp), "fcm_to_apns": fcm.cpu / apns.cpu,
+                "pushes_per_second": count / max(apns.wall - idle.wall, 1e-3),
+                "peak_rss_mib": max(apns.memory, fcm.memory)}
+
+    def deliver(self, target):
+        self.site.publish_many(QUEUE, target, self.site.count)
+        return self.site.work(self.site.count)
+
+
+class Translation(Part):
+    name = "translation"
+    rows = [
+        ("parse and translate for APNs", "apns_ns", "{:,.0f} ns"),
+        ("parse and translate for FCM", "fcm_ns", "{:,.0f} ns"),
+    ]
+    limits = [
+        ("for APNs", "apns_ns", 2000, "{:,.0f} ns"),
+        ("for FCM", "fcm_ns", 2000, "{:,.0f} ns"),
+    ]
+    count = 200_000
+
+    def title(self):
+        size = len(request(self.target("apns")))
+        return f"Parsing and translating a request of {size} bytes, without I/O, {self.count:,} times a round"
+
+    @staticmethod
+    def target(platform):
+        return {"apns": "apns:" + APNS_TOKEN, "fcm": "fcm:" + FCM_TOKEN}[platform].replace("@", "a")
+
+    def round(self):
+        return {f"{platform}_ns": (self.cpu(platform, self.count) - self.cpu(platform, 0)) / self.count * 1e9
+                for platform in ("apns", "fcm")}
+
+    def cpu(self, platform, count):
+        path = self.site.folder / "translation"
+        path.write_text(request(self.target(platform)) + "\n")
+        with open(path, "rb") as stdin:
+            return measured([self.site.benchmarks, platform, str(count)], stdin).cpu
