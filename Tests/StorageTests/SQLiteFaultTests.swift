@@ -155,8 +155,12 @@ struct SQLiteFaultTests {
     #expect(topics.allSatisfy { $0.members == 50 })
     #expect(try store.session.pragma("SELECT count(*) FROM devices") == Array("\(topics.count * 50)".utf8))
   }
+}
 
-  @Test("(the writer of the test above)", .enabled(if: ProcessInfo.processInfo.environment["PUSHFLEET_TEST_WRITE_TO"] != nil))
+/// The process that is killed above; a suite of its own, as it must leave nothing behind.
+@Suite("A writer")
+struct WriterToKill {
+  @Test("Writes until it is killed", .enabled(if: ProcessInfo.processInfo.environment["PUSHFLEET_TEST_WRITE_TO"] != nil))
   func writesUntilKilled() throws {
     let store = try SQLiteStore(path: try #require(ProcessInfo.processInfo.environment["PUSHFLEET_TEST_WRITE_TO"]))
     for batch in 0..<20_000 {
