@@ -34,15 +34,21 @@ public protocol DeviceStore: AnyObject {
 
   /// Makes a campaign, or finds the one already made under this id.
   func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(StoreError) -> Campaign
+  /// Takes up a page: decides in one step whether it is to be sent, and by whom, and reads its devices.
+  func openPage(_ opening: PageOpening, now: Int64) throws(StoreError) -> OpenedPage
   /// Adds a page's counts, once however often it is reported. Nil when there is no such campaign.
   func pageDone(_ report: PageReport, now: Int64) throws(StoreError) -> Campaign?
   /// Keeps what an interrupted page had settled.
   func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(StoreError)
   func loadPage(campaign: [UInt8], page: Int64) throws(StoreError) -> PageRecord?
   /// True for exactly one claimant: the one who is to publish the campaign's result. Asked again by the same claimant (a redelivered
-  /// page, whose first attempt may have died before the result was confirmed) it is true again. False while pages are missing.
+  /// page, whose first attempt may have died before the result was confirmed) it is true again. False while pages are missing, and
+  /// once the result is known to be out.
   func finish(_ campaign: [UInt8], claimant: [UInt8], now: Int64) throws(StoreError) -> Bool
-  /// Moves a campaign to a state. False when it isn't in a state that allows it.
+  /// The campaign's result is out: nobody else is to publish it.
+  func resultPublished(_ campaign: [UInt8], now: Int64) throws(StoreError)
+  /// Moves a campaign to a state. False when it isn't in a state that allows it. A campaign that was held and runs again is never
+  /// held a second time: an operator has judged it.
   func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(StoreError) -> Bool
   func campaign(_ id: [UInt8]) throws(StoreError) -> Campaign?
   /// The newest first.

@@ -28,6 +28,12 @@ public struct AudiencePage: Sendable {
   public var next: Int64
   /// No device of the audience comes after this page.
   public var isLast: Bool
+
+  public init(devices: DeviceRows, next: Int64, isLast: Bool) {
+    self.devices = devices
+    self.next = next
+    self.isLast = isLast
+  }
 }
 
 /// The device that a registration stands for.

@@ -68,6 +68,8 @@ public struct Campaign: Equatable, Sendable {
   public var createdAt: Int64
   public var updatedAt: Int64
   public var finishedAt: Int64?
+  /// When an operator last let it run again after it was paused or held.
+  public var resumedAt: Int64?
 
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
@@ -108,19 +110,78 @@ public struct PageReport: Equatable, Sendable {
   }
 }
 
-/// What a page interrupted in its middle had settled, for whoever gets it redelivered.
+/// What is known of a page that was begun, for whoever gets it redelivered.
 public struct PageRecord: Equatable, Sendable {
+  /// What had been settled when it was interrupted; zero and empty where that isn't known.
   public var sent: Int64
   public var failed: Int64
   /// Which devices: in the form that the writer chose.
   public var settled: [UInt8]
   /// The page was reported as done: there is nothing left to send.
   public var isDone: Bool
+  /// Where it ends; nil when it was never opened.
+  public var extent: PageExtent?
 
-  public init(sent: Int64, failed: Int64, settled: [UInt8], isDone: Bool = false) {
+  public init(sent: Int64, failed: Int64, settled: [UInt8], isDone: Bool = false, extent: PageExtent? = nil) {
     self.sent = sent
     self.failed = failed
     self.settled = settled
     self.isDone = isDone
+    self.extent = extent
   }
+}
+
+/// Where a page ends, fixed when it is first opened: whatever devices come and go, it is the same the next time.
+public struct PageExtent: Equatable, Sendable {
+  /// The highest device number that belongs to it.
+  public var end: Int64
+  public var isLast: Bool
+  /// Which copy of the page's message has opened it.
+  public var copy: Int64
+
+  public init(end: Int64, isLast: Bool, copy: Int64) {
+    self.end = end
+    self.isLast = isLast
+    self.copy = copy
+  }
+}
+
+/// A page of a campaign that a worker has been given.
+public struct PageOpening: Sendable {
+  public enum Content: Sendable {
+    /// Members with numbers above `after` and up to `upTo`; `limit` of them unless the page was opened before.
+    case members(Audience, after: Int64, upTo: Int64, limit: Int)
+    /// What an earlier round has left, by registrations.
+    case rest([[UInt8]])
+  }
+
+  public var campaign: [UInt8]
+  /// From 0.
+  public var page: Int64
+  /// Tells apart the copies of one page's message: after a crash there may be several, and only the one that was first to open the
+  /// page sends it, as often as it is redelivered.
+  public var copy: Int64
+  public var app: [UInt8]
+  public var content: Content
+
+  public init(campaign: [UInt8], page: Int64, copy: Int64, app: [UInt8], content: Content) {
+    self.campaign = campaign
+    self.page = page
+    self.copy = copy
+    self.app = app
+    self.content = content
+  }
+}
+
+/// What is to be done with a page.
+public enum OpenedPage: Sendable {
+  /// Nothing: it is settled. The campaign's result may still be owed.
+  case done(Campaign?)
+  /// Nothing: another copy of its message has it.
+  case taken
+  /// It is not to be sent, at least not now: the campaign is paused, held or cancelled. The record is nil unless the page was opened
+  /// before.
+  case stopped(Campaign, PageRecord?)
+  /// It is to be sent, but for what the record names as settled.
+  case open(AudiencePage, PageRecord?, Campaign?)
 }

@@ -29,10 +29,10 @@ public enum DeviceState: UInt8, CaseIterable, Sendable {
 public struct DeviceRow: Sendable {
   public let id: Int64
   /// The random half of the registration's id.
-  let salt: Int64
+  public let salt: Int64
   /// Unix time in milliseconds at which the token was last registered.
   public let registeredAt: Int64
-  let start: UInt32
+  fileprivate(set) var start: UInt32
   let tokenCount: UInt16
   let senderCount: UInt16
   public let platform: Platform
@@ -65,11 +65,24 @@ public struct DeviceRows: Sendable {
   }
 
   /// The canonical registration.
-  public func registration(_ index: Int) -> [UInt8] { RegistryKey(id: rows[index].id, salt: rows[index].salt).registration }
+  public func registration(_ index: Int) -> [UInt8] { Self.registration(id: rows[index].id, salt: rows[index].salt) }
+
+  /// The registration of a device's number and salt.
+  public static func registration(id: Int64, salt: Int64) -> [UInt8] { RegistryKey(id: id, salt: salt).registration }
 
   mutating func reserve(_ count: Int) {
     rows.reserveCapacity(count)
     arena.reserveCapacity(count * 80)
+  }
+
+  mutating func append(contentsOf other: DeviceRows) {
+    let offset = UInt32(truncatingIfNeeded: arena.count)
+    arena += other.arena
+    for row in other.rows {
+      var moved = row
+      moved.start += offset
+      rows.append(moved)
+    }
   }
 
   mutating func append(_ row: some SQLRow) {

@@ -9,10 +9,12 @@ public enum RegistryRequest: Sendable {
   case mark([DeviceMark])
   case apply([RegistryChange])
   case createCampaign(CampaignDescription)
+  case openPage(PageOpening)
   case pageDone(PageReport)
   case savePage(PageRecord, campaign: [UInt8], page: Int64)
   case loadPage(campaign: [UInt8], page: Int64)
   case finish(campaign: [UInt8], claimant: [UInt8])
+  case resultPublished(campaign: [UInt8])
   case setState(CampaignState, campaign: [UInt8])
   case campaign([UInt8])
   case purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int)
@@ -32,13 +34,15 @@ public enum RegistryAnswer: Sendable {
   case marks([MarkOutcome])
   /// `apply`, in the order of the changes
   case changes([ChangeAnswer])
+  /// `openPage`
+  case opened(OpenedPage)
   /// `createCampaign`, `pageDone`, `campaign`: nil when there is none
   case campaign(Campaign?)
   /// `loadPage`
   case record(PageRecord?)
   /// `finish`, `setState`
   case happened(Bool)
-  /// `savePage`, `purge`
+  /// `savePage`, `resultPublished`, `purge`
   case done
 }
 
@@ -54,12 +58,16 @@ extension DeviceStore {
     case .mark(let marks): return .marks(try mark(marks, now: now))
     case .apply(let changes): return .changes(try apply(changes, now: now))
     case .createCampaign(let campaign): return .campaign(try createCampaign(campaign, now: now))
+    case .openPage(let opening): return .opened(try openPage(opening, now: now))
     case .pageDone(let report): return .campaign(try pageDone(report, now: now))
     case .savePage(let record, let campaign, let page):
       try savePage(record, campaign: campaign, page: page, now: now)
       return .done
     case .loadPage(let campaign, let page): return .record(try loadPage(campaign: campaign, page: page))
     case .finish(let campaign, let claimant): return .happened(try finish(campaign, claimant: claimant, now: now))
+    case .resultPublished(let campaign):
+      try resultPublished(campaign, now: now)
+      return .done
     case .setState(let state, let campaign): return .happened(try setState(state, of: campaign, now: now))
     case .campaign(let id): return .campaign(try campaign(id))
     case .purge(let goneBefore, let campaignsBefore, let limit):

@@ -71,7 +71,7 @@ final class StoreThread: Sendable {
         let end = Self.endOfRun(jobs, from: at)
         do throws(StoreError) {
           if end - at > 1 {
-            try apply(jobs[at..<end], store, &completions)
+            try applyTogether(jobs[at..<end], store, &completions)
           } else {
             completions.append(
               Completion(tag: jobs[at].tag, result: .success(try store.answer(jobs[at].request, now: jobs[at].now))))
@@ -92,19 +92,41 @@ final class StoreThread: Sendable {
     }
   }
 
-  /// Changes that follow each other share a transaction, and with it the wait for the disk.
-  private func apply(
+  /// Changes that follow each other share a transaction, and with it the wait for the disk; where the database refuses a value, each
+  /// is tried by itself, so that it costs only its own change.
+  private func applyTogether(
     _ jobs: ArraySlice<Job>, _ store: any DeviceStore, _ completions: inout [Completion]
   ) throws(StoreError) {
     var changes: [RegistryChange] = []
     for job in jobs { if case .apply(let more) = job.request { changes += more } }
-    let answers = try store.apply(changes, now: jobs.first?.now ?? 0)
+    let answers: [ChangeAnswer]
+    do throws(StoreError) {
+      answers = try store.apply(changes, now: jobs.first?.now ?? 0)
+    } catch {
+      guard case .refused = error else { throw error }
+      return try applyOneByOne(jobs, store, &completions)
+    }
     var at = 0
     for job in jobs {
       guard case .apply(let more) = job.request else { continue }
       completions.append(Completion(tag: job.tag, result: .success(.changes(Array(answers[at..<at + more.count])))))
       at += more.count
     }
+  }
+
+  private func applyOneByOne(
+    _ jobs: ArraySlice<Job>, _ store: any DeviceStore, _ completions: inout [Completion]
+  ) throws(StoreError) {
+    var answered: [Completion] = []
+    for job in jobs {
+      do throws(StoreError) {
+        answered.append(Completion(tag: job.tag, result: .success(try store.answer(job.request, now: job.now))))
+      } catch {
+        guard case .refused = error else { throw error }
+        answered.append(Completion(tag: job.tag, result: .failure(error)))
+      }
+    }
+    completions += answered
   }
 
   private static func endOfRun(_ jobs: [Job], from start: Int) -> Int {

@@ -44,6 +44,9 @@ extension SQLStore {
     var record: PageRecord?
     try session.run(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
       record = PageRecord(sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1)
+      if let copy = row.optionalInt(4) {
+        record?.extent = PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: copy)
+      }
     }
     return record
   }
@@ -54,11 +57,16 @@ extension SQLStore {
     }
   }
 
+  func resultPublished(_ campaign: [UInt8], now: Int64) throws(StoreError) {
+    try transaction(.campaigns) { () throws(StoreError) -> Void in
+      try session.run(SQL.resultPublished, [.blob(campaign), .int(now)])
+    }
+  }
+
   func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(StoreError) -> Bool {
     try transaction(.campaigns) { () throws(StoreError) in
       guard let current = try self.campaign(campaign), state.sources.contains(current.state) else { return false }
-      try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)])
-      return true
+      return try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)]) > 0
     }
   }
 
@@ -80,15 +88,17 @@ extension SQLStore {
         id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
         highWater: row.int(5)),
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
-      pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13))
+      pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
+      resumedAt: row.optionalInt(14))
   }
 }
 
 extension SQL {
   static let insertCampaign = Statement(
     """
-    INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7) ON CONFLICT (id) DO NOTHING
+    INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at,
+      excused)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0) ON CONFLICT (id) DO NOTHING
     """)
   /// Changes a row only where the page wasn't done yet: saved in its middle, or not seen at all.
   static let insertDonePage = Statement(
@@ -100,7 +110,7 @@ extension SQL {
   static let addCounts = Statement(
     """
     UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
-      page_count = COALESCE(?4, page_count), updated_at = ?5 WHERE id = ?1
+      page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5 WHERE id = ?1
     """)
   static let savePage = Statement(
     """
@@ -109,17 +119,26 @@ extension SQL {
     WHERE campaign_pages.done = 0
     """)
   static let loadPage = Statement(
-    "SELECT sent, failed, settled, done FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+    "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
   static let finishCampaign = Statement(
     """
     UPDATE campaigns SET claimant = COALESCE(claimant, ?2), finished_at = COALESCE(finished_at, ?3),
       state = CASE WHEN state = 2 THEN 2 ELSE 3 END
-    WHERE id = ?1 AND (claimant IS NULL OR claimant = ?2) AND (state = 2 OR pages_done >= page_count)
+    WHERE id = ?1 AND result_at IS NULL AND (claimant IS NULL OR claimant = ?2) AND (state = 2 OR pages_done >= page_count)
     """)
-  static let setState = Statement("UPDATE campaigns SET state = ?2, updated_at = ?3 WHERE id = ?1")
+  static let resultPublished = Statement("UPDATE campaigns SET result_at = ?2 WHERE id = ?1 AND result_at IS NULL")
+  /// 0 is running, 4 held.
+  static let setState = Statement(
+    """
+    UPDATE campaigns SET state = ?2, updated_at = ?3,
+      resumed_at = CASE WHEN CAST(?2 AS BIGINT) = 0 THEN ?3 ELSE resumed_at END,
+      excused = CASE WHEN state = 4 AND CAST(?2 AS BIGINT) = 0 THEN 1 ELSE excused END
+    WHERE id = ?1 AND (CAST(?2 AS BIGINT) <> 4 OR excused = 0)
+    """)
   private static let campaignColumns =
     """
-    id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at
+    id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
+    resumed_at
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
   static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")

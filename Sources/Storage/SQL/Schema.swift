@@ -79,13 +79,13 @@ enum Schema {
       id {blob} NOT NULL PRIMARY KEY, app {text} NOT NULL, message_id {blob} NOT NULL, target {blob} NOT NULL,
       total {int} NOT NULL, high_water {int} NOT NULL, state {int} NOT NULL, sent {int} NOT NULL, failed {int} NOT NULL,
       pages_done {int} NOT NULL, page_count {int}, created_at {int} NOT NULL, updated_at {int} NOT NULL,
-      finished_at {int}, claimant {blob}) {clustered}
+      finished_at {int}, claimant {blob}, result_at {int}, resumed_at {int}, excused {int} NOT NULL) {clustered}
     """,
     "CREATE INDEX campaigns_by_time ON campaigns (created_at)",
     """
     CREATE TABLE campaign_pages (
       campaign {blob} NOT NULL, page {int} NOT NULL, done {int} NOT NULL, sent {int} NOT NULL, failed {int} NOT NULL,
-      settled {blob}, PRIMARY KEY (campaign, page)) {clustered}
+      settled {blob}, copy {int}, page_end {int}, is_last {int}, PRIMARY KEY (campaign, page)) {clustered}
     """,
   ]
 }

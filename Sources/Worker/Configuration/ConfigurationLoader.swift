@@ -107,7 +107,7 @@ extension RequestLimits {
 extension FanOutSettings {
   fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
     var reader = whole
-    pageSize = try reader.integer("pageSize", in: 1...10_000) ?? 1_000
+    pageSize = try reader.integer("pageSize", in: 1...5_000) ?? 1_000
     prefetch = try reader.integer("prefetch", in: 1...64) ?? 4
     try reader.refuseUnknownKeys()
   }

@@ -23,9 +23,6 @@ extension Audience {
     }
   }
 
-  /// For people.
-  func name(in request: SendRequest) -> [UInt8] { request.document.string(request.targetNode) }
-
   /// What a missing one is called in a dead letter.
   var missing: String {
     switch self {

@@ -1,49 +1,58 @@
 /// Notices that an abnormal share of an application's tokens is refused as dead or suspect, which is the mark of a wrong environment,
-/// topic or registry rather than of so many uninstalled apps; while it is open nothing is marked.
+/// topic or registry rather than of so many uninstalled apps (F-61); while it is open nothing is marked and campaigns are held.
+///
+/// Closed until, within a minute, more than `share` of at least `sample` answers refuse the token. Open until an operator resumes a
+/// campaign, or at least `sample` later answers, over at least a minute, keep within the share.
 struct Breaker {
-  /// Share of refused tokens, of at least `sample` answers within `window` milliseconds.
-  var share: Double
-  var sample: Int
+  /// Between 0 and 1.
+  let share: Double
+  let sample: Int
+  /// Milliseconds.
   static let window: Int64 = 60_000
 
+  private(set) var isOpen = false
   private var answers = 0
   private var refused = 0
   private var since: Int64 = 0
   private var openedAt: Int64 = 0
-  private(set) var isOpen = false
 
   init(share: Double, sample: Int) {
     self.share = share
     self.sample = sample
   }
 
+  /// - Parameters:
+  ///   - isRefused: the token is dead or suspect; false when the provider took the push.
+  ///   - now: unix milliseconds.
   /// - Returns: true when this answer opened it.
   mutating func note(isRefused: Bool, at now: Int64) -> Bool {
-    if now - since > Self.window {
-      // A window that went well closes it.
-      if answers >= sample, Double(refused) <= share * Double(answers) { isOpen = false }
+    if now - since > Self.window, !isOpen || answers >= sample {
+      if isOpen, !isAbnormal { isOpen = false }
       since = now
       answers = 0
       refused = 0
     }
     answers += 1
     if isRefused { refused += 1 }
-    guard !isOpen, answers >= sample, Double(refused) > share * Double(answers) else { return false }
+    guard !isOpen, answers >= sample, isAbnormal else { return false }
     isOpen = true
     openedAt = now
     return true
   }
 
-  /// A campaign that was stopped at a time runs again: an operator has looked at it (`campaigns resume`). What opened the breaker
-  /// later than that, the operator hasn't seen.
+  /// A campaign that was stopped has been resumed at a time: an operator has looked at it. What opened the breaker later than that,
+  /// the operator hasn't seen.
   /// - Returns: true when it closed now.
-  mutating func resumed(since stop: Int64) -> Bool {
-    guard isOpen, openedAt <= stop else { return false }
+  mutating func resumed(at time: Int64) -> Bool {
+    guard isOpen, openedAt <= time else { return false }
     isOpen = false
     answers = 0
     refused = 0
     return true
   }
 
+  private var isAbnormal: Bool { Double(refused) > share * Double(answers) }
+
+  /// Of the present window.
   var percent: Int { answers == 0 ? 0 : refused * 100 / answers }
 }

@@ -5,30 +5,47 @@ import Storage
 /// What becomes of a question to the registry.
 protocol RegistryDeskOwner: AnyObject {
   func registryAnswered(_ ask: RegistryDesk.Ask, _ answer: RegistryAnswer)
-  /// The registry can't answer now; the question had no effect.
-  func registryFailed(_ ask: RegistryDesk.Ask, _ reason: String)
+  /// The registry can't answer now, or refuses a value for good; the question had no effect, or none that asking again would double.
+  func registryFailed(_ ask: RegistryDesk.Ask, _ error: StoreError)
   func registryChanged(isAvailable: Bool, _ reason: String)
 }
 
-/// A shard's questions to the registry, each with what it was asked for. Answers come in later turns; the loop never waits.
+/// A shard's questions to the registry, each with what it was asked for. Answers come in later turns, in the order of the questions;
+/// the loop never waits.
 final class RegistryDesk: RegistryHandler {
   enum Ask {
-    /// Registrations of several requests, looked up together: request, generation, recipient.
-    case resolve([(entry: Int, generation: Int, recipient: Int)])
-    case survey(entry: Int, generation: Int)
-    case create(entry: Int, generation: Int)
-    case account(entry: Int, generation: Int)
-    case record(entry: Int, generation: Int)
-    /// Whether the page after this one is on the queue.
-    case following(entry: Int, generation: Int)
-    case page(entry: Int, generation: Int)
-    case done(entry: Int, generation: Int)
-    case finish(entry: Int, generation: Int)
-    case change(entry: Int, generation: Int)
+    /// Registrations of several requests, looked up together.
+    case resolve([Place])
+    /// One request's.
+    case request(Step, entry: Int, generation: Int)
+    /// Tokens that answers spoke against.
     case marks
-    /// Holding a campaign, by its id.
-    case hold([UInt8])
-    case save
+    /// The breaker holds a campaign.
+    case hold(campaign: [UInt8])
+    /// Accounts that nobody waits for.
+    case note
+  }
+
+  /// A registration among a request's recipients.
+  struct Place {
+    var entry: Int
+    var generation: Int
+    var recipient: Int
+  }
+
+  /// What a request waits for.
+  enum Step {
+    /// Whether its audience exists, and how large it is.
+    case survey
+    case createCampaign
+    /// The devices of a small audience, or those of them that an earlier round has left.
+    case readSmall, readRest
+    case openPage
+    case reportPage
+    /// Whether the campaign's result is to be published here.
+    case claimResult
+    /// A change of the registry.
+    case change
   }
 
   weak var owner: (any RegistryDeskOwner)?
@@ -47,29 +64,20 @@ final class RegistryDesk: RegistryHandler {
     }
   }
 
-  var isAvailable: Bool {
-    switch registry?.condition {
-    case .available, .opening: true
-    case .unavailable, .closed, nil: false
-    }
-  }
-
-  /// False, after `registryFailed`, when the registry refuses at once.
-  @discardableResult
-  func ask(_ ask: Ask, _ request: RegistryRequest) -> Bool {
+  /// Reports to the owner, at once when the registry refuses at once.
+  func ask(_ ask: Ask, _ request: RegistryRequest) {
     let tag = free.popLast() ?? asks.count
     if tag == asks.count { asks.append(ask) } else { asks[tag] = ask }
     do throws(StoreError) {
-      guard let registry else { throw .unavailable(.down, "no registry") }
+      guard let registry else { throw .unavailable(.down, "closed") }
       try registry.submit(request, tag: tag)
-      return true
     } catch {
       take(tag)
-      owner?.registryFailed(ask, "\(error)")
-      return false
+      owner?.registryFailed(ask, error)
     }
   }
 
+  /// What was asked before is still done; no answer is reported any more.
   func close() {
     registry?.close()
     registry = nil
@@ -90,7 +98,7 @@ final class RegistryDesk: RegistryHandler {
   }
 
   func registryFailed(_ tag: Int, _ error: StoreError) {
-    if let ask = take(tag) { owner?.registryFailed(ask, "\(error)") }
+    if let ask = take(tag) { owner?.registryFailed(ask, error) }
   }
 
   func registryUnavailable(_ error: StoreError) { owner?.registryChanged(isAvailable: false, "\(error)") }

@@ -74,6 +74,7 @@ final class Shard: TurnHook {
     pipeline.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
+    pipeline.writeMarks()
     loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.finish(.done) }
   }
 
@@ -92,6 +93,8 @@ final class Shard: TurnHook {
     pipeline.parkUnreachable()
     pipeline.forgetStrayed()
     pipeline.writeMarks()
+    pipeline.applyOwedChanges()
+    pipeline.purgeRegistry()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }

@@ -9,6 +9,8 @@ extension Pipeline {
     // One pool for nearly every request, and so no array.
     var first = -1
     var others: [Int] = []
+    // A page's devices are accounted for even when it comes too late.
+    let isLate = entry.page != nil && now > entry.deadline
     entry.unsettled = 0
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
@@ -22,6 +24,10 @@ extension Pipeline {
       case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
       }
       guard case .waiting = entry.recipients[index].state else { continue }
+      if isLate {
+        noteExpired(entry, index)
+        continue
+      }
       entry.unsettled += 1
       let pool = entry.recipients[index].pool
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }

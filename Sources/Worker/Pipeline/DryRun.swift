@@ -6,6 +6,7 @@ extension Pipeline {
     entry.isFinishing = true
     var reports = DryRunReport()
     for index in entry.recipients.indices {
+      if case .gone = entry.recipients[index].state { entry.recipients[index].state = .failed(.notRegistered) }
       guard case .waiting = entry.recipients[index].state else { continue }
       let recipient = entry.recipients[index]
       switch rehearse(entry, recipient.platform, pool: recipient.pool, &reports) {

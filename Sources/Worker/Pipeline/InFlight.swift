@@ -61,16 +61,12 @@ final class InFlight {
   /// What an earlier round had settled of a list, until its devices are known.
   var settledBefore: [UInt8]?
   var change: RegistryChange?
+  var changeSequence = 0
 
-  var audience: Audience?
+  /// Which part of the request's audience this is; nil for a request to devices, and for one whose audience is not yet known.
   var page: PageTicket?
-  var pageRecord: PageRecord?
-  var campaign: Campaign?
-  /// The page has its recipients; they go out once the next page is on the queue.
-  var areRecipientsKnown = false
-  var isAwaitingNextPage = false
-  var isNextPageOut = false
-  var isHeldByBreaker = false
+  /// Nil for a request to devices.
+  var work: AudienceWork?
 
   /// What put the last recipient off.
   var lastFailure: (error: PushError, reason: String, status: Int?)?
@@ -108,25 +104,15 @@ final class InFlight {
     lastFailure = nil
     hasAttempted = false
     unresolved = 0
-    if audience != nil || rows != nil || change != nil { endRegistryPart() }
-  }
-
-  private func endRegistryPart() {
     rows = nil
     settledBefore = nil
     change = nil
-    audience = nil
     page = nil
-    pageRecord = nil
-    campaign = nil
-    areRecipientsKnown = false
-    isAwaitingNextPage = false
-    isNextPageOut = false
-    isHeldByBreaker = false
+    work = nil
   }
 
-  /// Tells apart its rounds on the ladder and, for an audience, its pages.
-  var lap: Int { page.map { Int(truncatingIfNeeded: $0.number &+ 1) &<< 20 ^ round } ?? round }
+  /// Tells apart its rounds on the ladder and, for an audience, its pages and their copies.
+  var lap: Int { page.map { Int(truncatingIfNeeded: $0.copy) ^ round } ?? round }
 
   /// Every device has it.
   var isDelivered: Bool {

@@ -25,9 +25,10 @@ struct OutcomePublications {
       body: event.json(), owner: entry.index)
   }
 
-  /// The request as it came, or, for one device of several, addressed to that device alone.
-  func deadLetter(_ letter: DeadLetter, body: [UInt8], for entry: InFlight) -> Publication {
+  /// The request as it came, or, for one device of several, addressed to that device alone; with its ticket where it is a page.
+  func deadLetter(_ letter: DeadLetter, body: [UInt8], page: PageTicket? = nil, for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
+    page?.append(to: &properties.headers)
     for (name, value) in letter.headers {
       switch value {
       case .text(let text): properties.headers.append(name, .string(text))

@@ -52,14 +52,14 @@ final class Pipeline: OutboxOwner {
   var pageSize = 1_000
   /// Of each application.
   var breakers: [Breaker] = []
-  /// Campaigns that this shard held, and when: unix milliseconds.
-  var holds: [[UInt8]: Int64] = [:]
   /// Registrations that this turn has brought.
-  var unresolved: [(entry: Int, generation: Int, recipient: Int, app: Int, registration: [UInt8])] = []
+  var unresolved: [Unresolved] = []
   /// What answers have said against tokens, to be written.
   var marks: [DeviceMark] = []
-  /// What the registry is owed while it can't be used.
-  var owed: [RegistryDesk.Ask] = []
+  /// Changes that the registry doesn't have yet, in the order of their arrival.
+  var owed: [OwedChange] = []
+  var changesSeen = 0
+  var nextPurge = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
@@ -107,8 +107,10 @@ final class Pipeline: OutboxOwner {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
       entry.admittedAt = loop.wallClock
-      entry.page = PageTicket(entry.delivery.properties.headers)
-      if let page = entry.page, record == nil { entry.deadline = page.deadline }
+      if entry.held?.request.audience != nil, let page = PageTicket(entry.delivery.properties.headers) {
+        entry.page = page
+        entry.deadline = page.deadline
+      }
       if isIdentified, isDuplicate(entry) { return }
       switch routes(for: entry) {
       case .failure(let rejection): return reject(entry, rejection)
@@ -116,13 +118,13 @@ final class Pipeline: OutboxOwner {
       }
       if entry.held?.request.isDryRun == true, entry.held?.request.audience != nil {
         concludeDryRunOfAudience(entry)
-      } else if let audience = entry.held?.request.audience, desk != nil {
-        // A campaign's page is read even when it is too late: its devices are accounted for as expired.
-        if loop.wallClock > entry.deadline, entry.page == nil { expire(entry) } else { beginAudience(entry, audience) }
+      } else if let audience = entry.held?.request.audience {
+        beginAudience(entry, audience)
       } else {
         addRecipients(to: entry, by: entry.routes)
         entry.settledBefore = record?.settled
-        if entry.unresolved == 0 { sendRecipients(of: entry) }
+        // What is too late needs no look-up.
+        if entry.unresolved == 0 || loop.wallClock > entry.deadline { sendRecipients(of: entry) }
       }
     }
     noteHeldBytes()
@@ -151,7 +153,7 @@ final class Pipeline: OutboxOwner {
       release(entry)
       if orphan.isFinishing {
         if orphan.publications == 0 { acknowledge(orphan) }
-      } else if !orphan.isAwaitingNextPage {
+      } else if orphan.work == nil || orphan.work?.stage == .sending {
         enqueue(orphan)
       }
       return true
@@ -197,7 +199,8 @@ final class Pipeline: OutboxOwner {
   private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
     entry.recipients.append(recipient(for: target, by: routes))
     guard case .registration(let id) = target, desk != nil, let app = entry.app else { return }
-    unresolved.append((entry.index, entry.generation, entry.recipients.count - 1, app, id))
+    let place = RegistryDesk.Place(entry: entry.index, generation: entry.generation, recipient: entry.recipients.count - 1)
+    unresolved.append(Unresolved(place: place, app: app, registration: id))
     entry.unresolved += 1
   }
 
@@ -238,15 +241,7 @@ final class Pipeline: OutboxOwner {
 
   func publicationConfirmed(_ kind: Publication.Kind, owner: Int) {
     let entry = table[owner]
-    if kind == .page, entry.isAwaitingNextPage {
-      entry.publications -= 1
-      return nextPageConfirmed(entry)
-    }
-    if kind == .page, let page = entry.page, desk != nil {
-      // The request's first page is on the queue: should the request come again, it is not published twice.
-      ask(.save, .savePage(PageRecord(sent: 0, failed: 0, settled: []), campaign: page.campaign, page: page.number))
-    }
-    consequenceEnded(of: entry)
+    if kind == .page, entry.work?.stage == .chaining { nextPageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
 
   /// A publication was confirmed, or the registry has what it is owed.
@@ -270,6 +265,7 @@ final class Pipeline: OutboxOwner {
 
   func acknowledge(_ entry: InFlight) {
     if !entry.isOrphan { acknowledger?.acknowledge(entry.delivery.token) }
+    if entry.work != nil { noteResultPublished(entry) }
     counters.acknowledged += 1
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
     if let print = entry.fingerprint, !entry.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
@@ -313,8 +309,8 @@ final class Pipeline: OutboxOwner {
         continue
       }
       orphans[print] = nil
-      // Should it come after all: what is owed of it is lost with it here, unless that was nothing.
-      if !entry.isDelivered || entry.wantsResult(results) { duplicates.remove(print) }
+      // Should it come after all: what is owed of it is lost with it here, unless that was nothing. A page owes its report.
+      if !entry.isDelivered || entry.wantsResult(results) || entry.page != nil { duplicates.remove(print) }
       release(entry)
     }
   }

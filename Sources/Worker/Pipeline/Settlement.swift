@@ -142,8 +142,15 @@ extension Pipeline: PoolHandler {
     counters.deadLetters += 1
     entry.isFinishing = true
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
-    publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))
-    publishResult(of: entry, targets: [.failed(rejection.code)])
+    // A page keeps its ticket, so that replaying it sends no more than the page.
+    let page = entry.page ?? PageTicket(entry.delivery.properties.headers)
+    publish(publications.deadLetter(letter, body: entry.delivery.body, page: page, for: entry))
+    if let page {
+      guard page.campaign.isEmpty else { return }
+      publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
+    } else {
+      publishResult(of: entry, targets: [.failed(rejection.code)])
+    }
   }
 
   /// Too late: not sent to whom it has not reached.
@@ -164,16 +171,24 @@ extension Pipeline: PoolHandler {
     if entry.publications == 0 { acknowledge(entry) }
   }
 
-  /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result.
   func expire(_ entry: InFlight, _ index: Int) {
+    noteExpired(entry, index)
+    entry.unsettled -= 1
+    finishIfSettled(entry)
+  }
+
+  /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. A page that was
+  /// put off as a whole has had no attempt.
+  func noteExpired(_ entry: InFlight, _ index: Int) {
     counters.expired += 1
-    if let last = entry.lastFailure {
+    counters.failed[Int(PushError.expired.code)] += 1
+    if let last = entry.lastFailure, entry.page == nil || entry.page?.pending != nil {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
       counters.deadLetters += 1
       publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
     }
-    settle(entry, index, .failed(.expired))
+    entry.recipients[index].state = .failed(.expired)
   }
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.

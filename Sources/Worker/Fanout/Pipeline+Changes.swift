@@ -1,0 +1,67 @@
+import AMQP
+import PushCore
+import Storage
+
+/// Changes of the registry that come by the registry queue, in their order.
+extension Pipeline {
+  /// A change that the registry doesn't have yet.
+  struct OwedChange {
+    var entry: Int
+    var generation: Int
+    /// Ascends in the order of arrival.
+    var sequence: Int
+  }
+
+  /// Applied, answered to whoever asked, a dead letter when it is refused and nobody did.
+  func acceptChange(_ delivery: Delivery) {
+    counters.received += 1
+    if delivery.redelivered { counters.redelivered += 1 }
+    let entry = table.insert(from: .sendNormal)
+    entry.delivery = delivery
+    entry.messageID = delivery.properties.messageID ?? UUIDText.random()
+    hold(delivery.body.count)
+    let defaultApp = delivery.properties.appID ?? (apps.count == 1 ? apps[0].id : nil)
+    switch RegistryChange.parse(delivery.body, defaultApp: defaultApp) {
+    case .failure(let refusal): changeAnswered(entry, refusal.answer)
+    case .success(let change):
+      entry.change = change
+      entry.changeSequence = changesSeen
+      changesSeen += 1
+      owe(entry)
+      applyOwedChanges()
+    }
+  }
+
+  /// To be called about once a second as well, for what the registry couldn't take when it came. A change is held until the registry
+  /// has it, and those behind it with it.
+  func applyOwedChanges() {
+    while let next = owed.first {
+      owed.removeFirst()
+      with(next.entry, next.generation) { entry in
+        if let change = entry.change { ask(entry, .change, .apply([change])) }
+      }
+      // Refused at once: it stands in front again.
+      if owed.first?.sequence == next.sequence { return }
+    }
+  }
+
+  /// Behind what came before it and before what came after it.
+  func owe(_ entry: InFlight) {
+    let place = owed.firstIndex { $0.sequence > entry.changeSequence } ?? owed.endIndex
+    owed.insert(OwedChange(entry: entry.index, generation: entry.generation, sequence: entry.changeSequence), at: place)
+  }
+
+  func changeAnswered(_ entry: InFlight, _ answer: ChangeAnswer) {
+    entry.isFinishing = true
+    if let reply = publications.reply(answer.json, for: entry) {
+      publish(reply)
+    } else if case .refused(let error, let reason) = answer {
+      let code = PushError(rawValue: error.rawValue) ?? .invalidParameters
+      let words = PushError(rawValue: error.rawValue) == nil ? "\(error.rawValue): \(reason)" : reason
+      counters.deadLetters += 1
+      let letter = DeadLetter(error: code, reason: words, attempts: 0, failedAt: loop.wallClock)
+      publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))
+    }
+    if entry.publications == 0 { acknowledge(entry) }
+  }
+}

@@ -1,0 +1,66 @@
+import PushCore
+import Storage
+
+/// What answers say against registered tokens, and the breaker that stops believing them.
+extension Pipeline {
+  /// Remembers what an answer says against a token; nothing while the breaker is open.
+  func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
+    // A live activity's own token is not the device's.
+    guard desk != nil, let app = entry.app, entry.apns?.activityToken == nil else { return }
+    let verdict: DeviceMark.Verdict
+    switch meaning.reaction {
+    case .delivered:
+      _ = breakers[app].note(isRefused: false, at: loop.wallClock)
+      return
+    // The request's arrival stands for the provider's time where that is missing: what was registered since is not meant (F-107).
+    case .gone: verdict = .gone(since: meaning.invalidSince ?? entry.admittedAt)
+    case .suspect: verdict = .suspect
+    case .drop, .retry, .credential: return
+    }
+    if breakers[app].note(isRefused: true, at: loop.wallClock) { breakerOpened(app, meaning.reason) }
+    guard !breakers[app].isOpen else { return holdCampaign(of: entry) }
+    let recipient = entry.recipients[index]
+    marks.append(
+      DeviceMark(
+        app: apps[app].id, platform: recipient.platform, token: recipient.token, verdict: verdict,
+        reason: Array(meaning.reason.utf8)))
+    if marks.count >= Self.marksPerWrite { writeMarks() }
+  }
+
+  private static let marksPerWrite = 500
+
+  /// To be called about once a second. A mark that can't be written is made again by the next send's answer.
+  func writeMarks() {
+    guard !marks.isEmpty else { return }
+    ask(.marks, .mark(marks))
+    marks.removeAll(keepingCapacity: true)
+  }
+
+  private func breakerOpened(_ app: Int, _ reason: String) {
+    // What led here is as doubtful as what follows.
+    marks.removeAll { $0.app == apps[app].id }
+    log.error(
+      "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
+      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": "\(breakers[app].percent)", "reason": reason])
+  }
+
+  private func holdCampaign(of entry: InFlight) {
+    guard let campaign = entry.page?.campaign, !campaign.isEmpty, entry.work?.isHeld == false else { return }
+    entry.work?.isHeld = true
+    ask(.hold(campaign: campaign), .setState(.held, campaign: campaign))
+  }
+
+  /// The campaign runs: where an operator has resumed it since the breaker opened, tokens are marked again, by every worker that gets
+  /// one of its pages.
+  func closeBreaker(of entry: InFlight, _ campaign: Campaign) {
+    guard let app = entry.app, let time = campaign.resumedAt, breakers[app].resumed(at: time) else { return }
+    log.info(
+      "a campaign was resumed: tokens are marked again",
+      ["campaign": String(decoding: campaign.description.id, as: UTF8.self)])
+  }
+
+  func campaignHeld(_ campaign: [UInt8]) {
+    log.error(
+      "the campaign is held: pushfleet campaigns resume or cancel", ["campaign": String(decoding: campaign, as: UTF8.self)])
+  }
+}

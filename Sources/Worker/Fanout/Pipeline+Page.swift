@@ -1,0 +1,140 @@
+import PushCore
+import Storage
+
+/// A page of an audience: opened, its successor published, sent.
+///
+/// The chain of a campaign has one end, the page that nobody has opened yet. Whoever opens it publishes its successor before sending
+/// the first push, so that a worker that dies leaves at most the pages it was sending, which are delivered again.
+extension Pipeline {
+  func takePage(_ entry: InFlight) {
+    guard let page = entry.page, let audience = entry.work?.audience else { return }
+    let rest = page.pending?.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }
+    if page.campaign.isEmpty { return ask(entry, .readRest, .resolve(rest ?? [], app: appID(of: entry))) }
+    if rest?.isEmpty == true {
+      endPage(entry)
+      return reportPage(entry)
+    }
+    let content: PageOpening.Content =
+      rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: pageSize)
+    ask(
+      entry, .openPage,
+      .openPage(
+        PageOpening(campaign: page.campaign, page: page.number, copy: page.copy, app: appID(of: entry), content: content)))
+  }
+
+  func pageOpened(_ entry: InFlight, _ opened: OpenedPage) {
+    // A stopping worker leaves it to the broker and the next worker.
+    guard !isDraining else { return }
+    switch opened {
+    case .taken:
+      counters.duplicatesSuppressed += 1
+      endPage(entry)
+      acknowledge(entry)
+    case .done(let campaign):
+      endPage(entry)
+      entry.work?.campaign = campaign
+      if campaign?.isComplete == true { claimResult(entry) } else { acknowledge(entry) }
+    case .stopped(let campaign, let record):
+      entry.work?.campaign = campaign
+      if campaign.state == .cancelled {
+        abandonPage(entry, record)
+      } else {
+        putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
+      }
+    case .open(let read, let record, let campaign):
+      if let campaign { closeBreaker(of: entry, campaign) }
+      beginPage(entry, read, record)
+    }
+  }
+
+  /// A paused campaign's page goes round on the ladder: this is how long it takes to notice that the campaign runs again.
+  private static let pausedDelay: Int64 = 1_000
+
+  private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) {
+    guard var page = entry.page else { return }
+    entry.work?.record = record
+    var settled = record?.settledDevices ?? []
+    if let pending = page.pending {
+      // A record of an earlier round says nothing of what that round has left.
+      settled.formIntersection(pending.map(\.id))
+      let missing = Int64(pending.count - read.devices.count)
+      page.failed += missing
+      counters.failed[Int(PushError.notRegistered.code)] += Int(missing)
+    } else {
+      page.isLast = read.isLast
+    }
+    if let record, !settled.isEmpty {
+      page.sent = record.sent
+      page.failed = record.failed
+    }
+    entry.page = page
+    addRecipients(of: read.devices, to: entry, skipping: settled)
+    chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
+  }
+
+  /// The campaign was cancelled: nothing more is sent, and what was is accounted for. A page that was begun may have a successor,
+  /// which has to be ended too; one that was not ends the chain.
+  private func abandonPage(_ entry: InFlight, _ record: PageRecord?) {
+    guard var page = entry.page else { return }
+    if page.pending == nil {
+      page.isLast = record?.extent?.isLast ?? true
+      page.sent = record?.sent ?? 0
+      page.failed = record?.failed ?? 0
+    }
+    entry.page = page
+    chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
+  }
+
+  /// Publishes the next page unless there is none, or it is out already.
+  private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) {
+    guard !isChained, let next = entry.page?.next(after: cursor) else { return sendPage(entry) }
+    entry.work?.stage = .chaining
+    publish(publications.page(next, for: entry))
+  }
+
+  /// The next page is safe on the queue: now this one may be sent.
+  func nextPageConfirmed(_ entry: InFlight) {
+    entry.publications -= 1
+    sendPage(entry)
+  }
+
+  private func sendPage(_ entry: InFlight) {
+    entry.work?.stage = .sending
+    // An orphan is sent when the broker has delivered it here again.
+    if !entry.isOrphan { enqueue(entry) }
+  }
+
+  // MARK: small audiences
+
+  /// Devices of a user or group that are sent to within the request.
+  private static let smallAudience = 1_000
+
+  func readSmallAudience(_ entry: InFlight, _ audience: Audience) {
+    ask(
+      entry, .readSmall, .page(audience, app: appID(of: entry), after: 0, upTo: .max, limit: Self.smallAudience))
+  }
+
+  func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) {
+    guard !isDraining else { return }
+    guard read.isLast else { return becomeCampaign(entry) }
+    entry.page = PageTicket(campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.deadline)
+    entry.page?.isLast = true
+    addRecipients(of: read.devices, to: entry, skipping: [])
+    sendPage(entry)
+  }
+
+  func restOfSmallAudienceRead(_ entry: InFlight, _ devices: DeviceRows) {
+    guard !isDraining else { return }
+    beginPage(entry, AudiencePage(devices: devices, next: 0, isLast: true), nil)
+  }
+
+  // MARK: recipients
+
+  private func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: Set<Int64>) {
+    entry.rows = rows
+    entry.recipients.reserveCapacity(rows.count)
+    for index in 0..<rows.count where !settled.contains(rows[index].id) {
+      entry.recipients.append(recipient(rows, index, entry))
+    }
+  }
+}

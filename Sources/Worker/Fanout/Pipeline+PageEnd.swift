@@ -1,0 +1,124 @@
+import PushCore
+import Storage
+
+/// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
+extension Pipeline {
+  /// Every device of the page has ended or waits for its next attempt.
+  func concludePage(_ entry: InFlight, _ ended: PageTicket) {
+    var page = ended
+    var pending: [PageTicket.Device] = []
+    var earliest = Int64.max
+    for recipient in entry.recipients {
+      switch recipient.state {
+      case .delivered: page.sent += 1
+      case .failed: page.failed += 1
+      case .postponed(let until):
+        earliest = min(earliest, until)
+        if let row = entry.rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }
+      case .waiting, .unresolved, .gone, .sent, .refused, .sameAs: continue
+      }
+    }
+    page.pending = pending
+    entry.page = page
+    endPage(entry)
+    if !pending.isEmpty {
+      publishRetry(of: entry, at: earliest)
+    } else if page.campaign.isEmpty {
+      publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
+    } else {
+      reportPage(entry)
+    }
+  }
+
+  func endPage(_ entry: InFlight) {
+    entry.isFinishing = true
+    entry.work?.stage = .ending
+  }
+
+  /// Tells the registry how the page has ended; the campaign's result follows from the last report.
+  func reportPage(_ entry: InFlight) {
+    guard let page = entry.page else { return }
+    entry.publications += 1
+    ask(
+      entry, .reportPage,
+      .pageDone(
+        PageReport(campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed)))
+  }
+
+  func pageReported(_ entry: InFlight, _ campaign: Campaign?) {
+    entry.work?.campaign = campaign
+    if campaign?.isComplete == true { claimResult(entry) }
+    consequenceEnded(of: entry)
+  }
+
+  /// Every page is settled: exactly one of those who find that out publishes the result.
+  func claimResult(_ entry: InFlight) {
+    guard let page = entry.page else { return }
+    entry.publications += 1
+    ask(entry, .claimResult, .finish(campaign: page.campaign, claimant: Array("\(page.number)".utf8)))
+  }
+
+  func resultClaimed(_ entry: InFlight, isOurs: Bool) {
+    if isOurs, let campaign = entry.work?.campaign {
+      entry.work?.isResultClaimed = true
+      log.info(
+        "campaign ended",
+        [
+          "campaign": String(decoding: campaign.description.id, as: UTF8.self),
+          "cancelled": "\(campaign.state == .cancelled)", "sent": "\(campaign.sent)", "failed": "\(campaign.failed)",
+        ])
+      publishFanOutResult(of: entry, success: campaign.sent, failure: campaign.failed)
+    }
+    consequenceEnded(of: entry)
+  }
+
+  /// The result is confirmed: should the page come again, nobody publishes it a second time.
+  func noteResultPublished(_ entry: InFlight) {
+    guard entry.work?.isResultClaimed == true, let page = entry.page else { return }
+    ask(.note, .resultPublished(campaign: page.campaign))
+  }
+
+  /// The registry can't take the report now: the page goes to the ladder with nothing left to send, so that neither the delivery is
+  /// held nor a device sent to again.
+  func oweReport(_ entry: InFlight, _ reason: String) {
+    entry.page?.pending = []
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    publishRetry(of: entry, at: loop.wallClock + Self.registryDelay)
+    consequenceEnded(of: entry)
+  }
+
+  /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
+  func saveBegunPage(_ entry: InFlight) {
+    guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
+    let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
+    guard work.stage == .sending || isOnItsWayToLadder else { return }
+    ask(.note, .savePage(PageRecord(of: entry, page), campaign: page.campaign, page: page.number))
+  }
+}
+
+extension PageRecord {
+  var settledDevices: Set<Int64> {
+    var devices: Set<Int64> = []
+    for start in stride(from: 0, to: settled.count - 7, by: 8) {
+      devices.insert(settled[start..<start + 8].reduce(0) { $0 << 8 | Int64($1) })
+    }
+    return devices
+  }
+
+  /// Eight bytes for the number of each settled device, those of earlier deliveries included.
+  init(of entry: InFlight, _ page: PageTicket) {
+    let isConcluded = entry.work?.stage == .ending
+    var settled = entry.work?.record?.settled ?? []
+    var sent = page.sent
+    var failed = page.failed
+    for recipient in entry.recipients {
+      switch recipient.state {
+      case .delivered: if !isConcluded { sent += 1 }
+      case .failed: if !isConcluded { failed += 1 }
+      case .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: continue
+      }
+      if let id = entry.rows?[recipient.row].id { settled.append(number: id) }
+    }
+    self.init(sent: sent, failed: failed, settled: settled)
+  }
+}

@@ -1,0 +1,103 @@
+import PushCore
+import Storage
+
+/// From registrations, and rows of the registry, to recipients.
+extension Pipeline {
+  /// A registration that is to be looked up together with the others of its turn.
+  struct Unresolved {
+    var place: RegistryDesk.Place
+    var app: Int
+    var registration: [UInt8]
+  }
+
+  /// At the end of a turn: the registrations of all requests that the turn has brought. All of one request's are looked up
+  /// together, since its recipients refer to the rows of one answer.
+  func resolveRegistrations() {
+    guard !unresolved.isEmpty else { return }
+    let all = unresolved
+    unresolved.removeAll(keepingCapacity: true)
+    var start = 0
+    var end = 0
+    while start < all.count {
+      repeat {
+        let entry = all[end].place.entry
+        while end < all.count, all[end].place.entry == entry { end += 1 }
+      } while end < all.count && all[end].app == all[start].app && end - start < Self.registrationsPerLookUp
+      let batch = all[start..<end]
+      ask(.resolve(batch.map(\.place)), .resolve(batch.map(\.registration), app: apps[all[start].app].id))
+      start = end
+    }
+  }
+
+  private static let registrationsPerLookUp = 1_000
+
+  func resolved(_ places: [RegistryDesk.Place], _ resolution: Resolution) {
+    for (place, answer) in zip(places, resolution.entries) {
+      with(place.entry, place.generation) { entry in
+        entry.rows = resolution.devices
+        entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
+        entry.unresolved -= 1
+        if entry.unresolved == 0 { registrationsKnown(entry) }
+      }
+    }
+  }
+
+  private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {
+    guard case .device(let row, let isCanonical) = answer else {
+      return Recipient(
+        platform: .apns, token: [], pool: -1, state: .refused(Rejection(.invalidRegistration, "no such registration")))
+    }
+    var found = recipient(rows, row, entry)
+    found.isOldRegistration = !isCanonical
+    return found
+  }
+
+  /// The devices are known: those named twice get one push, and the request goes on as any other.
+  private func registrationsKnown(_ entry: InFlight) {
+    var places: [[UInt8]: Int] = [:]
+    for index in entry.recipients.indices where entry.recipients.count > 1 {
+      switch entry.recipients[index].state {
+      case .waiting, .gone: break
+      case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
+      }
+      let key = [entry.recipients[index].platform.rawValue] + entry.recipients[index].token
+      if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
+    }
+    sendRecipients(of: entry)
+  }
+
+  /// A device of the registry, by the credential of its sender and environment.
+  func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
+    let row = rows[index]
+    var recipient = Recipient(platform: row.platform, token: Array(rows.token(index)), pool: -1)
+    recipient.row = index
+    if row.state == .gone {
+      recipient.state = .gone
+      return recipient
+    }
+    guard let routes = routes(for: rows.sender(index), entry) else {
+      recipient.state = .refused(Rejection(.mismatchSenderID, "the device is registered with another sender"))
+      return recipient
+    }
+    switch (row.platform, row.environment) {
+    case (.fcm, _): recipient.pool = routes.fcm ?? -1
+    case (.apns, .production): recipient.pool = routes.production?.pool ?? -1
+    case (.apns, .sandbox): recipient.pool = routes.sandbox?.pool ?? -1
+    case (.apns, .unspecified): recipient.pool = routes.apns?.pool ?? -1
+    }
+    if recipient.pool < 0 {
+      recipient.state = .refused(
+        Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender"))
+    }
+    return recipient
+  }
+
+  /// The device's own sender where the request names none; nil where it names another one (GS-083).
+  private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
+    guard !sender.isEmpty, let app = entry.app else { return entry.routes }
+    if let named = entry.delivery.properties.headers.string("x-push-sender") {
+      return named.elementsEqual(sender) ? entry.routes : nil
+    }
+    return apps[app].senders[Array(sender)] ?? entry.routes
+  }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import Worker
+
+@Suite("The breaker")
+struct BreakerTests {
+  /// Notes answers at one time; true when one of them opened it.
+  private func note(_ breaker: inout Breaker, refused: Int, taken: Int, at now: Int64) -> Bool {
+    var hasOpened = false
+    for _ in 0..<taken { if breaker.note(isRefused: false, at: now) { hasOpened = true } }
+    for _ in 0..<refused { if breaker.note(isRefused: true, at: now) { hasOpened = true } }
+    return hasOpened
+  }
+
+  @Test("opens once more than its share of enough answers is refused, and says so once")
+  func opens() {
+    var breaker = Breaker(share: 0.5, sample: 10)
+    #expect(!note(&breaker, refused: 5, taken: 5, at: 1_000))
+    #expect(note(&breaker, refused: 1, taken: 0, at: 1_000))
+    #expect(breaker.isOpen && breaker.percent == 54)
+    #expect(!note(&breaker, refused: 1, taken: 0, at: 1_000))
+  }
+
+  @Test("doesn't judge by few answers, nor by those of an earlier minute")
+  func window() {
+    var breaker = Breaker(share: 0.5, sample: 10)
+    #expect(!note(&breaker, refused: 9, taken: 0, at: 1_000))
+    #expect(!note(&breaker, refused: 9, taken: 0, at: 62_000))
+    #expect(!breaker.isOpen)
+  }
+
+  @Test("stays open while little is sent, and closes after a minute of enough good answers")
+  func closes() {
+    var breaker = Breaker(share: 0.5, sample: 10)
+    #expect(note(&breaker, refused: 10, taken: 0, at: 1_000))
+    _ = note(&breaker, refused: 0, taken: 1, at: 62_000)
+    #expect(breaker.isOpen, "the minute that opened it is still the one judged")
+    _ = note(&breaker, refused: 0, taken: 4, at: 200_000)
+    #expect(breaker.isOpen)
+    _ = note(&breaker, refused: 0, taken: 5, at: 300_000)
+    #expect(breaker.isOpen)
+    _ = note(&breaker, refused: 0, taken: 1, at: 400_000)
+    #expect(!breaker.isOpen)
+  }
+
+  @Test("is closed by an operator's word that is later than its opening")
+  func resumed() {
+    var breaker = Breaker(share: 0.5, sample: 10)
+    #expect(note(&breaker, refused: 10, taken: 0, at: 1_000))
+    for (time, closes) in [(999, false), (1_000, true), (2_000, false)] as [(Int64, Bool)] {
+      let isClosed = breaker.resumed(at: time)
+      #expect(isClosed == closes, "\(time)")
+    }
+    #expect(!breaker.isOpen)
+    #expect(note(&breaker, refused: 10, taken: 0, at: 3_000))
+  }
+}
