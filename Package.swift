@@ -1,10 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Exclusive access is checked at run time in debug builds, which every test runs, and not in release builds: docs/decisions/0006.
+let released = SwiftSetting.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 /// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
-let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error)]
+let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error), released]
 /// Modules that own C handles: the unsafe code stays in their `C/` folder, `deploy/check-imports` holds that.
-let door: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 
 func library(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
