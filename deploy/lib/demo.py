@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """The scenes of deploy/demo and how they are shown.
 
-demo.py prepare FOLDER    writes requests/*.json and malformed (what is sent), script.json (what the APNs simulator does
-                          with which device) and service-account.json (around account.key)
-demo.py show FOLDER       shows what came of it, from apns.ndjson, fcm.ndjson, feedback.ndjson and dead.ndjson;
-                          exits 1 when a request is not accounted for
+demo.py prepare FOLDER    writes requests/*.json and malformed (what is sent), devices.csv, change.json and gone.token (whom the
+                          registry knows), first.ndjson and second.ndjson (what is sent to them), script.json (what the APNs
+                          simulator does with which device) and service-account.json (around account.key)
+demo.py show FOLDER       shows what came of it, from apns.ndjson, fcm.ndjson, feedback.ndjson, dead.ndjson, results.ndjson,
+                          campaigns.ndjson and campaigns.txt; exits 1 when a request is not accounted for
 """
 
+import collections
+import csv
 import hashlib
 import itertools
 import json
@@ -43,6 +46,22 @@ SCENES = [
 ]
 MALFORMED = '{"to": "apns:00", "notification": {"body": "cut short'
 
+APP = "com.example.app"
+# The registry's devices, all subscribed to the topic: name, platform, user.
+IMPORTED = [("ada-phone", "apns", "ada"), ("ada-tablet", "fcm", "ada"), ("ben", "apns", "ben"), ("cleo", "fcm", ""),
+            ("dora", "fcm", "dora"), ("emil", "apns", "")]
+BY_QUEUE, BY_COMMAND = ("ada-old-phone", "fcm", "ada"), ("sold-phone", "apns", "")
+DEVICES = [*IMPORTED, BY_QUEUE]
+# Where `devices register` will print the registration to send to.
+REGISTRATION = "REGISTRATION"
+# What is sent to them: when, message id, target, text, who gets it.
+SENDS = [
+    ("first", "news-1", "/topics/news", "First snow.", DEVICES),
+    ("first", "ada-1", "/users/ada", "Your parcel is here.", [device for device in DEVICES if device[2] == "ada"]),
+    ("second", "news-2", "/topics/news", "It has melted.", DEVICES),
+    ("second", "sold-1", REGISTRATION, "Still there?", []),
+]
+
 
 def apns_token(name):
     """A device token in Apple's form, the same in every run."""
@@ -52,6 +71,11 @@ def apns_token(name):
 def fcm_token(name):
     """A registration token in Google's form."""
     return f"c{apns_token(name)[:21]}:APA91b{apns_token(name)}"
+
+
+def token_of(device):
+    name, platform, _ = device
+    return apns_token(name) if platform == "apns" else fcm_token(name)
 
 
 def request(name, given, expected):
@@ -72,12 +96,29 @@ def prepare(folder):
         (requests / f"{number}-{name}.json").write_text(text + "\n", encoding="utf-8")
         if provoked:
             script[apns_token(name)] = provoked
+    prepare_registry(folder)
+    script[token_of(BY_COMMAND)] = [{"status": 410, "reason": "Unregistered"}]
     (folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
     (folder / "malformed").write_text(MALFORMED, encoding="utf-8")
     account = {"type": "service_account", "project_id": "example", "private_key_id": "demo",
                "private_key": (folder / "account.key").read_text(), "client_email": "demo@example.iam.gserviceaccount.com",
                "token_uri": "https://oauth2.googleapis.com/token"}
     (folder / "service-account.json").write_text(json.dumps(account))
+
+
+def prepare_registry(folder):
+    with open(folder / "devices.csv", "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["platform", "token", "user", "topics"])
+        rows.writerows([device[1], token_of(device), device[2], "news"] for device in IMPORTED)
+    change = {"op": "register", "app": APP, "platform": BY_QUEUE[1], "token": token_of(BY_QUEUE), "user": BY_QUEUE[2],
+              "topics": ["news"]}
+    (folder / "change.json").write_text(json.dumps(change), encoding="utf-8")
+    (folder / "gone.token").write_text(token_of(BY_COMMAND), encoding="utf-8")
+    for when, name, target, text, _ in SENDS:
+        message = {"body": {"to": target, "notification": {"body": text}}, "properties": {"app_id": APP, "message_id": name}}
+        with open(folder / f"{when}.ndjson", "a", encoding="utf-8") as file:
+            file.write(json.dumps(message) + "\n")
 
 
 # --- what a phone would show ---
@@ -212,10 +253,69 @@ def ends(name, pushes, feedback, dead):
     return found + [SUSPECT for letter in dead if apns_token(name) in letter["body"]]
 
 
+def body_of(entry):
+    """The text of the notification that this journal entry's push carries."""
+    payload = entry.get("payload", {})
+    if "message" in payload:
+        return payload["message"].get("notification", {}).get("body")
+    alert = payload.get("aps", {}).get("alert")
+    return alert.get("body") if isinstance(alert, dict) else alert
+
+
+def counted(tokens):
+    """`2 iPhones and 1 Android`"""
+    platforms = {token_of(device): device[1] for device in [*DEVICES, BY_COMMAND]}
+    counts = collections.Counter(platforms[token] for token in tokens)
+    named = [f"{counts[platform]} {word}{'s' * (counts[platform] != 1)}"
+             for platform, word in (("apns", "iPhone"), ("fcm", "Android")) if counts[platform]]
+    return " and ".join(named)
+
+
+def show_registry(folder, pushes, results, feedback):
+    """The registry's devices and what was sent to them; returns what is unaccounted for."""
+    unaccounted = []
+    gone = token_of(BY_COMMAND)
+    heading("A topic, a user, and a phone that is gone: devices in the registry")
+    print(f"  {counted(map(token_of, [*DEVICES, BY_COMMAND]))}: {len(IMPORTED)} by `devices import`, "
+          "1 by `devices register`,\n  1 by a message on push.registry\n")
+    for number, (_, name, target, text, expected) in enumerate(SENDS, len(SCENES) + 2):
+        shown = "pf1r~…" if target == REGISTRATION else target
+        given = json.dumps({"to": shown, "notification": {"body": text}}, ensure_ascii=False)
+        print(f"  {BOLD}{number}. {name}{PLAIN} {DIM}{given}{PLAIN}")
+        sent = [(entry["token"], entry["answer"].get("status") == 200) for entry in pushes if body_of(entry) == text]
+        delivered, refused = ([token for token, got in sent if got is wanted] for wanted in (True, False))
+        if delivered:
+            print(f"    {counted(delivered)} got it")
+        if refused:
+            print(f"    {RED}{counted(refused)}: 410 Unregistered, gone from now on{PLAIN}")
+        errors = [one["error"] for one in results.get(name, [{}])[0].get("results", []) if "error" in one]
+        if errors:
+            print(f"    {', '.join(errors)}{'' if sent else ', without asking the provider'}")
+        if sorted(delivered) != sorted(map(token_of, expected)) or refused != [gone] * (name == "news-1"):
+            unaccounted.append(f"{name}: expected {len(expected)} devices, reached {len(delivered)}, {len(refused)} refused")
+        if len(results.get(name, [])) != 1 or errors != ["NotRegistered"] * (target == REGISTRATION):
+            unaccounted.append(f"{name}: expected one result, got {results.get(name)}")
+
+    print(f"\n  {DIM}pushfleet campaigns{PLAIN}")
+    print(textwrap.indent((folder / "campaigns.txt").read_text(encoding="utf-8").rstrip(), "  "))
+    campaigns = {one["message_id"]: (one["state"], one["sent"], one["failed"])
+                 for one in read_lines(folder / "campaigns.ndjson")}
+    expected = {"news-1": ("completed", len(DEVICES), 1), "news-2": ("completed", len(DEVICES), 0)}
+    if campaigns != expected:
+        unaccounted.append(f"campaigns: expected {expected}, got {campaigns}")
+    events = [event["event"] for event in feedback if event["token"] == gone]
+    if events != ["NotRegistered"] * 2:
+        unaccounted.append(f"{BY_COMMAND[0]}: expected two feedback events NotRegistered, got {events}")
+    return unaccounted
+
+
 def show(folder):
     journals = [read_lines(folder / f"{provider}.ndjson") for provider in ("apns", "fcm")]
     pushes = [entry for journal in journals for entry in journal if entry.get("path") != "/token" and entry.get("token")]
     feedback, dead = read_lines(folder / "feedback.ndjson"), read_lines(folder / "dead.ndjson")
+    results = collections.defaultdict(list)
+    for result in read_lines(folder / "results.ndjson"):
+        results[result["properties"]["message_id"]].append(json.loads(result["body"]))
     unaccounted = []
 
     heading("What was sent, and what the phones would get")
@@ -229,10 +329,12 @@ def show(folder):
     if sum(letter["body"] == MALFORMED for letter in dead) != 1:
         unaccounted.append("malformed: expected one dead letter")
 
+    unaccounted += show_registry(folder, pushes, results, feedback)
+
     heading("Feedback: tokens to prune or to look at (push.feedback)")
     for event in feedback:
         since = f", since {event['invalid_since']}" if event.get("invalid_since") else ""
-        print(f"  {event['event']:<20} {event['token'][:8]}…  {event['status']} {event['reason']}{since}")
+        print(f"  {event['event']:<20} {event['token'][:8]}…  {event['status'] or 'not asked:'} {event['reason']}{since}")
 
     heading("Dead letters: requests that will not be tried again (push.dead)")
     for letter in dead:
@@ -240,10 +342,10 @@ def show(folder):
         print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
 
     delivered = sum(entry["answer"].get("status") == 200 for entry in pushes)
-    again = len(pushes) - len({entry["token"] for entry in pushes})
+    again = len(pushes) - len({(entry["token"], body_of(entry)) for entry in pushes})
     heading("Summary")
-    print(f"  {len(SCENES) + 1} requests published: {len(pushes)} pushes, {again} of them a second attempt, {delivered} delivered;\n"
-          f"  {len(feedback)} feedback events, {len(dead)} dead letters")
+    print(f"  {len(SCENES) + 1 + len(SENDS)} requests published: {len(pushes)} pushes, {again} of them a second attempt, "
+          f"{delivered} delivered;\n  {len(feedback)} feedback events, {len(dead)} dead letters")
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
     if not unaccounted:
