@@ -1,6 +1,7 @@
 import AMQP
 import PushCore
 import Reactor
+import Storage
 
 /// Everything a worker is told, checked: a value of this type can be used as it is.
 public struct Configuration: Sendable {
@@ -22,6 +23,8 @@ public struct Configuration: Sendable {
   public var fanOut: FanOutSettings
   public var breaker: BreakerSettings
   public var log: LogLevel
+  /// What the registry takes.
+  public var registryLimits: RegistryLimits
   /// Sizes that a request may have.
   public var limits: RequestLimits
   /// Where figures are served in Prometheus' text format; nil for nowhere.

@@ -2,6 +2,7 @@ import AMQP
 import Foundation
 import PushCore
 import Reactor
+import Storage
 
 extension Configuration {
   /// Reads and checks the configuration file; `environment` overrides it value by value.
@@ -54,6 +55,7 @@ extension Configuration {
       metrics = endpoint
     }
     limits = try RequestLimits(reader.object("limits"))
+    registryLimits = try RegistryLimits(reader.object("registryLimits"))
     retry = try RetrySettings(reader.object("retry"))
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
@@ -100,6 +102,19 @@ extension RequestLimits {
     if let notification = try reader.integer("notification", in: 1...65_536) { notificationBytes = notification }
     if let data = try reader.integer("data", in: 1...65_536) { dataBytes = data }
     if let topicData = try reader.integer("topicData", in: 1...65_536) { topicDataBytes = topicData }
+    try reader.refuseUnknownKeys()
+  }
+}
+
+extension RegistryLimits {
+  /// What is absent keeps GCM's and FCM's value.
+  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
+    var reader = whole
+    self.init()
+    groupMembers = try reader.integer("groupMembers", in: 1...1_000_000) ?? groupMembers
+    topicsPerDevice = try reader.integer("topicsPerDevice", in: 1...1_000_000) ?? topicsPerDevice
+    devicesPerUser = try reader.integer("devicesPerUser", in: 1...1_000_000) ?? devicesPerUser
+    batch = try reader.integer("batch", in: 1...10_000) ?? batch
     try reader.refuseUnknownKeys()
   }
 }

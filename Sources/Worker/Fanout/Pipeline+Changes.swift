@@ -21,7 +21,7 @@ extension Pipeline {
     entry.messageID = delivery.properties.messageID ?? UUIDText.random()
     hold(delivery.body.count)
     let defaultApp = delivery.properties.appID ?? (apps.count == 1 ? apps[0].id : nil)
-    switch RegistryChange.parse(delivery.body, defaultApp: defaultApp) {
+    switch RegistryChange.parse(delivery.body, defaultApp: defaultApp, limits: registryLimits) {
     case .failure(let refusal): changeAnswered(entry, refusal.answer)
     case .success(let change):
       entry.change = change

@@ -54,12 +54,12 @@ final class RegistryDesk: RegistryHandler {
   private var free: [Int] = []
 
   /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
-  init(_ location: String, loop: EventLoop) throws(ConfigurationError) {
+  init(_ location: String, limits: RegistryLimits, loop: EventLoop) throws(ConfigurationError) {
     let parsed: RegistryLocation
     do throws(StoreError) { parsed = try RegistryLocation(parsing: location) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
-    do throws(SystemError) { registry = try Registry(parsed, loop: loop, handler: self) } catch {
+    do throws(SystemError) { registry = try Registry(parsed, loop: loop, handler: self, limits: limits) } catch {
       throw ConfigurationError(key: "registry", problem: "has no thread: \(error)")
     }
   }

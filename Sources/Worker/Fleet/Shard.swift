@@ -44,11 +44,12 @@ final class Shard: TurnHook {
     broker.handler = self
     pipeline.acknowledger = broker
     pipeline.pageSize = configuration.fanOut.pageSize
+    pipeline.registryLimits = configuration.registryLimits
     pipeline.breakers = configuration.apps.map { _ in
       Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
     }
     if let location = configuration.registry {
-      let desk = try RegistryDesk(location, loop: loop)
+      let desk = try RegistryDesk(location, limits: configuration.registryLimits, loop: loop)
       desk.owner = pipeline
       pipeline.desk = desk
     }

@@ -48,6 +48,8 @@ final class Pipeline: OutboxOwner {
   var pools: [PoolLanes] = []
   /// nil where no registry is configured.
   var desk: RegistryDesk?
+  /// What changes of the registry may hold.
+  var registryLimits = RegistryLimits()
   /// Devices on a page.
   var pageSize = 1_000
   /// Of each application.

@@ -19,7 +19,7 @@ enum DevicesImport {
     var stopped: CommandFailure?
     for file in files where stopped == nil {
       account.begin(file.name)
-      do { try load(file, given, app, visit.store, account) } catch let failure as CommandFailure { stopped = failure }
+      do { try load(file, given, app, visit, account) } catch let failure as CommandFailure { stopped = failure }
     }
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
@@ -29,11 +29,13 @@ enum DevicesImport {
   }
 
   private static func load(
-    _ file: ImportFile, _ given: BulkFormat?, _ app: [UInt8]?, _ store: any DeviceStore, _ account: ImportAccount
+    _ file: ImportFile, _ given: BulkFormat?, _ app: [UInt8]?, _ visit: RegistryVisit, _ account: ImportAccount
   ) throws {
     var bytes = try file.read(chunk)
     let format = given ?? file.format(bytes)
-    let load = BulkImport(into: store, format: format, defaultApp: app, now: RegistryVisit.now, handler: account)
+    let load = BulkImport(
+      into: visit.store, format: format, defaultApp: app, now: RegistryVisit.now, handler: account,
+      limits: visit.configuration.registryLimits)
     do {
       while !bytes.isEmpty {
         try load.feed(bytes)

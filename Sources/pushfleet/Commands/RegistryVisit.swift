@@ -21,7 +21,7 @@ struct RegistryVisit {
     }
     var settings = settings
     settings.create = !isReading
-    store = try openStore(location, options: settings)
+    store = try openStore(location, options: settings, limits: configuration.registryLimits)
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
@@ -48,7 +48,7 @@ struct RegistryVisit {
   /// - Throws: status 65 with the reason when it is refused; with `--json` after printing the answer.
   func apply(_ change: ChangeText, _ options: Options) throws -> ChangeAnswer {
     let answer: ChangeAnswer
-    switch RegistryChange.parse(change.json, defaultApp: nil) {
+    switch RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits) {
     case .failure(let refusal): answer = refusal.answer
     case .success(let change): answer = try store.apply([change], now: Self.now).first ?? .done
     }

@@ -29,10 +29,11 @@ enum TopicsCommand: Command {
     let app = try visit.app(options)
     let devices = try RegistryNames.read(options.operands.dropFirst())
     var failures = 0
-    for start in stride(from: 0, to: devices.count, by: RegistryLimits().batch) {
+    let batch = visit.configuration.registryLimits.batch
+    for start in stride(from: 0, to: devices.count, by: batch) {
       var change = ChangeText(word, app: app)
       change.set("topic", options.operands[0])
-      change.set("tokens", Array(devices[start..<min(start + RegistryLimits().batch, devices.count)]))
+      change.set("tokens", Array(devices[start..<min(start + batch, devices.count)]))
       guard case .results(let results) = try visit.apply(change, options) else { continue }
       for (index, error) in results.enumerated() {
         guard let error else { continue }
