@@ -1,7 +1,7 @@
 /// A declaration or question to the broker, answered once.
 public enum Command: Sendable, Equatable {
   /// Durable.
-  case exchangeDeclare(name: String, type: String)
+  case exchangeDeclare(name: String, type: String, arguments: FieldTable)
   /// Durable; what kind of queue is up to the arguments.
   case queueDeclare(name: String, arguments: FieldTable)
   /// Passive: how many messages are ready and how many consumers there are. Fails with `.notFound`.
@@ -11,7 +11,7 @@ public enum Command: Sendable, Equatable {
   /// What it is about, for messages to people.
   public var subject: String {
     switch self {
-    case .exchangeDeclare(let name, _): "exchange \(name)"
+    case .exchangeDeclare(let name, _, _): "exchange \(name)"
     case .queueDeclare(let name, _), .queueInspect(let name): "queue \(name)"
     case .queueBind(let queue, let exchange, _, _): "binding of \(queue) to \(exchange)"
     }
@@ -19,7 +19,8 @@ public enum Command: Sendable, Equatable {
 
   var method: OutboundMethod {
     switch self {
-    case .exchangeDeclare(let name, let type): .exchangeDeclare(name: Array(name.utf8), type: Array(type.utf8))
+    case .exchangeDeclare(let name, let type, let arguments):
+      .exchangeDeclare(name: Array(name.utf8), type: Array(type.utf8), arguments: arguments)
     case .queueDeclare(let name, let arguments):
       .queueDeclare(name: Array(name.utf8), passive: false, arguments: arguments)
     case .queueInspect(let name): .queueDeclare(name: Array(name.utf8), passive: true, arguments: FieldTable())

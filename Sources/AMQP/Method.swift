@@ -41,7 +41,7 @@ enum OutboundMethod {
   case channelFlowOK(active: Bool)
   case channelCloseOK
 
-  case exchangeDeclare(name: [UInt8], type: [UInt8])
+  case exchangeDeclare(name: [UInt8], type: [UInt8], arguments: FieldTable)
   case queueDeclare(name: [UInt8], passive: Bool, arguments: FieldTable)
   case queueBind(queue: [UInt8], exchange: [UInt8], routingKey: [UInt8], arguments: FieldTable)
 

@@ -24,11 +24,21 @@ public enum PublishFailure: Error, Equatable, Sendable {
   case timedOut
   /// The connection ended before the confirm: whether it was taken is unknown.
   case connectionLost
-  /// The broker closed the channel (the exchange doesn't exist, a property is not acceptable); whether this very message
-  /// was taken is unknown.
+  /// The broker closed the channel or the connection for a cause (the exchange doesn't exist, a property is not acceptable);
+  /// whether this very message was to blame, or was taken, is unknown.
   case channelClosed(ConnectionEnd)
   /// A name or property exceeds 255 bytes, or the properties exceed a frame; never sent.
   case unencodable
+
+  /// What the end of a connection means for what is outstanding. An error of the connection (541, say) can be the work of one
+  /// message as a channel's can.
+  init(_ end: ConnectionEnd) {
+    switch end {
+    case .confirmTimedOut: self = .timedOut
+    case .closedByBroker: self = .channelClosed(end)
+    default: self = .connectionLost
+    }
+  }
 
   /// The broker may hold the message although the publish failed.
   public var isOutcomeUnknown: Bool {
@@ -263,7 +273,7 @@ public final class Publisher: Connection {
     isReady = false
     isBlocked = false
     confirmDeadline = .distantFuture
-    failOutstanding(end == .confirmTimedOut ? .timedOut : .connectionLost)
+    failOutstanding(PublishFailure(end))
     confirms.reset()
     commands.state = .closed
     commands.deadline = .distantFuture

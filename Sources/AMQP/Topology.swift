@@ -62,6 +62,9 @@ extension Topology {
   public var eventsExchange: String { name("events") }
   /// Routing key `dead`.
   public var deadExchange: String { name("dead") }
+  /// Takes what `returnExchange` can't route, to the dead letters: what a stranger put on a step, without a way back. A quorum queue
+  /// that dead-letters at least once keeps trying such a message, and 32 of them stop the step for everybody.
+  public var strayExchange: String { name("stray") }
 
   public var feedbackQueue: String { name("feedback") }
   public var resultsQueue: String { name("results") }
@@ -71,10 +74,12 @@ extension Topology {
 }
 
 extension Topology {
-  public var exchanges: [(name: String, type: String)] {
-    [
-      (sendExchange, "direct"), (fanoutExchange, "direct"), (retryExchange, "direct"), (returnExchange, "headers"),
-      (eventsExchange, "topic"), (deadExchange, "direct"),
+  public var exchanges: [(name: String, type: String, arguments: FieldTable)] {
+    let none = FieldTable()
+    return [
+      (sendExchange, "direct", none), (fanoutExchange, "direct", none), (retryExchange, "direct", none),
+      (strayExchange, "fanout", none), (returnExchange, "headers", ["alternate-exchange": .text(strayExchange)]),
+      (eventsExchange, "topic", none), (deadExchange, "direct", none),
     ]
   }
 
@@ -97,13 +102,13 @@ extension Topology {
     return lanes + steps + [
       (feedbackQueue, eventsExchange, "feedback.#", FieldTable()),
       (resultsQueue, eventsExchange, "result.#", FieldTable()),
-      (deadQueue, deadExchange, "dead", FieldTable()),
+      (deadQueue, deadExchange, "dead", FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
     ]
   }
 
   /// In an order in which every step finds what it needs.
   public var commands: [Command] {
-    exchanges.map { .exchangeDeclare(name: $0.name, type: $0.type) }
+    exchanges.map { .exchangeDeclare(name: $0.name, type: $0.type, arguments: $0.arguments) }
       + queues.map { .queueDeclare(name: $0.name, arguments: $0.arguments) }
       + bindings.map {
         .queueBind(queue: $0.queue, exchange: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)

@@ -140,11 +140,12 @@ final class MethodCodec {
     case .channelFlowOK(let active):
       append(AMQP_CHANNEL_FLOW_OK_METHOD, amqp_channel_flow_ok_t(active: active ? 1 : 0), channel, &output)
     case .channelCloseOK: append(AMQP_CHANNEL_CLOSE_OK_METHOD, amqp_channel_close_ok_t(), channel, &output)
-    case .exchangeDeclare(let name, let type):
+    case .exchangeDeclare(let name, let type, let arguments):
       var m = amqp_exchange_declare_t()
       m.exchange = bytes(name)
       m.type = bytes(type)
       m.durable = 1
+      m.arguments = table(arguments)
       append(AMQP_EXCHANGE_DECLARE_METHOD, m, channel, &output)
     case .queueDeclare(let name, let passive, let arguments):
       var m = amqp_queue_declare_t()

@@ -50,6 +50,8 @@ extension PageTicket {
 
   /// Grows when the form changes; a worker leaves a form that it doesn't know to a newer one.
   private static let version: UInt8 = 2
+  /// Beyond it a number is no page's, and none may overflow what is added to it.
+  private static let counts: ClosedRange<Int64> = 0...(1 << 48)
 
   private enum Flag {
     static let isLast: UInt8 = 1
@@ -62,7 +64,8 @@ extension PageTicket {
     var reader = Reader(bytes: bytes, at: 1)
     guard let flags = reader.byte(), let number = reader.integer(), let copy = reader.integer(), let after = reader.integer(),
       let upTo = reader.integer(), let deadline = reader.integer(), let sent = reader.integer(), let failed = reader.integer(),
-      let length = reader.byte(), let campaign = reader.bytes(Int(length)), number >= 0, sent >= 0, failed >= 0
+      let length = reader.byte(), let campaign = reader.bytes(Int(length)), Self.counts.contains(number),
+      Self.counts.contains(sent), Self.counts.contains(failed)
     else { return nil }
     self.init(campaign: campaign, number: number, after: after, upTo: upTo, deadline: deadline)
     self.copy = copy

@@ -17,6 +17,12 @@ final class Outbox {
   private var free: [Int] = []
   private var waiting = Ring<Int>()
   private var refused: [Int] = []
+  /// Replies that were underway when the broker closed the channel or the connection for a cause. A producer chooses where a
+  /// reply goes, so one of them is likely to be to blame: they go out one at a time, and the one that does it again is given up.
+  private var suspects = Ring<Int>()
+  private var suspect: Int?
+  /// False where the user may not write to the default exchange.
+  private var mayReply = true
   private var isRetryScheduled = false
   private var pause = Backoff(base: 1, cap: 30)
   private(set) var backlog = 0
@@ -45,17 +51,24 @@ final class Outbox {
   /// The connection that publishes from now on; nil while there is none.
   func use(_ publisher: Publisher?) {
     self.publisher = publisher
+    mayReply = true
     pump()
   }
 
   private func pump() {
     guard let publisher else { return }
-    while publisher.canPublish, let slot = waiting.popFirst() {
-      guard let message = slots[slot] else { continue }
-      publisher.publish(
-        exchange: message.exchange, routingKey: message.routingKey, properties: message.properties, body: message.body,
-        tag: slot)
+    while publisher.canPublish, let slot = waiting.popFirst() { publish(slot, on: publisher) }
+    while suspect == nil, publisher.canPublish, let slot = suspects.popFirst() {
+      suspect = slot
+      publish(slot, on: publisher)
     }
+  }
+
+  private func publish(_ slot: Int, on publisher: Publisher) {
+    guard let message = slots[slot] else { return }
+    if message.kind == .reply, !mayReply { return giveUpReply(slot, because: "the user may not write to the default exchange") }
+    publisher.publish(
+      exchange: message.exchange, routingKey: message.routingKey, properties: message.properties, body: message.body, tag: slot)
   }
 
   private func settle(_ slot: Int) {
@@ -68,8 +81,24 @@ final class Outbox {
     if wasFull, !isFull { owner?.outboxDrained() }
   }
 
+  /// A producer's own queue that stays full, or is no place for a reply, must not hold up everybody else for ever.
+  private static let replyRefusals = 5
+
+  private func isHopelessReply(_ slot: Int) -> Bool {
+    guard let publication = slots[slot], publication.kind == .reply else { return false }
+    return publication.refusals + 1 >= Self.replyRefusals
+  }
+
+  private func giveUpReply(_ slot: Int, because reason: String) {
+    log.warning("a reply is given up", ["reason": reason])
+    if suspect == slot { suspect = nil }
+    owner?.replyReachedNobody()
+    settle(slot)
+  }
+
   private func offerAgainLater(_ slot: Int, because reason: String) {
     refused.append(slot)
+    slots[slot]?.refusals += 1
     guard !isRetryScheduled, let publication = slots[slot] else { return }
     isRetryScheduled = true
     let seconds = pause.next()
@@ -92,6 +121,7 @@ final class Outbox {
   // MARK: what became of a publication
 
   func confirmed(_ slot: Int) {
+    if slot == suspect { suspect = nil }
     pause.reset()
     settle(slot)
     pump()
@@ -99,6 +129,8 @@ final class Outbox {
 
   /// - Returns: true when a queue or exchange of ours is missing on the broker.
   func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
+    let wasSuspect = slot == suspect
+    if wasSuspect { suspect = nil }
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
       owner?.replyReachedNobody()
@@ -106,11 +138,15 @@ final class Outbox {
     case .returned:
       offerAgainLater(slot, because: "no queue takes it")
       return true
+    case .nacked where isHopelessReply(slot): giveUpReply(slot, because: "its queue stays full")
     case .nacked: offerAgainLater(slot, because: "the queue refuses it")
     case .unencodable:
       // Only a producer's own headers can outgrow a frame; the outcome goes without them.
       slots[slot]?.properties.dropForeignHeaders()
       offerAgainLater(slot, because: "its headers outgrow a frame")
+    case .channelClosed(let reason) where slots[slot]?.kind == .reply:
+      if case .accessRefused = reason, wasSuspect { mayReply = false }
+      if wasSuspect { giveUpReply(slot, because: "\(reason)") } else { suspects.append(slot) }
     case .channelClosed(let reason):
       offerAgainLater(slot, because: "\(reason)")
       if case .notFound = reason { return true }
@@ -118,6 +154,7 @@ final class Outbox {
       // It may have arrived: consumers tell a duplicate by its message id.
       waiting.append(slot)
     }
+    if wasSuspect { pump() }
     return false
   }
 }

@@ -9,6 +9,7 @@ struct OutcomePublications {
   private let retry: [UInt8]
   private let apps: [[UInt8]]
   private let steps: [RetryStep]
+  private let ownQueues: Set<[UInt8]>
 
   init(prefix: String, apps: [String], steps: [RetryStep]) {
     self.prefix = prefix
@@ -17,6 +18,7 @@ struct OutcomePublications {
     retry = Array("\(prefix).retry".utf8)
     self.apps = apps.map { Array($0.utf8) }
     self.steps = steps
+    ownQueues = Set(Topology(prefix: prefix, ladder: steps).queues.map { Array($0.name.utf8) })
   }
 
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
@@ -48,9 +50,9 @@ struct OutcomePublications {
       body: body, owner: entry.index)
   }
 
-  /// To whoever asked, through the default exchange; nil when nobody did.
+  /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    guard let replyTo = entry.delivery.properties.replyTo, !replyTo.isEmpty else { return nil }
+    guard let replyTo = entry.delivery.properties.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo) else { return nil }
     return Publication(
       kind: .reply, exchange: [], routingKey: replyTo, properties: outcomeProperties(entry), body: body, owner: entry.index)
   }

@@ -109,7 +109,8 @@ final class Pipeline: OutboxOwner {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
       entry.admittedAt = loop.wallClock
-      if entry.held?.request.audience != nil, let page = PageTicket(entry.delivery.properties.headers) {
+      // A producer can forge the header: it means nothing without an audience.
+      if desk != nil, entry.held?.request.audience != nil, let page = PageTicket(entry.delivery.properties.headers) {
         entry.page = page
         entry.deadline = page.deadline
       }

@@ -15,6 +15,8 @@ struct Publication {
   var body: [UInt8]
   /// Index of the request in the shard's table.
   var owner: Int
+  /// How often the broker has refused it.
+  var refusals = 0
 }
 
 /// Told when a publication is safe.
