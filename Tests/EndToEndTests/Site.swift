@@ -87,18 +87,51 @@ final class Site {
 
   /// Starts Python's HTTP/2 server in the provider's place and writes a configuration that leads to it.
   func startForeignProvider(_ options: [String] = [], settings: String = "", apns: String = "") throws -> ChildProcess {
+    let (child, port) = try startServer("h2_server.py", options)
+    try configure(port: port, settings: settings, apns: apns)
+    return child
+  }
+
+  /// Starts Python's FCM with its token endpoint, and writes a configuration that leads to it.
+  func startForeignFCM(script: [String: Any], _ options: [String] = [], settings: String = "") throws -> ChildProcess {
+    let account = [
+      "type": "service_account", "project_id": "example-project", "private_key_id": "0123abcd",
+      "private_key": try String(contentsOfFile: certificates.rsaKey, encoding: .utf8),
+      "client_email": "sender@example-project.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token",
+    ]
+    try JSONSerialization.data(withJSONObject: account).write(to: URL(fileURLWithPath: file("account.json")))
+    let answers = String(decoding: try JSONSerialization.data(withJSONObject: script), as: UTF8.self)
+    let (child, port) = try startServer(
+      "fcm_server.py",
+      [
+        "--account", account["client_email"] ?? "", "--account-key", certificates.rsaKey, "--key-id", "0123abcd",
+        "--project", "example-project", "--audience", "https://oauth2.googleapis.com/token", "--script", answers,
+      ] + options)
+    try write(
+      """
+      {
+        broker: "\(brokerURI)",
+        prefix: "\(prefix)",
+        \(settings)
+        apps: { "\(Self.app)": { fcm: {
+          serviceAccount: "account.json", endpoint: "https://127.0.0.1:\(port)", ca: "\(certificates.authority)" } } },
+      }
+      """, to: "pushfleet.json5")
+    return child
+  }
+
+  private func startServer(_ script: String, _ options: [String]) throws -> (ChildProcess, port: Int) {
     let input = Pipe()
     let child = try ChildProcess(
       [
-        "/usr/bin/python3", Self.support("h2_server.py"), "--certificate", certificates.server, "--key", certificates.serverKey,
+        "/usr/bin/python3", Self.support(script), "--certificate", certificates.server, "--key", certificates.serverKey,
       ] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil, input: input.fileHandleForReading)
     children.append(child)
     openPipes.append(input)
     guard child.waitForLines(1, seconds: 30), let first = Self.objects(child.outputSoFar).first,
       let port = first["port"] as? Int
-    else { throw Broken("the HTTP/2 server did not start: \(child.outputSoFar)") }
-    try configure(port: port, settings: settings, apns: apns)
-    return child
+    else { throw Broken("\(script) did not start: \(child.outputSoFar)") }
+    return (child, port)
   }
 
   private var openPipes: [Pipe] = []

@@ -15,7 +15,9 @@ import Testing
     case .op: return .string(generator.pick(ChangeOperation.allCases).rawValue)
     case .platform: return generator.pick("apns", "fcm")
     case .environment: return generator.pick("production", "sandbox")
-    case .token: return generator.pick("00ff", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000")
+    case .token:
+      return generator.pick(
+        "00ff", "apns:00ff", "fcm:a", "fcm:", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000")
     case .registration: return generator.pick("pf1r~00000000000000000000000000", "00ff")
     case .topic: return generator.pick("news", "/topics/news", "/topics/")
     case .topics: return generator.pick([[], ["a", "/topics/b"], ["a b"]])

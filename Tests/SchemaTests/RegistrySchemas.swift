@@ -61,8 +61,8 @@ enum RegistrySchemas {
       return [
         ("dependentRequired", ["name": ["user"]]),
         ("if", ["properties": ["platform": ["const": "apns"]]]),
-        ("then", ["properties": ["token": ["pattern": .string("^\(Pattern.hexPairs)$")]]]),
-        ("else", ["properties": ["token": ["pattern": .string("^\(Pattern.fcmToken)$")], "environment": false]]),
+        ("then", ["properties": ["token": ["pattern": .string("^(apns:)?\(Pattern.hexPairs)$")]]]),
+        ("else", ["properties": ["token": ["pattern": .string("^(?!fcm:$)\(Pattern.fcmToken)$")], "environment": false]]),
       ]
     case .unregister, .unregisterUser, .groupJoin, .groupLeave: return one(of: [.token, .registration, .installation])
     case .groupCreate, .groupAdd, .groupRemove: return one(of: [.registrationIDs, .users])

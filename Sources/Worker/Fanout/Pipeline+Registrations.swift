@@ -92,12 +92,13 @@ extension Pipeline {
     return recipient
   }
 
-  /// The device's own sender where the request names none; nil where it names another one (GS-083).
+  /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
+  /// one (GS-083).
   private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
     guard !sender.isEmpty, let app = entry.app else { return entry.routes }
     if let named = entry.delivery.properties.headers.string("x-push-sender") {
       return named.elementsEqual(sender) ? entry.routes : nil
     }
-    return apps[app].senders[Array(sender)] ?? entry.routes
+    return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.routes : nil)
   }
 }

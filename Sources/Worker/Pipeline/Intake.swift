@@ -15,7 +15,12 @@ struct Intake {
   /// Checks a delivery and fills in its entry: message id, app, request, deadline, attempts.
   func admit(_ entry: InFlight, _ delivery: borrowing Delivery, at now: Int64) -> Result<RetryRecord?, Rejection> {
     if let id = delivery.properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
-    if let appID = delivery.properties.appID, let index = apps.firstIndex(where: { $0.id == appID }) { entry.app = index }
+    // Known before the body is: a request that can't be read has its outcome under its application all the same.
+    if let appID = delivery.properties.appID, !appID.isEmpty {
+      entry.app = apps.firstIndex { $0.id == appID }
+    } else if apps.count == 1 {
+      entry.app = 0
+    }
     if let rejection = Self.checkEncoding(delivery.properties) { return .failure(rejection) }
     if delivery.bodySize > UInt64(limits.json.bytes) {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"

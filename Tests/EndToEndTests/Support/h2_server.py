@@ -114,13 +114,13 @@ def parse_arguments():
     return options
 
 
-async def main(options):
+async def main(options, session=Session):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(options.certificate, options.key)
     context.set_alpn_protocols(["h2"])
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Session(options), "127.0.0.1", options.port, ssl=context)
+    server = await loop.create_server(lambda: session(options), "127.0.0.1", options.port, ssl=context)
     report(event="listening", port=server.sockets[0].getsockname()[1])
     await loop.run_in_executor(None, sys.stdin.buffer.read)
     server.close()

@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""FCM HTTP v1 with Google's token endpoint, as reference/fcm-v1.md has them; shares no code with pushfleet.
+
+An access token is given for an assertion whose every claim and whose signature are right (checked by `openssl`), and only for that
+token, on a connection with no more streams than SETTINGS allow, a message that FCM's schema allows is answered 200. Prints what
+h2_server.py prints; a line of a send has "token" and "message" as well, and "faults" where something is not as it must be.
+"""
+
+import argparse
+import asyncio
+import base64
+import json
+import re
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+import h2_server
+from h2_server import report
+
+SCOPES = {"https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform"}
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+TYPES = "type.googleapis.com/google."
+TARGETS = {"token", "topic", "condition"}
+MESSAGE = {"data", "notification", "android", "webpush", "apns", "fcm_options"} | TARGETS
+NOTIFICATION = {"title", "body", "image"}
+ANDROID = {"collapse_key", "priority", "ttl", "restricted_package_name", "data", "notification", "fcm_options", "direct_boot_ok",
+           "bandwidth_constrained_ok", "restricted_satellite_ok"}
+TEXTS = {"title", "body", "icon", "color", "sound", "tag", "click_action", "body_loc_key", "title_loc_key", "channel_id", "ticker",
+         "event_time", "notification_priority", "visibility", "image", "proxy"}
+LISTS = {"body_loc_args", "title_loc_args", "vibrate_timings"}
+OTHERS = {"sticky", "local_only", "default_sound", "default_vibrate_timings", "default_light_settings", "notification_count",
+          "light_settings", "bypass_proxy_notification"}
+APNS = {"headers", "payload", "fcm_options", "live_activity_token"}
+
+
+def decode(part):
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+def assertion_faults(body, options):
+    """What is wrong with a request for an access token."""
+    form = urllib.parse.parse_qs(body, strict_parsing=True)
+    if form.get("grant_type") != [GRANT] or len(form.get("assertion", [])) != 1:
+        return ["the form"]
+    head, claims, signature = form["assertion"][0].split(".")
+    header, values = json.loads(decode(head)), json.loads(decode(claims))
+    now = time.time()
+    wrong = [name for name, right in {
+        "alg": header.get("alg") == "RS256", "typ": header.get("typ", "JWT") == "JWT",
+        "kid": header.get("kid", options.key_id) == options.key_id, "iss": values.get("iss") == options.account,
+        "scope": set(values.get("scope", "").split()) & SCOPES, "aud": values.get("aud") == options.audience,
+        "iat": abs(values.get("iat", 0) - now) < 300, "exp": now < values.get("exp", 0) <= values.get("iat", 0) + 3600,
+    }.items() if not right]
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(decode(signature))
+        file.flush()
+        verify = ["openssl", "dgst", "-sha256", "-prverify", options.account_key, "-signature", file.name]
+        if subprocess.run(verify, input=f"{head}.{claims}".encode(), capture_output=True).returncode:
+            wrong.append("signature")
+    return wrong
+
+
+def texts(values):
+    return isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
+
+
+def message_faults(request):
+    """The first field that FCM would not take; none when the list is empty."""
+    if not set(request) <= {"message", "validate_only"} or not isinstance(request.get("message"), dict):
+        return ["request"]
+    message = request["message"]
+    android, apns = message.get("android", {}), message.get("apns", {})
+    shown, headers = android.get("notification", {}), apns.get("headers", {})
+    data = message.get("data", {})
+    return [name for name, right in {
+        "validate_only": isinstance(request.get("validate_only", False), bool),
+        "message": set(message) <= MESSAGE and len(TARGETS & set(message)) == 1,
+        "message.topic": "/" not in message.get("topic", ""),
+        "message.notification": set(message.get("notification", {})) <= NOTIFICATION and texts(message.get("notification", {})),
+        "message.data": texts(data) and not any(
+            key in ("from", "message_type") or key.startswith(("google", "gcm")) for key in data),
+        "message.android": set(android) <= ANDROID,
+        "message.android.priority": android.get("priority", "NORMAL") in ("NORMAL", "HIGH", "normal", "high"),
+        "message.android.ttl": re.fullmatch(r"\d+(\.\d+)?s", android.get("ttl", "0s")) is not None,
+        "message.android.data": texts(android.get("data", {})),
+        "message.android.notification": set(shown) <= TEXTS | LISTS | OTHERS
+        and texts({key: value for key, value in shown.items() if key in TEXTS})
+        and all(isinstance(value, list) and all(isinstance(one, str) for one in value)
+                for key, value in shown.items() if key in LISTS),
+        "message.apns": set(apns) <= APNS and texts(headers) and isinstance(apns.get("payload", {}), dict),
+    }.items() if not right]
+
+
+def error(status, word, code=None, field=None, text="refused"):
+    details = [{"@type": TYPES + "firebase.fcm.v1.FcmError", "errorCode": code}] if code else []
+    if field:
+        details.append({"@type": TYPES + "rpc.BadRequest", "fieldViolations": [{"field": field, "description": text}]})
+    return status, {"error": {"code": status, "message": text, "status": word, "details": details}}
+
+
+class Session(h2_server.Session):
+    def answer(self, stream):
+        headers, body = self.requests.pop(stream)
+        named, streams = dict(headers), len(self.requests) + 1
+        fields = dict(event="request", connection=self.number, protocol=self.protocol, stream=stream, headers=headers,
+                      body=body.decode("utf-8", "backslashreplace"))
+        extra = {}
+        if named[":path"] == self.options.token_path:
+            status, answer = self.give_token(named, body, fields)
+        else:
+            status, answer, extra = self.take_message(named, body, streams, fields)
+        payload = json.dumps(answer).encode()
+        response = [(":status", str(status)), ("content-type", "application/json; charset=UTF-8"), *extra.items()]
+        self.connection.send_headers(stream, response)
+        self.connection.send_data(stream, payload, end_stream=True)
+        report(**fields, answer=status, time=time.time())
+
+    def give_token(self, named, body, fields):
+        try:
+            faults = assertion_faults(body.decode(), self.options)
+        except (ValueError, KeyError) as fault:
+            faults = [str(fault)]
+        if named.get("content-type") != "application/x-www-form-urlencoded" or named[":method"] != "POST":
+            faults.append("content-type")
+        fields.update(faults=faults, body="")
+        if faults:
+            return 400, {"error": "invalid_grant", "error_description": ", ".join(faults)}
+        self.options.tokens += 1
+        return 200, {"access_token": f"ya29.{self.options.tokens}", "token_type": "Bearer", "expires_in": self.options.lifetime}
+
+    def take_message(self, named, body, streams, fields):
+        if named.get("authorization") != f"Bearer ya29.{self.options.tokens}":
+            return *error(401, "UNAUTHENTICATED"), {}
+        if named[":path"] != f"/v1/projects/{self.options.project}/messages:send" or named[":method"] != "POST":
+            return *error(404, "NOT_FOUND"), {}
+        request = json.loads(body)
+        faults = message_faults(request)
+        if named.get("content-type", "").partition(";")[0] != "application/json":
+            faults.append("content-type")
+        if streams > self.options.streams:
+            faults.append("streams")
+        message = request.get("message", {})
+        fields.update(token=message.get("token"), message=message, validate_only=request.get("validate_only", False))
+        if faults:
+            fields["faults"] = faults
+            return *error(400, "INVALID_ARGUMENT", field=faults[0]), {}
+        steps = self.options.script.get(message.get("token"), [])
+        if steps:
+            step = steps.pop(0)
+            if step.get("forget"):
+                self.options.tokens += 1
+            return *error(step["status"], step["word"], step.get("code"), step.get("field"), step.get("text", "refused")), \
+                {name: str(step[name]) for name in ["retry-after"] if name in step}
+        self.options.seen += 1
+        return 200, {"name": f"projects/{self.options.project}/messages/0:{self.options.seen}"}, {}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--certificate", required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--streams", type=int, default=100, help="SETTINGS_MAX_CONCURRENT_STREAMS")
+    parser.add_argument("--account", required=True, help="client_email")
+    parser.add_argument("--account-key", required=True, help="PEM of the service account's private key")
+    parser.add_argument("--key-id", required=True, help="private_key_id")
+    parser.add_argument("--project", required=True)
+    parser.add_argument("--audience", required=True, help="token_uri")
+    parser.add_argument("--lifetime", type=int, default=3599)
+    parser.add_argument("--script", type=json.loads, default={},
+                        help='each token\'s answers before 200: {"<token>": [{"status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"}]}')
+    options = parser.parse_args()
+    options.token_path = urllib.parse.urlsplit(options.audience).path
+    options.seen = options.tokens = 0
+    return options
+
+
+if __name__ == "__main__":
+    asyncio.run(h2_server.main(parse_arguments(), Session))
