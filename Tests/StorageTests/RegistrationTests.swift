@@ -213,10 +213,32 @@ struct RegistrationTests {
     for (index, entry) in resolution.entries.enumerated() {
       switch entry {
       case .unknown: #expect(index == 499)
+      case .devices: Issue.record("no user or group was asked for")
       case .device(let at, let isCanonical):
         #expect(isCanonical)
         #expect(resolution.devices.registration(at) == ids[index])
       }
     }
+  }
+
+  @Test("Users and groups among registrations resolve to their devices, each device once", arguments: Backend.all)
+  func resolvesAudiences(_ backend: Backend) throws {
+    let registry = try backend.open()
+    var ids: [[UInt8]] = []
+    for (token, user) in [("t1", "anna"), ("t2", "anna"), ("t3", "ben")] {
+      let answer = try registry.change(#"{"platform":"fcm","token":"\#(token)","user":"\#(user)"}"#)
+      guard case .registration(let id) = answer else { throw TestFailure("refused") }
+      ids.append(id)
+    }
+    let group = #"{"op":"group_create","notification_key_name":"g","registration_ids":["fcm:t2","fcm:t3"]}"#
+    guard case .notificationKey(let key, _) = try registry.change(group) else { throw TestFailure("refused") }
+    let asked = [ids[2], Array("/users/anna".utf8), key, Array("/users/nobody".utf8)]
+    let resolution = try registry.store.resolve(asked, app: TestRegistry.app)
+    let found = resolution.entries.dropFirst().map { entry -> [[UInt8]]? in
+      guard case .devices(let rows) = entry else { return nil }
+      return rows.map(resolution.devices.registration)
+    }
+    #expect(found == [[ids[0], ids[1]], [ids[1], ids[2]], []])
+    #expect(resolution.entries.first == .device(0, isCanonical: true) && resolution.devices.count == 3)
   }
 }

@@ -50,6 +50,27 @@ struct RetryRecordTests {
     #expect(none.isEmpty && name.count == 21)
   }
 
+  @Test("knows devices by their tokens where groups change between two rounds, and a gone one by its place")
+  func namedTargets() {
+    func device(_ token: UInt8, _ state: Recipient.State) -> Recipient {
+      Recipient(platform: .fcm, token: [token], pool: 0, state: state)
+    }
+    let bytes = SettledTargets.encode(
+      [device(1, .delivered(name: [7])), device(2, .failed(.notRegistered)), device(3, .postponed(until: 5))], byToken: true)
+    let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no device"))
+    var later = [
+      device(3, .waiting), Recipient(platform: .apns, token: [], pool: -1, state: refused), device(1, .waiting),
+      device(4, .waiting),
+    ]
+    SettledTargets.restore(bytes, to: &later)
+    guard case .postponed(5) = later[0].state, case .failed(.notRegistered) = later[1].state,
+      case .delivered = later[2].state, case .waiting = later[3].state
+    else {
+      Issue.record("states differ: \(later)")
+      return
+    }
+  }
+
   @Test("never lets a forged record wake a target that no pool can take")
   func refusedTargets() {
     let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no"))

@@ -85,6 +85,14 @@ public struct DeviceRows: Sendable {
     }
   }
 
+  mutating func append(_ index: Int, of other: DeviceRows) {
+    var row = other.rows[index]
+    let bytes = other.arena[Int(row.start)..<Int(row.start) + Int(row.tokenCount) + Int(row.senderCount)]
+    row.start = UInt32(truncatingIfNeeded: arena.count)
+    arena += bytes
+    rows.append(row)
+  }
+
   mutating func append(_ row: some SQLRow) {
     let start = arena.count
     let tokenCount = row.append(DeviceColumn.token, to: &arena)

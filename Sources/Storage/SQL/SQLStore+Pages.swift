@@ -8,7 +8,7 @@ extension SQLStore {
     try session.reading { () throws(StoreError) in try readPage(audience, app, cursor, highWater, limit) }
   }
 
-  private func readPage(
+  func readPage(
     _ audience: Audience, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(StoreError) -> AudiencePage {
     var page = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)

@@ -9,6 +9,7 @@ extension SQLStore {
   private func resolveNow(_ registrations: [[UInt8]], _ app: [UInt8]) throws(StoreError) -> Resolution {
     var resolution = Resolution()
     resolution.entries = [ResolvedRegistration](repeating: .unknown, count: registrations.count)
+    let name = app
     guard let app = try knownApp(app) else { return resolution }
 
     let keys = registrations.map { RegistryKey($0, .registration) }
@@ -42,8 +43,31 @@ extension SQLStore {
         if let at = indexOf[id] { resolution.entries[index] = .device(at, isCanonical: false) }
       }
     }
+    for (index, key) in keys.enumerated() where key == nil {
+      guard let audience = Self.audience(registrations[index]) else { continue }
+      let page = try readPage(audience, name, 0, .max, ResolvedRegistration.mostDevices)
+      var found: [Int] = []
+      for row in page.devices.rows.indices where page.isLast {
+        let id = page.devices[row].id
+        if indexOf[id] == nil {
+          indexOf[id] = devices.count
+          devices.append(row, of: page.devices)
+        }
+        found.append(indexOf[id] ?? 0)
+      }
+      resolution.entries[index] = .devices(found)
+    }
     resolution.devices = devices
     return resolution
+  }
+
+  /// The user or device group that a text names as a target.
+  private static func audience(_ text: [UInt8]) -> Audience? {
+    switch Target.classify(text) {
+    case .success(.user(let id)): .user(id)
+    case .success(.group(let key)): .group(key)
+    default: nil
+    }
   }
 
   func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows {

@@ -35,11 +35,28 @@ extension Pipeline {
     for (place, answer) in zip(places, resolution.entries) {
       with(place.entry, place.generation) { entry in
         entry.rows = resolution.devices
-        entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
+        if case .devices(let rows) = answer {
+          addMembers(rows, of: place.recipient, resolution.devices, entry)
+        } else {
+          entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
+        }
         entry.unresolved -= 1
         if entry.unresolved == 0 { registrationsKnown(entry) }
       }
     }
+  }
+
+  /// The first device of a list's user or group takes its place, the others stand after all of the list's entries.
+  private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
+    guard let first = members.first else {
+      let reason = "no such user or device group, or none of its devices is registered, or too many for a list"
+      entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
+      return
+    }
+    entry.recipients[place] = recipient(rows, first, entry)
+    let start = entry.recipients.count
+    for member in members.dropFirst() { entry.recipients.append(recipient(rows, member, entry)) }
+    entry.members.append((place, start..<entry.recipients.count))
   }
 
   private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {

@@ -29,7 +29,7 @@ final class InFlight {
   var attempts = 0
   /// How often it has been on the ladder: its rounds are told apart where its attempts are not.
   var round = 0
-  /// In the order of the request's targets.
+  /// In the order of the request's targets; then ``members``.
   var recipients: [Recipient] = []
   /// Recipients that have neither ended nor been put off to a retry.
   var unsettled = 0
@@ -58,6 +58,8 @@ final class InFlight {
   var unresolved = 0
   /// The devices of the registry that recipients refer to.
   var rows: DeviceRows?
+  /// Where the further devices of a list's users and groups stand, after those of the list's entries.
+  var members: [(place: Int, others: Range<Int>)] = []
   /// What an earlier round had settled of a list, until its devices are known.
   var settledBefore: [UInt8]?
   var change: RegistryChange?
@@ -105,6 +107,7 @@ final class InFlight {
     hasAttempted = false
     unresolved = 0
     rows = nil
+    members.removeAll()
     settledBefore = nil
     change = nil
     page = nil

@@ -73,12 +73,24 @@ enum SettledTargets {
     static let failed: UInt8 = 2
     static let postponed: UInt8 = 3
     static let same: UInt8 = 4
+    /// Stands first: before each target's mark stands which it is, for the members of a group change.
+    static let named: UInt8 = 5
   }
 
-  static func encode(_ recipients: [Recipient]) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(recipients.count * 2)
-    for recipient in recipients {
+  static func encode(_ recipients: [Recipient], byToken: Bool = false) -> [UInt8] {
+    var bytes: [UInt8] = byToken ? [Mark.named] : []
+    bytes.reserveCapacity(recipients.count * (byToken ? 10 : 2))
+    var named = recipients.enumerated().map { (name: byToken ? name($1, $0) : 0, recipient: $1) }
+    if byToken {
+      // A device that is gone by the next round leaves its entry of the list without one: known by its place.
+      for (index, recipient) in recipients.enumerated() where !recipient.token.isEmpty {
+        if case .failed = recipient.state { named.append((UInt64(index), recipient)) }
+      }
+    }
+    for (name, recipient) in named {
+      if byToken {
+        for shift in stride(from: UInt64(56), through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: name >> shift)) }
+      }
       switch recipient.state {
       case .waiting, .unresolved, .gone, .sent, .refused: bytes.append(Mark.waiting)
       case .sameAs: bytes.append(Mark.same)
@@ -97,17 +109,32 @@ enum SettledTargets {
     return bytes
   }
 
+  /// The same for a device in every round; of an entry that is none, its place.
+  private static func name(_ recipient: Recipient, _ index: Int) -> UInt64 {
+    guard !recipient.token.isEmpty else { return UInt64(index) }
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ UInt64(recipient.platform.rawValue)
+    for byte in recipient.token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return hash
+  }
+
   /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request, and one that no pool can
   /// take in any case.
   static func restore(_ bytes: [UInt8], to recipients: inout [Recipient]) {
     var states: [Recipient.State?] = []
-    var index = 0
+    var names: [UInt64] = []
+    let isNamed = bytes.first == Mark.named
+    var index = isNamed ? 1 : 0
     func take(_ count: Int) -> ArraySlice<UInt8>? {
       guard count <= bytes.count - index else { return nil }
       defer { index += count }
       return bytes[index..<index + count]
     }
-    while let mark = take(1)?.first {
+    while index < bytes.count {
+      if isNamed {
+        guard let name = take(8) else { return }
+        names.append(name.reduce(0) { $0 << 8 | UInt64($1) })
+      }
+      guard let mark = take(1)?.first else { return }
       switch mark {
       case Mark.waiting, Mark.same: states.append(nil)
       case Mark.delivered:
@@ -120,6 +147,12 @@ enum SettledTargets {
         guard let time = take(6) else { return }
         states.append(.postponed(until: time.reduce(0) { $0 << 8 | Int64($1) }))
       default: return
+      }
+    }
+    if isNamed {
+      let known = Dictionary(zip(names, states).filter { $1 != nil }, uniquingKeysWith: { first, _ in first })
+      states = recipients.enumerated().map { index, recipient in
+        if case .sameAs = recipient.state { nil } else { known[name(recipient, index)] ?? nil }
       }
     }
     guard states.count == recipients.count else { return }

@@ -215,7 +215,7 @@ extension Pipeline: PoolHandler {
       reason: last.reason,
       status: last.status,
       settled: entry.page == nil && entry.recipients.count > 1 && entry.unresolved == 0
-        ? SettledTargets.encode(entry.recipients) : entry.settledBefore)
+        ? SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty) : entry.settledBefore)
     publish(publications.retry(record, after: max(time - loop.wallClock, 0), for: entry))
   }
 
@@ -236,6 +236,14 @@ extension Pipeline: PoolHandler {
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }
     }
+    // A user or group in a list has been reached when one of its devices has.
+    for member in entry.members {
+      guard case .failed = targets[member.place] else { continue }
+      for target in targets[member.others] {
+        if case .accepted = target { targets[member.place] = target }
+      }
+    }
+    if let first = entry.members.first { targets.removeLast(targets.count - first.others.lowerBound) }
     return targets
   }
 
