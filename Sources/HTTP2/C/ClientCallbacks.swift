@@ -13,55 +13,60 @@ enum ClientCallbacks {
     nghttp2_session_callbacks_set_error_callback2(callbacks, onError)
   }
 
+  /// The session that nghttp2 calls back for, which outlives the call: no retain, of which every push would need ten.
   @inline(__always)
-  private static func engine(_ context: UnsafeMutableRawPointer?) -> ClientEngine {
-    Unmanaged<ClientEngine>.fromOpaque(context!).takeUnretainedValue()
+  private static func with<R>(_ context: UnsafeMutableRawPointer?, _ body: (ClientEngine) -> R) -> R {
+    Unmanaged<ClientEngine>.fromOpaque(context!)._withUnsafeGuaranteedRef(body)
   }
 
   private static let onHeader: nghttp2_on_header_callback = { _, frame, name, nameCount, value, valueCount, _, context in
-    engine(context).headerReceived(
-      frame!.pointee.hd.stream_id, UnsafeBufferPointer(start: name, count: nameCount),
-      UnsafeBufferPointer(start: value, count: valueCount))
+    with(context) {
+      $0.headerReceived(
+        frame!.pointee.hd.stream_id, UnsafeBufferPointer(start: name, count: nameCount),
+        UnsafeBufferPointer(start: value, count: valueCount))
+    }
   }
 
   private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, streamID, data, count, context in
-    engine(context).dataReceived(streamID, UnsafeBufferPointer(start: data, count: count))
+    with(context) { $0.dataReceived(streamID, UnsafeBufferPointer(start: data, count: count)) }
     return 0
   }
 
   private static let onFrame: nghttp2_on_frame_recv_callback = { _, frame, context in
-    engine(context).frameReceived(frame!)
+    with(context) { $0.frameReceived(frame!) }
     return 0
   }
 
   private static let onStreamClose: nghttp2_on_stream_close_callback = { _, streamID, code, context in
-    engine(context).streamClosed(streamID, ErrorCode(rawValue: code))
+    with(context) { $0.streamClosed(streamID, ErrorCode(rawValue: code)) }
     return 0
   }
 
   private static let beforeFrameSend: nghttp2_before_frame_send_callback = { _, frame, context in
     let header = frame!.pointee.hd
     guard header.type == UInt8(NGHTTP2_HEADERS.rawValue) else { return 0 }
-    return engine(context).headersFramed(header.stream_id) ? 0 : NGHTTP2_ERR_CANCEL.rawValue
+    return with(context) { $0.headersFramed(header.stream_id) } ? 0 : NGHTTP2_ERR_CANCEL.rawValue
   }
 
   private static let onFrameNotSent: nghttp2_on_frame_not_send_callback = { _, frame, _, context in
     let header = frame!.pointee.hd
-    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { engine(context).events.append(.notSent(streamID: header.stream_id)) }
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) {
+      with(context) { $0.events.append(.notSent(streamID: header.stream_id)) }
+    }
     return 0
   }
 
   private static let onError: nghttp2_error_callback2 = { _, _, text, count, context in
-    let engine = engine(context)
-    guard engine.fault == nil, let text else { return 0 }
-    let bytes = UnsafeRawBufferPointer(start: text, count: min(count, 200))
-    engine.fault = String(decoding: bytes, as: UTF8.self)
+    with(context) { engine in
+      guard engine.fault == nil, let text else { return }
+      engine.fault = String(decoding: UnsafeRawBufferPointer(start: text, count: min(count, 200)), as: UTF8.self)
+    }
     return 0
   }
 
   /// Copies the next piece of a request's body into the frame.
   static let readBody: nghttp2_data_source_read_callback = { _, streamID, target, capacity, flags, source, context in
-    engine(context).readBody(slot: source!.pointee.fd, streamID, target!, capacity, flags!)
+    with(context) { $0.readBody(slot: source!.pointee.fd, streamID, target!, capacity, flags!) }
   }
 }
 

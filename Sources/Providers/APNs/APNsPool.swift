@@ -92,9 +92,10 @@ public final class APNsPool: ProviderPool {
   // MARK: Authorisation
 
   override func authorise() -> Int? {
-    guard case .token(let credential) = credentials.authentication else { return 0 }
     let now = surroundings.now
+    // Before any look at the credential, which would copy it: a pool without a key has no token.
     if let token, now < tokenCheckAt { return token.generation }
+    guard case .token(let credential) = credentials.authentication else { return 0 }
     do {
       let fresh = try tokens.token(of: credential, at: now, wallClock: surroundings.wallClock)
       if fresh.generation != token?.generation { observed(.tokenRefreshed) }

@@ -149,12 +149,22 @@ final class InFlight {
   }
 }
 
-/// An admitted request, read from its body once and never copied.
+/// An admitted request, read from its body once. What every request is asked for is beside it: a look into the request from
+/// outside of its module copies all of it.
 final class HeldRequest {
   let request: SendRequest
+  let isDryRun: Bool
+  let lifetime: Int?
+  let package: [UInt8]?
+  let audience: Audience?
 
   init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
-    request = try SendRequest(parsing: body, limits: limits)
+    let request = try SendRequest(parsing: body, limits: limits)
+    isDryRun = request.isDryRun
+    lifetime = request.lifetime
+    package = request.restrictedPackageName
+    audience = request.audience
+    self.request = request
   }
 }
 

@@ -28,10 +28,10 @@ struct Intake {
     }
     let held: HeldRequest
     do { held = try HeldRequest(parsing: delivery.body, limits: limits) } catch { return .failure(error) }
-    switch app(for: delivery.properties.appID, held.request) {
+    switch app(for: delivery.properties.appID, held.package) {
     case .success(let index):
       entry.app = index
-      if let package = held.request.restrictedPackageName, !apps[index].packages.contains(package) {
+      if let package = held.package, !apps[index].packages.contains(package) {
         return .failure(
           Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to"))
       }
@@ -43,19 +43,19 @@ struct Intake {
       entry.round = record.round
       entry.lastFailure = (record.error, record.reason, record.status)
     }
-    entry.deadline = record?.deadline ?? Self.deadline(held.request, delivery.properties, at: now)
+    entry.deadline = record?.deadline ?? Self.deadline(held.lifetime, delivery.properties, at: now)
     entry.held = held
-    entry.isNowOrNever = held.request.lifetime == 0
+    entry.isNowOrNever = held.lifetime == 0
     return .success(record)
   }
 
-  private func app(for id: [UInt8]?, _ request: borrowing SendRequest) -> Result<Int, Rejection> {
+  private func app(for id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
     if let id, !id.isEmpty {
       if let index = apps.firstIndex(where: { $0.id == id }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
     }
     if apps.count == 1 { return .success(0) }
-    if let package = request.restrictedPackageName {
+    if let package {
       if let index = apps.firstIndex(where: { $0.packages.contains(package) }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
     }
@@ -64,18 +64,18 @@ struct Intake {
   }
 
   /// The producer's timestamp counts, unless it lies in the future; the smaller of `time_to_live` and `expiration` wins.
-  static func deadline(_ request: borrowing SendRequest, _ properties: borrowing BasicProperties, at now: Int64) -> Int64 {
+  static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, at now: Int64) -> Int64 {
     var published = now
     if let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) {
       published = Int64(timestamp) * 1000
     }
-    var life = request.lifetime.map { Int64($0) * 1000 } ?? longestLife
+    var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
     if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
       milliseconds >= 0
     {
       life = min(life, milliseconds)
     }
-    return published + (request.lifetime == 0 ? graceOfNow : life)
+    return published + (lifetime == 0 ? graceOfNow : life)
   }
 
   private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {

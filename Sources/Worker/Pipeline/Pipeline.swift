@@ -119,9 +119,9 @@ final class Pipeline: OutboxOwner {
       case .failure(let rejection): return reject(entry, rejection)
       case .success(let routes): entry.routes = routes
       }
-      if entry.held?.request.isDryRun == true, entry.held?.request.audience != nil {
+      if entry.held?.isDryRun == true, entry.held?.audience != nil {
         concludeDryRunOfAudience(entry)
-      } else if let audience = entry.held?.request.audience {
+      } else if let audience = entry.held?.audience {
         beginAudience(entry, audience)
       } else {
         addRecipients(to: entry, by: entry.routes)
@@ -138,7 +138,7 @@ final class Pipeline: OutboxOwner {
     if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients) }
     if loop.wallClock > entry.deadline {
       expire(entry)
-    } else if entry.held?.request.isDryRun == true {
+    } else if entry.held?.isDryRun == true {
       concludeDryRun(entry)
     } else {
       enqueue(entry)
