@@ -32,7 +32,7 @@ public final class EventLoop {
   /// The way in from other threads.
   public let mailbox: Mailbox
 
-  let readBuffer = ReadBuffer(capacity: 64 * 1024)
+  let readBuffer = ReadBuffer(capacity: 16 * 1024)
   private let poller: Poller
   private var slots: [(source: (any EventSource)?, generation: UInt32)] = []
   private var freeSlots: [UInt32] = []

@@ -318,7 +318,7 @@ public final class Link: Transport {
     loop.disown(self)
   }
 
-  private static let readBudget = 256 * 1024
+  private static let readBudget = 16 * 1024
   private static let writeBudget = 1024 * 1024
   private static let outputMark = 64 * 1024
 }

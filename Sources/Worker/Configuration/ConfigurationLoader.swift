@@ -44,7 +44,7 @@ extension Configuration {
     guard !prefix.isEmpty, prefix.utf8.count <= 64, prefix.utf8.allSatisfy(Self.isNameByte) else {
       throw reader.error("prefix", "must be 1 to 64 letters, digits, '.', '_' or '-'")
     }
-    prefetch = try reader.integer("prefetch", in: 1...10_000) ?? 2_000
+    prefetch = try reader.integer("prefetch", in: 1...10_000) ?? 1_000
     shards = try reader.integer("shards", in: 1...64) ?? 1
     drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
     log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
