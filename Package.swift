@@ -38,7 +38,7 @@ let package = Package(
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict,
-      // In the place of the C library's malloc: docs/decisions/0006-hot-path.md.
+      // In the place of the C library's malloc: docs/decisions/0007-hot-path.md.
       linkerSettings: [.linkedLibrary("jemalloc")]),
     .executableTarget(
       name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: [.linkedLibrary("jemalloc")]),
