@@ -16,6 +16,8 @@ public struct ClientConfiguration: Sendable {
   public var maxHeaderListSize = 16 * 1024
   /// Lower-case names of answer headers to keep, at most eight; `Response.header` takes an index into this list.
   public var keptResponseHeaders: [String] = []
+  /// False: those of an answer with status 200 are not kept.
+  public var keepsHeadersOfSuccess = true
   /// Receive window of the whole connection, so that answers never wait for a WINDOW_UPDATE.
   public var connectionWindow = 1 << 20
   /// Odd; a session whose ids reach `lastStreamID` drains (RFC 9113 §5.1.1).

@@ -27,6 +27,8 @@ struct HeaderCompressor {
   private var template: HeaderTemplate?
   /// For each field of the template the entry that served last; a number below `oldest` for none.
   private var hints: [Int] = []
+  /// Those of the template that was in use before: two kinds of requests may alternate.
+  private var former: (template: HeaderTemplate?, hints: [Int]) = (nil, [])
 
   /// The peer's SETTINGS_HEADER_TABLE_SIZE.
   mutating func setTableLimit(_ bytes: Int) {
@@ -41,10 +43,7 @@ struct HeaderCompressor {
   mutating func append(_ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]) {
     precondition(values.count == template.variableCount, "one value, or absence, per variable header of the template")
     announceLimit(to: &output)
-    if self.template !== template {
-      self.template = template
-      hints = Array(repeating: -1, count: template.fields.count)
-    }
+    if self.template !== template { take(up: template) }
     for index in template.fields.indices {
       let field = template.fields[index]
       if field.staticField > 0 {
@@ -59,12 +58,21 @@ struct HeaderCompressor {
     }
   }
 
+  private mutating func take(up template: HeaderTemplate) {
+    let other = former
+    former = (self.template, hints)
+    self.template = template
+    hints = other.template === template ? other.hints : Array(repeating: -1, count: template.fields.count)
+  }
+
   private mutating func append(
     _ index: Int, _ field: HeaderTemplate.Field, _ bytes: [UInt8], _ value: Range<Int>, to output: inout [UInt8]
   ) {
     let hint = hints[index]
     let name = field.staticName > 0 ? field.staticName : hint >= oldest ? place(hint) : 0
     if field.indexing == .whole {
+      // A constant's entry was found by its value.
+      if field.variable < 0, hint >= oldest { return Self.append(place(hint), prefix: 7, 0x80, to: &output) }
       if let entry = find(index, hint, bytes, value) {
         hints[index] = entry
         return Self.append(place(entry), prefix: 7, 0x80, to: &output)

@@ -47,9 +47,34 @@ public final class HeaderTemplate {
     constants = layout.map { Array($0.value.utf8) }
     variableCount = variable.count
   }
+
+  /// Another one, of the requests that have `values` in common except for those of `varying`, by which theirs are given: what is
+  /// constant is neither handed over nor compared again.
+  public init(_ template: HeaderTemplate, fixing values: HeaderValues, varying: [Int]) {
+    var layout: [(name: [UInt8], value: [UInt8], field: Field)] = []
+    for (index, field) in template.fields.enumerated() {
+      if field.variable < 0 {
+        layout.append((template.names[index], template.constants[index], field))
+      } else if let place = varying.firstIndex(of: field.variable) {
+        layout.append((template.names[index], [], Field(field, variable: place)))
+      } else if let range = values.range(field.variable) {
+        layout.append((template.names[index], Array(values.bytes[range]), Field(field, variable: -1)))
+      }
+    }
+    fields = layout.map(\.field)
+    names = layout.map(\.name)
+    constants = layout.map(\.value)
+    variableCount = varying.count
+  }
 }
 
 extension HeaderTemplate.Field {
+  fileprivate init(_ other: Self, variable: Int) {
+    self.init(
+      isPseudo: other.isPseudo, variable: variable, indexing: other.indexing, staticField: other.staticField,
+      staticName: other.staticName)
+  }
+
   fileprivate init(constant name: String, _ value: String) {
     self.init(
       isPseudo: name.first == ":", variable: -1, indexing: .whole,

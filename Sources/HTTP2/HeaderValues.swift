@@ -37,6 +37,13 @@ public struct HeaderValues {
     end(from: start)
   }
 
+  /// A value that is written where it is to be.
+  public mutating func append(writing write: (inout [UInt8]) -> Void) {
+    let start = bytes.count
+    write(&bytes)
+    end(from: start)
+  }
+
   /// A decimal number: `content-length`, `apns-expiration`.
   public mutating func append(decimal value: Int64) {
     let start = bytes.count

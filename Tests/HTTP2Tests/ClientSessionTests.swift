@@ -35,6 +35,23 @@ import Wire
     #expect(talk.client.activeStreams == 0)
   }
 
+  @Test("A success's headers are left out where nobody wants them, a failure's are not", arguments: [200, 429])
+  func headersOfSuccess(_ status: Int) {
+    let talk = Conversation(
+      client: .with {
+        $0.keptResponseHeaders = ["retry-after"]
+        $0.keepsHeadersOfSuccess = false
+      })
+    talk.scripted.onRequest = { request, session in
+      session.respond(request.stream, status: status, headers: [HeaderField("retry-after", "60")], body: [])
+    }
+    talk.pair.open()
+    talk.submit(1)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers[1]?.status == status)
+    #expect(talk.recorder.answers[1]?.header(0) == (status == 200 ? nil : Array("60".utf8)))
+  }
+
   @Test("Bytes cut in any way give the same answers", arguments: [Splitting.bytes(1), .bytes(7), .random(seed: 4)])
   func splitting(_ splitting: Splitting) {
     let talk = Conversation(splitting: splitting)

@@ -45,6 +45,50 @@ import Testing
     }
   }
 
+  @Test(
+    "Requests of templates with fixed values arrive whole among others, whatever table the server allows",
+    arguments: [0, 100, 200, 4096])
+  func fixedValues(_ tableSize: Int) {
+    let talk = Conversation(server: .with { $0.headerTableSize = tableSize })
+    talk.pair.open()
+    var random = SeededGenerator(seed: UInt64(tableSize) + 7)
+    let common: [[String?]] = (0..<4).map { ["", "bearer \($0)", "com.example.app\($0)", "5", "", $0 % 2 == 0 ? nil : "c"] }
+    let fixed = common.map { HeaderTemplate(template, fixing: values($0), varying: [0, 4]) }
+    var expected: [[String]] = []
+    for tag in 0..<600 {
+      let kind = Int.random(in: 0..<4, using: &random)
+      let (path, id) = ("/3/device/\(random.next() as UInt64)", "id-\(tag)")
+      if Bool.random(using: &random) {
+        talk.client.submit(fixed[kind], values([path, id]), body: [0x7B, 0x7D], tag: tag)
+      } else {
+        talk.client.submit(
+          template, values([path] + common[kind][1...3] + [id, common[kind][5]]), body: [0x7B, 0x7D], tag: tag)
+      }
+      expected.append(
+        [path, "application/json"] + common[kind][1...3].compactMap { $0 } + [id] + [common[kind][5]].compactMap { $0 })
+      if tag % 5 == 4 { talk.pair.exchange() }
+    }
+    talk.pair.exchange()
+    #expect(talk.scripted.violations.isEmpty)
+    #expect(talk.recorder.answers.count == 600)
+    let seen = talk.scripted.requests.sorted { $0.stream < $1.stream }
+    for (request, texts) in zip(seen, expected) {
+      #expect(request.headers.map { String(decoding: $0.value, as: UTF8.self) } == ["POST", "https", "push.test"] + texts)
+    }
+  }
+
+  @Test("Of a template with fixed values, only what differs is more than a byte a field")
+  func fixedSize() {
+    var compressor = HeaderCompressor()
+    let fixed = HeaderTemplate(
+      template, fixing: values(["", "bearer t", "com.example.app", "10", "", nil]), varying: [0, 4])
+    var block: [UInt8] = []
+    compressor.append(fixed, values(["/3/device/ab", "id-1"]), to: &block)
+    block = []
+    compressor.append(fixed, values(["/3/device/cd", "id-2"]), to: &block)
+    #expect(block.count == 6 + (2 + 12) + (3 + 8) + (3 + 4))
+  }
+
   @Test("What repeats takes one byte a field from the second request on; what differs is copied once")
   func sizes() {
     var compressor = HeaderCompressor()

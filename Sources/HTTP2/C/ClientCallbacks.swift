@@ -76,7 +76,8 @@ extension ClientEngine {
   ) -> Int32 {
     let slot = slot(of: streamID)
     guard slot >= 0 else { return 0 }
-    return streams[slot].take(name, value, kept: keptNames, limit: configuration.maxHeaderListSize)
+    let keepsSuccess = configuration.keepsHeadersOfSuccess
+    return streams[slot].take(name, value, kept: keptNames, keepsSuccess: keepsSuccess, limit: configuration.maxHeaderListSize)
       ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
   }
 
@@ -137,14 +138,14 @@ extension ClientEngine {
 extension StreamSlot {
   /// A header of the answer; false when the list has grown beyond `limit` bytes.
   fileprivate mutating func take(
-    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], limit: Int
+    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], keepsSuccess: Bool, limit: Int
   ) -> Bool {
     headerListSize += name.count + value.count + 32
     guard headerListSize <= limit else { return false }
     if name.first == UInt8(ascii: ":") {
       // nghttp2 has checked: the only one is :status, of three digits.
       response.begin(status: value.reduce(0) { $0 * 10 + Int($1 & 0xf) })
-    } else {
+    } else if keepsSuccess || response.status != 200 {
       for index in kept.indices where kept[index].count == name.count && kept[index].elementsEqual(name) {
         response.keep(value, at: index)
       }

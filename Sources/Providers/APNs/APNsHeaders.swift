@@ -8,20 +8,57 @@ import PushCore
 struct APNsHeaders {
   let template: HeaderTemplate
   private var values = HeaderValues()
+  private var latest: Latest?
   private let path = Array("/3/device/".utf8)
+
+  /// The translation of the latest push, whose headers are laid out as constants when a second push has it: a broadcast's pushes
+  /// differ in `:path` and `apns-id` only.
+  private struct Latest {
+    let translation: APNsTemplate
+    /// Of the authorisation.
+    let generation: Int
+    var template: HeaderTemplate?
+  }
+
+  private static let variable = [
+    ":path", "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id", "apns-id",
+  ]
+  /// Which of them differ between the pushes of one translation.
+  private static let perDevice = [0, 7]
 
   init(authority: String) {
     template = HeaderTemplate(
-      constant: [(":method", "POST"), (":scheme", "https"), (":authority", authority)],
-      variable: [
-        ":path", "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id",
-        "apns-id",
-      ],
+      constant: [(":method", "POST"), (":scheme", "https"), (":authority", authority)], variable: Self.variable,
       unindexed: [":path", "authorization", "apns-expiration", "apns-collapse-id", "apns-id"])
   }
 
-  /// Submits `push` under `tag`. `authorization` is absent on a certificate's connection.
-  mutating func submit(_ push: APNsPush, authorization: [UInt8]?, to session: ClientSession, tag: Int) {
+  /// Submits `push` under `tag`. `authorization`, told apart by `generation`, is absent on a certificate's connection.
+  mutating func submit(_ push: APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int) {
+    if let template = fixedTemplate(push, authorization, generation) {
+      values.removeAll()
+      values.append(path, push.token)
+      values.append { push.appendID(to: &$0) }
+      session.submit(template, values, body: push.payload, tag: tag)
+    } else {
+      fill(push, authorization)
+      session.submit(template, values, body: push.payload, tag: tag)
+    }
+  }
+
+  private mutating func fixedTemplate(_ push: APNsPush, _ authorization: [UInt8]?, _ generation: Int) -> HeaderTemplate? {
+    guard let latest, latest.translation === push.template, latest.generation == generation else {
+      latest = Latest(translation: push.template, generation: generation)
+      return nil
+    }
+    if latest.template == nil {
+      fill(push, authorization)
+      self.latest?.template = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
+    }
+    return self.latest?.template
+  }
+
+  /// All values, in the order of `variable`.
+  private mutating func fill(_ push: APNsPush, _ authorization: [UInt8]?) {
     values.removeAll()
     values.append(path, push.token)
     if let authorization { values.append(authorization) } else { values.appendAbsent() }
@@ -30,7 +67,6 @@ struct APNsHeaders {
     values.append(decimal: Int64(push.priority))
     values.append(decimal: push.expiration)
     if let collapseID = push.collapseID { values.append(collapseID) } else { values.appendAbsent() }
-    values.append(push.id)
-    session.submit(template, values, body: push.payload, tag: tag)
+    values.append { push.appendID(to: &$0) }
   }
 }

@@ -45,6 +45,7 @@ public final class APNsPool: ProviderPool {
     configuration.pingInterval = settings.pingInterval
     configuration.pingTimeout = settings.pingTimeout
     configuration.keptResponseHeaders = Self.keptHeaders
+    configuration.keepsHeadersOfSuccess = false
     super.init(
       surroundings: surroundings,
       connections: ConnectionSet(
@@ -75,7 +76,8 @@ public final class APNsPool: ProviderPool {
 
   override func submit(_ slot: Int, to session: ClientSession) {
     guard let push = pushes[slot] else { return }
-    headers.submit(push, authorization: token?.authorization, to: session, tag: slot)
+    headers.submit(
+      push, authorization: token?.authorization, generation: token?.generation ?? 0, to: session, tag: slot)
   }
 
   override func forget(_ slot: Int) { pushes[slot] = nil }

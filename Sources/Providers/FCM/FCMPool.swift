@@ -74,6 +74,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     configuration.pingInterval = settings.pingInterval
     configuration.pingTimeout = settings.pingTimeout
     configuration.keptResponseHeaders = ["retry-after", "date"]
+    configuration.keepsHeadersOfSuccess = false
     super.init(
       surroundings: surroundings,
       connections: ConnectionSet(

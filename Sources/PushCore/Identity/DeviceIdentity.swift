@@ -13,10 +13,16 @@ public struct DeviceIdentity: Sendable {
 
   /// 36 bytes, canonical and lower case.
   public func apnsID(token: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = []
+    appendAPNsID(token: token, to: &text)
+    return text
+  }
+
+  public func appendAPNsID(token: [UInt8], to text: inout [UInt8]) {
     var hash = prefix
     hash.append(token)
     let (a, b, c, d, _) = hash.finish()
-    return UUIDText.canonical(high: UInt64(a) &<< 32 | UInt64(b), low: UInt64(c) &<< 32 | UInt64(d), version: 5)
+    UUIDText.append(high: UInt64(a) &<< 32 | UInt64(b), low: UInt64(c) &<< 32 | UInt64(d), version: 5, to: &text)
   }
 
   public static func apnsID(messageID: [UInt8], token: [UInt8]) -> [UInt8] {

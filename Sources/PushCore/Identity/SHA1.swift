@@ -55,40 +55,31 @@ public struct SHA1: Sendable {
     return (state.a, state.b, state.c, state.d, state.e)
   }
 
-  /// RFC 3174 §6.1: the message schedule first, then eighty steps.
+  /// RFC 3174 §6.1, method 2: eighty steps over a schedule of sixteen words. Spelled out, so that every index is a constant and
+  /// the words stay where they are.
   private mutating func compress() {
-    var w = InlineArray<80, UInt32>(repeating: 0)
-    var t = 0
-    while t < 16 {
-      w[t] = block[t]
-      t &+= 1
-    }
-    while t < 80 {
-      let x = w[t &- 3] ^ w[t &- 8] ^ w[t &- 14] ^ w[t &- 16]
-      w[t] = x &<< 1 | x &>> 31
-      t &+= 1
-    }
+    var w = Schedule(words: block)
     var v = state
-    t = 0
-    while t < 20 {
-      v.steps(0x5A82_7999, w[t], w[t &+ 1], w[t &+ 2], w[t &+ 3], w[t &+ 4]) { $2 ^ $0 & ($1 ^ $2) }
-      t &+= 5
-    }
-    while t < 40 {
-      v.steps(0x6ED9_EBA1, w[t], w[t &+ 1], w[t &+ 2], w[t &+ 3], w[t &+ 4]) { $0 ^ $1 ^ $2 }
-      t &+= 5
-    }
-    while t < 60 {
-      v.steps(0x8F1B_BCDC, w[t], w[t &+ 1], w[t &+ 2], w[t &+ 3], w[t &+ 4]) { $0 & $1 | $2 & ($0 | $1) }
-      t &+= 5
-    }
-    while t < 80 {
-      v.steps(0xCA62_C1D6, w[t], w[t &+ 1], w[t &+ 2], w[t &+ 3], w[t &+ 4]) { $0 ^ $1 ^ $2 }
-      t &+= 5
-    }
+    v.twentySteps(0x5A82_7999, &w, 0) { $2 ^ $0 & ($1 ^ $2) }
+    v.twentySteps(0x6ED9_EBA1, &w, 20) { $0 ^ $1 ^ $2 }
+    v.twentySteps(0x8F1B_BCDC, &w, 40) { $0 & $1 | $2 & ($0 | $1) }
+    v.twentySteps(0xCA62_C1D6, &w, 60) { $0 ^ $1 ^ $2 }
     state = State(
       a: state.a &+ v.a, b: state.b &+ v.b, c: state.c &+ v.c, d: state.d &+ v.d, e: state.e &+ v.e)
     block = InlineArray(repeating: 0)
+  }
+
+  private struct Schedule {
+    var words: InlineArray<16, UInt32>
+
+    /// The word of step `t`, in the place of the one of sixteen steps before.
+    @inline(__always)
+    mutating func word(_ t: Int) -> UInt32 {
+      guard t >= 16 else { return words[t] }
+      let x = words[(t &- 3) & 15] ^ words[(t &- 8) & 15] ^ words[(t &- 14) & 15] ^ words[t & 15]
+      words[t & 15] = x &<< 1 | x &>> 31
+      return words[t & 15]
+    }
   }
 
   private struct State {
@@ -98,17 +89,24 @@ public struct SHA1: Sendable {
     var d: UInt32 = 0x1032_5476
     var e: UInt32 = 0xC3D2_E1F0
 
-    /// Five steps; each moves on by one which variable plays which part.
     @inline(__always)
-    mutating func steps(
-      _ k: UInt32, _ w0: UInt32, _ w1: UInt32, _ w2: UInt32, _ w3: UInt32, _ w4: UInt32,
-      _ mix: (UInt32, UInt32, UInt32) -> UInt32
+    mutating func twentySteps(_ k: UInt32, _ w: inout Schedule, _ t: Int, _ mix: (UInt32, UInt32, UInt32) -> UInt32) {
+      fiveSteps(k, &w, t, mix)
+      fiveSteps(k, &w, t &+ 5, mix)
+      fiveSteps(k, &w, t &+ 10, mix)
+      fiveSteps(k, &w, t &+ 15, mix)
+    }
+
+    /// Each moves on by one which variable plays which part.
+    @inline(__always)
+    private mutating func fiveSteps(
+      _ k: UInt32, _ w: inout Schedule, _ t: Int, _ mix: (UInt32, UInt32, UInt32) -> UInt32
     ) {
-      Self.step(a, &b, mix(b, c, d), &e, k &+ w0)
-      Self.step(e, &a, mix(a, b, c), &d, k &+ w1)
-      Self.step(d, &e, mix(e, a, b), &c, k &+ w2)
-      Self.step(c, &d, mix(d, e, a), &b, k &+ w3)
-      Self.step(b, &c, mix(c, d, e), &a, k &+ w4)
+      Self.step(a, &b, mix(b, c, d), &e, k &+ w.word(t))
+      Self.step(e, &a, mix(a, b, c), &d, k &+ w.word(t &+ 1))
+      Self.step(d, &e, mix(e, a, b), &c, k &+ w.word(t &+ 2))
+      Self.step(c, &d, mix(d, e, a), &b, k &+ w.word(t &+ 3))
+      Self.step(b, &c, mix(c, d, e), &a, k &+ w.word(t &+ 4))
     }
 
     @inline(__always)

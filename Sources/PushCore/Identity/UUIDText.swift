@@ -12,22 +12,27 @@ public enum UUIDText {
     return canonical(high: high, low: low, version: 4)
   }
 
-  /// Spells 128 bits out after setting those of version and variant.
+  /// 128 bits spelled out after setting those of version and variant.
   static func canonical(high: UInt64, low: UInt64, version: UInt64) -> [UInt8] {
+    var text: [UInt8] = []
+    append(high: high, low: low, version: version, to: &text)
+    return text
+  }
+
+  static func append(high: UInt64, low: UInt64, version: UInt64, to text: inout [UInt8]) {
     let high = high & 0xFFFF_FFFF_FFFF_0FFF | version &<< 12
     let low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    appendHex(high, from: 64, to: 32, into: &text)
-    text.append(hyphen)
-    appendHex(high, from: 32, to: 16, into: &text)
-    text.append(hyphen)
-    appendHex(high, from: 16, to: 0, into: &text)
-    text.append(hyphen)
-    appendHex(low, from: 64, to: 48, into: &text)
-    text.append(hyphen)
-    appendHex(low, from: 48, to: 0, into: &text)
-    return text
+    text.append(addingCapacity: 36) { text in
+      appendHex(high, from: 64, to: 32, into: &text)
+      text.append(hyphen)
+      appendHex(high, from: 32, to: 16, into: &text)
+      text.append(hyphen)
+      appendHex(high, from: 16, to: 0, into: &text)
+      text.append(hyphen)
+      appendHex(low, from: 64, to: 48, into: &text)
+      text.append(hyphen)
+      appendHex(low, from: 48, to: 0, into: &text)
+    }
   }
 
   /// Whether `text` is a UUID as APNs wants `apns-id` (BadMessageId otherwise).
@@ -47,7 +52,7 @@ public enum UUIDText {
   private static let hyphen: UInt8 = 0x2D
 
   @inline(__always)
-  private static func appendHex(_ bits: UInt64, from: UInt64, to: UInt64, into text: inout [UInt8]) {
+  private static func appendHex(_ bits: UInt64, from: UInt64, to: UInt64, into text: inout OutputSpan<UInt8>) {
     var shift = from
     while shift > to {
       shift &-= 4

@@ -1,6 +1,7 @@
 /// Everything that one `POST /3/device/<token>` needs. Each value is fit for a header field: no CR, LF or NUL, bounded (F-71).
 public struct APNsPush: Sendable {
-  let template: APNsTemplate
+  /// The translation that it shares with the pushes to the request's other devices: all but `token` and `id`.
+  public let template: APNsTemplate
   /// The token of the device that it is for.
   let device: [UInt8]
 
@@ -17,5 +18,8 @@ public struct APNsPush: Sendable {
   public var collapseID: [UInt8]? { template.collapseID }
   /// A canonical UUID, the same for every attempt; made when asked for.
   public var id: [UInt8] { template.fixedID ?? template.identity.apnsID(token: device) }
+  public func appendID(to bytes: inout [UInt8]) {
+    if let id = template.fixedID { bytes += id } else { template.identity.appendAPNsID(token: device, to: &bytes) }
+  }
   public var payload: [UInt8] { template.payload }
 }
