@@ -106,10 +106,20 @@ struct ConfigurationTests {
       ),
       ("{ broker: 'amqp://h/', apps: { '../a': { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "apps.../a"),
       ("{ broker: 'amqp://h/', apps: { a: { } } }", "apps.a.apns"),
+      (
+        "{ broker: 'amqp://h/', registry: 'mysql://x', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }",
+        "registry"
+      ),
     ])
   func refusals(_ text: String, _ key: String) throws {
     let error = try #require(throws: ConfigurationError.self) { try load(text) }
     #expect(error.key == key)
+  }
+
+  @Test("takes the broker's authority as `ca` and as `brokerCA`", arguments: ["ca", "brokerCA"])
+  func brokerAuthority(_ key: String) throws {
+    let text = "{ broker: 'amqps://h/', \(key): 'ca.pem', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }"
+    #expect(try load(text).brokerCA?.hasSuffix("/ca.pem") == true)
   }
 
   @Test("refuses what is not JSON5, and a file that isn't there")

@@ -66,7 +66,7 @@ extension Configuration {
   public func brokerTLS() throws(ConfigurationError) -> TLSClientContext? {
     guard brokers.contains(where: \.isTLS) else { return nil }
     do throws(CredentialError) { return try TLSClientContext(ca: brokerCA) } catch {
-      throw ConfigurationError(key: "brokerCA", problem: "cannot be used: \(error)")
+      throw ConfigurationError(key: "ca", problem: "cannot be used: \(error)")
     }
   }
 }

@@ -36,8 +36,15 @@ extension Configuration {
       }
     }
     self.brokers = brokers
-    brokerCA = try reader.file("brokerCA")
-    registry = try reader.string("registry").map { Self.located($0, in: reader.source) }
+    let authorities = (try reader.file("ca"), try reader.file("brokerCA"))
+    brokerCA = authorities.0 ?? authorities.1
+    if let text = try reader.string("registry") {
+      let location = Self.located(text, in: reader.source)
+      do throws(StoreError) { _ = try RegistryLocation(parsing: location) } catch {
+        throw reader.error("registry", "cannot be used: \(error)")
+      }
+      registry = location
+    }
     results =
       ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
     prefix = try reader.string("prefix") ?? "push"

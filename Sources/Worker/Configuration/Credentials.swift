@@ -90,6 +90,7 @@ extension AppConfiguration {
 extension APNsConfiguration {
   fileprivate func credentials(at path: String) throws(ConfigurationError) -> APNsCredentials {
     let endpoint = Endpoint(host: host, port: UInt16(port))
+    try checkAuthority(ca, for: "\(path).ca")
     switch credential {
     case .token(let key, let keyID, let teamID):
       let pem = try readFile(key, for: "\(path).key")
@@ -123,6 +124,7 @@ extension FCMConfiguration {
       throw ConfigurationError(key: key, problem: "cannot be used: \(error)")
     }
     let endpoint = Endpoint(host: host, port: UInt16(port))
+    try checkAuthority(ca, for: "\(path).ca")
     let tokenEndpoint =
       isEndpointGiven ? TokenEndpoint(endpoint: endpoint, path: TokenEndpoint(account.tokenURI)?.path ?? "/token") : nil
     do throws(CredentialError) {
@@ -130,6 +132,14 @@ extension FCMConfiguration {
     } catch {
       throw ConfigurationError(key: path, problem: "cannot be used: \(error)")
     }
+  }
+}
+
+/// Of the credential's files this one is told apart, so that the error names its setting.
+private func checkAuthority(_ ca: String?, for key: String) throws(ConfigurationError) {
+  guard let ca else { return }
+  do throws(CredentialError) { _ = try TLSClientContext(ca: ca) } catch {
+    throw ConfigurationError(key: key, problem: "cannot be used: \(error)")
   }
 }
 

@@ -74,6 +74,13 @@ enum SimulateCommand: Command {
     }
   }
 
+  static func journal(_ options: Options) throws(CommandFailure) -> Journal {
+    let path = options["journal"]
+    do { return try Journal(path: path) } catch {
+      throw CommandFailure(.badInput, "--journal: \(path ?? "") cannot be written")
+    }
+  }
+
   /// Says where it listens, then serves until a signal.
   static func serve(_ name: String, _ host: String, _ loop: EventLoop, start: () throws -> (port: UInt16, close: () -> Void))
     throws
@@ -105,7 +112,7 @@ private enum APNsSimulation {
     if let topic = options["topic"] { configuration.topics = [topic] }
     if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
     configuration.script = try SimulateCommand.script(options)
-    let journal = try Journal(path: options["journal"])
+    let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
     try SimulateCommand.serve("APNs", endpoint.host, loop) {
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
@@ -126,7 +133,7 @@ private enum FCMSimulation {
     if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
     if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
     configuration.script = try SimulateCommand.script(options)
-    let journal = try Journal(path: options["journal"])
+    let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
     try SimulateCommand.serve("FCM", endpoint.host, loop) {
       let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)

@@ -26,9 +26,8 @@ enum WorkerCommand: Command {
       configuration, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
     ) { () throws(ConfigurationError) in try options.configuration() }
     let (end, counters) = try fleet.run()
-    report(counters, asJSON: options.has("json"))
     switch end {
-    case .done: return
+    case .done: report(counters, asJSON: options.has("json"))
     case .misconfigured(let reason): throw CommandFailure(.configuration, reason)
     case .unreachable(let reason): throw CommandFailure(.unavailable, reason)
     }
