@@ -32,7 +32,10 @@ final class BrokerSession: Acknowledger {
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
-  private var hasBeenLetIn = false
+  /// The broker has accepted the user once.
+  private(set) var hasBeenLetIn = false
+  /// Why the last connection ended.
+  private(set) var lastReason = "no answer"
   private var isDraining = false
   private var isDeclaring = false
   private var onClosed: (() -> Void)?
@@ -168,6 +171,7 @@ final class BrokerSession: Acknowledger {
   }
 
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
+    lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
     guard let seconds = connection.ended() else { return }
     log.warning("broker connection ended", ["role": role, "reason": "\(reason)", "again_in_seconds": "\(seconds)"])

@@ -60,12 +60,24 @@ final class Shard: TurnHook {
   /// Runs until drained, empty or hopeless.
   func run() -> (Fleet.End, Counters) {
     broker.start()
+    if isUntilEmpty { endUnlessReached() }
     everySecond()
     loop.run()
     for lanes in pipeline.pools { lanes.pool.shutdown() }
     pipeline.desk?.close()
     return (end ?? .done, pipeline.counters)
   }
+
+  /// Whoever waits for the end of a batch is told that it can't begin; a worker that stays keeps trying.
+  private func endUnlessReached() {
+    loop.schedule(after: Self.batchPatience) { [weak self] in
+      guard let self, !broker.hasBeenLetIn else { return }
+      finish(.unreachable("the broker is out of reach: \(broker.lastReason)"))
+    }
+  }
+
+  /// Seconds.
+  private static let batchPatience = 15.0
 
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
   func drain() {
