@@ -177,12 +177,12 @@ extension Pipeline: PoolHandler {
     finishIfSettled(entry)
   }
 
-  /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. A page that was
-  /// put off as a whole has had no attempt.
+  /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked
+  /// or put off has had no attempt.
   func noteExpired(_ entry: InFlight, _ index: Int) {
     counters.expired += 1
     counters.failed[Int(PushError.expired.code)] += 1
-    if let last = entry.lastFailure, entry.page == nil || entry.page?.pending != nil {
+    if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
       counters.deadLetters += 1
