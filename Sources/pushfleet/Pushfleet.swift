@@ -1,4 +1,5 @@
 import Foundation
+import Reactor
 import Storage
 import Worker
 
@@ -13,6 +14,7 @@ enum Pushfleet {
   }
 
   static func main() {
+    StandardStreams.prepare()
     var words = Array(CommandLine.arguments.dropFirst())
     let name = words.isEmpty ? "help" : words.removeFirst()
     switch name {

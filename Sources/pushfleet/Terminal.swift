@@ -1,15 +1,24 @@
 import Foundation
+import Reactor
 
 /// Standard output for results, standard error for everything else; colour and bars only where a person looks.
 enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
-  static func print(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
-  static func print(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes + [UInt8(ascii: "\n")])) }
+  static func print(_ line: String) { print(Array(line.utf8)) }
+
+  /// Ends the process with status 69 when standard output can't be written: nobody gets the result.
+  static func print(_ bytes: [UInt8]) {
+    do { try write(bytes + [UInt8(ascii: "\n")]) } catch {
+      complain("standard output can't be written: \(error.localizedDescription)")
+      exit(ExitStatus.unavailable.rawValue)
+    }
+  }
+
   /// - Throws: what the system says when it can't be written, a closed pipe for one.
   static func write(_ bytes: [UInt8]) throws { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) }
-  static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+  static func say(_ line: String) { StandardError.write(Array((line + "\n").utf8)) }
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
@@ -30,7 +39,7 @@ struct ProgressBar {
     lastDrawn = percent
     let filled = percent * 30 / 100
     let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
-    FileHandle.standardError.write(Data("\r\(title) \(bar) \(percent)% (\(done) of \(total))".utf8))
+    StandardError.write(Array("\r\(title) \(bar) \(percent)% (\(done) of \(total))".utf8))
   }
 
   func finish() {
@@ -39,7 +48,7 @@ struct ProgressBar {
 
   /// Says something in between: the bar moves on below it.
   mutating func interrupt(_ sentence: String) {
-    if Terminal.isInteractive, lastDrawn >= 0 { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    if Terminal.isInteractive, lastDrawn >= 0 { StandardError.write(Array("\r\u{1B}[K".utf8)) }
     lastDrawn = -1
     Terminal.complain(sentence)
   }

@@ -48,6 +48,33 @@ struct AdversaryTests {
     try site.broker.control("delete_user", user)
   }
 
+  static let overrides: [[String: String]] = [
+    [":path": "/x"], [":authority": "x"], ["authorization": "bearer x"], ["host": "x"], ["content-length": "5"],
+    ["connection": "close"],
+    ["te": "x"], ["transfer-encoding": "chunked"], ["": "x"], ["Apns-Topic": "com.other"], ["apns-topic": "a\r\nb: c"],
+    ["apns-topic": ""], ["apns-id": "../x"], ["apns-expiration": "99999999999999999999"], ["apns-priority": "99"],
+    ["apns-collapse-id": "a\nb"], ["apns-collapse-id": String(repeating: "x", count: 65)], ["apns-push-type": "nope"],
+  ]
+
+  @Test("no header of the connection can be set by an override; the request is a dead letter and the connection stays")
+  func headerOverrides() throws {
+    let site = try Site()
+    let server = try site.startForeignProvider()
+    try site.declareTopology()
+    for (index, headers) in Self.overrides.enumerated() {
+      try site.publish([
+        (["to": token(index), "apns": ["headers": headers]], ["message_id": "bad"]),
+        (["to": token(1000 + index)], ["message_id": "good"]),
+      ])
+    }
+    try site.drain()
+    let letters = try site.take("dead")
+    #expect(letters.count == Self.overrides.count && letters.allSatisfy { $0.header("x-push-error") == "InvalidParameters" })
+    #expect(letters.allSatisfy { $0.header("x-push-reason")?.hasPrefix("apns.headers.") == true })
+    let requests = Site.objects(server.outputSoFar).filter { $0["event"] as? String != "listening" }
+    #expect(requests.count == Self.overrides.count && requests.allSatisfy { $0["connection"] as? Int == 1 })
+  }
+
   @Test("forged headers of pages and retries change nothing for anybody")
   func forgedHeaders() throws {
     let site = try Site()

@@ -169,6 +169,7 @@ struct BadInputTests {
         #expect(letter.body == input.body, "\(input.name)")
       }
       let result = results[input.name]?.first?.json
+      #expect(result?["app"] as? String == input.properties["app_id"] as? String ?? Site.app)
       #expect((result?["results"] as? [[String: String]])?.first?["error"] == input.error, "\(input.name)")
     }
     #expect(letters["content type"]?.first?.properties["content_type"] as? String == "text/plain")

@@ -168,6 +168,52 @@ struct CommandTests {
     #expect(high.allSatisfy { abs((($0.properties["timestamp"] as? Double) ?? 0) - now) < 60 })
   }
 
+  @Test("a file of lines is told from a file of one object by its second line, and a folder is no file")
+  func brokenFirstLine() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let config = site.file("pushfleet.json5")
+    let lines = try site.write("{\"to\":\n{\"to\":\"b\"}\n{\"to\":\"c\"}\n", to: "lines.ndjson")
+    let ended = try site.run(["send", "--config", config, "--json", lines])
+    #expect(ended.status == 65 && Site.objects(ended.output).last as? [String: Int] == ["sent": 2, "refused": 1])
+    let object = try site.write("{\n\"to\": \"b\",\n\"data\": {\n}\n", to: "broken.json")
+    let broken = try site.run(["send", "--config", config, "--json", object])
+    #expect(broken.status == 65 && Site.objects(broken.output).last as? [String: Int] == ["sent": 0, "refused": 1])
+    let folder = try site.run(["send", "--config", config, site.folder.path])
+    #expect(folder.status == 65 && folder.output.contains(site.folder.path))
+  }
+
+  static let streams: [(line: String, status: Int32, said: String)] = [
+    (#"exec "$1" worker --config "$2" --until-empty --json <&- >&- 2>&-"#, 0, ""),
+    (#"exec "$1" worker --config "$2" --until-empty 2>/dev/full"#, 0, ""),
+    (#"exec "$1" worker --config "$2" --until-empty --json 2>/dev/null >/dev/full"#, 69, ""),
+    (#"exec "$1" topology --config "$2" >/dev/full"#, 69, "standard output"),
+    (#"exec "$1" feedback --config "$2" >/dev/full"#, 69, "standard output"),
+    (#"exec "$1" help >/dev/full"#, 69, "standard output"),
+    (#"ulimit -n 12; exec "$1" worker --config "$2" --until-empty"#, 0, ""),
+  ]
+
+  @Test("standard streams that are closed or full harm nothing that was delivered")
+  func standardStreams() throws {
+    let site = try Site()
+    try site.startSimulator(script: [token(0): ["status": 410, "reason": "Unregistered"]])
+    try site.declareTopology()
+    for (index, stream) in Self.streams.enumerated() {
+      try site.send(tokens: (index * 10..<index * 10 + 10).map(token))
+      let child = try ChildProcess(
+        ["/bin/sh", "-c", stream.line, "sh", Site.program, site.file("pushfleet.json5")], environment: Site.environment,
+        output: site.file("shell.log"))
+      let status = child.wait()
+      let output = try String(contentsOfFile: site.file("shell.log"), encoding: .utf8)
+      #expect(
+        status == stream.status && (stream.said.isEmpty || output.contains(stream.said)), "\(stream.line): \(status) \(output)")
+    }
+    try site.drain()
+    #expect(try site.deliveries().values.allSatisfy { $0 == 1 } && site.deliveries().count == Self.streams.count * 10 - 1)
+    #expect(try site.depths(["feedback"]) == [1])
+  }
+
   @Test("feedback --follow prints what comes, one object a line, and acknowledges what it printed")
   func followFeedback() throws {
     let site = try Site()

@@ -8,6 +8,16 @@ public enum StandardError {
   }
 }
 
+/// What a parent may have left in a bad state.
+public enum StandardStreams {
+  /// To be called first thing in the process: opens what is closed of the three streams, or the first socket would get number 2 and be
+  /// logged into; and makes a closed pipe an error instead of a death.
+  public static func prepare() {
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
+    BrokenPipe.ignore()
+  }
+}
+
 /// The time of day for those who have no loop to ask.
 public enum SystemClock {
   /// Unix time in milliseconds.

@@ -21,7 +21,10 @@ final class RequestFiles {
   init(_ files: [String]) throws(CommandFailure) {
     var total = 0
     for file in files where file != "-" {
-      guard let size = try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int else {
+      let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+      guard let size = attributes?[.size] as? Int, attributes?[.type] as? FileAttributeType != .typeDirectory,
+        FileManager.default.isReadableFile(atPath: file)
+      else {
         throw CommandFailure(.badInput, "\(file) cannot be read")
       }
       total += size
@@ -66,7 +69,7 @@ final class RequestFiles {
   }
 }
 
-/// Lines of a file, or the whole file where its first line is no complete JSON document: then it holds one object.
+/// Lines of a file, or the whole file where its first line is no complete JSON document and it holds one object.
 final class LineReader {
   let name: String
   private let handle: FileHandle?
@@ -86,7 +89,7 @@ final class LineReader {
     while true {
       if let end = buffer[start...].firstIndex(of: 0x0A) {
         let line = Array(buffer[start..<end])
-        if number == 0, !Self.isComplete(line), let whole = wholeFile() { return whole }
+        if number == 0, !Self.isComplete(line), let whole = wholeObject() { return whole }
         start = end + 1
         number += 1
         return (number, line)
@@ -135,10 +138,14 @@ final class LineReader {
     return depth <= 0
   }
 
-  private func wholeFile() -> (number: Int, bytes: [UInt8])? {
+  /// nil where the file is rather one of lines, the first of which is broken: the next one opens an object of its own.
+  private func wholeObject() -> (number: Int, bytes: [UInt8])? {
     while !isEnded, buffer.count < Self.largestObject { read() }
+    let whole = Array(buffer[start...])
+    let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
+    if next?.first == UInt8(ascii: "{"), (try? JSONDocument(whole)) == nil { return nil }
     number = 1
-    defer { start = buffer.count }
-    return (1, Array(buffer[start...]))
+    start = buffer.count
+    return (1, whole)
   }
 }
