@@ -64,6 +64,9 @@ final class RegistryDesk: RegistryHandler {
     }
   }
 
+  /// Nothing waits for an answer.
+  var isIdle: Bool { (registry?.waiting ?? 0) == 0 }
+
   /// Reports to the owner, at once when the registry refuses at once.
   func ask(_ ask: Ask, _ request: RegistryRequest) {
     let tag = free.popLast() ?? asks.count

@@ -87,7 +87,6 @@ final class Shard: TurnHook {
     pipeline.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
-    pipeline.writeMarks()
     loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.finish(.done) }
   }
 
@@ -99,7 +98,9 @@ final class Shard: TurnHook {
       for _ in 0..<requests.stops { drain() }
     }
     pipeline.dispatchAll()
-    if drainDeadline != nil, end == nil, pipeline.hasNothingUnderway { finish(.done) }
+    guard drainDeadline != nil, end == nil else { return }
+    pipeline.writeMarks()
+    if pipeline.hasNothingUnderway { finish(.done) }
   }
 
   private func everySecond() {

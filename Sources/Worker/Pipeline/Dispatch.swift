@@ -114,7 +114,7 @@ extension Pipeline {
   private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     if entry.apnsPool == pool, let template = entry.apns { return template }
-    guard let held = entry.held, let settings = entry.routes.apnsSettings(of: pool) else { return nil }
+    guard let held = entry.held, let settings = apnsSettings(of: pool, entry) else { return nil }
     var report: LossReport?
     switch APNsTemplate.make(held.request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
@@ -145,6 +145,14 @@ extension Pipeline {
     }
   }
 
+  /// A device of the registry may be reached by another sender's pool than the request's.
+  func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
+    if let settings = entry.routes.apnsSettings(of: pool) { return settings }
+    guard let app = entry.app else { return nil }
+    for routes in apps[app].senders.values { if let settings = routes.apnsSettings(of: pool) { return settings } }
+    return nil
+  }
+
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {
     TranslationContext(now: now, deadline: entry.deadline, messageID: entry.messageID)
   }
@@ -154,6 +162,7 @@ extension Pipeline.Routes {
   func apnsSettings(of pool: Int) -> APNsSettings? {
     if let apns, apns.pool == pool { return apns.settings }
     if let production, production.pool == pool { return production.settings }
-    return sandbox?.settings
+    if let sandbox, sandbox.pool == pool { return sandbox.settings }
+    return nil
   }
 }

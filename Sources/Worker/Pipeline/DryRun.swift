@@ -47,7 +47,7 @@ extension Pipeline {
     let verdict: Result<Void, Rejection>
     switch platform {
     case .apns:
-      guard let settings = entry.routes.apnsSettings(of: pool) else { return .success(()) }
+      guard let settings = apnsSettings(of: pool, entry) else { return .success(()) }
       verdict = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
     case .fcm:
       verdict = FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context, report: &report).map { _ in }

@@ -89,9 +89,10 @@ final class Pipeline: OutboxOwner {
 
   /// Nothing is held and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
-  /// No push is on a stream and nothing waits to be confirmed: what is still held has not been begun.
+  /// No push is on a stream, nothing waits to be confirmed and the registry has what it is owed: what is still held has not been
+  /// begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 }
+    outbox.backlog == 0 && desk?.isIdle != false && pools.allSatisfy { $0.pool.inFlight == 0 }
       && !table.entries.contains { $0.isHeld && !$0.isOrphan && $0.publications > 0 }
   }
 

@@ -4,6 +4,7 @@
 publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything
          but `body` is optional. A string is sent as it is, or, when `bytes` is true, with its backslash escapes decoded;
          anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
+         With --times, prints for each the unix milliseconds at which it was handed over.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
 depth:   prints the number of ready messages of each queue named.
@@ -16,6 +17,7 @@ import codecs
 import datetime
 import json
 import sys
+import time
 
 import pika
 import pika.exceptions
@@ -36,6 +38,8 @@ def publish(channel, options):
     for text in sys.stdin:
         line = json.loads(text)
         properties = pika.BasicProperties(**{"delivery_mode": 2, **line.get("properties", {})})
+        if options.times:
+            print(int(time.time() * 1000), flush=True)
         channel.basic_publish(line.get("exchange", "push.send"), line.get("routing_key", "normal"), body_bytes(line),
                               properties, mandatory=True)
 
@@ -87,7 +91,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--broker", default="amqp://guest:guest@127.0.0.1:5672/%2F")
     commands = parser.add_subparsers(required=True)
-    commands.add_parser("publish").set_defaults(run=publish)
+    publishing = commands.add_parser("publish")
+    publishing.add_argument("--times", action="store_true")
+    publishing.set_defaults(run=publish)
     consuming = commands.add_parser("consume")
     consuming.add_argument("queue")
     consuming.add_argument("--count", type=int, default=0, help="0: as many as come")

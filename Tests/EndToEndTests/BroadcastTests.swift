@@ -1,0 +1,135 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Broadcasts", .serialized)
+struct BroadcastTests {
+  @Test("two workers share a broadcast about evenly, and one result speaks for all", arguments: RegistryKind.all)
+  func twoWorkers(_ kind: RegistryKind) throws {
+    let devices = 5_000
+    let site = try Site()
+    try site.startFleet(try kind.make(), script: ["*": ["delay_ms": 2]], settings: "fanOut: { pageSize: 100 },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let workers = [try site.startWorker(), try site.startWorker()]
+    try site.broadcast("b")
+    #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] })
+    for worker in workers { worker.signal(15) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    #expect(try site.deliveries(of: "b") == Dictionary(uniqueKeysWithValues: (0..<devices).map { (token($0), 1) }))
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+    let shares = Dictionary(grouping: try site.pushes(), by: \.connection).mapValues(\.count)
+    #expect(shares.count >= 2 && (shares.values.max() ?? devices) < devices * 2 / 3, "\(shares)")
+    let campaign = try #require(try site.campaigns()["b"])
+    #expect(
+      campaign["state"] as? String == "completed" && campaign["sent"] as? Int == devices && campaign["pages"] as? Int == 50)
+    #expect(try site.depths(["dead", "feedback", "fanout.normal", "send.normal"]) == [0, 0, 0, 0])
+  }
+
+  @Test(
+    "kill -9 of one of two workers in the middle: every device, at most the pages in flight doubled, all counted, one result")
+  func workerKilled() throws {
+    let (devices, page, prefetch) = (12_000, 300, 4)
+    let site = try Site()
+    try site.startFleet(
+      script: ["*": ["delay_ms": 5]], settings: "fanOut: { pageSize: \(page), prefetch: \(prefetch) },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    try site.broadcast("b")
+    for (worker, moment) in zip(workers, [devices / 4, devices / 2]) {
+      #expect(journal.waitForLines(moment, seconds: 60))
+      worker.end()
+      if worker === workers[0] { _ = try site.startWorker() }
+    }
+    #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] })
+    let deliveries = try site.deliveries(of: "b")
+    #expect(deliveries.count == devices)
+    let doubled = deliveries.values.reduce(0) { $0 + $1 - 1 }
+    print("two workers killed in a broadcast to \(devices): \(doubled) pushes doubled")
+    #expect(doubled <= 2 * prefetch * page, "\(doubled)")
+    try site.drain()
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+    #expect(try site.depths(["dead", "feedback", "fanout.normal", "send.normal"]) == [0, 0, 0, 0])
+  }
+
+  @Test("a worker that is stopped in the middle of a page hands the rest on: nobody twice, all counted")
+  func workerStopped() throws {
+    let devices = 600
+    let site = try Site()
+    try site.startFleet(
+      script: ["*": ["delay_ms": 30]], options: ["--streams", "8"], settings: "fanOut: { pageSize: 200, prefetch: 2 },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(60, seconds: 60))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().count < devices)
+    try site.drain()
+    #expect(try site.deliveries(of: "b") == Dictionary(uniqueKeysWithValues: (0..<devices).map { (token($0), 1) }))
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+  }
+
+  @Test("what the provider can't take now is tried again, and each device is counted once")
+  func retries() throws {
+    let site = try Site()
+    var script: [String: Any] = [:]
+    for number in 0..<30 {
+      script[token(number)] = [["status": 429, "reason": "TooManyRequests", "retry_after": 1], ["status": 200]]
+    }
+    for number in 30..<40 { script[token(number)] = ["status": 410, "reason": "Unregistered"] }
+    for number in 40..<50 { script[token(number)] = ["status": 400, "reason": "BadTopic"] }
+    try site.startFleet(script: script, settings: "fanOut: { pageSize: 40 }, breaker: { percent: 90, sample: 1000 },")
+    try site.importDevices(0..<200, #""topics":["all"]"#)
+    try site.broadcast("b")
+    try site.drain()
+    #expect(try site.results()["b"]! == (180, 20, 1))
+    #expect(try site.pushes().count == 230)
+    let dead = try site.take("dead")
+    #expect(dead.count == 10 && dead.allSatisfy { ($0.json["to"] as? String)?.hasPrefix("pf1r~") == true })
+    #expect(try site.take("feedback").count == 10)
+  }
+
+  @Test("a request published twice is one broadcast; the same id with another body is another one")
+  func duplicates() throws {
+    let site = try Site()
+    try site.startFleet(settings: "fanOut: { pageSize: 20 },")
+    try site.importDevices(0..<50, #""topics":["all","some"]"#)
+    for _ in 0..<3 { try site.broadcast("b") }
+    try site.drain()
+    try site.broadcast("b")
+    try site.drain()
+    #expect(try site.pushes().count == 50)
+    try site.broadcast("b", to: ["to": "/topics/some"])
+    try site.publish([(["to": "/topics/all", "data": ["m": "unnamed"]], [:])])
+    try site.drain()
+    #expect(try site.deliveries(of: "b").values.allSatisfy { $0 == 2 })
+    #expect(try site.deliveries(of: "unnamed").count == 50)
+    let results = try site.results()
+    #expect(results.count == 2 && results["b"]! == (50, 0, 2))
+  }
+
+  @Test("a high-priority push overtakes a running broadcast")
+  func overtaking() throws {
+    let devices = 6_000
+    let site = try Site()
+    try site.startFleet(
+      script: ["*": ["delay_ms": 50]], options: ["--streams", "100"], settings: "fanOut: { pageSize: 500 },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(200, seconds: 60))
+    let times = try site.publishTimed((0..<5).map { ["to": token(1_000_000 + $0), "data": ["m": "single"]] }, to: "high")
+    #expect(try eventually { try site.arrivals(of: "single").count == 5 })
+    let arrivals = try site.arrivals(of: "single")
+    #expect(try site.depths(["results"]) == [5], "the broadcast was over before the last single push")
+    let delays = zip(arrivals, times).map { $0 - $1 }.sorted()
+    print("high-priority pushes during a broadcast arrived after \(delays) ms")
+    // Of five, so that one pause of a busy machine isn't taken for a queue.
+    #expect(delays.count == 5 && delays[1] < 100, "\(delays)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A registry that fails under a worker", .serialized)
+struct RegistryFaultTests {
+  /// What must hold whatever is wrong: sends to provider tokens go on, the rest waits, nothing is lost, the reason is in the log.
+  ///
+  /// - Parameter canRead: what needs only to be read is answered all the same.
+  private func check(
+    _ site: Site, _ reason: String, canRead: Bool, begin: () throws -> Void, end: () throws -> Void
+  ) throws {
+    let worker = try site.startWorker()
+    let registration = try #require(
+      try site.change([["platform": "apns", "token": token(1_000), "topics": ["late"]]])[0]["registration"] as? String)
+    try begin()
+    try site.broadcast("topic", to: ["to": "/topics/all"])
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    #expect(worker.outputSoFar.contains(reason), "\(worker.outputSoFar)")
+    try site.broadcast("token", to: ["to": token(2_000)])
+    try site.broadcast("now", to: ["to": "/users/nobody", "time_to_live": 0])
+    try site.broadcast("registration", to: ["to": registration])
+    try site.askForChanges([
+      ["platform": "fcm", "token": "new", "topics": ["late"]], ["op": "unsubscribe", "topic": "late", "tokens": ["fcm:new"]],
+    ])
+    #expect(try eventually { try site.deliveries(of: "token")[token(2_000)] == 1 }, "\(worker.outputSoFar)")
+    #expect(try eventually { try site.depths(["dead"]) == [1] })
+    #expect(try site.deliveries(of: "topic").isEmpty && site.depths(["answers"]) == [0])
+    try end()
+    #expect(try eventually(seconds: 60) { try site.deliveries(of: "topic").count == 50 }, "\(worker.outputSoFar)")
+    let answers = try site.takeAll(from: "\(site.prefix).answers", count: 2)
+    #expect(answers.map { $0.json["registration"] != nil } == [true, false])
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    #expect(try site.deliveries(of: "topic").values.allSatisfy { $0 == 1 })
+    #expect(try site.deliveries(of: "registration")[token(1_000)] == 1)
+    let results = try site.results()
+    #expect(results["topic"]! == (50, 0, 1) && results["token"]! == (1, 0, 1) && results["now"]! == (0, 1, 1))
+    let dead = try site.take("dead")
+    #expect(
+      dead.map(\.id) == ["now"] && dead.first?.header("x-push-error") == (canRead ? "InvalidRegistration" : "Unavailable"))
+  }
+
+  private func site(_ registry: String) throws -> Site {
+    let site = try Site()
+    try site.startFleet(registry, settings: "fanOut: { pageSize: 10 },")
+    try site.importDevices(0..<50, #""topics":["all"]"#)
+    return site
+  }
+
+  /// Runs Python with SQLite until its input ends.
+  private final class Holder {
+    private let input = Pipe()
+    private let child: ChildProcess
+
+    init(_ script: String) throws {
+      child = try ChildProcess(
+        ["/usr/bin/python3", "-uc", script], environment: ["PATH": "/usr/bin:/bin"], output: nil,
+        input: input.fileHandleForReading)
+      guard child.waitForOutput("ready", seconds: 30) else { throw Broken("no holder: \(child.outputSoFar)") }
+    }
+
+    func end() {
+      try? input.fileHandleForWriting.close()
+      _ = child.wait()
+    }
+  }
+
+  @Test("locked by another program (F-98)")
+  func locked() throws {
+    let site = try site("sqlite:registry.db")
+    var holder: Holder?
+    try check(site, "registry locked", canRead: true) {
+      holder = try Holder(
+        """
+        import sqlite3, sys
+        registry = sqlite3.connect("\(site.file("registry.db"))", isolation_level=None)
+        registry.execute("BEGIN EXCLUSIVE")
+        print("ready")
+        sys.stdin.read()
+        """)
+    } end: {
+      holder?.end()
+    }
+  }
+
+  @Test("PostgreSQL read-only, as a stand-by is (F-103)", .enabled(if: Postgres.shared != nil))
+  func readOnly() throws {
+    let server = try #require(try Postgres.shared?.get())
+    let location = try server.makeDatabase()
+    let name = try server.execute("SELECT current_database()", at: location)
+    try check(try site(location), "registry readOnly", canRead: true) {
+      try server.execute(
+        """
+        ALTER DATABASE \(name) SET default_transaction_read_only = on;
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)'
+        """)
+    } end: {
+      try server.execute(
+        """
+        ALTER DATABASE \(name) RESET default_transaction_read_only;
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)'
+        """)
+    }
+  }
+
+  @Test("PostgreSQL out of reach, every connection cut (F-103)", .enabled(if: Postgres.shared != nil))
+  func down() throws {
+    let server = try #require(try Postgres.shared?.get())
+    let location = try server.makeDatabase()
+    let name = try server.execute("SELECT current_database()", at: location)
+    try check(try site(location), "registry ", canRead: false) {
+      try server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+      try server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)'")
+    } end: {
+      try server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+    }
+  }
+
+  @Test("locked in the middle of a broadcast: what was sent isn't sent again, and is counted once it can be")
+  func lockedInTheMiddle() throws {
+    let site = try Site()
+    let devices = 400
+    try site.startFleet(
+      script: ["*": ["delay_ms": 30]], options: ["--streams", "10"], settings: "fanOut: { pageSize: 20, prefetch: 2 },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(100, seconds: 60))
+    let holder = try Holder(
+      """
+      import sqlite3, sys
+      registry = sqlite3.connect("\(site.file("registry.db"))", isolation_level=None, timeout=30)
+      registry.execute("BEGIN IMMEDIATE")
+      print("ready")
+      sys.stdin.read()
+      """)
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    holder.end()
+    #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] }, "\(worker.outputSoFar)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.deliveries(of: "b") == Dictionary(uniqueKeysWithValues: (0..<devices).map { (token($0), 1) }))
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+  }
+
+  @Test("damaged: the worker says so and serves provider tokens; with the file restored, the rest follows (F-99)")
+  func damaged() throws {
+    let site = try site("sqlite:registry.db")
+    let files = FileManager.default
+    let sound = try Data(contentsOf: URL(fileURLWithPath: site.file("registry.db")))
+    for suffix in ["-wal", "-shm"] { try? files.removeItem(atPath: site.file("registry.db" + suffix)) }
+    try Data(repeating: 0x55, count: sound.count).write(to: URL(fileURLWithPath: site.file("registry.db")))
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    try site.broadcast("topic")
+    try site.broadcast("token", to: ["to": token(2_000)])
+    #expect(try eventually { try site.deliveries(of: "token").count == 1 })
+    #expect(try site.deliveries(of: "topic").isEmpty && site.depths(["dead"]) == [0])
+    try sound.write(to: URL(fileURLWithPath: site.file("registry.db")), options: .atomic)
+    #expect(try eventually(seconds: 60) { try site.deliveries(of: "topic").count == 50 }, "\(worker.outputSoFar)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    #expect(try site.results()["topic"]! == (50, 0, 1))
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Steering broadcasts", .serialized)
+struct SteeringTests {
+  /// A slow broadcast with 40 pages of 20 devices.
+  private func slowSite(_ kind: RegistryKind = .sqlite, script: [String: Any] = ["*": ["delay_ms": 30]], settings: String = "")
+    throws -> Site
+  {
+    let site = try Site()
+    try site.startFleet(
+      try kind.make(), script: script, options: ["--streams", "10"],
+      settings: "fanOut: { pageSize: 20, prefetch: 2 }, \(settings)")
+    try site.importDevices(0..<Self.devices, #""topics":["all"]"#)
+    return site
+  }
+
+  private static let devices = 800
+
+  /// Waits until no page is sent any more: the only one that is left goes round on the ladder.
+  private func hasComeToRest(_ site: Site) throws -> Bool {
+    try eventually {
+      let before = try site.pushes().count
+      let pages = try site.campaigns()["b"]?["pages"] as? Int ?? 0
+      return try before == pages * 20 && site.pushes().count == before
+    }
+  }
+
+  @Test("pause stops every worker within its pages, resume goes on, each device gets it once", arguments: RegistryKind.all)
+  func pause(_ kind: RegistryKind) throws {
+    let site = try slowSite(kind)
+    let journal = try site.followJournal()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    try site.broadcast("b")
+    #expect(journal.waitForLines(100, seconds: 60))
+    try site.steer("pause", "b")
+    #expect(try hasComeToRest(site))
+    #expect(try site.campaigns()["b"]?["state"] as? String == "paused")
+    #expect(try site.pushes().count < Self.devices / 2)
+    try site.steer("resume", "b")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    for worker in workers { worker.signal(15) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    #expect(try site.deliveries(of: "b") == Dictionary(uniqueKeysWithValues: (0..<Self.devices).map { (token($0), 1) }))
+    #expect(try site.results()["b"]! == (Self.devices, 0, 1))
+  }
+
+  @Test("cancel ends it: the result speaks for what was sent, once, and what waits for a retry is not sent")
+  func cancel() throws {
+    // The first device of all is to be tried again later.
+    let site = try slowSite(script: [
+      "*": ["delay_ms": 30], token(0): [["status": 429, "reason": "TooManyRequests", "retry_after": 2], ["status": 200]],
+    ])
+    let journal = try site.followJournal()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    try site.broadcast("b")
+    #expect(journal.waitForLines(100, seconds: 60))
+    try site.steer("cancel", "b")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    for worker in workers { worker.signal(15) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    try site.drain()
+    let deliveries = try site.deliveries(of: "b")
+    #expect(deliveries[token(0)] == nil && deliveries.count < Self.devices / 2 && deliveries.values.allSatisfy { $0 == 1 })
+    #expect(try site.results()["b"]! == (deliveries.count, 0, 1))
+    #expect(try site.campaigns()["b"]?["state"] as? String == "cancelled")
+    #expect(try site.depths(["dead", "fanout.normal"]) == [0, 0])
+  }
+
+  @Test("a broadcast whose time to live passes while it is paused ends as expired, device by device")
+  func expiredWhilePaused() throws {
+    let site = try slowSite()
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b", to: ["to": "/topics/all", "time_to_live": 4])
+    #expect(journal.waitForLines(100, seconds: 60))
+    try site.steer("pause", "b")
+    #expect(try hasComeToRest(site))
+    let sent = try site.pushes().count
+    let begun = try #require(try site.arrivals(of: "b").first)
+    #expect(try eventually { Int(Date().timeIntervalSince1970 * 1000) > begun + 4_500 })
+    try site.steer("resume", "b")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    #expect(try site.results()["b"]! == (sent, Self.devices - sent, 1))
+    #expect(try site.pushes().count == sent && site.depths(["dead"]) == [0])
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("too many refused tokens hold the broadcast and mark nobody; resumed, it goes on to its end")
+  func breaker() throws {
+    let site = try slowSite(
+      script: ["*": ["status": 400, "reason": "BadDeviceToken"]], settings: "breaker: { percent: 50, sample: 60 },")
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(worker.waitForOutput("an abnormal share of tokens is refused", seconds: 60))
+    #expect(worker.waitForOutput("the campaign is held", seconds: 60))
+    #expect(try hasComeToRest(site))
+    #expect(try site.campaigns()["b"]?["state"] as? String == "held")
+    #expect(try site.pushes().count < 200)
+    try site.steer("resume", "b")
+    #expect(worker.waitForOutput("campaign ended", seconds: 60))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.results()["b"]! == (0, Self.devices, 1))
+    #expect(try site.pushes().count == Self.devices)
+    let export = try site.run(["devices", "export", "--config", site.file("pushfleet.json5"), "--format", "ndjson"])
+    let suspects = Site.objects(export.output).filter { $0["state"] as? String == "suspect" }
+    #expect(suspects.count < 200, "\(suspects.count)")
+    #expect(try site.take("feedback").count == Self.devices && site.take("dead").count == Self.devices)
+  }
+}
