@@ -79,7 +79,7 @@ struct SteeringTests {
     #expect(try hasComeToRest(site))
     let sent = try site.pushes().count
     let begun = try #require(try site.arrivals(of: "b").first)
-    #expect(try eventually { Int(Date().timeIntervalSince1970 * 1000) > begun + 4_500 })
+    #expect(eventually { Int(Date().timeIntervalSince1970 * 1000) > begun + 4_500 })
     try site.steer("resume", "b")
     #expect(try eventually { try site.depths(["results"]) == [1] })
     #expect(try site.results()["b"]! == (sent, Self.devices - sent, 1))

@@ -48,7 +48,7 @@ extension Pipeline {
 
   /// The first device of a list's user or group takes its place, the others stand after all of the list's entries.
   private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
-    guard let first = members.first else {
+    guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
       let reason = "no such user or device group, or none of its devices is registered, or too many for a list"
       entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
       return
@@ -58,6 +58,9 @@ extension Pipeline {
     for member in members.dropFirst() { entry.recipients.append(recipient(rows, member, entry)) }
     entry.members.append((place, start..<entry.recipients.count))
   }
+
+  /// How far so many have come still fits the header that a list carries on the ladder, which has to fit a frame of 128 KiB.
+  private static let mostRecipients = 1_500
 
   private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {
     guard case .device(let row, let isCanonical) = answer else {
