@@ -115,6 +115,13 @@ import Testing
     #expect(FCMReply.interpret(status: 200, body: body) == .delivered)
     #expect(FCMReply.messageName(body) == Array("projects/p/messages/0:1%2".utf8))
     #expect(FCMReply.messageName([]) == nil)
+    for (text, name) in [
+      ("{\n  \"name\": \"projects/p/messages/1\"\n}\n", "projects/p/messages/1"), (#"{"name":"a\"b"}"#, "a\"b"),
+      (#"{"x":1,"name":"n"}"#, "n"), (#"{"name":"n","x":1}"#, "n"),
+    ] {
+      #expect(FCMReply.messageName(Array(text.utf8)) == Array(name.utf8))
+    }
+    #expect(FCMReply.messageName(Array(#"{"name":"n"} x"#.utf8)) == nil)
     #expect(FCMReply.messageName(Array(#"{"name":5}"#.utf8)) == nil)
   }
 }

@@ -16,10 +16,41 @@ public enum FCMReply {
 
   /// `projects/<id>/messages/<message id>` of a success; nil when the body has no such thing.
   public static func messageName(_ body: [UInt8]) -> [UInt8]? {
+    if let name = plainName(body) { return name }
     guard let document = ErrorBody.document(body), let name = document.value("name", of: document.root),
       document.kind(name) == .string
     else { return nil }
     return document.string(name)
+  }
+
+  /// The form that FCM's answers have, `{ "name": "…" }` and nothing else, without reading it as JSON; nil for any other.
+  private static func plainName(_ body: [UInt8]) -> [UInt8]? {
+    let span = body.span
+    var index = 0
+    func skipSpace() {
+      while index < span.count, span[index] == 0x20 || span[index] == 0x0A || span[index] == 0x0D { index += 1 }
+    }
+    func take(_ byte: UInt8) -> Bool {
+      skipSpace()
+      guard index < span.count, span[index] == byte else { return false }
+      index += 1
+      return true
+    }
+    guard take(UInt8(ascii: "{")), take(UInt8(ascii: "\"")) else { return nil }
+    for byte in "name\"".utf8 {
+      guard index < span.count, span[index] == byte else { return nil }
+      index += 1
+    }
+    guard take(UInt8(ascii: ":")), take(UInt8(ascii: "\"")) else { return nil }
+    let start = index
+    while index < span.count, span[index] != UInt8(ascii: "\"") {
+      guard span[index] > 0x20, span[index] < 0x7F, span[index] != UInt8(ascii: "\\") else { return nil }
+      index += 1
+    }
+    let end = index
+    guard take(UInt8(ascii: "\"")), take(UInt8(ascii: "}")) else { return nil }
+    skipSpace()
+    return index == span.count ? Array(body[start..<end]) : nil
   }
 
   private static func meaning(status: Int, _ error: FCMErrorBody) -> ReplyMeaning {
