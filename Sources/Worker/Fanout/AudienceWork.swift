@@ -7,9 +7,12 @@ struct AudienceWork {
     case asking
     /// The devices are known; the message of the next page is on its way to the queue. Becomes sending.
     case chaining
-    /// Pushes go out. Becomes ending.
+    /// Pushes go out. Becomes settled or ending.
     case sending
-    /// All devices have ended or are put off: reports and publications are on their way. Final.
+    /// All devices have ended; feedback and dead letters are on their way, and the registry must not hear of the page before they are
+    /// safe: it would not be sent again after a crash. Becomes ending.
+    case settled
+    /// The report, the result or the message for the ladder is on its way. Final.
     case ending
   }
 
@@ -18,6 +21,9 @@ struct AudienceWork {
   var survey: AudienceSurvey?
   /// What is known of earlier deliveries of the page.
   var record: PageRecord?
+  /// What had been settled of the page when it was begun here.
+  var sentBefore: Int64 = 0
+  var failedBefore: Int64 = 0
   var campaign: Campaign?
   /// The breaker has asked for the campaign to be held.
   var isHeld = false

@@ -68,6 +68,8 @@ extension Pipeline {
       page.failed = record.failed
     }
     entry.page = page
+    entry.work?.sentBefore = page.sent
+    entry.work?.failedBefore = page.failed
     addRecipients(of: read.devices, to: entry, skipping: settled)
     chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
   }

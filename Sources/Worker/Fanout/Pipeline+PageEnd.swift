@@ -25,6 +25,8 @@ extension Pipeline {
       publishRetry(of: entry, at: earliest)
     } else if page.campaign.isEmpty {
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
+    } else if entry.publications > 0 {
+      entry.work?.stage = .settled
     } else {
       reportPage(entry)
     }
@@ -38,6 +40,7 @@ extension Pipeline {
   /// Tells the registry how the page has ended; the campaign's result follows from the last report.
   func reportPage(_ entry: InFlight) {
     guard let page = entry.page else { return }
+    endPage(entry)
     entry.publications += 1
     ask(
       entry, .reportPage,
@@ -91,8 +94,8 @@ extension Pipeline {
   func saveBegunPage(_ entry: InFlight) {
     guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
     let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
-    guard work.stage == .sending || isOnItsWayToLadder else { return }
-    ask(.note, .savePage(PageRecord(of: entry, page), campaign: page.campaign, page: page.number))
+    guard work.stage == .sending || work.stage == .settled || isOnItsWayToLadder else { return }
+    ask(.note, .savePage(PageRecord(of: entry, work), campaign: page.campaign, page: page.number))
   }
 }
 
@@ -105,17 +108,17 @@ extension PageRecord {
     return devices
   }
 
-  /// Eight bytes for the number of each settled device, those of earlier deliveries included.
-  init(of entry: InFlight, _ page: PageTicket) {
-    let isConcluded = entry.work?.stage == .ending
-    var settled = entry.work?.record?.settled ?? []
-    var sent = page.sent
-    var failed = page.failed
+  /// Eight bytes for the number of each settled device, those of earlier deliveries included. A failure counts only when what follows
+  /// from it is safe.
+  init(of entry: InFlight, _ work: AudienceWork) {
+    var settled = work.record?.settled ?? []
+    var sent = work.sentBefore
+    var failed = work.failedBefore
     for recipient in entry.recipients {
       switch recipient.state {
-      case .delivered: if !isConcluded { sent += 1 }
-      case .failed: if !isConcluded { failed += 1 }
-      case .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: continue
+      case .delivered: sent += 1
+      case .failed where entry.publications == 0: failed += 1
+      case .failed, .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: continue
       }
       if let id = entry.rows?[recipient.row].id { settled.append(number: id) }
     }

@@ -13,7 +13,7 @@ final class Outbox {
   private let loop: EventLoop
   private let log: Log
   private var publisher: Publisher?
-  private var slots: [Publication?] = []
+  private(set) var slots: [Publication?] = []
   private var free: [Int] = []
   private var waiting = Ring<Int>()
   private var refused: [Int] = []

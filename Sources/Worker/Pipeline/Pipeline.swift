@@ -256,6 +256,7 @@ final class Pipeline: OutboxOwner {
   func consequenceEnded(of entry: InFlight) {
     entry.publications -= 1
     guard entry.publications == 0 else { return }
+    if entry.work?.stage == .settled { return reportPage(entry) }
     if entry.isFinishing { acknowledge(entry) } else if entry.isOrphan { forgetIfUnknowable(entry) }
   }
 

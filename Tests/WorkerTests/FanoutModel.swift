@@ -1,0 +1,204 @@
+import Foundation
+import PushCore
+import Reactor
+import TestSupport
+
+@testable import AMQP
+@testable import Storage
+@testable import Worker
+
+/// A broker, a registry on disk and workers that can die between any two steps; there is no provider, so that every device ends at
+/// once as refused, with a dead letter of its own.
+final class FanoutModel {
+  static let app = Array("com.example.app".utf8)
+
+  struct Message {
+    var queue: WorkQueue
+    var properties: BasicProperties
+    var body: [UInt8]
+    var isRedelivered = false
+  }
+
+  /// What waits in the fan-out and send queues; the ladder's messages come back at once.
+  var queue: [Message] = []
+  /// Devices whose dead letters have arrived, once for each.
+  var reached: [String] = []
+  var results: [[UInt8]] = []
+  private(set) var workers: [Worker] = []
+  let store: any DeviceStore
+  private let folder: String
+
+  init(devices: Int, workers count: Int) throws {
+    folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    store = try openRegistry("sqlite:\(folder)/registry.db")
+    var registrations: [Registration] = []
+    for number in 0..<devices {
+      var device = Registration(app: Self.app, platform: .fcm, token: Array("device:\(number)".utf8))
+      device.topics = [Array("all".utf8)]
+      registrations.append(device)
+    }
+    _ = try store.apply(registrations.map { .register($0) }, now: 1)
+    for _ in 0..<count { workers.append(try Worker(registry)) }
+  }
+
+  deinit {
+    for worker in workers { worker.die() }
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  private var registry: String { "sqlite:\(folder)/registry.db" }
+
+  func request(_ messageID: String) {
+    var properties = BasicProperties()
+    properties.messageID = Array(messageID.utf8)
+    queue.append(
+      Message(queue: .sendNormal, properties: properties, body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8)))
+  }
+
+  var isQuiet: Bool { queue.isEmpty && workers.allSatisfy { $0.held.isEmpty && $0.publications.isEmpty } }
+
+  // MARK: steps
+
+  /// Gives the first message to a worker.
+  func deliver(to index: Int) {
+    guard !queue.isEmpty, workers[index].held.count < 4 else { return }
+    workers[index].accept(queue.removeFirst())
+  }
+
+  /// The worker does what it can without a confirm.
+  func run(_ index: Int) { workers[index].run() }
+
+  /// A publication reaches its queue.
+  func arrive(_ index: Int) {
+    guard let publication = workers[index].arrive() else { return }
+    switch publication.kind {
+    case .page, .retry:
+      var properties = publication.properties
+      properties.headers = properties.headers.removing(["x-push-origin"])
+      let origin = publication.properties.headers.string("x-push-origin").map { String(decoding: $0, as: UTF8.self) }
+      let queue = WorkQueue.allCases.first { $0.origin == origin } ?? .fanoutNormal
+      self.queue.append(Message(queue: queue, properties: properties, body: publication.body))
+    case .deadLetter:
+      let body = String(decoding: publication.body, as: UTF8.self)
+      reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
+    case .result: results.append(publication.body)
+    case .feedback, .reply: break
+    }
+  }
+
+  /// The worker hears that what has arrived is safe.
+  func confirm(_ index: Int) { workers[index].confirm() }
+
+  /// kill -9, and another worker in its place. The broker delivers again what it held.
+  func kill(_ index: Int) throws {
+    giveBack(workers[index].held)
+    workers[index].die()
+    workers[index] = try Worker(registry)
+  }
+
+  /// The worker's channel is closed: the broker delivers again, here or elsewhere.
+  func loseChannel(_ index: Int) {
+    giveBack(workers[index].held)
+    workers[index].loseChannel()
+  }
+
+  private func giveBack(_ held: [UInt64: Message]) {
+    for (_, message) in held.sorted(by: { $0.key < $1.key }).reversed() {
+      var again = message
+      again.isRedelivered = true
+      queue.insert(again, at: 0)
+    }
+  }
+
+  /// All steps in turn until nothing is left to do.
+  func finish() {
+    var rounds = 0
+    while !isQuiet, rounds < 2_000 {
+      rounds += 1
+      for index in workers.indices {
+        deliver(to: index)
+        run(index)
+        arrive(index)
+        confirm(index)
+        run(index)
+      }
+    }
+  }
+
+  // MARK: a worker
+
+  final class Worker: Acknowledger {
+    private let loop: EventLoop
+    private let pipeline: Pipeline
+    private let outbox: Outbox
+    private(set) var held: [UInt64: Message] = [:]
+    private var arrived: Set<Int> = []
+    private var lastTag: UInt64 = 0
+    private var generation: UInt32 = 0
+    var isDeliveryPaused = false
+
+    init(_ registry: String) throws {
+      loop = try EventLoop()
+      let log = Log(level: .error)
+      outbox = Outbox(loop: loop, log: log)
+      pipeline = Pipeline(
+        apps: [Pipeline.App(id: FanoutModel.app, packages: [], routes: Pipeline.Routes())],
+        intake: Intake(apps: [(FanoutModel.app, [])], limits: RequestLimits()),
+        publications: OutcomePublications(
+          prefix: "push", apps: ["com.example.app"], steps: [RetryStep(name: "1s", delay: 1_000)]),
+        outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
+      pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
+      pipeline.pageSize = 7
+      pipeline.acknowledger = self
+      let desk = try RegistryDesk(registry, limits: RegistryLimits(), loop: loop)
+      desk.owner = pipeline
+      pipeline.desk = desk
+    }
+
+    /// Slots of what isn't confirmed.
+    var publications: [Int] { outbox.slots.indices.filter { outbox.slots[$0] != nil } }
+
+    func accept(_ message: Message) {
+      lastTag += 1
+      held[lastTag] = message
+      var delivery = Delivery()
+      delivery.token = DeliveryToken(generation: generation, tag: lastTag)
+      delivery.redelivered = message.isRedelivered
+      delivery.properties = message.properties
+      delivery.body = message.body
+      delivery.bodySize = UInt64(message.body.count)
+      pipeline.accept(delivery, from: message.queue)
+    }
+
+    func run() {
+      while pipeline.desk?.isIdle == false { loop.turn(waitingAtMost: 0.05) }
+      loop.turn(waitingAtMost: 0)
+    }
+
+    func arrive() -> Publication? {
+      guard let slot = publications.first(where: { !arrived.contains($0) }) else { return nil }
+      arrived.insert(slot)
+      return outbox.slots[slot]
+    }
+
+    func confirm() {
+      guard let slot = arrived.first else { return }
+      arrived.remove(slot)
+      outbox.confirmed(slot)
+    }
+
+    func loseChannel() {
+      held = [:]
+      generation += 1
+      pipeline.channelLost()
+    }
+
+    func die() { pipeline.desk?.close() }
+
+    func acknowledge(_ token: DeliveryToken) {
+      precondition(token.generation == generation && held[token.tag] != nil, "acknowledged twice, or on a channel that is gone")
+      held[token.tag] = nil
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Storage
+@testable import Worker
+
+@Suite("A broadcast, step by step")
+struct FanoutModelTests {
+  private static let devices = 40
+
+  private func check(_ model: FanoutModel, doubled most: Int, results mostResults: Int, _ seed: UInt64) throws {
+    #expect(model.isQuiet, "seed \(seed): something is held for ever")
+    #expect(Set(model.reached).count == Self.devices, "seed \(seed): \(Set(model.reached).count) devices")
+    #expect(model.reached.count - Self.devices <= most, "seed \(seed): \(model.reached.count - Self.devices) doubled")
+    let whole = Array(#"{"message_id":"b","success":0,"failure":\#(Self.devices)}"#.utf8)
+    #expect(!model.results.isEmpty && model.results.count <= mostResults, "seed \(seed): \(model.results.count) results")
+    #expect(
+      model.results.allSatisfy { $0 == whole }, "seed \(seed): \(model.results.map { String(decoding: $0, as: UTF8.self) })")
+    let campaigns = try model.store.campaigns(limit: 10)
+    #expect(campaigns.count == 1 && campaigns.first?.state == .completed && campaigns.first?.pagesDone == 6, "seed \(seed)")
+    #expect(campaigns.first?.failed == Int64(Self.devices), "seed \(seed)")
+  }
+
+  @Test("goes from request to result, each device once")
+  func plain() throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2)
+    model.request("b")
+    model.finish()
+    try check(model, doubled: 0, results: 1, 0)
+  }
+
+  @Test("published three times, it is one broadcast")
+  func duplicates() throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2)
+    for _ in 0..<3 { model.request("b") }
+    model.finish()
+    try check(model, doubled: 0, results: 1, 0)
+  }
+
+  @Test(
+    "whenever workers die or lose their channels, all devices are reached and counted, a page doubled for each loss at most")
+  func faults() throws {
+    let first = UInt64.random(in: 0...UInt64(UInt32.max))
+    for seed in first..<first + 40 {
+      var generator = SeededGenerator(seed: seed)
+      let model = try FanoutModel(devices: Self.devices, workers: 2)
+      model.request("b")
+      if Bool.random(using: &generator) { model.request("b") }
+      var doubled = 0
+      var losses = 0
+      for _ in 0..<Int.random(in: 10...250, using: &generator) {
+        let worker = Int.random(in: 0..<2, using: &generator)
+        switch Int.random(in: 0..<40, using: &generator) {
+        case 0..<8: model.deliver(to: worker)
+        case 8..<16: model.run(worker)
+        case 16..<27: model.arrive(worker)
+        case 27..<38: model.confirm(worker)
+        case 38:
+          doubled += model.workers[worker].held.count * 7
+          losses += 1
+          try model.kill(worker)
+        default:
+          doubled += model.workers[worker].held.count * 7
+          losses += 1
+          model.loseChannel(worker)
+        }
+      }
+      model.finish()
+      try check(model, doubled: doubled, results: 1 + losses, seed)
+    }
+  }
+
+  @Test("cancelled at any moment, and with workers that die, it ends with one account of what was sent")
+  func cancelled() throws {
+    let first = UInt64.random(in: 0...UInt64(UInt32.max))
+    for seed in first..<first + 40 {
+      var generator = SeededGenerator(seed: seed)
+      let model = try FanoutModel(devices: Self.devices, workers: 2)
+      model.request("b")
+      for step in 0..<150 {
+        let worker = Int.random(in: 0..<2, using: &generator)
+        switch Int.random(in: 0..<39, using: &generator) {
+        case 0..<8: model.deliver(to: worker)
+        case 8..<16: model.run(worker)
+        case 16..<27: model.arrive(worker)
+        case 27..<38: model.confirm(worker)
+        default: try model.kill(worker)
+        }
+        if step == 75, let campaign = try model.store.campaigns(limit: 1).first {
+          _ = try model.store.setState(.cancelled, of: campaign.description.id, now: 5)
+        }
+      }
+      model.finish()
+      #expect(model.isQuiet, "seed \(seed): something is held for ever")
+      let campaign = try #require(try model.store.campaigns(limit: 10).first)
+      #expect(
+        campaign.isComplete && campaign.finishedAt != nil, "seed \(seed): \(campaign.pagesDone) of \(campaign.pageCount ?? -1)")
+      #expect(!model.results.isEmpty && Set(model.results).count == 1, "seed \(seed)")
+      #expect(
+        model.results.first == Array(#"{"message_id":"b","success":0,"failure":\#(campaign.failed)}"#.utf8), "seed \(seed)")
+      #expect(campaign.failed <= Set(model.reached).count, "seed \(seed)")
+    }
+  }
+}
