@@ -86,9 +86,13 @@ final class BrokerSession: Acknowledger {
   // MARK: asked by the shard
 
   func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
+  func giveBack(_ token: DeliveryToken) { consumer?.reject(token, requeue: true) }
 
   var isDeliveryPaused = false {
-    didSet { if oldValue != isDeliveryPaused { consumer?.transport?.isReadingPaused = isDeliveryPaused } }
+    didSet {
+      guard oldValue != isDeliveryPaused else { return }
+      if isDeliveryPaused { consumer?.pause() } else { consumer?.resume() }
+    }
   }
 
   /// Publishing and consuming.
@@ -213,7 +217,7 @@ extension BrokerSession: PublisherHandler {
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming.held()
-    consumer.transport?.isReadingPaused = isDeliveryPaused
+    if isDeliveryPaused { consumer.pause() }
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }
   }
