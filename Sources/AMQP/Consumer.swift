@@ -54,12 +54,6 @@ public final class Consumer: Connection {
   private var generation: UInt32 = 0
   private var states: [State]
   private var isDraining = false
-  /// No queue is consumed until `resume`.
-  private var isPaused = false
-  /// How often each queue was consumed on this channel before.
-  private var starts: [Int]
-  /// Answers to `basic.consume` still to come.
-  private var unanswered = 0
   /// Whether the channel has worked since it was last opened.
   private var hasBeenReady = false
   private var window = AcknowledgementWindow()
@@ -89,7 +83,6 @@ public final class Consumer: Connection {
     self.subscriptions = queues
     self.maximumBody = maximumBody
     states = Array(repeating: .cancelled, count: queues.count)
-    starts = Array(repeating: -1, count: queues.count)
     delivery = Delivery()
     super.init(settings: settings)
   }
@@ -97,10 +90,8 @@ public final class Consumer: Connection {
   /// Deliveries handed over and neither acknowledged nor rejected.
   public var unacknowledged: Int { window.inHand }
 
-  /// All queues are being consumed, or would be but for `pause`.
-  public var isReady: Bool { isOpen && (isPaused || isConsumingAll) }
-
-  private var isConsumingAll: Bool { states.allSatisfy { if case .active = $0 { true } else { false } } }
+  /// All queues are being consumed.
+  public var isReady: Bool { isOpen && states.allSatisfy { if case .active = $0 { true } else { false } } }
 
   // MARK: - What the handler asks for
 
@@ -120,48 +111,27 @@ public final class Consumer: Connection {
   public func cancelConsumers() {
     isDraining = true
     guard isOpen else { return reportCancelled() }
-    cancelAll()
-    reportCancelled()
-  }
-
-  /// Stops new deliveries until `resume`; what the broker has sent by then still comes. Not reading instead would have the broker
-  /// close the connection: it gives up on a peer that takes nothing for half a minute.
-  public func pause() {
-    guard isOpen, !isPaused else { return }
-    isPaused = true
-    cancelAll()
-  }
-
-  public func resume() {
-    guard isPaused else { return }
-    isPaused = false
-    guard isOpen, !isDraining else { return }
-    for queue in states.indices { consume(queue: queue) }
-  }
-
-  private func cancelAll() {
     for (queue, state) in states.enumerated() {
       switch state {
       case .active, .starting:
         states[queue] = .cancelling
-        send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
+        send(.cancel(consumerTag: Self.tag(queue)), channel: Self.channel)
       case .cancelling, .cancelled: continue
       }
     }
+    reportCancelled()
   }
 
   /// Consumes a cancelled queue again; if it doesn't exist the connection ends with `.notFound`.
   public func consume(queue: Int) {
-    guard isOpen, !isDraining, !isPaused, case .cancelled = states[queue] else { return }
+    guard isOpen, !isDraining, case .cancelled = states[queue] else { return }
     start(queue)
   }
 
   private func start(_ queue: Int) {
     states[queue] = .starting
-    starts[queue] += 1
-    unanswered += 1
     send(.qos(prefetch: subscriptions[queue].prefetch), channel: Self.channel)
-    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: Self.channel)
+    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: Self.tag(queue)), channel: Self.channel)
   }
 
   private func reportCancelled() {
@@ -169,20 +139,17 @@ public final class Consumer: Connection {
     if isDraining, isDone { handler.consumersCancelled() }
   }
 
-  /// The queue's number, plus their count for each time it was consumed before. RabbitMQ 3.10 crashes a channel that consumes a
-  /// quorum queue again under a tag whose cancelled consumer has unacknowledged messages.
-  private func tag(_ queue: Int) -> [UInt8] { Array(String(queue + starts[queue] * subscriptions.count).utf8) }
+  private static func tag(_ queue: Int) -> [UInt8] { Array(String(queue).utf8) }
 
   private func queue(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
     var number = 0
-    guard !tag.isEmpty, tag.count <= 12 else { return nil }
+    guard !tag.isEmpty, tag.count <= 4 else { return nil }
     for offset in tag {
       let digit = payload.byte(at: offset) &- UInt8(ascii: "0")
       guard digit <= 9 else { return nil }
       number = number * 10 + Int(digit)
     }
-    let queue = number % subscriptions.count
-    return number / subscriptions.count <= starts[queue] ? queue : nil
+    return number < subscriptions.count ? number : nil
   }
 
   // MARK: - Channel
@@ -197,9 +164,6 @@ public final class Consumer: Connection {
     scatteredDeadline = .distantFuture
     content = .none
     hasBeenReady = false
-    isPaused = false
-    unanswered = 0
-    for queue in starts.indices { starts[queue] = -1 }
     send(.channelOpen, channel: Self.channel)
     for queue in subscriptions.indices { start(queue) }
   }
@@ -227,16 +191,16 @@ public final class Consumer: Connection {
     case .channelOpenOK, .qosOK: break
     case .consumeOK(let tag):
       guard let queue = queue(tag, payload) else { return protocolError("an answer for an unknown consumer") }
-      unanswered -= 1
-      if case .starting = states[queue] { states[queue] = .active }
-      guard unanswered == 0, isConsumingAll || !hasBeenReady else { return }
+      guard case .starting = states[queue] else { return }
+      states[queue] = .active
+      guard isReady else { return }
       hasBeenReady = true
       becameReady()
       handler.ready(self)
     case .cancel(let tag, let nowait):
       guard let queue = queue(tag, payload) else { return protocolError("a cancel of an unknown consumer") }
       states[queue] = .cancelled
-      if !nowait { send(.cancelOK(consumerTag: self.tag(queue)), channel: Self.channel) }
+      if !nowait { send(.cancelOK(consumerTag: Self.tag(queue)), channel: Self.channel) }
       handler.cancelled(queue: queue)
       reportCancelled()
     case .cancelOK(let tag):
@@ -244,7 +208,6 @@ public final class Consumer: Connection {
       guard case .cancelling = states[queue] else { return }
       states[queue] = .cancelled
       reportCancelled()
-      consume(queue: queue)
     default: protocolError("an unexpected method on a consumer's channel")
     }
   }

@@ -187,40 +187,6 @@ struct ConsumerTests {
     #expect(script.heard().map(\.tag) == [3])
   }
 
-  @Test("Paused, it consumes nothing until it is resumed, whichever way its cancels and their answers cross")
-  func pausing() {
-    let script = ConsumerScript(queues: 2)
-    script.consumer.pause()
-    script.consumer.pause()
-    #expect(script.heard().map(\.name) == ["60.30", "60.30"])
-    script.say(Say.message(1), Say.cancelOK("0"))
-    #expect(script.recorder.deliveries.count == 1 && script.consumer.isReady)
-    script.consumer.consume(queue: 0)
-    #expect(script.heard().isEmpty)
-    script.consumer.resume()
-    #expect(script.heard().map(\.name) == ["60.10", "60.20"])
-    script.say(Say.cancelOK("1"))
-    #expect(script.heard().map(\.name) == ["60.10", "60.20"])
-    script.say(Say.qosOK, Say.consumeOK("0"), Say.qosOK, Say.consumeOK("1"))
-    #expect(script.recorder.events == [.ready])
-    script.consumer.reject(script.recorder.deliveries[0].token, requeue: true)
-    #expect(script.heard().map(\.name) == ["60.90"])
-  }
-
-  @Test("Paused before every queue has answered, it is ready all the same once they have")
-  func pausingEarly() {
-    let script = ConsumerScript(queues: 2, isReady: false)
-    script.say(Script.handshake, Say.channelOpenOK(), Say.qosOK, Say.consumeOK("0"), Say.message(1))
-    script.consumer.pause()
-    script.say(Say.qosOK, Say.consumeOK("1"))
-    #expect(script.recorder.events == [.ready])
-    script.consumer.resume()
-    _ = script.heard()
-    script.say(Say.cancelOK("0"), Say.cancelOK("1"))
-    #expect(script.heard().map(\.name) == ["60.10", "60.20", "60.10", "60.20"])
-    #expect(script.wait(15).count { $0.name != "heartbeat" } == 0 && script.recorder.events == [.ready])
-  }
-
   @Test("Draining before the connection is there is done at once, and nothing is consumed then")
   func drainingEarly() {
     let script = ConsumerScript(isReady: false)

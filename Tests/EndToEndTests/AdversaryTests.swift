@@ -75,24 +75,6 @@ struct AdversaryTests {
     #expect(requests.count == Self.overrides.count && requests.allSatisfy { $0["connection"] as? Int == 1 })
   }
 
-  @Test("requests that together outgrow what a worker may hold go back to the broker and come again, each delivered once")
-  func largeBodies() throws {
-    let site = try Site()
-    try site.startSimulator(script: ["*": ["delay_ms": 4000]])
-    try site.declareTopology()
-    let padding = String(repeating: " ", count: 500_000)
-    let tokens = (0..<80).map(token)
-    try site.send(lines: tokens.map { #"{"to":"\#($0)",\#(padding)"data":{"k":"v"}}"# })
-    let worker = try site.startWorker()
-    let journal = try site.followJournal()
-    #expect(journal.waitForLines(tokens.count, seconds: 60))
-    worker.signal(15)
-    #expect(worker.wait() == 0 && !worker.outputSoFar.contains("broker connection ended"), "\(worker.outputSoFar)")
-    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: tokens.map { ($0, 1) }))
-    // Once at the start, and once more after each pause.
-    #expect(worker.outputSoFar.ranges(of: #""consuming""#).count > 1, "\(worker.outputSoFar)")
-  }
-
   @Test("forged headers of pages and retries change nothing for anybody")
   func forgedHeaders() throws {
     let site = try Site()

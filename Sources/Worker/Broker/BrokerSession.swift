@@ -86,13 +86,9 @@ final class BrokerSession: Acknowledger {
   // MARK: asked by the shard
 
   func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
-  func giveBack(_ token: DeliveryToken) { consumer?.reject(token, requeue: true) }
 
   var isDeliveryPaused = false {
-    didSet {
-      guard oldValue != isDeliveryPaused else { return }
-      if isDeliveryPaused { consumer?.pause() } else { consumer?.resume() }
-    }
+    didSet { if oldValue != isDeliveryPaused { consumer?.transport?.isReadingPaused = isDeliveryPaused } }
   }
 
   /// Publishing and consuming.
@@ -217,7 +213,7 @@ extension BrokerSession: PublisherHandler {
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming.held()
-    if isDeliveryPaused { consumer.pause() }
+    consumer.transport?.isReadingPaused = isDeliveryPaused
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }
   }

@@ -68,7 +68,7 @@ final class Pipeline: OutboxOwner {
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
   var isDraining = false
-  /// Bytes of bodies held; above the high mark the shard consumes no queue, and what still comes goes back.
+  /// Bytes of bodies held; above the high mark the shard stops reading from the broker.
   private(set) var heldBytes = 0
   private var isDeliveryPaused = false
 
@@ -99,10 +99,6 @@ final class Pipeline: OutboxOwner {
   // MARK: admitted
 
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue) {
-    guard heldBytes <= Self.highWaterBytes else {
-      acknowledger?.giveBack(delivery.token)
-      return
-    }
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     hold(delivery.body.count)
@@ -348,7 +344,5 @@ final class Pipeline: OutboxOwner {
 /// The consuming side of the broker, as the pipeline sees it.
 protocol Acknowledger: AnyObject {
   func acknowledge(_ token: DeliveryToken)
-  /// To the broker, as it came: for later, or another worker.
-  func giveBack(_ token: DeliveryToken)
   var isDeliveryPaused: Bool { get set }
 }
