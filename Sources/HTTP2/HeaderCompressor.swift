@@ -29,6 +29,18 @@ struct HeaderCompressor {
   private var hints: [Int] = []
   /// Those of the template that was in use before: two kinds of requests may alternate.
   private var former: (template: HeaderTemplate?, hints: [Int]) = (nil, [])
+  private var repetition = Repetition()
+
+  /// The last block of a template that repeats, cut at its values: valid for the next one as long as the table is the same.
+  private struct Repetition {
+    var template: HeaderTemplate?
+    var inserted = 0
+    var oldest = 0
+    /// What stands before each value, and after the last.
+    var pieces: [[UInt8]] = []
+    /// Which value stands after each piece.
+    var variables: [Int] = []
+  }
 
   /// The peer's SETTINGS_HEADER_TABLE_SIZE.
   mutating func setTableLimit(_ bytes: Int) {
@@ -43,7 +55,10 @@ struct HeaderCompressor {
   mutating func append(_ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]) {
     precondition(values.count == template.variableCount, "one value, or absence, per variable header of the template")
     announceLimit(to: &output)
+    if template.repeats, repeatBlock(template, values, to: &output) { return }
     if self.template !== template { take(up: template) }
+    var ends: [(offset: Int, variable: Int)] = []
+    let (start, insertedBefore) = (output.count, inserted)
     for index in template.fields.indices {
       let field = template.fields[index]
       if field.staticField > 0 {
@@ -52,10 +67,43 @@ struct HeaderCompressor {
         append(index, field, template.constants[index], 0..<template.constants[index].count, to: &output)
       } else if let range = values.range(field.variable) {
         append(index, field, values.bytes, range, to: &output)
+        if template.repeats { ends.append((output.count, field.variable)) }
       } else {
         precondition(!field.isPseudo, "a pseudo-header can't be absent")
       }
     }
+    if template.repeats, values.areAllPresent, inserted == insertedBefore { remember(template, values, ends, output, start) }
+  }
+
+  private mutating func repeatBlock(
+    _ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]
+  ) -> Bool {
+    guard repetition.template === template, repetition.inserted == inserted, repetition.oldest == oldest,
+      values.areAllPresent
+    else { return false }
+    for index in repetition.variables.indices {
+      output.append(contentsOf: repetition.pieces[index])
+      if let value = values.range(repetition.variables[index]) { Self.appendString(values.bytes, value, to: &output) }
+    }
+    output.append(contentsOf: repetition.pieces[repetition.variables.count])
+    return true
+  }
+
+  /// - Parameter ends: where each value ends in `output`, and which it is.
+  private mutating func remember(
+    _ template: HeaderTemplate, _ values: borrowing HeaderValues, _ ends: [(offset: Int, variable: Int)], _ output: [UInt8],
+    _ start: Int
+  ) {
+    var pieces: [[UInt8]] = []
+    var piece = start
+    for (end, variable) in ends {
+      let count = values.range(variable)?.count ?? 0
+      pieces.append(Array(output[piece..<end - count - Self.lengthSize(count)]))
+      piece = end
+    }
+    pieces.append(Array(output[piece...]))
+    repetition = Repetition(
+      template: template, inserted: inserted, oldest: oldest, pieces: pieces, variables: ends.map(\.variable))
   }
 
   private mutating func take(up template: HeaderTemplate) {
@@ -163,6 +211,17 @@ struct HeaderCompressor {
       rest >>= 7
     }
     output.append(UInt8(rest))
+  }
+
+  /// Bytes that a string's length takes.
+  private static func lengthSize(_ count: Int) -> Int {
+    var size = 1
+    var rest = count - 127
+    while rest >= 0 {
+      size += 1
+      rest = rest >= 0x80 ? rest >> 7 : -1
+    }
+    return size
   }
 
   /// A string as it is (§5.2).

@@ -29,6 +29,9 @@ public final class HeaderTemplate {
   /// By field; empty for variable ones.
   let constants: [[UInt8]]
   public let variableCount: Int
+  /// None of the variable headers enters the table more than by its name: a block of the template is like the one before but for
+  /// their values.
+  let repeats: Bool
 
   /// - Parameters:
   ///   - constant: names in lower case with their values, `:method` `POST` among them.
@@ -37,12 +40,14 @@ public final class HeaderTemplate {
   ///     compression table what repeats.
   public init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
     precondition(constant.contains { $0 == (":method", "POST") }, "requests are POSTs")
+    precondition(variable.count <= HeaderValues.most, "at most sixteen headers are variable")
     var layout = constant.map { (name: $0.0, value: $0.1, field: Field(constant: $0.0, $0.1)) }
     for (index, name) in variable.enumerated() {
       layout.append((name, "", Field(variable: name, index, isIndexed: !unindexed.contains(name))))
     }
     layout = layout.filter(\.field.isPseudo) + layout.filter { !$0.field.isPseudo }
     fields = layout.map(\.field)
+    repeats = fields.allSatisfy { $0.variable < 0 || $0.indexing != .whole }
     names = layout.map { Array($0.name.utf8) }
     constants = layout.map { Array($0.value.utf8) }
     variableCount = variable.count
@@ -62,6 +67,7 @@ public final class HeaderTemplate {
       }
     }
     fields = layout.map(\.field)
+    repeats = fields.allSatisfy { $0.variable < 0 || $0.indexing != .whole }
     names = layout.map(\.name)
     constants = layout.map(\.value)
     variableCount = varying.count

@@ -3,19 +3,30 @@
 public struct HeaderValues {
   private(set) var bytes: [UInt8] = []
   /// Bounds of each value in `bytes`; -1 as the end of an absent one.
-  private var bounds: [(start: Int32, end: Int32)] = []
+  private var bounds = InlineArray<16, Bounds>(repeating: Bounds(start: 0, end: -1))
+  public private(set) var count = 0
+  /// None is absent.
+  private(set) var areAllPresent = true
+  /// A template has no more variable headers.
+  static let most = 16
+
+  private struct Bounds {
+    var start: Int32
+    var end: Int32
+  }
 
   public init() {}
 
-  public var count: Int { bounds.count }
-
   /// Where a value lies in `bytes`; nil when it is absent.
   func range(_ index: Int) -> Range<Int>? {
-    let (start, end) = bounds[index]
-    return end < 0 ? nil : Int(start)..<Int(end)
+    let bounds = bounds[index]
+    return bounds.end < 0 ? nil : Int(bounds.start)..<Int(bounds.end)
   }
 
-  private mutating func end(from start: Int) { bounds.append((Int32(start), Int32(bytes.count))) }
+  private mutating func end(from start: Int) {
+    bounds[count] = Bounds(start: Int32(start), end: Int32(bytes.count))
+    count += 1
+  }
 
   public mutating func append(_ value: [UInt8]) {
     let start = bytes.count
@@ -61,17 +72,24 @@ public struct HeaderValues {
   }
 
   /// The header is left out of this request.
-  public mutating func appendAbsent() { bounds.append((0, -1)) }
+  public mutating func appendAbsent() {
+    bounds[count] = Bounds(start: 0, end: -1)
+    count += 1
+    areAllPresent = false
+  }
 
   public mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
-    bounds.removeAll(keepingCapacity: true)
+    count = 0
+    areAllPresent = true
   }
 
   /// Takes over what `other` holds, into storage that is there already.
   mutating func replace(with other: borrowing HeaderValues) {
     removeAll()
     bytes.append(contentsOf: other.bytes)
-    bounds.append(contentsOf: other.bounds)
+    bounds = other.bounds
+    count = other.count
+    areAllPresent = other.areAllPresent
   }
 }

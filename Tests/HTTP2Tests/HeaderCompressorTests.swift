@@ -89,6 +89,23 @@ import Testing
     #expect(block.count == 6 + (2 + 12) + (3 + 8) + (3 + 4))
   }
 
+  @Test("Values of any length arrive in blocks that repeat the one before")
+  func repetition() {
+    let talk = Conversation(server: .with { $0.maxHeaderListSize = 200_000 })
+    talk.pair.open()
+    let fixed = HeaderTemplate(
+      template, fixing: values(["", "bearer t", "com.example.app", "10", "", nil]), varying: [0, 4])
+    let lengths = [1, 5, 126, 127, 128, 254, 255, 256, 300, 16_500, 3, 0, 1]
+    for (tag, length) in lengths.enumerated() {
+      talk.client.submit(
+        fixed, values(["/3/device/\(tag)", String(repeating: "i", count: length)]), body: [0x7B, 0x7D], tag: tag)
+    }
+    talk.pair.exchange()
+    let seen = talk.scripted.requests.sorted { $0.stream < $1.stream }
+    #expect(seen.map { $0.header("apns-id")?.count } == lengths)
+    #expect(seen.indices.allSatisfy { seen[$0].header(":path") == Array("/3/device/\($0)".utf8) })
+  }
+
   @Test("What repeats takes one byte a field from the second request on; what differs is copied once")
   func sizes() {
     var compressor = HeaderCompressor()

@@ -58,14 +58,32 @@ import Testing
   func deviceIdentity() {
     let token = Array(String(repeating: "ab", count: 32).utf8)
     let first = DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: token)
-    #expect(String(decoding: first, as: UTF8.self) == "1608545d-ed0b-535b-ade9-e1e38fbbc782")
+    #expect(String(decoding: first, as: UTF8.self) == "dfab45c7-4afe-587c-baa8-aa42e4fde4ca")
     #expect(DeviceIdentity(messageID: Array("m-1".utf8)).apnsID(token: token) == first)
     #expect(UUIDText.isCanonical(first))
     #expect(DeviceIdentity.apnsID(messageID: Array("m-2".utf8), token: token) != first)
     #expect(DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: token.dropLast() + [0x30]) != first)
-    // The NUL keeps the two parts apart.
+    // The two parts are apart.
     let (a, b) = (Array("a".utf8), Array("b".utf8))
     #expect(DeviceIdentity.apnsID(messageID: a + b, token: a) != DeviceIdentity.apnsID(messageID: a, token: b + a))
+  }
+
+  /// By Python's hashlib and uuid.
+  @Test(
+    "F-34: an apns-id is the UUID of the token's bytes in the message's namespace, of its text where it is not hexadecimal",
+    arguments: [
+      ("abababababababababababababababababababababababababababababababab", "dfab45c7-4afe-587c-baa8-aa42e4fde4ca"),
+      ("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "5fb4490c-45d3-549d-8c38-56819498cc63"),
+      ("ABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABAB", "4675daab-ec1c-5352-8c7d-410a5cf9cfd9"),
+      ("ababababababababababababababababababababababababababababababababab", "e3528cef-843d-52a7-b390-d2bdb81c6045"),
+      ("", "316ea345-5f38-5c21-9e5d-e92f5866a3fb"),
+      ("abababababababababababababababababababababababababababababababag", "158a9652-cd74-564c-a69a-07d49d3e15dc"),
+      ("fcm:token/_-:APA91b", "4f9c05b9-07ad-5d09-ae58-0ca53960275d"),
+      (String(repeating: "01234567", count: 25), "d3ec1e42-a865-5213-b62b-6e0ca037ea7f"),
+    ])
+  func deviceIdentityVectors(token: String, id: String) {
+    #expect(
+      String(decoding: DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: Array(token.utf8)), as: UTF8.self) == id)
   }
 
   @Test("a random UUID is canonical, of version 4, and not the last one")

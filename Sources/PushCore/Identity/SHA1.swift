@@ -15,7 +15,7 @@ public struct SHA1: Sendable {
     var index = 0
     while span.count &- index >= 4 {
       let four = span.extracting(index..<index &+ 4)
-      appendWord(UInt32(four[0]) &<< 24 | UInt32(four[1]) &<< 16 | UInt32(four[2]) &<< 8 | UInt32(four[3]))
+      append(word: UInt32(four[0]) &<< 24 | UInt32(four[1]) &<< 16 | UInt32(four[2]) &<< 8 | UInt32(four[3]))
       index &+= 4
     }
     while index < span.count {
@@ -24,9 +24,9 @@ public struct SHA1: Sendable {
     }
   }
 
-  /// Four bytes, which may lie across two words of the block, or across two blocks.
+  /// Four bytes, the highest first, which may lie across two words of the block, or across two blocks.
   @inline(__always)
-  private mutating func appendWord(_ word: UInt32) {
+  public mutating func append(word: UInt32) {
     let position = length & 63
     let shift = UInt32(position & 3) &* 8
     block[position &>> 2] |= word &>> shift

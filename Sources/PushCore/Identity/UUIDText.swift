@@ -20,8 +20,7 @@ public enum UUIDText {
   }
 
   static func append(high: UInt64, low: UInt64, version: UInt64, to text: inout [UInt8]) {
-    let high = high & 0xFFFF_FFFF_FFFF_0FFF | version &<< 12
-    let low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    let (high, low) = marked(high: high, low: low, version: version)
     text.append(addingCapacity: 36) { text in
       appendHex(high, from: 64, to: 32, into: &text)
       text.append(hyphen)
@@ -33,6 +32,11 @@ public enum UUIDText {
       text.append(hyphen)
       appendHex(low, from: 48, to: 0, into: &text)
     }
+  }
+
+  /// With the bits of version and variant set (RFC 9562 §4.1, §4.2).
+  static func marked(high: UInt64, low: UInt64, version: UInt64) -> (high: UInt64, low: UInt64) {
+    (high & 0xFFFF_FFFF_FFFF_0FFF | version &<< 12, low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
   }
 
   /// Whether `text` is a UUID as APNs wants `apns-id` (BadMessageId otherwise).

@@ -51,11 +51,11 @@ extension Pipeline {
     while !outbox.isFull {
       if room == 0 { room = pool.capacity }
       guard room > 0 else { break }
-      room -= 1
       if let back = pools[index].returned.popFirst() {
+        room -= 1
         if let entry = waitingEntry(back) { send(entry, back.recipient) }
       } else if let (waiting, queue) = pools[index].popFirst() {
-        sendNext(waiting, queue, pool: index)
+        sendNext(waiting, queue, pool: index, &room)
       } else {
         return
       }
@@ -72,22 +72,21 @@ extension Pipeline {
     return entry
   }
 
-  /// One recipient of the request; the request goes back in front while it has more for this pool.
-  private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int) {
+  /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
+  private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int, _ room: inout Int) {
     let entry = table[waiting.entry]
-    guard entry.generation == waiting.generation, !entry.isOrphan else { return }
     var next = waiting.next
-    while next < entry.recipients.count {
-      if entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state { break }
+    // A recipient that fails may be the last one, and the request's place another's.
+    while entry.generation == waiting.generation, !entry.isOrphan, next < entry.recipients.count {
+      if entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state {
+        guard room > 0, !outbox.isFull else {
+          return pools[pool].putBack(.init(entry: waiting.entry, generation: waiting.generation, next: next), to: queue)
+        }
+        room -= 1
+        send(entry, next)
+      }
       next += 1
     }
-    guard next < entry.recipients.count else { return }
-    if next + 1 < entry.recipients.count {
-      var rest = waiting
-      rest.next = next + 1
-      pools[pool].putBack(rest, to: queue)
-    }
-    send(entry, next)
   }
 
   private func send(_ entry: InFlight, _ index: Int) {
