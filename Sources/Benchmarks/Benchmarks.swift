@@ -29,7 +29,7 @@ enum Benchmarks {
     guard case .success(let request) = SendRequest.parse(body), case .one(.apns(let token)) = request.targets,
       case .success(let template) = APNsTemplate.make(request, settings: settings, context: context, report: &report)
     else { fatalError("the request can't be translated for APNs") }
-    let push = template.stamp(token: token)
+    let push = template.stamp(token: token[...])
     return push.payload.count + push.id.count
   }
 
@@ -38,7 +38,7 @@ enum Benchmarks {
     guard case .success(let request) = SendRequest.parse(body), case .one(.fcm(let token)) = request.targets,
       case .success(let template) = FCMTemplate.make(request, context: context, report: &report)
     else { fatalError("the request can't be translated for FCM") }
-    return template.body(token: token).count
+    return template.body(token: token[...]).count
   }
 
   private static let settings = APNsSettings(topic: "com.example.app")

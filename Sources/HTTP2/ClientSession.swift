@@ -56,12 +56,14 @@ public final class ClientSession: Machine {
   public var remoteStreamLimit: Int? { isReady ? engine.remoteStreamLimit : nil }
 
   /// Sends a request; `tag` comes back in exactly one of `answered` and `failed`, never from inside this call.
+  /// - Parameter fill: gives the template's variable headers, in its order.
   /// - Precondition: `availableStreams` > 0.
-  public func submit(_ template: HeaderTemplate, _ values: borrowing HeaderValues, body: [UInt8], tag: Int) {
-    precondition(availableStreams > 0, "submitted without a stream available")
-    guard engine.submit(template, values, body: body, tag: tag) else { preconditionFailure("nghttp2 is out of memory") }
+  public func submit(_ template: HeaderTemplate, body: [UInt8], tag: Int, _ fill: (inout HeaderValues) -> Void) {
+    let available = availableStreams
+    precondition(available > 0, "submitted without a stream available")
+    guard engine.submit(template, body: body, tag: tag, fill) else { preconditionFailure("nghttp2 is out of memory") }
     if engine.remainingStreamIDs == 0 { beginDraining() }
-    if availableStreams == 0 { availabilityReported = false }
+    if available == 1 { availabilityReported = false }
     requestOutput()
   }
 
@@ -180,6 +182,8 @@ public final class ClientSession: Machine {
   }
 
   private func deliverEvents() {
+    guard !engine.events.isEmpty else { return }
+    let handler = handler
     var next = 0
     while next < engine.events.count {
       let event = engine.events[next]
@@ -187,7 +191,7 @@ public final class ClientSession: Machine {
       switch event {
       case .streamClosed(let slot, let streamID, let code):
         guard engine.streams[slot].streamID == streamID else { continue }
-        ended(engine.streams.remove(slot), code)
+        report(engine.streams.remove(slot), code, to: handler)
       case .notSent(let streamID):
         guard let slot = engine.streams.firstIndex(where: { $0.streamID == streamID }) else { continue }
         let stream = engine.streams.remove(slot)
@@ -206,7 +210,7 @@ public final class ClientSession: Machine {
     engine.events.removeAll(keepingCapacity: true)
   }
 
-  private func ended(_ stream: StreamSlot, _ code: ErrorCode) {
+  private func report(_ stream: borrowing StreamSlot, _ code: ErrorCode, to handler: (any ClientSessionHandler)?) {
     if stream.isAnswered {
       handler?.answered(stream.tag, stream.response)
     } else if stream.streamID > lastProcessedStreamID {

@@ -36,10 +36,10 @@ struct HeaderCompressor {
     var template: HeaderTemplate?
     var inserted = 0
     var oldest = 0
-    /// What stands before each value, and after the last.
-    var pieces: [[UInt8]] = []
-    /// Which value stands after each piece.
-    var variables: [Int] = []
+    /// The block without the values.
+    var bytes: [UInt8] = []
+    /// Where in `bytes` a value stands, and which.
+    var cuts: [(offset: Int, variable: Int)] = []
   }
 
   /// The peer's SETTINGS_HEADER_TABLE_SIZE.
@@ -81,11 +81,13 @@ struct HeaderCompressor {
     guard repetition.template === template, repetition.inserted == inserted, repetition.oldest == oldest,
       values.areAllPresent
     else { return false }
-    for index in repetition.variables.indices {
-      output.append(contentsOf: repetition.pieces[index])
-      if let value = values.range(repetition.variables[index]) { Self.appendString(values.bytes, value, to: &output) }
+    var piece = 0
+    for (end, variable) in repetition.cuts {
+      output.append(copying: repetition.bytes.span.extracting(piece..<end))
+      if let value = values.range(variable) { Self.appendString(values.bytes, value, to: &output) }
+      piece = end
     }
-    output.append(contentsOf: repetition.pieces[repetition.variables.count])
+    output.append(copying: repetition.bytes.span.extracting(piece..<repetition.bytes.count))
     return true
   }
 
@@ -94,16 +96,15 @@ struct HeaderCompressor {
     _ template: HeaderTemplate, _ values: borrowing HeaderValues, _ ends: [(offset: Int, variable: Int)], _ output: [UInt8],
     _ start: Int
   ) {
-    var pieces: [[UInt8]] = []
+    repetition = Repetition(template: template, inserted: inserted, oldest: oldest)
     var piece = start
     for (end, variable) in ends {
       let count = values.range(variable)?.count ?? 0
-      pieces.append(Array(output[piece..<end - count - Self.lengthSize(count)]))
+      repetition.bytes += output[piece..<end - count - Self.lengthSize(count)]
+      repetition.cuts.append((repetition.bytes.count, variable))
       piece = end
     }
-    pieces.append(Array(output[piece...]))
-    repetition = Repetition(
-      template: template, inserted: inserted, oldest: oldest, pieces: pieces, variables: ends.map(\.variable))
+    repetition.bytes += output[piece...]
   }
 
   private mutating func take(up template: HeaderTemplate) {
@@ -227,6 +228,6 @@ struct HeaderCompressor {
   /// A string as it is (§5.2).
   private static func appendString(_ bytes: [UInt8], _ range: Range<Int>, to output: inout [UInt8]) {
     append(range.count, prefix: 7, 0, to: &output)
-    output.append(contentsOf: bytes[range])
+    output.append(copying: bytes.span.extracting(range))
   }
 }

@@ -30,15 +30,15 @@ public struct HeaderValues {
 
   public mutating func append(_ value: [UInt8]) {
     let start = bytes.count
-    bytes.append(contentsOf: value)
+    bytes.append(copying: value.span)
     end(from: start)
   }
 
   /// A value put together from pieces: `/3/device/` and a token.
-  public mutating func append(_ prefix: [UInt8], _ rest: [UInt8]) {
+  public mutating func append(_ prefix: [UInt8], _ rest: ArraySlice<UInt8>) {
     let start = bytes.count
-    bytes.append(contentsOf: prefix)
-    bytes.append(contentsOf: rest)
+    bytes.append(copying: prefix.span)
+    bytes.append(copying: rest.span)
     end(from: start)
   }
 
@@ -82,14 +82,5 @@ public struct HeaderValues {
     bytes.removeAll(keepingCapacity: true)
     count = 0
     areAllPresent = true
-  }
-
-  /// Takes over what `other` holds, into storage that is there already.
-  mutating func replace(with other: borrowing HeaderValues) {
-    removeAll()
-    bytes.append(contentsOf: other.bytes)
-    bounds = other.bounds
-    count = other.count
-    areAllPresent = other.areAllPresent
   }
 }

@@ -32,11 +32,18 @@ public struct Response: Sendable {
     headerBounds[2 * index + 1] = UInt16(headerBytes.count + 1)
   }
 
-  /// A further header block follows an informational one (RFC 9110 §15.2).
-  mutating func begin(status: Int) {
-    self.status = status
-    guard !headerBytes.isEmpty else { return }
-    headerBytes.removeAll()
-    headerBounds = SIMD16()
+  /// The answer itself, and not what may come before it.
+  var isFinal: Bool { status >= 200 }
+
+  /// A status line; false for one that isn't of three digits, is not HTTP/2's (101), or comes after the final one. A further header
+  /// block follows an informational one (RFC 9110 §15.2).
+  mutating func begin(statusDigits: some Collection<UInt8>) -> Bool {
+    guard !isFinal, statusDigits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return false }
+    status = statusDigits.reduce(0) { $0 * 10 + Int($1 & 0xf) }
+    if !headerBytes.isEmpty {
+      headerBytes.removeAll()
+      headerBounds = SIMD16()
+    }
+    return 100...599 ~= status && status != 101
   }
 }

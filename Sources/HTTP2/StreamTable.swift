@@ -42,7 +42,7 @@ struct StreamTable {
 
   /// An index for a new stream, linked at the end of the list; its id is set by the caller.
   mutating func add(
-    tag: Int, body: [UInt8], template: HeaderTemplate, values: borrowing HeaderValues
+    tag: Int, body: [UInt8], template: HeaderTemplate, _ fill: (inout HeaderValues) -> Void
   ) -> Int32 {
     let index: Int32
     if firstFree >= 0 {
@@ -51,9 +51,10 @@ struct StreamTable {
     } else {
       index = Int32(slots.count)
       slots.append(StreamSlot())
-      self.values.append(HeaderValues())
+      values.append(HeaderValues())
     }
-    self.values[Int(index)].replace(with: values)
+    values[Int(index)].removeAll()
+    fill(&values[Int(index)])
     slots[Int(index)].tag = tag
     slots[Int(index)].body = body
     slots[Int(index)].template = template

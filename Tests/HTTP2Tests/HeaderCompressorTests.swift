@@ -32,7 +32,7 @@ import Testing
         tag % 3 == 0 ? nil : String(repeating: "c", count: Int.random(in: 1...200, using: &random)),
       ]
       expected.append(texts.compactMap { $0 })
-      talk.client.submit(template, values(texts), body: [0x7B, 0x7D], tag: tag)
+      talk.client.submit(template, body: [0x7B, 0x7D], tag: tag) { $0 = values(texts) }
       if tag % 7 == 6 { talk.pair.exchange() }
     }
     talk.pair.exchange()
@@ -59,10 +59,10 @@ import Testing
       let kind = Int.random(in: 0..<4, using: &random)
       let (path, id) = ("/3/device/\(random.next() as UInt64)", "id-\(tag)")
       if Bool.random(using: &random) {
-        talk.client.submit(fixed[kind], values([path, id]), body: [0x7B, 0x7D], tag: tag)
+        talk.client.submit(fixed[kind], body: [0x7B, 0x7D], tag: tag) { $0 = values([path, id]) }
       } else {
         talk.client.submit(
-          template, values([path] + common[kind][1...3] + [id, common[kind][5]]), body: [0x7B, 0x7D], tag: tag)
+          template, body: [0x7B, 0x7D], tag: tag) { $0 = values([path] + common[kind][1...3] + [id, common[kind][5]]) }
       }
       expected.append(
         [path, "application/json"] + common[kind][1...3].compactMap { $0 } + [id] + [common[kind][5]].compactMap { $0 })
@@ -98,7 +98,7 @@ import Testing
     let lengths = [1, 5, 126, 127, 128, 254, 255, 256, 300, 16_500, 3, 0, 1]
     for (tag, length) in lengths.enumerated() {
       talk.client.submit(
-        fixed, values(["/3/device/\(tag)", String(repeating: "i", count: length)]), body: [0x7B, 0x7D], tag: tag)
+        fixed, body: [0x7B, 0x7D], tag: tag) { $0 = values(["/3/device/\(tag)", String(repeating: "i", count: length)]) }
     }
     talk.pair.exchange()
     let seen = talk.scripted.requests.sorted { $0.stream < $1.stream }
@@ -144,7 +144,7 @@ import Testing
     let talk = Conversation(server: .with { $0.maxHeaderListSize = 200_000 })
     talk.pair.open()
     let token = String(repeating: "x", count: size)
-    talk.client.submit(template, values(["/", token, "a", "5", "i", nil]), body: [0x7B, 0x7D], tag: 1)
+    talk.client.submit(template, body: [0x7B, 0x7D], tag: 1) { $0 = values(["/", token, "a", "5", "i", nil]) }
     talk.submit(2)
     talk.pair.exchange()
     #expect(talk.recorder.answers.count == 2)

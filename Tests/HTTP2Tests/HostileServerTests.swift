@@ -39,7 +39,7 @@ let emptySettings = frame(4)
         values.append(Array("bearer abc".utf8))
         values.append(Array("id".utf8))
         values.appendAbsent()
-        session.submit(template, values, body: [0x7b, 0x7d], tag: tag)
+        session.submit(template, body: [0x7b, 0x7d], tag: tag) { $0 = values }
       }
       flush()
     }
@@ -107,6 +107,15 @@ let emptySettings = frame(4)
     victim.feed(frame(1, flags: 5, stream: 3, status200))
     #expect(victim.recorder.answers.keys.sorted() == [1], "\(what)")
     #expect(victim.recorder.failures.keys.sorted() == [0])
+    #expect(victim.recorder.end == nil)
+  }
+
+  @Test("What nobody reads of an answer may be wrong", arguments: unread)
+  func unreadHeaders(_ what: String, _ block: [UInt8]) {
+    let victim = Victim()
+    victim.feed(frame(1, flags: 5, stream: 1, block))
+    victim.feed(frame(1, flags: 5, stream: 3, status200))
+    #expect(victim.recorder.answers.values.map(\.status) == [200, 200], "\(what)")
     #expect(victim.recorder.end == nil)
   }
 
@@ -277,8 +286,15 @@ private let malformed: [(String, [UInt8])] = [
   ("a status that is no number", literal(":status", "2x0")),
   ("a status of four digits", literal(":status", "2000")),
   ("a request's pseudo-header", status200 + literal(":path", "/")),
+  ("a status of no class", literal(":status", "099")),
+  ("no status at all", []),
+  ("a second status", status200 + literal(":status", "410")),
+  ("101 in HTTP/2", literal(":status", "101")),
+  ("only an early hint", literal(":status", "103")),
+]
+
+private let unread: [(String, [UInt8])] = [
   ("a name in upper case", status200 + literal("Apns-Id", "x")),
   ("a connection header", status200 + literal("connection", "close")),
-  ("101 in HTTP/2", literal(":status", "101")),
   ("more content announced than sent", status200 + literal("content-length", "10")),
 ]

@@ -73,7 +73,7 @@ import Wire
       while sent < total, let session, session.availableStreams > 0 {
         values.removeAll()
         values.append(decimal: Int64(sent))
-        session.submit(template, values, body: body(sent), tag: sent)
+        session.submit(template, body: body(sent), tag: sent) { $0 = values }
         sent += 1
       }
     }

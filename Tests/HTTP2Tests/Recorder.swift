@@ -87,11 +87,11 @@ final class Conversation {
 
   func submit(_ tag: Int, body: [UInt8] = Array(#"{"aps":{}}"#.utf8)) {
     values.removeAll()
-    values.append(Array("/3/device/".utf8), Array(String(tag, radix: 16).utf8))
+    values.append(Array("/3/device/".utf8), Array(String(tag, radix: 16).utf8)[...])
     values.append(Array("bearer abc".utf8))
     values.append(Array("id-\(tag)".utf8))
     values.appendAbsent()
-    client.submit(template, values, body: body, tag: tag)
+    client.submit(template, body: body, tag: tag) { $0 = values }
   }
 
   func submit(_ tags: Range<Int>) { for tag in tags { submit(tag) } }

@@ -40,7 +40,7 @@ final class APNsBench: Sender {
         context: TranslationContext(now: 0, deadline: 60_000, messageID: Array("m".utf8)), report: &report
       ).get()
     else { preconditionFailure("the request is a good one") }
-    return template.stamp(token: Array(device(tag).utf8))
+    return template.stamp(token: Array(device(tag).utf8)[...])
   }
 
   /// Sends one push and lets it be answered, so that the connection is open in full.

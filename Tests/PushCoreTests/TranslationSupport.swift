@@ -6,7 +6,7 @@ import Testing
 /// 2026-11-20T21:22:00.123Z
 let testNow: Int64 = 1_795_209_720_123
 
-func utf8(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+func utf8(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
 func fixture(_ name: String) throws -> String {
   let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -40,12 +40,12 @@ func apns(_ request: SendRequest, settings: APNsSettings = APNsSettings(topic: "
 {
   var report: LossReport?
   return try APNsTemplate.make(request, settings: settings, context: context(request), report: &report).get()
-    .stamp(token: Array(apnsToken.utf8))
+    .stamp(token: Array(apnsToken.utf8)[...])
 }
 
 func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> String {
   var report: LossReport?
-  return utf8(try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)))
+  return utf8(try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)[...]))
 }
 
 func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {

@@ -93,7 +93,7 @@ import Wire
         values.removeAll()
         values.append(Array("/3/device/abab".utf8))
         values.append(authorization)
-        session.submit(template, values, body: Array(#"{"aps":{"alert":"hi"}}"#.utf8), tag: sent)
+        session.submit(template, body: Array(#"{"aps":{"alert":"hi"}}"#.utf8), tag: sent) { $0 = values }
         sent += 1
       }
     }

@@ -87,7 +87,7 @@ final class APNsTalk: ClientSessionHandler {
     for (name, value) in headers { all[name] = value }
     values.removeAll()
     for name in names { if let value = all[name] { values.append(Array(value.utf8)) } else { values.appendAbsent() } }
-    client.submit(template, values, body: Array(payload.utf8), tag: tag)
+    client.submit(template, body: Array(payload.utf8), tag: tag) { $0 = values }
   }
 
   /// Lets so much time pass for the simulator's delays.

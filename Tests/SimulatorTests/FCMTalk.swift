@@ -38,7 +38,7 @@ final class FCMTalk: ClientSessionHandler {
     values.append(Array(path.utf8))
     if let authorization { values.append(Array(authorization.utf8)) } else { values.appendAbsent() }
     values.append(Array(contentType.utf8))
-    client.submit(template, values, body: Array(body.utf8), tag: tag)
+    client.submit(template, body: Array(body.utf8), tag: tag) { $0 = values }
   }
 
   func send(_ tag: Int, _ body: String, project: String = "demo", authorization: String? = "") {

@@ -113,7 +113,7 @@ extension ClientEngine {
   /// An answer may end before the request has (RFC 9113 §8.1): what remains of the request is then not sent.
   private func answerCompleted(_ streamID: Int32) {
     let slot = slot(of: streamID)
-    guard slot >= 0 else { return }
+    guard slot >= 0, streams[slot].response.isFinal else { return }
     streams[slot].isAnswered = true
     if !streams[slot].body.isEmpty { reset(streamID, .cancel) }
   }
@@ -136,15 +136,15 @@ extension ClientEngine {
 }
 
 extension StreamSlot {
-  /// A header of the answer; false when the list has grown beyond `limit` bytes.
+  /// A header of the answer; false when the list has grown beyond `limit` bytes, or the status is none.
   fileprivate mutating func take(
     _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], keepsSuccess: Bool, limit: Int
   ) -> Bool {
     headerListSize += name.count + value.count + 32
     guard headerListSize <= limit else { return false }
     if name.first == UInt8(ascii: ":") {
-      // nghttp2 has checked: the only one is :status, of three digits.
-      response.begin(status: value.reduce(0) { $0 * 10 + Int($1 & 0xf) })
+      guard name.elementsEqual(":status".utf8), value.count == 3 else { return false }
+      return response.begin(statusDigits: value)
     } else if keepsSuccess || response.status != 200 {
       for index in kept.indices where kept[index].count == name.count && kept[index].elementsEqual(name) {
         response.keep(value, at: index)

@@ -53,6 +53,8 @@ final class ClientEngine {
     }
     ClientCallbacks.install(in: callbacks)
     nghttp2_option_set_max_reserved_remote_streams(option, 0)
+    // A tenth of a push: names and values that nobody reads. What is read of an answer is checked where it is read.
+    nghttp2_option_set_no_http_messaging(option, 1)
     nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(max(configuration.streamsBeforeSettings, 0)))
     guard nghttp2_session_client_new2(&created, callbacks, nil, option) == 0 else { fatalError("out of memory") }
     session = created
@@ -148,9 +150,9 @@ final class ClientEngine {
   }
 
   /// Queues a request; false when nghttp2 can't take it (memory, ids), which leaves nothing behind.
-  func submit(_ template: HeaderTemplate, _ values: borrowing HeaderValues, body: [UInt8], tag: Int) -> Bool {
+  func submit(_ template: HeaderTemplate, body: [UInt8], tag: Int, _ fill: (inout HeaderValues) -> Void) -> Bool {
     guard !isBroken else { return false }
-    let slot = streams.add(tag: tag, body: body, template: template, values: values)
+    let slot = streams.add(tag: tag, body: body, template: template, fill)
     let streamID: Int32
     if body.isEmpty {
       streamID = nghttp2_submit_request(session, nil, outline.fields, outline.count, nil, SlotReference.encode(slot))

@@ -7,7 +7,6 @@ import PushCore
 /// keep what repeats: topic, push type and priority (apns-http2 §8).
 struct APNsHeaders {
   let template: HeaderTemplate
-  private var values = HeaderValues()
   private var latest: Latest?
   private let path = Array("/3/device/".utf8)
 
@@ -33,33 +32,32 @@ struct APNsHeaders {
   }
 
   /// Submits `push` under `tag`. `authorization`, told apart by `generation`, is absent on a certificate's connection.
-  mutating func submit(_ push: APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int) {
+  mutating func submit(_ push: borrowing APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int) {
     if let template = fixedTemplate(push, authorization, generation) {
-      values.removeAll()
-      values.append(path, push.token)
-      values.append { push.appendID(to: &$0) }
-      session.submit(template, values, body: push.payload, tag: tag)
+      session.submit(template, body: push.payload, tag: tag) { values in
+        values.append(path, push.token)
+        values.append { push.appendID(to: &$0) }
+      }
     } else {
-      fill(push, authorization)
-      session.submit(template, values, body: push.payload, tag: tag)
+      session.submit(template, body: push.payload, tag: tag) { fill(&$0, push, authorization) }
     }
   }
 
-  private mutating func fixedTemplate(_ push: APNsPush, _ authorization: [UInt8]?, _ generation: Int) -> HeaderTemplate? {
+  private mutating func fixedTemplate(_ push: borrowing APNsPush, _ authorization: [UInt8]?, _ generation: Int) -> HeaderTemplate? {
     guard let latest, latest.translation === push.template, latest.generation == generation else {
       latest = Latest(translation: push.template, generation: generation)
       return nil
     }
     if latest.template == nil {
-      fill(push, authorization)
+      var values = HeaderValues()
+      fill(&values, push, authorization)
       self.latest?.template = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
     }
     return self.latest?.template
   }
 
   /// All values, in the order of `variable`.
-  private mutating func fill(_ push: APNsPush, _ authorization: [UInt8]?) {
-    values.removeAll()
+  private func fill(_ values: inout HeaderValues, _ push: borrowing APNsPush, _ authorization: [UInt8]?) {
     values.append(path, push.token)
     if let authorization { values.append(authorization) } else { values.appendAbsent() }
     values.append(push.topic)

@@ -75,9 +75,14 @@ public final class APNsPool: ProviderPool {
   public var credentialNotAfter: Int64? { credentials.notAfter }
 
   override func submit(_ slot: Int, to session: ClientSession) {
-    guard let push = pushes[slot] else { return }
-    headers.submit(
-      push, authorization: token?.authorization, generation: token?.generation ?? 0, to: session, tag: slot)
+    // Moved out and back: a copy would have to be counted.
+    var push: APNsPush?
+    swap(&push, &pushes[slot])
+    if let push {
+      headers.submit(
+        push, authorization: token?.authorization, generation: token?.generation ?? 0, to: session, tag: slot)
+    }
+    swap(&push, &pushes[slot])
   }
 
   override func forget(_ slot: Int) { pushes[slot] = nil }

@@ -64,7 +64,7 @@ final class ConnectionSet {
 
   /// An open connection with a free stream. The first that has one, so that a surplus falls idle.
   func pick() -> PooledConnection? {
-    for connection in live where connection.phase == .open && connection.session.availableStreams > 0 { return connection }
+    for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 { return live[index] }
     return nil
   }
 

@@ -24,10 +24,12 @@ final class PooledConnection: ClientSessionHandler {
   /// When it was last given a request.
   var usedAt: MonotonicTime
   private weak var set: ConnectionSet?
+  private weak var owner: (any ConnectionSetOwner)?
   private var transport: (any Transport)?
 
   init(set: ConnectionSet, epoch: Int, configuration: ClientConfiguration, at now: MonotonicTime) {
     self.set = set
+    owner = set.owner
     self.epoch = epoch
     startedAt = now
     usedAt = now
@@ -50,9 +52,9 @@ final class PooledConnection: ClientSessionHandler {
   }
 
   func sessionReady() { set?.connectionReady(self) }
-  func answered(_ tag: Int, _ response: Response) { set?.owner?.answered(tag, response, on: self) }
-  func failed(_ tag: Int, _ failure: RequestFailure) { set?.owner?.failed(tag, failure, on: self) }
-  func streamsAvailable() { set?.owner?.streamsAvailable() }
+  func answered(_ tag: Int, _ response: Response) { owner?.answered(tag, response, on: self) }
+  func failed(_ tag: Int, _ failure: RequestFailure) { owner?.failed(tag, failure, on: self) }
+  func streamsAvailable() { owner?.streamsAvailable() }
   func goAwayReceived(_ goAway: GoAway) { set?.goAwayReceived(goAway, on: self) }
   func sessionDraining() { set?.connectionDraining(self) }
 

@@ -46,7 +46,7 @@ final class AccessTokenFetch: ClientSessionHandler {
   private func submitOnce() {
     guard !isSubmitted, session.availableStreams > 0 else { return }
     isSubmitted = true
-    session.submit(template, values, body: body, tag: 0)
+    session.submit(template, body: body, tag: 0) { $0 = values }
   }
 
   private func complete(_ answer: AccessTokenAnswer) {

@@ -5,7 +5,6 @@ import PushCore
 /// stays the same for an hour and so may enter the compression table.
 struct FCMHeaders {
   let template: HeaderTemplate
-  private var values = HeaderValues()
 
   init(authority: String, project: String) {
     template = HeaderTemplate(
@@ -15,10 +14,8 @@ struct FCMHeaders {
       ], variable: ["authorization"])
   }
 
-  mutating func submit(_ payload: [UInt8], authorization: [UInt8], to session: ClientSession, tag: Int) {
-    values.removeAll()
-    values.append(authorization)
-    session.submit(template, values, body: payload, tag: tag)
+  func submit(_ payload: [UInt8], authorization: [UInt8], to session: ClientSession, tag: Int) {
+    session.submit(template, body: payload, tag: tag) { $0.append(authorization) }
   }
 
   /// A project id as a path segment (RFC 3986 §3.3): what isn't unreserved is percent-encoded.

@@ -10,7 +10,7 @@ public struct DeviceIdentity: Sendable {
   /// Made once per request; the message id is hashed once however many devices follow.
   public init(messageID: [UInt8]) {
     var hash = Self.namespaceState
-    hash.append(messageID)
+    hash.append(messageID.span)
     let (a, b, c, d, _) = hash.finish()
     let (high, low) = UUIDText.marked(high: UInt64(a) &<< 32 | UInt64(b), low: UInt64(c) &<< 32 | UInt64(d), version: 5)
     var namespace = SHA1()
@@ -22,15 +22,15 @@ public struct DeviceIdentity: Sendable {
   }
 
   /// 36 bytes, canonical and lower case.
-  public func apnsID(token: [UInt8]) -> [UInt8] {
+  public func apnsID(token: Span<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     appendAPNsID(token: token, to: &text)
     return text
   }
 
-  public func appendAPNsID(token: [UInt8], to text: inout [UInt8]) {
+  public func appendAPNsID(token: Span<UInt8>, to text: inout [UInt8]) {
     var hash = prefix
-    if !Self.append(digits: token.span, to: &hash) {
+    if !Self.append(digits: token, to: &hash) {
       hash = prefix
       hash.append(token)
     }
@@ -39,7 +39,7 @@ public struct DeviceIdentity: Sendable {
   }
 
   public static func apnsID(messageID: [UInt8], token: [UInt8]) -> [UInt8] {
-    DeviceIdentity(messageID: messageID).apnsID(token: token)
+    DeviceIdentity(messageID: messageID).apnsID(token: token.span)
   }
 
   /// Eight digits at a time, one in each byte of a word. False when there are others among them, or too few for the last eight.
@@ -71,7 +71,7 @@ public struct DeviceIdentity: Sendable {
 
   private static let namespaceState: SHA1 = {
     var hash = SHA1()
-    hash.append(namespace)
+    hash.append(namespace.span)
     return hash
   }()
 }

@@ -10,8 +10,7 @@ public struct SHA1: Sendable {
 
   public init() {}
 
-  public mutating func append(_ bytes: [UInt8]) {
-    let span = bytes.span
+  public mutating func append(_ span: Span<UInt8>) {
     var index = 0
     while span.count &- index >= 4 {
       let four = span.extracting(index..<index &+ 4)

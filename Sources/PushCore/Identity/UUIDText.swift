@@ -21,17 +21,36 @@ public enum UUIDText {
 
   static func append(high: UInt64, low: UInt64, version: UInt64, to text: inout [UInt8]) {
     let (high, low) = marked(high: high, low: low, version: version)
+    let (first, second) = (digits(high &>> 32), digits(high))
+    let (third, fourth) = (digits(low &>> 32), digits(low))
     text.append(addingCapacity: 36) { text in
-      appendHex(high, from: 64, to: 32, into: &text)
+      append(first, 8, to: &text)
       text.append(hyphen)
-      appendHex(high, from: 32, to: 16, into: &text)
+      append(second, 4, to: &text)
       text.append(hyphen)
-      appendHex(high, from: 16, to: 0, into: &text)
+      append(second &<< 32, 4, to: &text)
       text.append(hyphen)
-      appendHex(low, from: 64, to: 48, into: &text)
+      append(third, 4, to: &text)
       text.append(hyphen)
-      appendHex(low, from: 48, to: 0, into: &text)
+      append(third &<< 32, 4, to: &text)
+      append(fourth, 8, to: &text)
     }
+  }
+
+  /// The low 32 bits spelled out, the first digit in the highest byte: all eight at once.
+  private static func digits(_ bits: UInt64) -> UInt64 {
+    let word = bits & 0xFFFF_FFFF
+    let quads = (word &<< 16 | word) & 0x0000_FFFF_0000_FFFF
+    let pairs = (quads &<< 8 | quads) & 0x00FF_00FF_00FF_00FF
+    let values = (pairs &<< 4 | pairs) & 0x0F0F_0F0F_0F0F_0F0F
+    let letters = (values &+ 0x0606_0606_0606_0606) &>> 4 & 0x0101_0101_0101_0101
+    return values &+ 0x3030_3030_3030_3030 &+ 0x27 &* letters
+  }
+
+  /// The highest `count` bytes.
+  @inline(__always)
+  private static func append(_ digits: UInt64, _ count: Int, to text: inout OutputSpan<UInt8>) {
+    for place in 0..<count { text.append(UInt8(truncatingIfNeeded: digits &>> UInt64(56 &- 8 &* place))) }
   }
 
   /// With the bits of version and variant set (RFC 9562 §4.1, §4.2).
@@ -54,14 +73,4 @@ public enum UUIDText {
   }
 
   private static let hyphen: UInt8 = 0x2D
-
-  @inline(__always)
-  private static func appendHex(_ bits: UInt64, from: UInt64, to: UInt64, into text: inout OutputSpan<UInt8>) {
-    var shift = from
-    while shift > to {
-      shift &-= 4
-      let digit = UInt8(truncatingIfNeeded: bits &>> shift) & 15
-      text.append(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
-    }
-  }
 }

@@ -1,14 +1,16 @@
 extension [UInt8] {
   /// Appends `text` as a quoted JSON string. Quote, backslash and control characters (ESC and DEL among them, so that a terminal
   /// shows what it prints) are escaped, and U+2028 and U+2029, which end lines in JavaScript; what is not UTF-8 becomes U+FFFD.
-  public mutating func appendSafeJSONString(_ text: [UInt8]) {
+  public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text[...]) }
+
+  public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) {
     append(0x22)
     let span = text.span
     var index = 0
     while index < span.count {
       let start = index
       while index < span.count, Self.isPlain(span[index]) { index &+= 1 }
-      if index > start { append(contentsOf: text[start..<index]) }
+      if index > start { append(contentsOf: text[text.startIndex + start..<text.startIndex + index]) }
       guard index < span.count else { break }
       let byte = span[index]
       if byte < 0x80 {

@@ -3,11 +3,11 @@ public struct APNsPush: Sendable {
   /// The translation that it shares with the pushes to the request's other devices: all but `token` and `id`.
   public let template: APNsTemplate
   /// The token of the device that it is for.
-  let device: [UInt8]
+  let device: ArraySlice<UInt8>
 
   /// For the path: hexadecimal digits. Differs from the device's when the request names a `live_activity_token`; then what APNs
   /// says of it concerns the activity, not the device.
-  public var token: [UInt8] { template.activityToken ?? device }
+  public var token: ArraySlice<UInt8> { if let activity = template.activityToken { activity[...] } else { device } }
   public var topic: [UInt8] { template.topic }
   public var pushType: [UInt8] { template.pushType.word }
   /// 1, 5 or 10.
@@ -17,9 +17,9 @@ public struct APNsPush: Sendable {
   /// 1 to 64 bytes.
   public var collapseID: [UInt8]? { template.collapseID }
   /// A canonical UUID, the same for every attempt; made when asked for.
-  public var id: [UInt8] { template.fixedID ?? template.identity.apnsID(token: device) }
+  public var id: [UInt8] { template.fixedID ?? template.identity.apnsID(token: device.span) }
   public func appendID(to bytes: inout [UInt8]) {
-    if let id = template.fixedID { bytes += id } else { template.identity.appendAPNsID(token: device, to: &bytes) }
+    if let id = template.fixedID { bytes += id } else { template.identity.appendAPNsID(token: device.span, to: &bytes) }
   }
   public var payload: [UInt8] { template.payload }
 }

@@ -52,7 +52,7 @@ public final class APNsTemplate: Sendable {
   }
 
   /// For one device: `token` in hexadecimal digits.
-  public func stamp(token: [UInt8]) -> APNsPush { APNsPush(template: self, device: token) }
+  public func stamp(token: ArraySlice<UInt8>) -> APNsPush { APNsPush(template: self, device: token) }
 
   /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
   private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {

@@ -31,7 +31,7 @@ public struct FCMTemplate: Sendable {
   private init(head: [UInt8]) { self.head = head }
 
   /// For one device: the whole body.
-  public func body(token: [UInt8]) -> [UInt8] {
+  public func body(token: ArraySlice<UInt8>) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 4)
     body.append(contentsOf: head)
@@ -44,5 +44,5 @@ public struct FCMTemplate: Sendable {
   public static func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request) }
   public static var payloadLimit: Int { FCMMessage.payloadLimit }
 
-  public func stamp(token: [UInt8]) -> FCMPush { FCMPush(payload: body(token: token)) }
+  public func stamp(token: ArraySlice<UInt8>) -> FCMPush { FCMPush(payload: body(token: token)) }
 }

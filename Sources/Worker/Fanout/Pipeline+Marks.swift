@@ -22,7 +22,7 @@ extension Pipeline {
     let recipient = entry.recipients[index]
     marks.append(
       DeviceMark(
-        app: apps[app].id, platform: recipient.platform, token: recipient.token, verdict: verdict,
+        app: apps[app].id, platform: recipient.platform, token: Array(recipient.token), verdict: verdict,
         reason: Array(meaning.reason.utf8)))
     if marks.count >= Self.marksPerWrite { writeMarks() }
   }

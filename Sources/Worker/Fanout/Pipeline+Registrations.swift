@@ -90,7 +90,7 @@ extension Pipeline {
   /// A device of the registry, by the credential of its sender and environment.
   func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
     let row = rows[index]
-    var recipient = Recipient(platform: row.platform, token: Array(rows.token(index)), pool: -1)
+    var recipient = Recipient(platform: row.platform, token: rows.token(index), pool: -1)
     recipient.row = index
     if row.state == .gone {
       recipient.state = .gone

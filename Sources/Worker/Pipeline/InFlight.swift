@@ -191,8 +191,8 @@ struct Recipient {
   }
 
   var platform: Platform
-  /// The provider's own token.
-  var token: [UInt8]
+  /// The provider's own token; of a registered device, where it lies among the rows of its page.
+  var token: ArraySlice<UInt8>
   /// The pool that reaches it.
   var pool: Int
   var state = State.waiting

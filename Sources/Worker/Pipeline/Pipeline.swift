@@ -220,12 +220,12 @@ final class Pipeline: OutboxOwner {
       guard let route = routes.apns else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
-      return Recipient(platform: .apns, token: token, pool: route.pool)
+      return Recipient(platform: .apns, token: token[...], pool: route.pool)
     case .fcm(let token):
       guard let pool = routes.fcm else {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
-      return Recipient(platform: .fcm, token: token, pool: pool)
+      return Recipient(platform: .fcm, token: token[...], pool: pool)
     case .registration where desk != nil, .user where desk != nil, .group where desk != nil:
       return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
     case .topic, .user, .group, .registration:
@@ -237,7 +237,7 @@ final class Pipeline: OutboxOwner {
   private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = [])
     -> Recipient
   {
-    Recipient(platform: platform, token: token, pool: -1, state: .refused(Rejection(code, reason)))
+    Recipient(platform: platform, token: token[...], pool: -1, state: .refused(Rejection(code, reason)))
   }
 
   // MARK: confirmed and acknowledged

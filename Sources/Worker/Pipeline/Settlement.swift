@@ -62,7 +62,7 @@ extension Pipeline: PoolHandler {
     guard meaning.reaction.isFeedback, let app = entry.app, entry.apns?.activityToken == nil else { return nil }
     let recipient = entry.recipients[index]
     return FeedbackEvent(
-      meaning, app: apps[app].id, platform: recipient.platform, token: recipient.token,
+      meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: registration(entry, index),
       messageID: entry.messageID, observedAt: loop.wallClock)
   }
@@ -81,7 +81,7 @@ extension Pipeline: PoolHandler {
     guard let app = entry.app else { return }
     counters.feedback += 1
     let event = FeedbackEvent(
-      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: recipient.token,
+      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
       observedAt: loop.wallClock)
     publish(publications.feedback(event, for: entry))
@@ -130,7 +130,7 @@ extension Pipeline: PoolHandler {
     let recipient = entry.recipients[index]
     let target =
       registration(entry, index)
-      ?? (recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: recipient.token))
+      ?? (recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
     return DeadLetter.body(request.document, naming: target)
   }
 
@@ -229,7 +229,7 @@ extension Pipeline: PoolHandler {
       case .delivered(let name):
         targets.append(
           .accepted(
-            id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token) : name,
+            id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
             registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil))
       case .failed(let code): targets.append(.failed(code))
       case .sameAs(let earlier): targets.append(targets[earlier])

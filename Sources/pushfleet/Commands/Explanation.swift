@@ -64,7 +64,7 @@ struct ExplainQuestion {
     var report: LossReport? = LossReport()
     let settings = APNsSettings(topic: app.topic ?? Self.placeholder)
     view.outcome = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { template in
-      let push = template.stamp(token: token(request))
+      let push = template.stamp(token: token(request)[...])
       var headers: [Explanation.Header] = [
         .init("apns-topic", topic(push.topic, request)), .init("apns-push-type", text(push.pushType)),
         .init("apns-priority", "\(push.priority)"),
@@ -73,7 +73,7 @@ struct ExplainQuestion {
       if let id = push.collapseID { headers.append(.init("apns-collapse-id", text(id))) }
       if let id = template.fixedID { headers.append(.init("apns-id", text(id))) }
       return Explanation.Sending(
-        path: "/3/device/\(text(push.token))", headers: headers, payload: push.payload, bytes: push.payload.count,
+        path: "/3/device/\(text(Array(push.token)))", headers: headers, payload: push.payload, bytes: push.payload.count,
         limit: template.pushType.payloadLimit, counted: "the payload", losses: report ?? LossReport())
     }
     return view
@@ -89,7 +89,7 @@ struct ExplainQuestion {
     view.outcome = FCMTemplate.make(request, context: context, report: &report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
-        payload: template.body(token: token(request)), bytes: FCMTemplate.countedBytes(of: request),
+        payload: template.body(token: token(request)[...]), bytes: FCMTemplate.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit, counted: "notification and data", losses: report ?? LossReport())
     }
     return view
