@@ -62,7 +62,8 @@ import Testing
         talk.client.submit(fixed[kind], body: [0x7B, 0x7D], tag: tag) { $0 = values([path, id]) }
       } else {
         talk.client.submit(
-          template, body: [0x7B, 0x7D], tag: tag) { $0 = values([path] + common[kind][1...3] + [id, common[kind][5]]) }
+          template, body: [0x7B, 0x7D], tag: tag
+        ) { $0 = values([path] + common[kind][1...3] + [id, common[kind][5]]) }
       }
       expected.append(
         [path, "application/json"] + common[kind][1...3].compactMap { $0 } + [id] + [common[kind][5]].compactMap { $0 })
@@ -98,7 +99,8 @@ import Testing
     let lengths = [1, 5, 126, 127, 128, 254, 255, 256, 300, 16_500, 3, 0, 1]
     for (tag, length) in lengths.enumerated() {
       talk.client.submit(
-        fixed, body: [0x7B, 0x7D], tag: tag) { $0 = values(["/3/device/\(tag)", String(repeating: "i", count: length)]) }
+        fixed, body: [0x7B, 0x7D], tag: tag
+      ) { $0 = values(["/3/device/\(tag)", String(repeating: "i", count: length)]) }
     }
     talk.pair.exchange()
     let seen = talk.scripted.requests.sorted { $0.stream < $1.stream }

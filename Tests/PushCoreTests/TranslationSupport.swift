@@ -45,7 +45,8 @@ func apns(_ request: SendRequest, settings: APNsSettings = APNsSettings(topic: "
 
 func fcm(_ request: SendRequest, token: String = "T:1") throws(Rejection) -> String {
   var report: LossReport?
-  return utf8(try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)[...]))
+  return utf8(
+    try FCMTemplate.make(request, context: context(request), report: &report).get().body(token: Array(token.utf8)[...]))
 }
 
 func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {

@@ -32,7 +32,9 @@ struct APNsHeaders {
   }
 
   /// Submits `push` under `tag`. `authorization`, told apart by `generation`, is absent on a certificate's connection.
-  mutating func submit(_ push: borrowing APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int) {
+  mutating func submit(
+    _ push: borrowing APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int
+  ) {
     if let template = fixedTemplate(push, authorization, generation) {
       session.submit(template, body: push.payload, tag: tag) { values in
         values.append(path, push.token)
@@ -43,7 +45,9 @@ struct APNsHeaders {
     }
   }
 
-  private mutating func fixedTemplate(_ push: borrowing APNsPush, _ authorization: [UInt8]?, _ generation: Int) -> HeaderTemplate? {
+  private mutating func fixedTemplate(_ push: borrowing APNsPush, _ authorization: [UInt8]?, _ generation: Int)
+    -> HeaderTemplate?
+  {
     guard let latest, latest.translation === push.template, latest.generation == generation else {
       latest = Latest(translation: push.template, generation: generation)
       return nil

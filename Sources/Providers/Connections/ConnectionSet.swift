@@ -64,7 +64,9 @@ final class ConnectionSet {
 
   /// An open connection with a free stream. The first that has one, so that a surplus falls idle.
   func pick() -> PooledConnection? {
-    for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 { return live[index] }
+    for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 {
+      return live[index]
+    }
     return nil
   }
 

@@ -130,7 +130,8 @@ extension Pipeline: PoolHandler {
     let recipient = entry.recipients[index]
     let target =
       registration(entry, index)
-      ?? (recipient.token.isEmpty ? request.targetText(index) : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
+      ?? (recipient.token.isEmpty
+        ? request.targetText(index) : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
     return DeadLetter.body(request.document, naming: target)
   }
 
