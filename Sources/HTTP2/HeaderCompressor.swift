@@ -81,13 +81,19 @@ struct HeaderCompressor {
     guard repetition.template === template, repetition.inserted == inserted, repetition.oldest == oldest,
       values.areAllPresent
     else { return false }
-    var piece = 0
-    for (end, variable) in repetition.cuts {
-      output.append(copying: repetition.bytes.span.extracting(piece..<end))
-      if let value = values.range(variable) { Self.appendString(values.bytes, value, to: &output) }
-      piece = end
+    let pieces = repetition.bytes.span
+    let bytes = values.bytes.span
+    output.append(addingCapacity: pieces.count + bytes.count + 5 * repetition.cuts.count) { output in
+      var piece = 0
+      for (end, variable) in repetition.cuts {
+        output.append(copying: pieces.extracting(piece..<end))
+        piece = end
+        guard let value = values.range(variable) else { continue }
+        Self.append(value.count, prefix: 7, 0) { output.append($0) }
+        output.append(copying: bytes.extracting(value))
+      }
+      output.append(copying: pieces.extracting(piece..<pieces.count))
     }
-    output.append(copying: repetition.bytes.span.extracting(piece..<repetition.bytes.count))
     return true
   }
 
@@ -203,15 +209,20 @@ struct HeaderCompressor {
   /// An integer in the low `prefix` bits of a byte and what follows it (§5.1).
   @inline(__always)
   private static func append(_ value: Int, prefix: Int, _ first: UInt8, to output: inout [UInt8]) {
+    append(value, prefix: prefix, first) { output.append($0) }
+  }
+
+  @inline(__always)
+  private static func append(_ value: Int, prefix: Int, _ first: UInt8, _ append: (UInt8) -> Void) {
     let most = 1 << prefix - 1
-    guard value >= most else { return output.append(first | UInt8(value)) }
-    output.append(first | UInt8(most))
+    guard value >= most else { return append(first | UInt8(value)) }
+    append(first | UInt8(most))
     var rest = value - most
     while rest >= 0x80 {
-      output.append(0x80 | UInt8(rest & 0x7F))
+      append(0x80 | UInt8(rest & 0x7F))
       rest >>= 7
     }
-    output.append(UInt8(rest))
+    append(UInt8(rest))
   }
 
   /// Bytes that a string's length takes.

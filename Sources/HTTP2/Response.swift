@@ -38,8 +38,13 @@ public struct Response: Sendable {
   /// A status line; false for one that isn't of three digits, is not HTTP/2's (101), or comes after the final one. A further header
   /// block follows an informational one (RFC 9110 §15.2).
   mutating func begin(statusDigits: some Collection<UInt8>) -> Bool {
-    guard !isFinal, statusDigits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return false }
-    status = statusDigits.reduce(0) { $0 * 10 + Int($1 & 0xf) }
+    guard !isFinal else { return false }
+    var number = 0
+    for digit in statusDigits {
+      guard 0x30...0x39 ~= digit else { return false }
+      number = number * 10 + Int(digit & 0xf)
+    }
+    status = number
     if !headerBytes.isEmpty {
       headerBytes.removeAll()
       headerBounds = SIMD16()

@@ -136,6 +136,8 @@ extension ClientEngine {
 }
 
 extension StreamSlot {
+  private static let status: InlineArray<7, UInt8> = [0x3A, 0x73, 0x74, 0x61, 0x74, 0x75, 0x73]
+
   /// A header of the answer; false when the list has grown beyond `limit` bytes, or the status is none.
   fileprivate mutating func take(
     _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], keepsSuccess: Bool, limit: Int
@@ -143,7 +145,9 @@ extension StreamSlot {
     headerListSize += name.count + value.count + 32
     guard headerListSize <= limit else { return false }
     if name.first == UInt8(ascii: ":") {
-      guard name.elementsEqual(":status".utf8), value.count == 3 else { return false }
+      guard name.count == Self.status.count, value.count == 3,
+        name.indices.allSatisfy({ name[$0] == Self.status[$0] })
+      else { return false }
       return response.begin(statusDigits: value)
     } else if keepsSuccess || response.status != 200 {
       for index in kept.indices where kept[index].count == name.count && kept[index].elementsEqual(name) {
