@@ -26,6 +26,8 @@ public final class ClientSession: Machine {
   private var isBusy = false
   private var outputRequested = false
   private var availabilityReported = false
+  /// The first of the engine's events that is not delivered yet.
+  private var nextEvent = 0
   /// No deadline is acted upon before this time.
   private var notBefore = MonotonicTime(nanoseconds: .min)
 
@@ -55,13 +57,15 @@ public final class ClientSession: Machine {
   /// The server's SETTINGS_MAX_CONCURRENT_STREAMS, once it has sent its first SETTINGS.
   public var remoteStreamLimit: Int? { isReady ? engine.remoteStreamLimit : nil }
 
-  /// Sends a request; `tag` comes back in exactly one of `answered` and `failed`, never from inside this call.
-  /// - Parameter fill: gives the template's variable headers, in its order.
+  /// Sends a request; `tag` comes back in exactly one of `nextAnswer` and `failed`, never from inside this call.
+  /// - Parameter values: the template's variable headers, in its order; comes back empty, to be filled for the next request.
   /// - Precondition: `availableStreams` > 0.
-  public func submit(_ template: HeaderTemplate, body: [UInt8], tag: Int, _ fill: (inout HeaderValues) -> Void) {
+  public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
     let available = availableStreams
     precondition(available > 0, "submitted without a stream available")
-    guard engine.submit(template, body: body, tag: tag, fill) else { preconditionFailure("nghttp2 is out of memory") }
+    guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
+      preconditionFailure("nghttp2 is out of memory")
+    }
     if engine.remainingStreamIDs == 0 { beginDraining() }
     if available == 1 { availabilityReported = false }
     requestOutput()
@@ -184,36 +188,55 @@ public final class ClientSession: Machine {
   private func deliverEvents() {
     guard !engine.events.isEmpty else { return }
     let handler = handler
-    var next = 0
-    while next < engine.events.count {
-      let event = engine.events[next]
-      next += 1
-      switch event {
-      case .streamClosed(let slot, let streamID, let code):
-        guard engine.streams[slot].streamID == streamID else { continue }
-        report(engine.streams.remove(slot), code, to: handler)
-      case .notSent(let streamID):
-        guard let slot = engine.streams.firstIndex(where: { $0.streamID == streamID }) else { continue }
-        let stream = engine.streams.remove(slot)
-        handler?.failed(stream.tag, .notProcessed(lastProcessedStreamID == .max ? .neverSent : .goAway))
-      case .settingsReceived:
-        guard !isReady else { continue }
-        isReady = true
-        liveness.ready()
-        handler?.sessionReady()
-      case .goAwayReceived:
-        goAwayReceived(engine.goAways.removeFirst())
-      case .pong(let number):
-        liveness.answered(number)
+    while nextEvent < engine.events.count {
+      let event = engine.events[nextEvent]
+      if case .streamClosed(let slot, let streamID, _) = event, engine.streams.isAnswered(slot, streamID) {
+        let before = nextEvent
+        handler?.answersReady(in: self)
+        // Left by the handler.
+        if nextEvent == before { _ = nextAnswer() }
+      } else {
+        nextEvent += 1
+        deliver(event, to: handler)
       }
     }
     engine.events.removeAll(keepingCapacity: true)
+    nextEvent = 0
   }
 
-  private func report(_ stream: borrowing StreamSlot, _ code: ErrorCode, to handler: (any ClientSessionHandler)?) {
-    if stream.isAnswered {
-      handler?.answered(stream.tag, stream.response)
-    } else if stream.streamID > lastProcessedStreamID {
+  /// The next of the answers that have come, in their order. To be called from within `answersReady` until there is none: what the
+  /// handler leaves is dropped.
+  public func nextAnswer() -> (tag: Int, response: Response)? {
+    guard nextEvent < engine.events.count, case .streamClosed(let slot, let streamID, _) = engine.events[nextEvent],
+      engine.streams.isAnswered(slot, streamID)
+    else { return nil }
+    nextEvent += 1
+    return engine.streams.takeAnswer(slot)
+  }
+
+  private func deliver(_ event: ClientEvent, to handler: (any ClientSessionHandler)?) {
+    switch event {
+    case .streamClosed(let slot, let streamID, let code):
+      guard engine.streams[slot].streamID == streamID else { return }
+      reportUnanswered(engine.streams.remove(slot), code, to: handler)
+    case .notSent(let streamID):
+      guard let slot = engine.streams.firstIndex(where: { $0.streamID == streamID }) else { return }
+      let stream = engine.streams.remove(slot)
+      handler?.failed(stream.tag, .notProcessed(lastProcessedStreamID == .max ? .neverSent : .goAway))
+    case .settingsReceived:
+      guard !isReady else { return }
+      isReady = true
+      liveness.ready()
+      handler?.sessionReady()
+    case .goAwayReceived:
+      goAwayReceived(engine.goAways.removeFirst())
+    case .pong(let number):
+      liveness.answered(number)
+    }
+  }
+
+  private func reportUnanswered(_ stream: borrowing StreamSlot, _ code: ErrorCode, to handler: (any ClientSessionHandler)?) {
+    if stream.streamID > lastProcessedStreamID {
       handler?.failed(stream.tag, .notProcessed(.goAway))
     } else if code == .refusedStream {
       handler?.failed(stream.tag, .notProcessed(.refusedStream))

@@ -5,8 +5,9 @@ import Wire
 public protocol ClientSessionHandler: AnyObject {
   /// The server's first SETTINGS have come.
   func sessionReady()
-  /// The stream of `tag` has ended with a complete answer, of any status.
-  func answered(_ tag: Int, _ response: Response)
+  /// Streams have ended with a complete answer, of any status, to be had from the session's `nextAnswer` within this call: together,
+  /// since who is to have them is looked up for all of them at once.
+  func answersReady(in session: ClientSession)
   /// The stream of `tag` has ended without a complete answer.
   func failed(_ tag: Int, _ failure: RequestFailure)
   /// `availableStreams` was zero and no longer is.

@@ -51,11 +51,11 @@ struct HeaderCompressor {
     makeRoom(0)
   }
 
-  /// Appends the header block of one request.
-  mutating func append(_ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]) {
+  /// Appends the header block of one request. `values` stays as it is: passed in any other way it would be copied.
+  mutating func append(_ template: HeaderTemplate, _ values: inout HeaderValues, to output: inout [UInt8]) {
     precondition(values.count == template.variableCount, "one value, or absence, per variable header of the template")
     announceLimit(to: &output)
-    if template.repeats, repeatBlock(template, values, to: &output) { return }
+    if template.repeats, repeatBlock(template, &values, to: &output) { return }
     if self.template !== template { take(up: template) }
     var ends: [(offset: Int, variable: Int)] = []
     let (start, insertedBefore) = (output.count, inserted)
@@ -76,7 +76,7 @@ struct HeaderCompressor {
   }
 
   private mutating func repeatBlock(
-    _ template: HeaderTemplate, _ values: borrowing HeaderValues, to output: inout [UInt8]
+    _ template: HeaderTemplate, _ values: inout HeaderValues, to output: inout [UInt8]
   ) -> Bool {
     guard repetition.template === template, repetition.inserted == inserted, repetition.oldest == oldest,
       values.areAllPresent

@@ -1,10 +1,13 @@
 /// The values of a template's variable headers for one request, in the template's order.
 /// Reused from request to request, so filling it allocates nothing.
 public struct HeaderValues {
-  private(set) var bytes: [UInt8] = []
+  /// The values one after the other. One that is put together of several pieces is appended here and closed by `endValue`.
+  public var bytes: [UInt8] = []
   /// Bounds of each value in `bytes`; -1 as the end of an absent one.
   private var bounds = InlineArray<16, Bounds>(repeating: Bounds(start: 0, end: -1))
   public private(set) var count = 0
+  /// Where the value that is being written begins.
+  private var start: Int32 = 0
   /// None is absent.
   private(set) var areAllPresent = true
   /// A template has no more variable headers.
@@ -23,41 +26,25 @@ public struct HeaderValues {
     return bounds.end < 0 ? nil : Int(bounds.start)..<Int(bounds.end)
   }
 
-  private mutating func end(from start: Int) {
-    bounds[count] = Bounds(start: Int32(start), end: Int32(bytes.count))
+  /// What was appended to `bytes` since the last value is the next one.
+  public mutating func endValue() {
+    bounds[count] = Bounds(start: start, end: Int32(bytes.count))
+    start = Int32(bytes.count)
     count += 1
   }
 
   public mutating func append(_ value: [UInt8]) {
-    let start = bytes.count
     bytes.append(copying: value.span)
-    end(from: start)
-  }
-
-  /// A value put together from pieces: `/3/device/` and a token.
-  public mutating func append(_ prefix: [UInt8], _ rest: ArraySlice<UInt8>) {
-    let start = bytes.count
-    bytes.append(copying: prefix.span)
-    bytes.append(copying: rest.span)
-    end(from: start)
+    endValue()
   }
 
   public mutating func append(_ value: some Sequence<UInt8>) {
-    let start = bytes.count
     bytes.append(contentsOf: value)
-    end(from: start)
-  }
-
-  /// A value that is written where it is to be.
-  public mutating func append(writing write: (inout [UInt8]) -> Void) {
-    let start = bytes.count
-    write(&bytes)
-    end(from: start)
+    endValue()
   }
 
   /// A decimal number: `content-length`, `apns-expiration`.
   public mutating func append(decimal value: Int64) {
-    let start = bytes.count
     if value < 0 { bytes.append(0x2d) }
     // The power of ten of the first digit, then digit by digit.
     var magnitude = value.magnitude
@@ -68,7 +55,7 @@ public struct HeaderValues {
       magnitude %= power
       power /= 10
     }
-    end(from: start)
+    endValue()
   }
 
   /// The header is left out of this request.
@@ -81,6 +68,7 @@ public struct HeaderValues {
   public mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     count = 0
+    start = 0
     areAllPresent = true
   }
 }

@@ -18,7 +18,6 @@ struct StreamSlot {
   var isSent = false
   /// The answer is complete.
   var isAnswered = false
-  var headerListSize = 0
   var response = Response()
 }
 
@@ -27,7 +26,7 @@ struct StreamSlot {
 struct StreamTable {
   private(set) var slots: [StreamSlot] = []
   /// The header values of each slot's request until it is framed; their storage stays with the slot.
-  private(set) var values: [HeaderValues] = []
+  private var values: [HeaderValues] = []
   private(set) var count = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
@@ -40,9 +39,16 @@ struct StreamTable {
     @inline(__always) _modify { yield &slots[Int(index)] }
   }
 
-  /// An index for a new stream, linked at the end of the list; its id is set by the caller.
+  /// Whether the slot is still this stream's, and its answer complete.
+  @inline(__always)
+  func isAnswered(_ index: Int32, _ streamID: Int32) -> Bool {
+    slots[Int(index)].streamID == streamID && slots[Int(index)].isAnswered
+  }
+
+  /// An index for a new stream, linked at the end of the list; its id is set by the caller. `values` comes back empty, with
+  /// storage of an earlier request.
   mutating func add(
-    tag: Int, body: [UInt8], template: HeaderTemplate, _ fill: (inout HeaderValues) -> Void
+    tag: Int, body: consuming [UInt8], template: consuming HeaderTemplate, _ values: inout HeaderValues
   ) -> Int32 {
     let index: Int32
     if firstFree >= 0 {
@@ -51,13 +57,13 @@ struct StreamTable {
     } else {
       index = Int32(slots.count)
       slots.append(StreamSlot())
-      values.append(HeaderValues())
+      self.values.append(HeaderValues())
     }
-    values[Int(index)].removeAll()
-    fill(&values[Int(index)])
+    swap(&values, &self.values[Int(index)])
+    values.removeAll()
     slots[Int(index)].tag = tag
-    slots[Int(index)].body = body
-    slots[Int(index)].template = template
+    slots[Int(index)].body = consume body
+    slots[Int(index)].template = consume template
     slots[Int(index)].previous = last
     slots[Int(index)].next = -1
     if last >= 0 { slots[Int(last)].next = index } else { first = index }
@@ -67,17 +73,47 @@ struct StreamTable {
     return index
   }
 
+  /// A slot's header values, where they are: a copy of them would be counted.
+  @inline(__always)
+  mutating func withValues(of index: Int32, _ body: (inout HeaderValues) -> Void) { body(&values[Int(index)]) }
+
   /// Frees the slot and hands out what was in it.
   mutating func remove(_ index: Int32) -> StreamSlot {
+    unlink(index)
     var slot = StreamSlot()
     swap(&slot, &slots[Int(index)])
-    if slot.previous >= 0 { slots[Int(slot.previous)].next = slot.next } else { first = slot.next }
-    if slot.next >= 0 { slots[Int(slot.next)].previous = slot.previous } else { last = slot.previous }
-    if firstUnstamped == index { firstUnstamped = slot.next }
+    free(index)
+    return slot
+  }
+
+  /// Frees the slot of a stream that is answered, and so has neither a body left nor anything to be sent. Field by field: moving all
+  /// of it would cost as much as all the rest.
+  mutating func takeAnswer(_ index: Int32) -> (tag: Int, response: Response) {
+    unlink(index)
+    var response = Response()
+    swap(&response, &slots[Int(index)].response)
+    slots[Int(index)].streamID = 0
+    slots[Int(index)].template = nil
+    if !slots[Int(index)].body.isEmpty { slots[Int(index)].body = [] }
+    slots[Int(index)].bodySent = 0
+    slots[Int(index)].deadline = .distantFuture
+    slots[Int(index)].isSent = false
+    slots[Int(index)].isAnswered = false
+    free(index)
+    return (slots[Int(index)].tag, response)
+  }
+
+  private mutating func unlink(_ index: Int32) {
+    let (previous, next) = (slots[Int(index)].previous, slots[Int(index)].next)
+    if previous >= 0 { slots[Int(previous)].next = next } else { first = next }
+    if next >= 0 { slots[Int(next)].previous = previous } else { last = previous }
+    if firstUnstamped == index { firstUnstamped = next }
+  }
+
+  private mutating func free(_ index: Int32) {
     slots[Int(index)].next = firstFree
     firstFree = index
     count -= 1
-    return slot
   }
 
   /// Gives every stream submitted since the last call its deadline.

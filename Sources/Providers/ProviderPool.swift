@@ -168,11 +168,10 @@ public class ProviderPool: Pool {
 
   /// The push is stored under `slot` by now.
   final func transmit(_ slot: Int) {
-    guard let generation = authorise(), let connection = connections.pick() else { return giveBack(slot, .unauthorised) }
+    guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
-    connection.usedAt = surroundings.now
     paceTaken()
-    submit(slot, to: connection.session)
+    submit(slot, to: session)
   }
 
   private func sendAgain(_ slot: Int) {
@@ -210,14 +209,16 @@ public class ProviderPool: Pool {
 
   // MARK: Answers
 
-  private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response) {
+  private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
     forget(slot)
     let name = readsNames && meaning.reaction == .delivered ? messageName(in: response) : nil
     handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
   }
 
   /// The token ran out under the push: once, it is sent again with a new one.
-  private func reauthorise(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection) {
+  private func reauthorise(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
     // A credential replaced meanwhile has its own authorisation.
     let isReplaced = connection.epoch != connections.epoch
     let isRenewed =
@@ -228,7 +229,7 @@ public class ProviderPool: Pool {
       sendAgain(slot)
     } else {
       stopCredential(meaning.reason, response)
-      finish(slot, meaning, response)
+      finish(slot, meaning, response, handler)
     }
   }
 
@@ -338,7 +339,16 @@ public class ProviderPool: Pool {
 }
 
 extension ProviderPool: ConnectionSetOwner {
-  func answered(_ slot: Int, _ response: Response, on connection: PooledConnection) {
+  func answersReady(on connection: PooledConnection) {
+    let handler = handler
+    connection.heardAt = surroundings.now
+    while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
+    if isStarved || !resends.isEmpty { advance() }
+  }
+
+  private func answered(
+    _ slot: Int, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
     let meaning = interpret(response)
     connection.answers += 1
     weigh(meaning)
@@ -347,8 +357,8 @@ extension ProviderPool: ConnectionSetOwner {
       if response.status < 500, response.status != 403, !connection.hasServed || stop != nil { served(connection) }
       if meaning.connection == .replace { connections.replace(connection) }
       if meaning.connection == .keepTokenAndWait { restAuthorisation() }
-      finish(slot, meaning, response)
-    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection)
+      finish(slot, meaning, response, handler)
+    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection, handler)
     case .stopCredential:
       if connection.epoch != connections.epoch, !slots[slot].wasReauthorised {
         // The refused credential has been replaced meanwhile.
@@ -356,10 +366,9 @@ extension ProviderPool: ConnectionSetOwner {
         sendAgain(slot)
       } else {
         stopCredential(meaning.reason, response)
-        finish(slot, meaning, response)
+        finish(slot, meaning, response, handler)
       }
     }
-    if isStarved || !resends.isEmpty { advance() }
   }
 
   private func served(_ connection: PooledConnection) {
@@ -369,6 +378,7 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
+    connection.heardAt = surroundings.now
     switch failure {
     case .notProcessed:
       slots[slot].refusals += 1

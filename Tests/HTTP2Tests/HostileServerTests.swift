@@ -39,7 +39,7 @@ let emptySettings = frame(4)
         values.append(Array("bearer abc".utf8))
         values.append(Array("id".utf8))
         values.appendAbsent()
-        session.submit(template, body: [0x7b, 0x7d], tag: tag) { $0 = values }
+        session.submit(template, body: [0x7b, 0x7d], tag: tag, &values)
       }
       flush()
     }

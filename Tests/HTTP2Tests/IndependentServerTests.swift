@@ -73,17 +73,19 @@ import Wire
       while sent < total, let session, session.availableStreams > 0 {
         values.removeAll()
         values.append(decimal: Int64(sent))
-        session.submit(template, body: body(sent), tag: sent) { $0 = values }
+        session.submit(template, body: body(sent), tag: sent, &values)
         sent += 1
       }
     }
 
     func sessionReady() {}
     func streamsAvailable() { fill() }
-    func answered(_ tag: Int, _ response: Response) {
-      answered += 1
-      if response.status == 200, response.body == body(tag) { echoed += 1 }
-      fill()
+    func answersReady(in session: ClientSession) {
+      while let (tag, response) = session.nextAnswer() {
+        answered += 1
+        if response.status == 200, response.body == body(tag) { echoed += 1 }
+        fill()
+      }
     }
     func failed(_ tag: Int, _ failure: RequestFailure) { failed += 1 }
     func goAwayReceived(_ goAway: GoAway) {}

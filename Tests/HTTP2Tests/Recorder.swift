@@ -18,10 +18,12 @@ final class Recorder: ClientSessionHandler {
   var onFailure: ((Int) -> Void)?
 
   func sessionReady() { readyCount += 1 }
-  func answered(_ tag: Int, _ response: Response) {
-    answers[tag] = response
-    ends.append(tag)
-    onAnswer?(tag)
+  func answersReady(in session: ClientSession) {
+    while let (tag, response) = session.nextAnswer() {
+      answers[tag] = response
+      ends.append(tag)
+      onAnswer?(tag)
+    }
   }
   func failed(_ tag: Int, _ failure: RequestFailure) {
     failures[tag] = failure
@@ -87,11 +89,11 @@ final class Conversation {
 
   func submit(_ tag: Int, body: [UInt8] = Array(#"{"aps":{}}"#.utf8)) {
     values.removeAll()
-    values.append(Array("/3/device/".utf8), Array(String(tag, radix: 16).utf8)[...])
+    values.append(Array("/3/device/\(String(tag, radix: 16))".utf8))
     values.append(Array("bearer abc".utf8))
     values.append(Array("id-\(tag)".utf8))
     values.appendAbsent()
-    client.submit(template, body: body, tag: tag) { $0 = values }
+    client.submit(template, body: body, tag: tag, &values)
   }
 
   func submit(_ tags: Range<Int>) { for tag in tags { submit(tag) } }

@@ -93,15 +93,17 @@ import Wire
         values.removeAll()
         values.append(Array("/3/device/abab".utf8))
         values.append(authorization)
-        session.submit(template, body: Array(#"{"aps":{"alert":"hi"}}"#.utf8), tag: sent) { $0 = values }
+        session.submit(template, body: Array(#"{"aps":{"alert":"hi"}}"#.utf8), tag: sent, &values)
         sent += 1
       }
     }
 
     func sessionReady() {}
-    func answered(_ tag: Int, _ response: Response) {
-      statuses.append(response.status)
-      fill()
+    func answersReady(in session: ClientSession) {
+      while let (_, response) = session.nextAnswer() {
+        statuses.append(response.status)
+        fill()
+      }
     }
     func failed(_ tag: Int, _ failure: RequestFailure) { statuses.append(-1) }
     func streamsAvailable() { fill() }

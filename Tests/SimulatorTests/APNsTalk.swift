@@ -87,7 +87,7 @@ final class APNsTalk: ClientSessionHandler {
     for (name, value) in headers { all[name] = value }
     values.removeAll()
     for name in names { if let value = all[name] { values.append(Array(value.utf8)) } else { values.appendAbsent() } }
-    client.submit(template, body: Array(payload.utf8), tag: tag) { $0 = values }
+    client.submit(template, body: Array(payload.utf8), tag: tag, &values)
   }
 
   /// Lets so much time pass for the simulator's delays.
@@ -105,7 +105,9 @@ final class APNsTalk: ClientSessionHandler {
   }
 
   func sessionReady() {}
-  func answered(_ tag: Int, _ response: Response) { answers[tag] = response }
+  func answersReady(in session: ClientSession) {
+    while let (tag, response) = session.nextAnswer() { answers[tag] = response }
+  }
   func failed(_ tag: Int, _ failure: RequestFailure) { failures[tag] = failure }
   func streamsAvailable() {}
   func goAwayReceived(_ goAway: GoAway) { goAways.append(goAway) }

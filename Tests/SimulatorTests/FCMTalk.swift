@@ -38,7 +38,7 @@ final class FCMTalk: ClientSessionHandler {
     values.append(Array(path.utf8))
     if let authorization { values.append(Array(authorization.utf8)) } else { values.appendAbsent() }
     values.append(Array(contentType.utf8))
-    client.submit(template, body: Array(body.utf8), tag: tag) { $0 = values }
+    client.submit(template, body: Array(body.utf8), tag: tag, &values)
   }
 
   func send(_ tag: Int, _ body: String, project: String = "demo", authorization: String? = "") {
@@ -92,7 +92,9 @@ final class FCMTalk: ClientSessionHandler {
   }
 
   func sessionReady() {}
-  func answered(_ tag: Int, _ response: Response) { answers[tag] = response }
+  func answersReady(in session: ClientSession) {
+    while let (tag, response) = session.nextAnswer() { answers[tag] = response }
+  }
   func failed(_ tag: Int, _ failure: RequestFailure) { failures[tag] = failure }
   func streamsAvailable() {}
   func goAwayReceived(_ goAway: GoAway) { goAways.append(goAway) }

@@ -71,14 +71,29 @@ enum ClientCallbacks {
 }
 
 extension ClientEngine {
+  /// A header of an answer; an error, which ends the stream, when the list has grown beyond its limit, or the status is none.
   fileprivate func headerReceived(
     _ streamID: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
   ) -> Int32 {
+    if streamID != headersOf {
+      headersOf = streamID
+      headerListSize = 0
+    }
+    headerListSize += name.count + value.count + 32
+    guard headerListSize <= configuration.maxHeaderListSize else { return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue }
+    let isPseudo = name.first == UInt8(ascii: ":")
+    guard isPseudo || keptLengths &>> UInt64(min(name.count, 63)) & 1 != 0 else { return 0 }
     let slot = slot(of: streamID)
     guard slot >= 0 else { return 0 }
-    let keepsSuccess = configuration.keepsHeadersOfSuccess
-    return streams[slot].take(name, value, kept: keptNames, keepsSuccess: keepsSuccess, limit: configuration.maxHeaderListSize)
-      ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    guard !isPseudo else {
+      return streams[slot].takeStatus(name, value) ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
+    if configuration.keepsHeadersOfSuccess || streams[slot].response.status != 200 {
+      for index in keptNames.indices where keptNames[index].elementsEqual(name) {
+        streams[slot].response.keep(value, at: index)
+      }
+    }
+    return 0
   }
 
   fileprivate func dataReceived(_ streamID: Int32, _ data: UnsafeBufferPointer<UInt8>) {
@@ -138,23 +153,12 @@ extension ClientEngine {
 extension StreamSlot {
   private static let status: InlineArray<7, UInt8> = [0x3A, 0x73, 0x74, 0x61, 0x74, 0x75, 0x73]
 
-  /// A header of the answer; false when the list has grown beyond `limit` bytes, or the status is none.
-  fileprivate mutating func take(
-    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, kept: [[UInt8]], keepsSuccess: Bool, limit: Int
-  ) -> Bool {
-    headerListSize += name.count + value.count + 32
-    guard headerListSize <= limit else { return false }
-    if name.first == UInt8(ascii: ":") {
-      guard name.count == Self.status.count, value.count == 3,
-        name.indices.allSatisfy({ name[$0] == Self.status[$0] })
-      else { return false }
-      return response.begin(statusDigits: value)
-    } else if keepsSuccess || response.status != 200 {
-      for index in kept.indices where kept[index].count == name.count && kept[index].elementsEqual(name) {
-        response.keep(value, at: index)
-      }
+  /// The only pseudo-header that an answer has (RFC 9113 §8.3.2); false for any other, and for a status that is none.
+  fileprivate mutating func takeStatus(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard name.count == Self.status.count, value.count == 3, name.indices.allSatisfy({ name[$0] == Self.status[$0] }) else {
+      return false
     }
-    return true
+    return response.begin(statusDigits: value)
   }
 
   /// The next piece of the request's body, which is let go of with the last one.

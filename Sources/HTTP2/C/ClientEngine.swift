@@ -18,6 +18,11 @@ final class ClientEngine {
   private let outline = RequestOutline()
   let configuration: ClientConfiguration
   let keptNames: [[UInt8]]
+  /// Bit n: a kept name has n bytes. Nearly all headers of an answer are done with by looking at it.
+  let keptLengths: UInt64
+  /// The stream whose header list is being received, and what of it has come, as SETTINGS_MAX_HEADER_LIST_SIZE counts.
+  var headersOf: Int32 = 0
+  var headerListSize = 0
   var streams = StreamTable()
   var events: [ClientEvent] = []
   var goAways: [GoAway] = []
@@ -39,6 +44,7 @@ final class ClientEngine {
     precondition(configuration.firstStreamID % 2 == 1, "a client's stream ids are odd")
     self.configuration = configuration
     keptNames = configuration.keptResponseHeaders.map { Array($0.utf8) }
+    keptLengths = keptNames.reduce(0) { $0 | 1 << UInt64(min($1.count, 63)) }
     nextStreamID = configuration.firstStreamID
 
     var callbacks: OpaquePointer!
@@ -125,7 +131,7 @@ final class ClientEngine {
     guard let template = streams[slot].template else { return }
     let start = output.count
     output.append(contentsOf: UnsafeBufferPointer(start: frame, count: FrameHeader.size))
-    compressor.append(template, streams.values[Int(slot)], to: &output)
+    streams.withValues(of: slot) { compressor.append(template, &$0, to: &output) }
     let length = output.count - start - FrameHeader.size
     if length <= FrameHeader.payloadLimit {
       FrameHeader.setLength(length, in: &output, at: start)
@@ -150,11 +156,12 @@ final class ClientEngine {
   }
 
   /// Queues a request; false when nghttp2 can't take it (memory, ids), which leaves nothing behind.
-  func submit(_ template: HeaderTemplate, body: [UInt8], tag: Int, _ fill: (inout HeaderValues) -> Void) -> Bool {
+  func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) -> Bool {
     guard !isBroken else { return false }
-    let slot = streams.add(tag: tag, body: body, template: template, fill)
+    let isEmpty = body.isEmpty
+    let slot = streams.add(tag: tag, body: consume body, template: consume template, &values)
     let streamID: Int32
-    if body.isEmpty {
+    if isEmpty {
       streamID = nghttp2_submit_request(session, nil, outline.fields, outline.count, nil, SlotReference.encode(slot))
     } else {
       var provider = nghttp2_data_provider()

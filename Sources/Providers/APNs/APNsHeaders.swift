@@ -6,18 +6,16 @@ import PushCore
 /// `:path`, `authorization` and what differs between pushes stay out of the compression table, so that the 4,096 bytes of it
 /// keep what repeats: topic, push type and priority (apns-http2 §8).
 struct APNsHeaders {
-  let template: HeaderTemplate
-  private var latest: Latest?
+  /// `authorization`; nil on a certificate's connection.
+  var authorization: [UInt8]? { didSet { latest = nil } }
+  private let template: HeaderTemplate
   private let path = Array("/3/device/".utf8)
-
   /// The translation of the latest push, whose headers are laid out as constants when a second push has it: a broadcast's pushes
   /// differ in `:path` and `apns-id` only.
-  private struct Latest {
-    let translation: APNsTemplate
-    /// Of the authorisation.
-    let generation: Int
-    var template: HeaderTemplate?
-  }
+  private var latest: APNsTemplate? { didSet { repeating = nil } }
+  private var repeating: HeaderTemplate?
+  /// Of the push that is being submitted.
+  private var values = HeaderValues()
 
   private static let variable = [
     ":path", "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id", "apns-id",
@@ -31,44 +29,44 @@ struct APNsHeaders {
       unindexed: [":path", "authorization", "apns-expiration", "apns-collapse-id", "apns-id"])
   }
 
-  /// Submits `push` under `tag`. `authorization`, told apart by `generation`, is absent on a certificate's connection.
-  mutating func submit(
-    _ push: borrowing APNsPush, authorization: [UInt8]?, generation: Int, to session: ClientSession, tag: Int
-  ) {
-    if let template = fixedTemplate(push, authorization, generation) {
-      session.submit(template, body: push.payload, tag: tag) { values in
-        values.append(path, push.token)
-        values.append { push.appendID(to: &$0) }
-      }
+  /// Submits `push` under `tag`.
+  mutating func submit(_ push: borrowing APNsPush, to session: ClientSession, tag: Int) {
+    if let repeating, latest === push.template {
+      appendPath(of: push)
+      appendID(of: push)
+      session.submit(repeating, body: push.payload, tag: tag, &values)
     } else {
-      session.submit(template, body: push.payload, tag: tag) { fill(&$0, push, authorization) }
+      fill(push)
+      layOut(push)
+      session.submit(template, body: push.payload, tag: tag, &values)
     }
   }
 
-  private mutating func fixedTemplate(_ push: borrowing APNsPush, _ authorization: [UInt8]?, _ generation: Int)
-    -> HeaderTemplate?
-  {
-    guard let latest, latest.translation === push.template, latest.generation == generation else {
-      latest = Latest(translation: push.template, generation: generation)
-      return nil
-    }
-    if latest.template == nil {
-      var values = HeaderValues()
-      fill(&values, push, authorization)
-      self.latest?.template = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
-    }
-    return self.latest?.template
+  private mutating func layOut(_ push: borrowing APNsPush) {
+    guard latest === push.template else { return latest = push.template }
+    repeating = HeaderTemplate(template, fixing: values, varying: Self.perDevice)
   }
 
   /// All values, in the order of `variable`.
-  private func fill(_ values: inout HeaderValues, _ push: borrowing APNsPush, _ authorization: [UInt8]?) {
-    values.append(path, push.token)
+  private mutating func fill(_ push: borrowing APNsPush) {
+    appendPath(of: push)
     if let authorization { values.append(authorization) } else { values.appendAbsent() }
     values.append(push.topic)
     values.append(push.pushType)
     values.append(decimal: Int64(push.priority))
     values.append(decimal: push.expiration)
     if let collapseID = push.collapseID { values.append(collapseID) } else { values.appendAbsent() }
-    values.append { push.appendID(to: &$0) }
+    appendID(of: push)
+  }
+
+  private mutating func appendPath(of push: borrowing APNsPush) {
+    values.bytes += path
+    push.appendToken(to: &values.bytes)
+    values.endValue()
+  }
+
+  private mutating func appendID(of push: borrowing APNsPush) {
+    push.appendID(to: &values.bytes)
+    values.endValue()
   }
 }

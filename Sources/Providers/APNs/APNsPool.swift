@@ -25,7 +25,7 @@ public final class APNsPool: ProviderPool {
   private let tokens: ProviderTokenCache
   private var headers: APNsHeaders
   private var pushes: [APNsPush?] = []
-  private var token: ProviderToken?
+  private var token: ProviderToken? { didSet { headers.authorization = token?.authorization } }
   /// When the cache is asked again: another shard may have a newer token, or the clock may have jumped.
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
@@ -55,7 +55,7 @@ public final class APNsPool: ProviderPool {
   }
 
   /// Hands a push over. Requires `capacity > 0`.
-  public func send(_ push: APNsPush, tag: Int) {
+  public func send(_ push: consuming APNsPush, tag: Int) {
     let slot = slots.take(tag: tag)
     if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
     transmit(slot)
@@ -79,8 +79,7 @@ public final class APNsPool: ProviderPool {
     var push: APNsPush?
     swap(&push, &pushes[slot])
     if let push {
-      headers.submit(
-        push, authorization: token?.authorization, generation: token?.generation ?? 0, to: session, tag: slot)
+      headers.submit(push, to: session, tag: slot)
     }
     swap(&push, &pushes[slot])
   }

@@ -3,7 +3,8 @@ import Wire
 
 /// What a set of connections tells the pool that owns it.
 protocol ConnectionSetOwner: AnyObject {
-  func answered(_ slot: Int, _ response: Response, on connection: PooledConnection)
+  /// `nextAnswer` of the connection's session has answers.
+  func answersReady(on connection: PooledConnection)
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection)
   /// Streams may be free on some connection now.
   func streamsAvailable()
@@ -62,10 +63,10 @@ final class ConnectionSet {
     return sum
   }
 
-  /// An open connection with a free stream. The first that has one, so that a surplus falls idle.
-  func pick() -> PooledConnection? {
+  /// The session of an open connection with a free stream. The first that has one, so that a surplus falls idle.
+  func pick() -> ClientSession? {
     for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 {
-      return live[index]
+      return live[index].session
     }
     return nil
   }
@@ -228,7 +229,7 @@ final class ConnectionSet {
 
   private func isIdle(_ connection: PooledConnection, at now: MonotonicTime) -> Bool {
     connection.phase == .open && connection.session.activeStreams == 0
-      && now >= connection.usedAt.advanced(bySeconds: Self.surplusIdle)
+      && now >= connection.heardAt.advanced(bySeconds: Self.surplusIdle)
   }
 
   /// APNs' `{"reason":…}` or plain words, printable and short; else the error code.

@@ -21,8 +21,8 @@ final class PooledConnection: ClientSessionHandler {
   /// The provider has answered on it other than by refusing the credential or failing.
   var hasServed = false
   var answers = 0
-  /// When it was last given a request.
-  var usedAt: MonotonicTime
+  /// When a request on it last ended.
+  var heardAt: MonotonicTime
   private weak var set: ConnectionSet?
   private weak var owner: (any ConnectionSetOwner)?
   private var transport: (any Transport)?
@@ -32,7 +32,7 @@ final class PooledConnection: ClientSessionHandler {
     owner = set.owner
     self.epoch = epoch
     startedAt = now
-    usedAt = now
+    heardAt = now
     session = ClientSession(configuration: configuration)
     session.handler = self
   }
@@ -52,7 +52,7 @@ final class PooledConnection: ClientSessionHandler {
   }
 
   func sessionReady() { set?.connectionReady(self) }
-  func answered(_ tag: Int, _ response: Response) { owner?.answered(tag, response, on: self) }
+  func answersReady(in session: ClientSession) { owner?.answersReady(on: self) }
   func failed(_ tag: Int, _ failure: RequestFailure) { owner?.failed(tag, failure, on: self) }
   func streamsAvailable() { owner?.streamsAvailable() }
   func goAwayReceived(_ goAway: GoAway) { set?.goAwayReceived(goAway, on: self) }

@@ -5,7 +5,7 @@ import Wire
 final class AccessTokenFetch: ClientSessionHandler {
   private let session: ClientSession
   private let template: HeaderTemplate
-  private let values: HeaderValues
+  private var values: HeaderValues
   private let body: [UInt8]
   private let timeout: Double
   private var transport: (any Transport)?
@@ -46,7 +46,7 @@ final class AccessTokenFetch: ClientSessionHandler {
   private func submitOnce() {
     guard !isSubmitted, session.availableStreams > 0 else { return }
     isSubmitted = true
-    session.submit(template, body: body, tag: 0) { $0 = values }
+    session.submit(template, body: body, tag: 0, &values)
   }
 
   private func complete(_ answer: AccessTokenAnswer) {
@@ -57,8 +57,10 @@ final class AccessTokenFetch: ClientSessionHandler {
   }
 
   func sessionReady() { submitOnce() }
-  func answered(_ tag: Int, _ response: Response) {
-    complete(AccessTokenAnswer(status: response.status, body: response.body))
+  func answersReady(in session: ClientSession) {
+    while let (_, response) = session.nextAnswer() {
+      complete(AccessTokenAnswer(status: response.status, body: response.body))
+    }
   }
   func failed(_ tag: Int, _ failure: RequestFailure) { complete(.failed("the token endpoint gave no answer")) }
   func streamsAvailable() { submitOnce() }

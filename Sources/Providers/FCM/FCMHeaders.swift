@@ -5,6 +5,7 @@ import PushCore
 /// stays the same for an hour and so may enter the compression table.
 struct FCMHeaders {
   let template: HeaderTemplate
+  private var values = HeaderValues()
 
   init(authority: String, project: String) {
     template = HeaderTemplate(
@@ -14,8 +15,9 @@ struct FCMHeaders {
       ], variable: ["authorization"])
   }
 
-  func submit(_ payload: [UInt8], authorization: [UInt8], to session: ClientSession, tag: Int) {
-    session.submit(template, body: payload, tag: tag) { $0.append(authorization) }
+  mutating func submit(_ payload: [UInt8], authorization: [UInt8], to session: ClientSession, tag: Int) {
+    values.append(authorization)
+    session.submit(template, body: payload, tag: tag, &values)
   }
 
   /// A project id as a path segment (RFC 3986 §3.3): what isn't unreserved is percent-encoded.

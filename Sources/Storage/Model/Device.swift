@@ -38,6 +38,8 @@ public struct DeviceRow: Sendable {
   public let platform: Platform
   public let environment: DeviceEnvironment
   public let state: DeviceState
+  /// The registration named one of the app's senders.
+  public var hasSender: Bool { senderCount > 0 }
 }
 
 /// Devices in compact form: one array of rows, one of bytes, nothing allocated per device.

@@ -77,6 +77,13 @@ protocol SQLSession: AnyObject {
   /// Visits the rows of a statement whose `?1` is one of `ids`, in ascending order of `ids` (which ascend).
   func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (Row) -> Void) throws(StoreError)
 
+  /// Reads a page of devices, `limit` at most, of a statement that asks for one more: whether there is one tells if the page is the
+  /// last. `cursor` is where the page begins. A requirement, so that it is compiled for each kind of row: it visits every device of
+  /// every broadcast.
+  func devices(
+    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+  ) throws(StoreError) -> AudiencePage
+
   /// Runs statements that only read, against one state of the database where that is for free.
   func reading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result
 
@@ -115,6 +122,22 @@ extension SQLSession {
       throw error
     }
     return result
+  }
+
+  func devices(
+    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+  ) throws(StoreError) -> AudiencePage {
+    var devices = DeviceRows()
+    devices.reserve(limit)
+    var visited = 0
+    var last = cursor
+    try run(statement, values) { row in
+      visited += 1
+      guard visited <= limit else { return }
+      last = row.int(DeviceColumn.id)
+      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
+    }
+    return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
   }
 
   func firstInt(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Int64? {

@@ -11,46 +11,35 @@ extension SQLStore {
   func readPage(
     _ audience: Audience, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(StoreError) -> AudiencePage {
-    var page = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
-    guard let app = try knownApp(app), limit > 0 else { return page }
+    let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
+    guard let app = try knownApp(app), limit > 0 else { return none }
     switch audience {
     case .topic(let name):
-      guard let topic = try knownTopic(name, app) else { return page }
-      try read(SQL.topicPage, topic, &page, cursor, highWater, limit)
+      guard let topic = try knownTopic(name, app) else { return none }
+      return try read(SQL.topicPage, topic, cursor, highWater, limit)
     case .group(let key):
-      guard let group = try readGroup(.key(key), app) else { return page }
-      try read(SQL.groupPage, group.key.id, &page, cursor, highWater, limit)
+      guard let group = try readGroup(.key(key), app) else { return none }
+      return try read(SQL.groupPage, group.key.id, cursor, highWater, limit)
     case .user(let name):
-      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return page }
-      try read(SQL.userPage, user, &page, cursor, highWater, limit)
+      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return none }
+      return try read(SQL.userPage, user, cursor, highWater, limit)
     case .condition(let condition):
-      try readCondition(condition, app, &page, cursor, highWater, limit)
+      return try readCondition(condition, app, cursor, highWater, limit)
     }
-    return page
   }
 
-  /// Asks for one more than the page holds: whether there is one tells if the page is the last.
   private func read(
-    _ statement: Statement, _ owner: Int64, _ page: inout AudiencePage, _ cursor: Int64, _ highWater: Int64, _ limit: Int
-  ) throws(StoreError) {
-    var devices = DeviceRows()
-    devices.reserve(limit)
-    var visited = 0
-    var last = cursor
-    try session.run(statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)]) { row in
-      visited += 1
-      guard visited <= limit else { return }
-      last = row.int(DeviceColumn.id)
-      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
-    }
-    page = AudiencePage(devices: devices, next: last, isLast: visited <= limit)
+    _ statement: Statement, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(StoreError) -> AudiencePage {
+    try session.devices(
+      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)], after: cursor, limit: limit)
   }
 
   /// The members of the topics are merged in the order of their numbers; each device is judged once, by the set of topics it is in.
   /// Where a device without any of them is meant too, all devices of the app are merged as well.
   private func readCondition(
-    _ condition: Condition, _ app: Int64, _ page: inout AudiencePage, _ cursor: Int64, _ highWater: Int64, _ limit: Int
-  ) throws(StoreError) {
+    _ condition: Condition, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(StoreError) -> AudiencePage {
     var streams: [IDStream] = []
     for (index, name) in condition.topics.enumerated() {
       guard let topic = try knownTopic(name, app) else { continue }
@@ -88,7 +77,7 @@ extension SQLStore {
     try session.runForIDs(SQL.devicesByID, ids) { row in
       if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
     }
-    page = AudiencePage(devices: devices, next: last, isLast: isLast)
+    return AudiencePage(devices: devices, next: last, isLast: isLast)
   }
 
   private func refill(_ stream: inout IDStream, _ highWater: Int64, _ limit: Int) throws(StoreError) {

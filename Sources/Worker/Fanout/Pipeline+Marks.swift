@@ -5,8 +5,7 @@ import Storage
 extension Pipeline {
   /// Remembers what an answer says against a token; nothing while the breaker is open.
   func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
-    // A live activity's own token is not the device's.
-    guard desk != nil, let app = entry.app, entry.apns?.activityToken == nil else { return }
+    guard desk != nil, let app = entry.app, !entry.isForActivity else { return }
     let verdict: DeviceMark.Verdict
     switch meaning.reaction {
     case .delivered:

@@ -90,33 +90,25 @@ extension Pipeline {
   /// A device of the registry, by the credential of its sender and environment.
   func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
     let row = rows[index]
-    var recipient = Recipient(platform: row.platform, token: rows.token(index), pool: -1)
-    recipient.row = index
+    var pool = -1
+    var state = Recipient.State.waiting
     if row.state == .gone {
-      recipient.state = .gone
-      return recipient
+      state = .gone
+    } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.routes {
+      pool = routes.pool(of: row.platform, row.environment) ?? -1
+      if pool < 0 {
+        state = .refused(Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender"))
+      }
+    } else {
+      state = .refused(Rejection(.mismatchSenderID, "the device is registered with another sender"))
     }
-    guard let routes = routes(for: rows.sender(index), entry) else {
-      recipient.state = .refused(Rejection(.mismatchSenderID, "the device is registered with another sender"))
-      return recipient
-    }
-    switch (row.platform, row.environment) {
-    case (.fcm, _): recipient.pool = routes.fcm ?? -1
-    case (.apns, .production): recipient.pool = routes.production?.pool ?? -1
-    case (.apns, .sandbox): recipient.pool = routes.sandbox?.pool ?? -1
-    case (.apns, .unspecified): recipient.pool = routes.apns?.pool ?? -1
-    }
-    if recipient.pool < 0 {
-      recipient.state = .refused(
-        Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender"))
-    }
-    return recipient
+    return Recipient(platform: row.platform, token: rows.token(index), pool: pool, state: state, row: index)
   }
 
   /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
   /// one (GS-083).
   private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
-    guard !sender.isEmpty, let app = entry.app else { return entry.routes }
+    guard let app = entry.app else { return entry.routes }
     if let named = entry.delivery.properties.headers.string("x-push-sender") {
       return named.elementsEqual(sender) ? entry.routes : nil
     }

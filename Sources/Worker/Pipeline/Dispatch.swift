@@ -1,5 +1,6 @@
 import Providers
 import PushCore
+import Storage
 
 /// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
 extension Pipeline {
@@ -53,7 +54,7 @@ extension Pipeline {
       guard room > 0 else { break }
       if let back = pools[index].returned.popFirst() {
         room -= 1
-        if let entry = waitingEntry(back) { send(entry, back.recipient) }
+        if let entry = waitingEntry(back) { send(entry, back.recipient, by: pools[index].provider) }
       } else if let (waiting, queue) = pools[index].popFirst() {
         sendNext(waiting, queue, pool: index, &room)
       } else {
@@ -75,6 +76,7 @@ extension Pipeline {
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int, _ room: inout Int) {
     let entry = table[waiting.entry]
+    let provider = pools[pool].provider
     var next = waiting.next
     // A recipient that fails may be the last one, and the request's place another's.
     while entry.generation == waiting.generation, !entry.isOrphan, next < entry.recipients.count {
@@ -83,16 +85,16 @@ extension Pipeline {
           return pools[pool].putBack(.init(entry: waiting.entry, generation: waiting.generation, next: next), to: queue)
         }
         room -= 1
-        send(entry, next)
+        send(entry, next, by: provider)
       }
       next += 1
     }
   }
 
-  private func send(_ entry: InFlight, _ index: Int) {
+  private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider) {
     let now = loop.wallClock
     guard now <= entry.deadline else { return expire(entry, index) }
-    switch pools[entry.recipients[index].pool].provider {
+    switch provider {
     case .apns(let pool):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
       entry.recipients[index].state = .sent
@@ -118,6 +120,7 @@ extension Pipeline {
     switch APNsTemplate.make(held.request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
       entry.apns = template
+      entry.isForActivity = template.activityToken != nil
       entry.apnsPool = pool
       // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
       if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.held = nil }
@@ -158,6 +161,16 @@ extension Pipeline {
 }
 
 extension Pipeline.Routes {
+  /// The pool that reaches a device of the registry.
+  func pool(of platform: Platform, _ environment: DeviceEnvironment) -> Int? {
+    switch (platform, environment) {
+    case (.fcm, _): fcm
+    case (.apns, .production): production?.pool
+    case (.apns, .sandbox): sandbox?.pool
+    case (.apns, .unspecified): apns?.pool
+    }
+  }
+
   func apnsSettings(of pool: Int) -> APNsSettings? {
     if let apns, apns.pool == pool { return apns.settings }
     if let production, production.pool == pool { return production.settings }

@@ -46,6 +46,8 @@ final class InFlight {
 
   var routes = Pipeline.Routes()
   var apns: APNsTemplate?
+  /// `apns` goes to a live activity's own token, whose end says nothing against the device.
+  var isForActivity = false
   /// Whose settings `apns` was made with.
   var apnsPool = -1
   var fcm: FCMTemplate?
@@ -101,6 +103,7 @@ final class InFlight {
     isOrphan = false
     fingerprint = nil
     apns = nil
+    isForActivity = false
     apnsPool = -1
     fcm = nil
     lastFailure = nil

@@ -58,8 +58,7 @@ extension Pipeline: PoolHandler {
   func capacityAvailable(in pool: any Pool) {}
 
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
-    // A live activity's own token is not the device's: its end says nothing against the device.
-    guard meaning.reaction.isFeedback, let app = entry.app, entry.apns?.activityToken == nil else { return nil }
+    guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
     let recipient = entry.recipients[index]
     return FeedbackEvent(
       meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
