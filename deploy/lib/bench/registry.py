@@ -1,5 +1,6 @@
 """A million devices: written as CSV, imported, and the floor of importing."""
 
+import itertools
 import shutil
 import sqlite3
 
@@ -27,6 +28,7 @@ class Registries:
     def __init__(self, site):
         self.site = site
         self.csv = site.folder / "devices.csv"
+        self.tenth_csv = site.folder / "tenth.csv"
         self.made = {}
 
     def write(self):
@@ -39,17 +41,26 @@ class Registries:
                 topics = f"{EVERYONE}|{TENTH}" if number % 10 == 0 else EVERYONE
                 file.write(f"apns,{token(number)},i-{number:010d},{topics}\n")
 
-    def load(self, name, location):
+    def load(self, name, location, csv=None):
         """Imports the devices into an empty registry; returns the configuration that names it, and the cost."""
         self.write()
         config = self.site.configure(name, registry=location)
-        cost = measured([self.site.pushfleet, "devices", "import", "--config", config, str(self.csv)])
+        cost = measured([self.site.pushfleet, "devices", "import", "--config", config, str(csv or self.csv)])
         self.made[name] = config
         return config, cost
 
     def sqlite(self):
         """A configuration with the devices in SQLite."""
         return self.made.get("sqlite") or self.load("sqlite", f"sqlite:{self.site.folder}/registry.db")[0]
+
+    def tenth(self):
+        """A configuration with the first tenth of the devices in SQLite, and no others."""
+        if "tenth" not in self.made:
+            self.write()
+            with open(self.csv, encoding="ascii") as file, open(self.tenth_csv, "w", encoding="ascii") as part:
+                part.writelines(itertools.islice(file, 1 + (self.site.devices + 9) // 10))
+            self.load("tenth", f"sqlite:{self.site.folder}/tenth.db", self.tenth_csv)
+        return self.made["tenth"]
 
     def postgres(self):
         return self.made.get("postgres") or self.load("postgres", self.site.postgres)[0]
