@@ -26,6 +26,7 @@ public final class ClientSession: Machine {
   private var isBusy = false
   private var outputRequested = false
   private var availabilityReported = false
+  private var latestBodySize = 0
   /// The first of the engine's events that is not delivered yet.
   private var nextEvent = 0
   /// No deadline is acted upon before this time.
@@ -48,6 +49,17 @@ public final class ClientSession: Machine {
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
   }
 
+  /// Requests that would leave at once: those of `availableStreams` for which the server's window has room, were they as large as the
+  /// latest. More would wait in here, each with its memory, where no more urgent one can overtake them. One always may: a server that
+  /// never opens its window is found out by its request.
+  public var sendableStreams: Int {
+    let available = availableStreams
+    guard available > 0 else { return 0 }
+    let room = engine.remoteWindow - engine.streams.unsentBytes
+    if room <= 0 { return engine.streams.unsentBytes == 0 ? 1 : 0 }
+    return min(available, max(1, room / max(latestBodySize, 1)))
+  }
+
   /// Requests submitted and neither answered nor failed.
   public var activeStreams: Int { engine.streams.count }
 
@@ -62,12 +74,13 @@ public final class ClientSession: Machine {
   /// - Precondition: `availableStreams` > 0.
   public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
     let available = availableStreams
+    latestBodySize = body.count
     precondition(available > 0, "submitted without a stream available")
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
       preconditionFailure("nghttp2 is out of memory")
     }
     if engine.remainingStreamIDs == 0 { beginDraining() }
-    if available == 1 { availabilityReported = false }
+    if available == 1 || sendableStreams == 0 { availabilityReported = false }
     requestOutput()
   }
 
@@ -309,11 +322,11 @@ public final class ClientSession: Machine {
       transport?.outputReady()
     default: break
     }
-    let isAvailable = availableStreams > 0
+    let isAvailable = sendableStreams > 0
     if isAvailable, !availabilityReported {
       availabilityReported = true
       handler?.streamsAvailable()
     }
-    availabilityReported = availableStreams > 0
+    availabilityReported = sendableStreams > 0
   }
 }

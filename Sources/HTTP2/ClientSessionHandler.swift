@@ -10,7 +10,7 @@ public protocol ClientSessionHandler: AnyObject {
   func answersReady(in session: ClientSession)
   /// The stream of `tag` has ended without a complete answer.
   func failed(_ tag: Int, _ failure: RequestFailure)
-  /// `availableStreams` was zero and no longer is.
+  /// `sendableStreams` was zero and no longer is.
   func streamsAvailable()
   func goAwayReceived(_ goAway: GoAway)
   /// No stream will be opened any more, by GOAWAY, `drain` or because the stream ids are used up; open ones go on.

@@ -28,6 +28,8 @@ struct StreamTable {
   /// The header values of each slot's request until it is framed; their storage stays with the slot.
   private var values: [HeaderValues] = []
   private(set) var count = 0
+  /// Bytes of bodies that are not framed yet.
+  var unsentBytes = 0
   private(set) var first: Int32 = -1
   private var last: Int32 = -1
   private var firstFree: Int32 = -1
@@ -69,6 +71,7 @@ struct StreamTable {
     if last >= 0 { slots[Int(last)].next = index } else { first = index }
     last = index
     if firstUnstamped < 0 { firstUnstamped = index }
+    unsentBytes += slots[Int(index)].body.count
     count += 1
     return index
   }
@@ -108,6 +111,7 @@ struct StreamTable {
     if previous >= 0 { slots[Int(previous)].next = next } else { first = next }
     if next >= 0 { slots[Int(next)].previous = previous } else { last = previous }
     if firstUnstamped == index { firstUnstamped = next }
+    if !slots[Int(index)].body.isEmpty { unsentBytes -= slots[Int(index)].body.count - slots[Int(index)].bodySent }
   }
 
   private mutating func free(_ index: Int32) {

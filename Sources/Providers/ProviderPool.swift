@@ -112,7 +112,7 @@ public class ProviderPool: Pool {
 
   private var room: Int {
     if isDraining { return 0 }
-    var room = connections.availableStreams - resends.count
+    var room = connections.sendableStreams - resends.count
     if let stop { room = min(room, stop.isProbing ? 1 - slots.count : 0) }
     if circuit.allowance != .max { room = min(room, circuit.allowance - slots.count) }
     guard room > 0, authorise() != nil else { return 0 }
@@ -195,7 +195,7 @@ public class ProviderPool: Pool {
 
   /// Uses what room there is: first for what is to be sent again, then the caller hears of the rest.
   final func advance() {
-    while !resends.isEmpty, connections.availableStreams > 0,
+    while !resends.isEmpty, connections.sendableStreams > 0,
       circuit.allowance == .max || slots.count - resends.count < circuit.allowance, authorise() != nil, paceAllowance() > 0,
       let slot = resends.popFirst()
     {

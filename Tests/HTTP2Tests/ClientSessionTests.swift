@@ -235,4 +235,42 @@ import Wire
     #expect(talk.recorder.answers.count == 50)
     #expect(talk.scripted.requests.allSatisfy { $0.body.count == 4096 && Set($0.body).count == 1 })
   }
+
+  @Test("No more requests are sendable than the server's window has room for, but one always is")
+  func sendable() {
+    let talk = Conversation(
+      client: .with { $0.requestTimeout = 30 }, server: .with { $0.updatesWindows = false })
+    talk.pair.open()
+    let body = [UInt8](repeating: 1, count: 4096)
+    var submitted = 0
+    while talk.client.sendableStreams > 0 {
+      talk.submit(submitted, body: body)
+      submitted += 1
+    }
+    // 65,535 bytes: fifteen bodies, and one that begins.
+    #expect(submitted == 16)
+    #expect(talk.client.availableStreams == 84)
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 15)
+    #expect(talk.client.sendableStreams == 0)
+    talk.pair.advance(by: 31)
+    #expect(talk.recorder.tags(.unknown(.timedOut)).count == 1)
+    #expect(talk.client.sendableStreams == 1)
+  }
+
+  @Test("Whoever sends what is sendable, and waits to hear of more, gets all of it through", arguments: [1, 300, 4096, 70_000])
+  func sendableIsAnnounced(_ size: Int) {
+    let talk = Conversation(server: .with { $0.maxConcurrentStreams = 1000 })
+    var next = 0
+    talk.recorder.onAvailable = { [unowned talk] in
+      while next < 500, talk.client.sendableStreams > 0 {
+        talk.submit(next, body: [UInt8](repeating: 1, count: size))
+        next += 1
+        #expect(talk.client.activeStreams <= 65_535 / size + 3)
+      }
+    }
+    talk.pair.open()
+    talk.pair.exchange()
+    #expect(talk.recorder.answers.count == 500)
+  }
 }

@@ -70,7 +70,7 @@ import Wire
     private func body(_ tag: Int) -> [UInt8] { Array(#"{"aps":{"badge":\#(tag)}}"#.utf8) }
 
     private func fill() {
-      while sent < total, let session, session.availableStreams > 0 {
+      while sent < total, let session, session.sendableStreams > 0 {
         values.removeAll()
         values.append(decimal: Int64(sent))
         session.submit(template, body: body(sent), tag: sent, &values)

@@ -145,6 +145,7 @@ extension ClientEngine {
   ) -> Int {
     guard streams[slot].streamID == streamID else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let (count, isLast) = streams[slot].readBody(into: target, capacity)
+    streams.unsentBytes -= count
     if isLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     return count
   }

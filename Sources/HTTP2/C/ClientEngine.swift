@@ -91,6 +91,9 @@ final class ClientEngine {
     return value == .max ? .max : Int(value)
   }
 
+  /// Bytes of bodies that the server takes now, on all streams together (RFC 9113 §5.2).
+  var remoteWindow: Int { Int(nghttp2_session_get_remote_window_size(session)) }
+
   /// Requests for which stream ids are left.
   var remainingStreamIDs: Int {
     nextStreamID < 0 || nextStreamID > configuration.lastStreamID

@@ -63,8 +63,19 @@ final class ConnectionSet {
     return sum
   }
 
-  /// The session of an open connection with a free stream. The first that has one, so that a surplus falls idle.
+  /// Requests that would leave at once.
+  var sendableStreams: Int {
+    var sum = 0
+    for connection in live where connection.phase == .open { sum += connection.session.sendableStreams }
+    return sum
+  }
+
+  /// The session of an open connection on which a request would leave at once, else of one with a free stream, where it waits for
+  /// the provider's window. The first of them, so that a surplus falls idle.
   func pick() -> ClientSession? {
+    for index in live.indices where live[index].phase == .open && live[index].session.sendableStreams > 0 {
+      return live[index].session
+    }
     for index in live.indices where live[index].phase == .open && live[index].session.availableStreams > 0 {
       return live[index].session
     }
