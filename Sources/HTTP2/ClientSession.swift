@@ -27,6 +27,7 @@ public final class ClientSession: Machine {
   private var outputRequested = false
   private var availabilityReported = false
   private var latestBodySize = 0
+  private var largestBodySize = 0
   /// The first of the engine's events that is not delivered yet.
   private var nextEvent = 0
   /// No deadline is acted upon before this time.
@@ -49,15 +50,16 @@ public final class ClientSession: Machine {
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
   }
 
-  /// Requests that would leave at once: those of `availableStreams` for which the server's window has room, were they as large as the
-  /// latest. More would wait in here, each with its memory, where no more urgent one can overtake them. One always may: a server that
-  /// never opens its window is found out by its request.
+  /// Requests that would leave at once and whole: those of `availableStreams` for which the server's window has room, were they as
+  /// large as the latest, and the last of them as large as the largest. More would wait in here, each with its memory, where no more
+  /// urgent one can overtake them; and one cut off by the window's end would be left behind, for nghttp2 prefers streams that have sent
+  /// less. One always may where none is active: a server that never opens its window is found out by its request.
   public var sendableStreams: Int {
     let available = availableStreams
     guard available > 0 else { return 0 }
-    let room = engine.remoteWindow - engine.streams.unsentBytes
-    if room <= 0 { return engine.streams.unsentBytes == 0 ? 1 : 0 }
-    return min(available, max(1, room / max(latestBodySize, 1)))
+    let room = engine.remoteWindow - engine.streams.unsentBytes - largestBodySize
+    if room < 0 { return engine.streams.count == 0 ? 1 : 0 }
+    return min(available, 1 + room / max(latestBodySize, 1))
   }
 
   /// Requests submitted and neither answered nor failed.
@@ -75,6 +77,7 @@ public final class ClientSession: Machine {
   public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
     let available = availableStreams
     latestBodySize = body.count
+    largestBodySize = max(largestBodySize, latestBodySize)
     precondition(available > 0, "submitted without a stream available")
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
       preconditionFailure("nghttp2 is out of memory")
