@@ -76,16 +76,14 @@ extension RequestReader {
     return .list(targets)
   }
 
-  /// One entry of `registration_ids`. A topic isn't a device: it has no single result that could stand at the entry's index.
+  /// One entry of `registration_ids`: a bad one costs only itself.
   private func entry(_ element: Int, _ index: Int, of list: Int) -> Target {
-    let rule: String
     switch Target.classify(document.string(element)) {
-    case .success(.topic): rule = "a topic can't stand in a list"
     case .success(let target): return target
-    case .failure(let refused): rule = refused.reason
+    case .failure(let refused):
+      let place = "\(document.path(to: list))[\(index)]"
+      return .invalid(Rejection(.invalidRegistration, "\(place): \(refused.reason) at byte \(document.offset(element))"))
     }
-    let place = "\(document.path(to: list))[\(index)]"
-    return .invalid(Rejection(.invalidRegistration, "\(place): \(rule) at byte \(document.offset(element))"))
   }
 
   private func condition(_ node: Int) throws(Rejection) -> Targets {

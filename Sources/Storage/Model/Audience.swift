@@ -41,12 +41,12 @@ public enum ResolvedRegistration: Equatable, Sendable {
   /// Index into ``Resolution/devices``. Not canonical: the registration is an older one of that device, and whoever keeps it is to
   /// replace it by ``DeviceRows/registration(_:)``.
   case device(Int, isCanonical: Bool)
-  /// A user's or device group's devices that aren't gone; none when there is no such user or group, or it has more than ``mostDevices``.
+  /// The devices of a user, device group or topic that aren't gone; none when there is no such, or it has more than ``mostDevices``.
   case devices([Int])
   /// Never issued, of another app, or removed long ago.
   case unknown
 
-  /// Of one user or group among others in a list; a larger one is an audience of its own.
+  /// Of one user, group or topic among others in a list; a larger one is an audience of its own.
   static let mostDevices = 100
 }
 

@@ -61,11 +61,12 @@ extension SQLStore {
     return resolution
   }
 
-  /// The user or device group that a text names as a target.
+  /// The user, device group or topic that a text names as a target.
   private static func audience(_ text: [UInt8]) -> Audience? {
     switch Target.classify(text) {
     case .success(.user(let id)): .user(id)
     case .success(.group(let key)): .group(key)
+    case .success(.topic(let name)): .topic(name)
     default: nil
     }
   }

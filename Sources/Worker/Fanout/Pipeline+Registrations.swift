@@ -47,10 +47,10 @@ extension Pipeline {
     }
   }
 
-  /// The first device of a list's user or group takes its place, the others stand after all of the list's entries.
+  /// The first device of a list's user, group or topic takes its place, the others stand after all of the list's entries.
   private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
     guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
-      let reason = "no such user or device group, or none of its devices is registered, or too many for a list"
+      let reason = "no such user, device group or topic, or none of its devices is registered, or too many of them for a list"
       entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
       return
     }

@@ -199,7 +199,7 @@ final class Pipeline: OutboxOwner {
     }
   }
 
-  /// A registration, or a list's user or device group, is looked up together with the others of the turn.
+  /// A registration, or a list's user, device group or topic, is looked up together with the others of the turn.
   private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
     entry.recipients.append(recipient(for: target, by: routes))
     guard desk != nil, let app = entry.app else { return }
@@ -207,7 +207,8 @@ final class Pipeline: OutboxOwner {
     switch target {
     case .registration(let text), .group(let text): id = text
     case .user(let name): id = Array("/users/".utf8) + name
-    case .apns, .fcm, .topic, .invalid: return
+    case .topic(let name): id = Array("/topics/".utf8) + name
+    case .apns, .fcm, .invalid: return
     }
     let place = RegistryDesk.Place(entry: entry.index, generation: entry.generation, recipient: entry.recipients.count - 1)
     unresolved.append(Unresolved(place: place, app: app, registration: id))
@@ -226,7 +227,7 @@ final class Pipeline: OutboxOwner {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
       return Recipient(platform: .fcm, token: token[...], pool: pool)
-    case .registration where desk != nil, .user where desk != nil, .group where desk != nil:
+    case .registration where desk != nil, .user where desk != nil, .group where desk != nil, .topic where desk != nil:
       return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
     case .topic, .user, .group, .registration:
       return unreachable("to: needs a registry, and none is configured", .invalidParameters)

@@ -236,7 +236,7 @@ extension Pipeline: PoolHandler {
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }
     }
-    // A user or group in a list has been reached when one of its devices has.
+    // A user, group or topic in a list has been reached when one of its devices has.
     for member in entry.members {
       guard case .failed = targets[member.place] else { continue }
       for target in targets[member.others] {
