@@ -86,8 +86,12 @@ extension Topology {
   public var queues: [Queue] {
     let lanes = Self.lanes.map { Queue(name: name($0), arguments: deadLettered()) }
     let steps = ladder.map { Queue(name: retryQueue($0), arguments: waiting($0)) }
-    let outcomes = [feedbackQueue, resultsQueue, registryQueue].map { Queue(name: $0, arguments: deadLettered()) }
+    let outcomes = [feedbackQueue, resultsQueue].map { Queue(name: $0, arguments: deadLettered()) }
+    // Two workers would apply two changes of one device in either order.
+    var inOrder = deadLettered()
+    inOrder.append("x-single-active-consumer", .bool(true))
     return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + outcomes
+      + [Queue(name: registryQueue, arguments: inOrder)]
   }
 
   public var bindings: [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] {

@@ -71,6 +71,6 @@ public protocol DeviceStore: AnyObject {
 
   /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
   func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(StoreError) -> Int
-  /// Cheap: whether the store answers.
-  func probe() throws(StoreError)
+  /// Cheap: whether the store answers; after a fault of writing, whether a write may begin.
+  func probe(after fault: StoreError?) throws(StoreError)
 }

@@ -64,5 +64,8 @@ struct TopicsAndGroupsTests {
     #expect(try site.run(["groups", "add", "staff", "--users", "u1", "u2"]).status == 0)
     #expect(try site.run(["groups", "remove", "staff", "--users", "u1"]).status == 0)
     #expect(try site.run(["groups", "show", "staff", "--json"]).objects.first?["users"] as? [String] == ["u2"])
+    let many = Array((0..<1_500).map { "m\($0)" }.joined(separator: "\n").utf8)
+    #expect(try site.run(["groups", "create", "all", "--users", "-"], input: many).status == 0)
+    #expect((try site.run(["groups", "show", "all", "--json"]).objects.first?["users"] as? [String])?.count == 1_500)
   }
 }

@@ -71,7 +71,7 @@ struct RegistryFaultTests {
   func locked() throws {
     let site = try site("sqlite:registry.db")
     var holder: Holder?
-    try check(site, "registry locked", canRead: true) {
+    try check(site, "registry locked", canRead: false) {
       holder = try Holder(
         """
         import sqlite3, sys

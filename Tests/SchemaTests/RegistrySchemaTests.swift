@@ -22,6 +22,7 @@ import Testing
     case .topic: return generator.pick("news", "/topics/news", "/topics/")
     case .topics: return generator.pick([[], ["a", "/topics/b"], ["a b"]])
     case .tokens, .registrationIDs: return generator.pick([["00ff"], ["a b", ""], []])
+    case .registeredAt: return generator.pick("2026-11-20T21:22:00.123Z", "2026-11-20", "2026-02-31T00:00:60+09:00")
     case .user: return generator.pick("anna", "a b")
     case .users: return generator.pick([["anna"], []])
     case .group: return generator.pick(["7", 7, .number("7.0"), .number("7.5"), "pf1g~00000000000000000000000000"])

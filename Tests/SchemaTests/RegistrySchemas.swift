@@ -80,6 +80,11 @@ enum RegistrySchemas {
         "type": "array", "maxItems": .number(String(limits.topicsPerDevice)),
         "items": ["type": "string", "pattern": .string(topic)],
       ]
+    case .registeredAt:
+      [
+        "description": "when the provider gave out the token, where it is known; else the time at which the change is applied",
+        "type": "string", "pattern": .string(Pattern.timestamp),
+      ]
     case .user: ["type": "string", "pattern": .string("^\(Pattern.userID)$")]
     case .users:
       [

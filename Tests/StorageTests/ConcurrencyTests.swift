@@ -67,6 +67,7 @@ struct ConcurrencyTests {
     device.timeZone = bytes
     device.appVersion = bytes
     device.topics = [bytes]
+    device.registeredAt = 1
     let answers = try registry.store.apply(
       [
         .register(device), .subscribe(app: bytes, topic: bytes, [.token(.fcm, bytes), .registration(bytes)]),

@@ -117,4 +117,30 @@ struct GroupTests {
     _ = try registry.register("t3", #""user":"ann","name":"A""#)
     #expect(try registry.tokens(.group(key)) == ["t3"])
   }
+
+  @Test("A device that is gone can be taken out of its group, and makes room", arguments: Backend.all)
+  func goneMember(_ backend: Backend) throws {
+    var limits = RegistryLimits()
+    limits.groupMembers = 2
+    limits.groupUsers = 1
+    let registry = try backend.open(limits)
+    for index in 0..<3 { _ = try registry.register("t\(index)", #""user":"u\#(index)""#) }
+    let key = try text(
+      key(registry.change(#"{"op":"group_create","notification_key_name":"g","registration_ids":["t0","t1"]}"#)))
+    let mark = DeviceMark(
+      app: TestRegistry.app, platform: .fcm, token: Array("t0".utf8), verdict: .gone(since: 5_000), reason: [])
+    _ = try registry.store.mark([mark], now: 6_000)
+    let members = { (op: String, token: String) in
+      #"{"op":"group_\#(op)","notification_key":"\#(key)","registration_ids":["\#(token)"]}"#
+    }
+    guard case .refused(.tooManyMembers, _) = try registry.change(members("add", "t2")) else { throw TestFailure("added") }
+    #expect(try registry.change(members("remove", "t0")) == .notificationKey(Array(key.utf8), failed: []))
+    #expect(try registry.change(members("add", "t2")) == .notificationKey(Array(key.utf8), failed: []))
+    guard case .refused = try registry.change(members("add", "t0")) else { throw TestFailure("a gone device was added") }
+    // Whoever is in a full group already joins it again (UP-09).
+    _ = try registry.change(#"{"op":"group_create","notification_key_name":"team","users":["u1"]}"#)
+    let join = #"{"op":"group_join","group":"team","token":"t1"}"#
+    for _ in 0..<2 { #expect(try registry.change(join).isRefusal == false) }
+    #expect(try registry.change(#"{"op":"group_join","group":"team","token":"t2"}"#).isRefusal)
+  }
 }

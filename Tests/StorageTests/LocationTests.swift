@@ -31,4 +31,29 @@ struct LocationTests {
     #expect(try RegistryLocation(parsing: "postgresql:///push?host=/tmp").description == "postgresql:///push")
     #expect(try RegistryLocation(parsing: "postgresql://").description == "postgresql://")
   }
+
+  @Test(
+    "A password that isn't percent-encoded is found out, and told nobody",
+    arguments: [
+      "postgresql://u:s3%cret@127.0.0.1:1/db", "postgresql://u:s3/cret@127.0.0.1:1/db", "postgresql://u:s3c@ret@127.0.0.1:1/db",
+      "postgresql://127.0.0.1:1/db?password=s3%cret", "postgresql://u:s3cret@127.0.0.1:s3cret/db",
+      "postgresql://127.0.0.1/db?s3cret=1", "postgresql://u:s3#cret?@127.0.0.1/db", "postgresql://u:s3[cret@127.0.0.1/db",
+    ])
+  func secrets(_ text: String) {
+    do {
+      let store = try openRegistry(text)
+      Issue.record("opened \(type(of: store))")
+    } catch {
+      for part in ["s3", "cret", "ret@"] { #expect(!"\(error)".replacing("secret", with: "").contains(part), "\(error)") }
+    }
+  }
+
+  @Test("A host that has no address is out of reach, whatever it is called")
+  func unknownHost() {
+    #expect {
+      try openRegistry("postgresql://nohost.invalid/db")
+    } throws: {
+      if case .unavailable(.down, _)? = $0 as? StoreError { true } else { false }
+    }
+  }
 }

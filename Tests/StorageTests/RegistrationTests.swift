@@ -241,4 +241,33 @@ struct RegistrationTests {
     #expect(found == [[ids[0], ids[1]], [ids[1], ids[2]], []])
     #expect(resolution.entries.first == .device(0, isCanonical: true) && resolution.devices.count == 3)
   }
+
+  @Test("A token with a sender is given to an installation that has that sender already", arguments: Backend.all)
+  func sendersToken(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.register("t1", #""installation":"i","sender":"s""#)
+    _ = try registry.register("t2", #""sender":"s""#)
+    let taken = try registry.register("t2", #""installation":"i""#)
+    #expect(try registry.resolve(taken)?.token == "t2" && registry.record("t1") == nil)
+    _ = try registry.register("t3", #""installation":"j","sender":"s""#)
+    _ = try registry.register("t3", #""installation":"i""#)
+    let devices = try registry.store.device(.installation(Array("i".utf8)), app: TestRegistry.app)
+    #expect(devices.map { text($0.device.token) } == ["t3"])
+    #expect(try registry.store.device(.installation(Array("j".utf8)), app: TestRegistry.app).isEmpty)
+  }
+
+  @Test("A device that comes back counts among its user's", arguments: Backend.all)
+  func revivedDevice(_ backend: Backend) throws {
+    var limits = RegistryLimits()
+    limits.devicesPerUser = 2
+    let registry = try backend.open(limits)
+    _ = try registry.register("t1", #""user":"u""#)
+    let mark = DeviceMark(
+      app: TestRegistry.app, platform: .fcm, token: Array("t1".utf8), verdict: .gone(since: 5_000), reason: [])
+    _ = try registry.store.mark([mark], now: 6_000)
+    for token in ["t2", "t3"] { _ = try registry.register(token, #""user":"u""#, now: 7_000) }
+    let back = #"{"platform":"fcm","token":"t1","user":"u"}"#
+    guard case .refused(.tooManyDevices, _) = try registry.change(back, now: 8_000) else { throw TestFailure("a third device") }
+    #expect(try registry.user("u") == ["t2", "t3"])
+  }
 }

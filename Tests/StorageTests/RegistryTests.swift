@@ -1,7 +1,8 @@
-import Reactor
+import Glibc
 import TestSupport
 import Testing
 
+@testable import Reactor
 @testable import Storage
 
 /// Collects what a registry says.
@@ -137,5 +138,27 @@ struct RegistryTests {
     #expect(throws: StoreError.self) { try registry.submit(registering("t"), tag: 1) }
     loop.turn(waitingAtMost: 0.05)
     #expect(recorder.settled == 0)
+  }
+
+  @Test("A request that is made before the loop knows of a fault doesn't overtake those that failed with it")
+  func order() throws {
+    let registry = try open(options())
+    let registering = { (token: String) in
+      var device = Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))
+      device.installation = Array("i".utf8)
+      return RegistryRequest.apply([.register(device)])
+    }
+    try registry.submit(registering("first"), tag: 0)
+    #expect(loop.run { recorder.settled == 1 })
+    let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
+    try other.execute("BEGIN IMMEDIATE")
+    try registry.submit(registering("older"), tag: 1)
+    // The thread gives up, and waits to try again, while the loop is busy with something else.
+    var wakeup = pollfd(fd: loop.mailbox.wakeup, events: Int16(POLLIN), revents: 0)
+    #expect(poll(&wakeup, 1, 10_000) == 1)
+    try registry.submit(registering("newer"), tag: 2)
+    try other.execute("COMMIT")
+    #expect(loop.run { recorder.settled == 3 })
+    #expect(recorder.failures.map(\.tag) == [1, 2])
   }
 }

@@ -28,6 +28,26 @@ public enum Timestamp {
     return bytes
   }
 
+  /// Milliseconds since 1970 of a time of RFC 3339, with any offset and any digits of a second; nil when it is none.
+  public static func milliseconds(of text: [UInt8]) -> Int64? {
+    guard TextForm.isTimestamp(text) else { return nil }
+    func number(_ range: Range<Int>) -> Int64 { text[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } }
+    let date = days(year: number(0..<4), month: number(5..<7), day: number(8..<10))
+    var seconds = date * 86_400 + number(11..<13) * 3_600 + number(14..<16) * 60 + number(17..<19)
+    var fraction: Int64 = 0
+    if text[19] == 0x2E {
+      let digits = text[20...].prefix(while: Bytes.isDigit).prefix(3)
+      fraction = digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+      for _ in digits.count..<3 { fraction *= 10 }
+    }
+    if text.last != 0x5A {
+      let end = text.count
+      let offset = number(end - 5..<end - 3) * 3_600 + number(end - 2..<end) * 60
+      seconds += text[end - 6] == 0x2D ? offset : -offset
+    }
+    return seconds * 1_000 + fraction
+  }
+
   /// The last millisecond of the year 9999.
   static let latest: Int64 = 253_402_300_799_999
 

@@ -8,17 +8,21 @@ public final class BulkExport {
   private let store: any DeviceStore
   private let format: BulkFormat
   private let app: [UInt8]?
+  private let columns: [ChangeField]
   private var cursor: Int64 = 0
   private var isHeaderDue: Bool
   private var isEnded = false
 
   private static let portion = 1_000
 
-  /// - Parameter app: nil for all apps.
-  public init(from store: any DeviceStore, format: BulkFormat, app: [UInt8]?) {
+  /// - Parameters:
+  ///   - app: nil for all apps.
+  ///   - withTimes: with the time at which each was registered.
+  public init(from store: any DeviceStore, format: BulkFormat, app: [UInt8]?, withTimes: Bool = false) {
     self.store = store
     self.format = format
     self.app = app
+    columns = ChangeField.columns.filter { withTimes || $0 != .registeredAt }
     isHeaderDue = format == .csv
   }
 
@@ -28,7 +32,7 @@ public final class BulkExport {
     var output: [UInt8] = []
     if isHeaderDue {
       isHeaderDue = false
-      output += Array(ChangeField.columns.map(\.rawValue).joined(separator: ",").utf8) + [0x0A]
+      output += Array(columns.map(\.rawValue).joined(separator: ",").utf8) + [0x0A]
     }
     let records = try store.devices(app: app, after: cursor, limit: Self.portion)
     if let last = records.last { cursor = last.id }
@@ -36,16 +40,16 @@ public final class BulkExport {
     for record in records where record.state != .gone {
       exported += 1
       switch format {
-      case .csv: Self.appendRow(record.device, to: &output)
-      case .ndjson: Self.appendObject(record.device, to: &output)
+      case .csv: appendRow(record.device, to: &output)
+      case .ndjson: appendObject(record.device, to: &output)
       }
       output.append(0x0A)
     }
     return output
   }
 
-  private static func appendRow(_ device: Registration, to output: inout [UInt8]) {
-    for (index, field) in ChangeField.columns.enumerated() {
+  private func appendRow(_ device: Registration, to output: inout [UInt8]) {
+    for (index, field) in columns.enumerated() {
       if index > 0 { output.append(UInt8(ascii: ",")) }
       let text = field == .topics ? Array(device.topics.joined(separator: [UInt8(ascii: "|")])) : device.text(field) ?? []
       guard text.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else {
@@ -58,9 +62,9 @@ public final class BulkExport {
     }
   }
 
-  private static func appendObject(_ device: Registration, to output: inout [UInt8]) {
+  private func appendObject(_ device: Registration, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "{"))
-    for field in ChangeField.columns {
+    for field in columns {
       let text = device.text(field)
       guard text != nil || (field == .topics && !device.topics.isEmpty) else { continue }
       if output.last != UInt8(ascii: "{") { output.append(UInt8(ascii: ",")) }
@@ -95,6 +99,7 @@ extension Registration {
     case .locale: locale
     case .timeZone: timeZone
     case .appVersion: appVersion
+    case .registeredAt: registeredAt.map(Timestamp.text)
     default: nil
     }
   }

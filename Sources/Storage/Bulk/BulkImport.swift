@@ -18,7 +18,7 @@ public protocol BulkImportHandler: AnyObject {
 }
 
 public struct BulkCount: Equatable, Sendable {
-  /// Rows read, stored and refused.
+  /// Rows read, stored and refused; one of whose list an entry names nobody is refused, though the others are stored.
   public var rows = 0
   public var stored = 0
   public var refused = 0
@@ -62,7 +62,7 @@ public final class BulkImport {
 
   /// - Parameters:
   ///   - defaultApp: what `app` is where a row has none.
-  ///   - now: Unix milliseconds; when the devices count as registered.
+  ///   - now: Unix milliseconds; when the devices count as registered whose rows don't say.
   public init(
     into store: any DeviceStore, format: BulkFormat, defaultApp: [UInt8]?, now: Int64, handler: any BulkImportHandler,
     limits: RegistryLimits = RegistryLimits()
@@ -183,7 +183,7 @@ public final class BulkImport {
         ? try store.load(registrations, now: now) : try store.apply(portion.map(\.change), now: now)
     } catch { throw .store(error) }
     for (row, answer) in zip(portion, answers) {
-      if case .refused(let error, let reason) = answer { refuse(row.line, error, reason) } else { count.stored += 1 }
+      if let failure = answer.failure { refuse(row.line, failure.error, failure.reason) } else { count.stored += 1 }
     }
     handler?.progressed(count)
   }

@@ -15,7 +15,7 @@ struct CSVRows {
   private var givenUp: String?
 
   /// A row longer than this is broken: what an opening quote without its other half would swallow is bounded by it.
-  static let longestRow = 1 << 20
+  static let longestRow = 4 << 20
 
   mutating func append(_ bytes: some Sequence<UInt8>) {
     if at > 0 {
@@ -50,7 +50,8 @@ struct CSVRows {
       switch field(&position, &lines, isEnd) {
       case .needsMore:
         guard isEnd || buffer.count - at > Self.longestRow else { return nil }
-        return giveUp("a quote is never closed", isEnd)
+        let isQuoted = position < buffer.count && buffer[position] == 0x22
+        return giveUp(isQuoted ? "a quote is never closed" : "the row is longer than \(Self.longestRow) bytes", isEnd)
       case .malformed(let why): return giveUp(why, isEnd)
       case .ended(let content, let isLast):
         fields.append(content)

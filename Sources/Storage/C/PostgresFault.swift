@@ -22,7 +22,7 @@ enum PostgresFault {
       }
     }
     // libpq's own words for a location that it can't read.
-    if message.contains("invalid") || message.contains("missing \"=\"") || message.contains("not supported") {
+    if message.hasPrefix("invalid ") || message.contains("missing \"=\"") || message.contains("not supported") {
       return .unusable(.badLocation, message)
     }
     return .unavailable(.down, message)

@@ -18,7 +18,9 @@ final class SQLiteConnection: SQLSession {
     let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     let code = sqlite3_open_v2(path, &opened, flags, nil)
     guard code == SQLITE_OK, let opened else {
-      let error = SQLiteFault.error(code, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory", path)
+      let error = SQLiteFault.error(
+        code, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory",
+        systemError: opened.map { sqlite3_system_errno($0) } ?? 0, path)
       sqlite3_close_v2(opened)
       throw error
     }
@@ -149,7 +151,8 @@ final class SQLiteConnection: SQLSession {
   private static let commitStatement = Statement("COMMIT")
 
   private func fault(_ code: Int32) -> StoreError {
-    SQLiteFault.error(code, message: String(cString: sqlite3_errmsg(handle)), path)
+    SQLiteFault.error(
+      code, message: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), path)
   }
 }
 

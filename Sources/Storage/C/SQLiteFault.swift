@@ -1,9 +1,15 @@
 import CSQLite
+import Glibc
 
 /// What SQLite's result codes mean for whoever waits for the registry (sqlite.org/rescode.html).
 enum SQLiteFault {
-  static func error(_ code: Int32, message: String, _ path: String) -> StoreError {
-    switch code & 0xFF {
+  /// - Parameter systemError: the last `errno` of SQLite's, which tells more than its code where a file can't be read or written.
+  static func error(_ code: Int32, message: String, systemError: Int32, _ path: String) -> StoreError {
+    if code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN {
+      if systemError == ENOSPC || systemError == EDQUOT { return error(SQLITE_FULL, message: message, systemError: 0, path) }
+      if systemError == EROFS { return error(SQLITE_READONLY, message: message, systemError: 0, path) }
+    }
+    return switch code & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED:
       .unavailable(.locked, "another process holds the lock on \(path) (\(message))")
     case SQLITE_FULL:

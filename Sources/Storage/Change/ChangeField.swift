@@ -6,6 +6,7 @@ enum ChangeField: String, CaseIterable {
   case platform, token, installation, environment, sender, user, name, locale, topics
   case timeZone = "time_zone"
   case appVersion = "app_version"
+  case registeredAt = "registered_at"
   case registration, topic, tokens, users, group
   case notificationKey = "notification_key"
   case notificationKeyName = "notification_key_name"
@@ -14,6 +15,7 @@ enum ChangeField: String, CaseIterable {
   /// The columns of `devices import`, in the order of an export.
   static let columns: [ChangeField] = [
     .app, .platform, .token, .installation, .environment, .sender, .user, .name, .locale, .timeZone, .appVersion, .topics,
+    .registeredAt,
   ]
 
   /// What one text of the field must be, in words; nil when it is.
@@ -32,12 +34,14 @@ enum ChangeField: String, CaseIterable {
       return nil
     case .environment:
       return Self.environment(text) == nil ? "expected production or sandbox" : nil
+    case .registeredAt:
+      return Timestamp.milliseconds(of: text) == nil ? "expected a time like 2026-11-20T21:22:00.123Z" : nil
     case .platform:
       return Self.platform(text) == nil ? "expected apns or fcm" : nil
     default:
       guard text.count <= most else { return "\(text.count) bytes, at most \(most) allowed" }
       guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "holds a control character" }
-      return nil
+      return text.isUTF8 ? nil : "not UTF-8"
     }
   }
 

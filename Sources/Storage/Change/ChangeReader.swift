@@ -78,7 +78,7 @@ private struct ChangeReader {
   func change() throws(ChangeRefusal) -> RegistryChange {
     if operation == .register { return .register(try registration()) }
     var app = values[.app] == nil ? defaultApp ?? [] : []
-    if app.isEmpty { app = try text(.app) }
+    if app.isEmpty { app = try text(.app) } else { try check(.app, app) }
     switch operation {
     case .register: return .register(try registration())
     case .unregister: return .unregister(app: app, try device())

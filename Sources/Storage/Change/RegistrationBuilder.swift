@@ -23,6 +23,7 @@ struct RegistrationBuilder {
     case .locale: rest.locale = text
     case .timeZone: rest.timeZone = text
     case .appVersion: rest.appVersion = text
+    case .registeredAt: rest.registeredAt = Timestamp.milliseconds(of: text)
     case .topics: rest.topics.append(ChangeField.topicName(text))
     default: throw ChangeRefusal(.invalidParameters, "\(field.rawValue): not a field of register")
     }
@@ -30,6 +31,7 @@ struct RegistrationBuilder {
 
   func registration() throws(ChangeRefusal) -> Registration {
     guard let app else { throw ChangeRefusal(.invalidParameters, "app: missing") }
+    if let rule = ChangeField.app.broken(by: app) { throw ChangeRefusal(.invalidParameters, "app: \(rule)") }
     guard let platform else { throw ChangeRefusal(.invalidParameters, "platform: missing") }
     guard let token else { throw ChangeRefusal(.invalidParameters, "token: missing") }
     guard let stored = ChangeField.token(token, platform) else {

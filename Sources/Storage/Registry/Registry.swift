@@ -51,6 +51,7 @@ public final class Registry {
   /// When each request under way was submitted, the oldest at `answered`: they are answered in order.
   private var submitted: [MonotonicTime] = []
   private var answered = 0
+  private var era = 0
 
   /// - Throws: when there is no thread to be had. What is wrong with the registry itself comes to the handler.
   public init(
@@ -87,7 +88,7 @@ public final class Registry {
       }
     }
     submitted.append(loop.now)
-    thread.submit(StoreThread.Job(tag: tag, now: loop.wallClock, request: request))
+    thread.submit(StoreThread.Job(tag: tag, era: era, now: loop.wallClock, request: request))
   }
 
   /// Ends the thread after what was submitted before; no answer is reported any more.
@@ -113,7 +114,8 @@ public final class Registry {
     }
   }
 
-  func becameAvailable() {
+  func becameAvailable(_ era: Int) {
+    self.era = era
     guard condition != .closed, condition != .available else { return }
     condition = .available
     handler?.registryAvailable()

@@ -19,6 +19,7 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
       }
       self = .sqlite(path: path)
     } else if text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") {
+      try PostgresLocation.check(text)
       self = .postgres(text)
     } else {
       throw .unusable(.badLocation, "expected sqlite:<path> or postgresql://<host>/<database>")

@@ -6,6 +6,8 @@ import Wire
 final class StoreThread: Sendable {
   struct Job: Sendable {
     let tag: Int
+    /// Which of the store's times of being available it was submitted in.
+    let era: Int
     /// Unix milliseconds as the loop had them.
     let now: Int64
     let request: RegistryRequest
@@ -42,13 +44,15 @@ final class StoreThread: Sendable {
   private func run() {
     var store: (any DeviceStore)?
     var pause = backoff
+    var failedAt: ContinuousClock.Instant?
+    var fault: StoreError?
+    var era = 0
     while true {
       do throws(StoreError) {
-        if let store { try store.probe() } else { store = try open() }
-        pause.reset()
-        post { $0.becameAvailable() }
+        if let store { try store.probe(after: fault) } else { store = try open() }
+        post { [era] in $0.becameAvailable(era) }
         guard let store else { return }
-        try work(store)
+        try work(store, era, fault)
         return
       } catch {
         if case .unusable = error { store = nil }
@@ -56,14 +60,24 @@ final class StoreThread: Sendable {
         // The order matters: whoever is told of a failed request is to find the registry unavailable.
         post { $0.becameUnavailable(error) }
         fail(queue.takeAll(), error)
+        // Only what has held for a while begins with a short pause again: on a full disk a probe succeeds and the next write fails.
+        let now = ContinuousClock.now
+        if let failedAt, now - failedAt > .seconds(2 * backoff.cap) { pause.reset() }
+        failedAt = now
+        fault = error
+        era += 1
         guard queue.sleep(seconds: pause.next()) else { return }
       }
     }
   }
 
   /// Does jobs until the queue is closed.
-  private func work(_ store: any DeviceStore) throws(StoreError) {
-    while let jobs = queue.take(Self.jobsPerTurn) {
+  private func work(_ store: any DeviceStore, _ era: Int, _ fault: StoreError?) throws(StoreError) {
+    while let taken = queue.take(Self.jobsPerTurn) {
+      // Submitted before the loop knew of the fault: done now, they would overtake those that failed with it.
+      let late = taken.prefix { $0.era < era }
+      if let fault { fail(Array(late), fault) }
+      let jobs = Array(taken.dropFirst(late.count))
       var completions: [Completion] = []
       completions.reserveCapacity(jobs.count)
       var at = 0

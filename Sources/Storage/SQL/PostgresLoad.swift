@@ -64,7 +64,7 @@ private struct PostgresLoad {
         n BIGINT PRIMARY KEY, app BIGINT NOT NULL, platform BIGINT NOT NULL, token BYTEA NOT NULL, salt BIGINT NOT NULL,
         environment BIGINT NOT NULL, sender TEXT COLLATE "C" NOT NULL, user_name TEXT COLLATE "C", display TEXT,
         installation TEXT COLLATE "C", locale TEXT, time_zone TEXT, app_version TEXT, topics BIGINT NOT NULL,
-        user_rows BIGINT NOT NULL) ON COMMIT DELETE ROWS;
+        user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL) ON COMMIT DELETE ROWS;
       CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
       SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
       """)
@@ -72,7 +72,7 @@ private struct PostgresLoad {
     for registration in registrations {
       if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
     }
-    var rows = CopyRows(columns: 15)
+    var rows = CopyRows(columns: 16)
     for (index, registration) in registrations.enumerated() {
       rows.begin()
       rows.append(Int64(index))
@@ -90,6 +90,7 @@ private struct PostgresLoad {
       rows.append(registration.appVersion)
       rows.append(Int64(registration.topics.count))
       rows.append(registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0)
+      rows.append(min(registration.registeredAt ?? now, now))
     }
     try store.session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }
@@ -224,7 +225,7 @@ extension SQL {
     """
     INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
       locale, time_zone, app_version)
-    SELECT l.app, l.platform, l.token, l.salt, l.environment, l.sender, 0, CAST(?3 AS BIGINT), CAST(?3 AS BIGINT), u.id,
+    SELECT l.app, l.platform, l.token, l.salt, l.environment, l.sender, 0, l.registered_at, CAST(?3 AS BIGINT), u.id,
       l.installation, l.locale, l.time_zone, l.app_version
     FROM load_devices l LEFT JOIN users u ON u.app = l.app AND u.name = l.user_name
     WHERE l.n >= ?1 AND l.n < ?2 ORDER BY l.n
@@ -233,7 +234,10 @@ extension SQL {
       sender = CASE
         WHEN excluded.sender = '' OR (excluded.installation IS NULL AND devices.installation IS NOT NULL) THEN devices.sender
         ELSE excluded.sender END,
-      state = 0, reason = NULL, gone_at = NULL, registered_at = excluded.registered_at, last_seen = excluded.last_seen,
+      state = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.state ELSE 0 END,
+      reason = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.reason END,
+      gone_at = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.gone_at END,
+      registered_at = GREATEST(devices.registered_at, excluded.registered_at), last_seen = excluded.last_seen,
       user_id = COALESCE(excluded.user_id, devices.user_id),
       installation = COALESCE(excluded.installation, devices.installation),
       locale = COALESCE(excluded.locale, devices.locale), time_zone = COALESCE(excluded.time_zone, devices.time_zone),

@@ -21,7 +21,7 @@ extension SQLStore {
     if try readGroup(.name(name), app) != nil {
       return .refused(.notificationKeyExists, reason: "notification_key_name: the app has a group of this name")
     }
-    let (kind, ids, failed) = try resolveMembers(members, app, makeUsers: true)
+    let (kind, ids, failed) = try resolveMembers(members, app, adding: true)
     if kind == .devices, ids.isEmpty {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
     }
@@ -42,7 +42,7 @@ extension SQLStore {
     if let name, name != group.name {
       return .refused(.nameMismatch, reason: "notification_key_name: not the name of this notification_key")
     }
-    let (kind, ids, failed) = try resolveMembers(members, app, makeUsers: adding && group.kind == .users)
+    let (kind, ids, failed) = try resolveMembers(members, app, adding: adding)
     guard kind == group.kind else {
       return .refused(
         .invalidParameters,
@@ -78,8 +78,8 @@ extension SQLStore {
     }
     guard let user = device.user else { return .refused(.noUser, reason: "the device has no user") }
     if joining {
-      let members = try session.firstInt(SQL.countGroupMembers, [.int(group.key.id), .int(1)]) ?? 0
-      if let refusal = tooMany(.users, Int(members) + 1) { return refusal }
+      let others = try session.firstInt(SQL.countOtherMembers, [.int(group.key.id), .int(1), .int(user)]) ?? 0
+      if let refusal = tooMany(.users, Int(others) + 1) { return refusal }
       try insert([user], .users, into: group.key.id)
     } else {
       try session.run(SQL.deleteGroupMember, [.int(group.key.id), .int(1), .int(user)])
@@ -129,16 +129,17 @@ extension SQLStore {
     return record
   }
 
-  /// The numbers of the members named, each once, and the indexes of those that name nobody.
+  /// The numbers of the members named, each once, and the indexes of those that name nobody. To be added, a device must not be gone,
+  /// and a user that is new is made.
   private func resolveMembers(
-    _ members: GroupMembers, _ app: Int64, makeUsers: Bool
+    _ members: GroupMembers, _ app: Int64, adding: Bool
   ) throws(StoreError) -> (GroupKind, [Int64], failed: [Int]) {
     var ids: [Int64] = []
     var failed: [Int] = []
     switch members {
     case .devices(let references):
       for (index, device) in try found(references, app).enumerated() {
-        guard let device, device.state != .gone else {
+        guard let device, !adding || device.state != .gone else {
           failed.append(index)
           continue
         }
@@ -148,7 +149,7 @@ extension SQLStore {
     case .users(let names):
       for (index, name) in names.enumerated() {
         let id =
-          makeUsers
+          adding
           ? try makeUser(name, nil, app, known: nil) : try session.firstInt(SQL.userByName, [.int(app), .text(name)])
         if let id { ids.append(id) } else { failed.append(index) }
       }
@@ -178,7 +179,8 @@ extension SQL {
     "INSERT INTO group_members (group_id, kind, member) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
   static let deleteGroupMember = Statement("DELETE FROM group_members WHERE group_id = ?1 AND kind = ?2 AND member = ?3")
   static let groupMemberIDs = Statement("SELECT member FROM group_members WHERE group_id = ?1 AND kind = ?2")
-  static let countGroupMembers = Statement("SELECT count(*) FROM group_members WHERE group_id = ?1 AND kind = ?2")
+  static let countOtherMembers = Statement(
+    "SELECT count(*) FROM group_members WHERE group_id = ?1 AND kind = ?2 AND member <> ?3")
   static let deleteEmptyGroup = Statement(
     """
     DELETE FROM device_groups WHERE id = ?1 AND kind = 0

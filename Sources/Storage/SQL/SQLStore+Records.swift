@@ -32,6 +32,7 @@ extension SQLStore {
       device.locale = row.optionalBytes(12)
       device.timeZone = row.optionalBytes(13)
       device.appVersion = row.optionalBytes(14)
+      device.registeredAt = row.int(2)
       records.append(
         DeviceRecord(
           id: row.int(0), registration: RegistryKey(id: row.int(0), salt: row.int(1)).registration, device: device,

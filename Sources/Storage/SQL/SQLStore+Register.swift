@@ -7,11 +7,12 @@ extension SQLStore {
     let owner = try found(.token(registration.platform, registration.token), app).first
     var holder: Found?
     if let installation = registration.installation {
-      var others = 0
-      try session.run(SQL.devicesByInstallation, [.int(app), .text(installation)]) { row in
-        let device = Self.found(row)
-        if row.bytes(4) == registration.sender ?? [] { holder = device } else if device.id != owner?.id { others += 1 }
-      }
+      let devices = try found(.installation(installation), app)
+      // Where the caller names no sender, the token keeps its own.
+      holder =
+        devices.first { $0.sender == registration.sender ?? [] }
+        ?? (registration.sender == nil ? owner.flatMap { owner in devices.first { $0.sender == owner.sender } } : nil)
+      let others = devices.count { $0.id != owner?.id }
       guard holder != nil || others < limits.sendersPerInstallation else {
         return .refused(
           .tooManySenders, reason: "installation: it has \(others) senders, at most \(limits.sendersPerInstallation) allowed")
@@ -23,7 +24,7 @@ extension SQLStore {
     var user: Int64?
     if let name = registration.user {
       let (known, devices) = try knownUser(name, app)
-      if let known, known != existing?.user, devices >= limits.devicesPerUser {
+      if let known, known != existing?.user || existing?.state == .gone, devices >= limits.devicesPerUser {
         return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
       }
       user = try makeUser(name, registration.name, app, known: known)
@@ -91,18 +92,19 @@ extension SQLStore {
     _ registration: Registration, _ app: Int64, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
     let salt = makeSalt()
+    let registeredAt = min(registration.registeredAt ?? now, now)
     let id = try session.insert(
       SQL.insertDevice,
       [
         .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion),
+        .text(registration.appVersion), .int(registeredAt),
       ])
     return RegistryKey(id: id, salt: salt)
   }
 
-  /// The same token again: what is told replaces what was told.
+  /// The same token again: what is told replaces what was told. A registration of before the device was gone doesn't bring it back.
   private func refresh(
     _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
@@ -111,7 +113,7 @@ extension SQLStore {
       [
         .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion),
+        .text(registration.appVersion), .int(min(registration.registeredAt ?? now, now)),
       ])
     return RegistryKey(id: device.id, salt: device.salt)
   }
@@ -141,7 +143,7 @@ extension SQLStore {
       [
         .int(device.id), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(registration.environment.map { Int64($0.rawValue) }), .int(now), .int(user), .text(registration.locale),
-        .text(registration.timeZone), .text(registration.appVersion),
+        .text(registration.timeZone), .text(registration.appVersion), .int(min(registration.registeredAt ?? now, now)),
       ])
     return RegistryKey(id: device.id, salt: salt)
   }
@@ -162,14 +164,16 @@ extension SQL {
     insert: """
       INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
         locale, time_zone, app_version)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?7, ?8, ?9, ?10, ?11, ?12)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12)
       """)
   /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
   static let refreshDevice = Statement(
     """
     UPDATE devices SET environment = COALESCE(?2, environment),
       sender = CASE WHEN CAST(?6 AS TEXT) IS NULL AND installation IS NOT NULL THEN sender ELSE COALESCE(?3, sender) END,
-      state = 0, reason = NULL, gone_at = NULL, registered_at = ?4, last_seen = ?4, user_id = COALESCE(?5, user_id),
+      state = CASE WHEN gone_at > ?10 THEN state ELSE 0 END, reason = CASE WHEN gone_at > ?10 THEN reason END,
+      gone_at = CASE WHEN gone_at > ?10 THEN gone_at END,
+      registered_at = CASE WHEN registered_at > ?10 THEN registered_at ELSE ?10 END, last_seen = ?4, user_id = COALESCE(?5, user_id),
       installation = COALESCE(?6, installation), locale = COALESCE(?7, locale), time_zone = COALESCE(?8, time_zone),
       app_version = COALESCE(?9, app_version)
     WHERE id = ?1
@@ -192,7 +196,7 @@ extension SQL {
   static let replaceToken = Statement(
     """
     UPDATE devices SET platform = ?2, token = ?3, salt = ?4, environment = COALESCE(?5, environment), state = 0, reason = NULL,
-      gone_at = NULL, registered_at = ?6, last_seen = ?6, user_id = COALESCE(?7, user_id), locale = COALESCE(?8, locale),
+      gone_at = NULL, registered_at = ?11, last_seen = ?6, user_id = COALESCE(?7, user_id), locale = COALESCE(?8, locale),
       time_zone = COALESCE(?9, time_zone), app_version = COALESCE(?10, app_version)
     WHERE id = ?1
     """)

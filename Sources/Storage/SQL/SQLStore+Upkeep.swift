@@ -26,7 +26,13 @@ extension SQLStore {
     return devices + campaigns
   }
 
-  func probe() throws(StoreError) { try session.run(SQL.probe, []) }
+  func probe(after fault: StoreError?) throws(StoreError) {
+    switch fault {
+    case .unavailable(.locked, _), .unavailable(.readOnly, _), .unavailable(.full, _):
+      _ = try transaction(.devices) { () throws(StoreError) in try session.run(SQL.probe, []) }
+    default: try session.run(SQL.probe, [])
+    }
+  }
 }
 
 extension SQL {

@@ -73,7 +73,9 @@ extension Configuration {
   /// A registry's file is relative to the configuration file, as every path is.
   private static func located(_ registry: String, in source: ConfigurationSource) -> String {
     let scheme = "sqlite:"
-    guard registry.hasPrefix(scheme), !registry.hasPrefix(scheme + "/"), registry.count > scheme.count else { return registry }
+    guard registry.hasPrefix(scheme), !registry.hasPrefix(scheme + "/"), registry.count > scheme.count,
+      registry != "sqlite::memory:"
+    else { return registry }
     return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
   }
 

@@ -12,7 +12,7 @@ extension Pipeline {
     var sequence: Int
   }
 
-  /// Applied, answered to whoever asked, a dead letter when it is refused and nobody did.
+  /// Applied, answered to whoever asked, a dead letter when any of it is refused and nobody did.
   func acceptChange(_ delivery: Delivery) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
@@ -20,7 +20,8 @@ extension Pipeline {
     entry.delivery = delivery
     entry.messageID = delivery.properties.messageID ?? UUIDText.random()
     hold(delivery.body.count)
-    let defaultApp = delivery.properties.appID ?? (apps.count == 1 ? apps[0].id : nil)
+    let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
+    let defaultApp = named ?? (apps.count == 1 ? apps[0].id : nil)
     switch RegistryChange.parse(delivery.body, defaultApp: defaultApp, limits: registryLimits) {
     case .failure(let refusal): changeAnswered(entry, refusal.answer)
     case .success(let change):
@@ -33,12 +34,18 @@ extension Pipeline {
   }
 
   /// To be called about once a second as well, for what the registry couldn't take when it came. A change is held until the registry
-  /// has it, and those behind it with it.
+  /// has it, and those behind it with it: after a failure none is asked for before all that are under way have been answered.
   func applyOwedChanges() {
+    if areChangesHeld {
+      guard changesAsked == 0 else { return }
+      areChangesHeld = false
+    }
     while let next = owed.first {
       owed.removeFirst()
       with(next.entry, next.generation) { entry in
-        if let change = entry.change { ask(entry, .change, .apply([change])) }
+        guard let change = entry.change else { return }
+        changesAsked += 1
+        ask(entry, .change, .apply([change]))
       }
       // Refused at once: it stands in front again.
       if owed.first?.sequence == next.sequence { return }
@@ -51,13 +58,20 @@ extension Pipeline {
     owed.insert(OwedChange(entry: entry.index, generation: entry.generation, sequence: entry.changeSequence), at: place)
   }
 
+  /// The registry has answered for a change, or failed.
+  func changeReturned(hasFailed: Bool) {
+    changesAsked -= 1
+    if hasFailed, changesAsked > 0 { areChangesHeld = true }
+  }
+
   func changeAnswered(_ entry: InFlight, _ answer: ChangeAnswer) {
     entry.isFinishing = true
     if let reply = publications.reply(answer.json, for: entry) {
       publish(reply)
-    } else if case .refused(let error, let reason) = answer {
-      let code = PushError(rawValue: error.rawValue) ?? .invalidParameters
-      let words = PushError(rawValue: error.rawValue) == nil ? "\(error.rawValue): \(reason)" : reason
+    } else if let failure = answer.failure {
+      let code = PushError(rawValue: failure.error.rawValue) ?? .invalidParameters
+      let words =
+        PushError(rawValue: failure.error.rawValue) == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       counters.deadLetters += 1
       let letter = DeadLetter(error: code, reason: words, attempts: 0, failedAt: loop.wallClock)
       publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))

@@ -77,11 +77,14 @@ extension Pipeline {
   private func registrationsKnown(_ entry: InFlight) {
     var places: [[UInt8]: Int] = [:]
     for index in entry.recipients.indices where entry.recipients.count > 1 {
+      // A token that is named by itself is sent to, whatever the registry knows of it.
+      var kind: UInt8 = 0
       switch entry.recipients[index].state {
-      case .waiting, .gone: break
+      case .waiting: break
+      case .gone: kind = 1
       case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
       }
-      let key = [entry.recipients[index].platform.rawValue] + entry.recipients[index].token
+      let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
       if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
     }
     sendRecipients(of: entry)

@@ -26,7 +26,9 @@ extension Pipeline: RegistryDeskOwner {
     case (.resolve(let places), .resolution(let resolution)): resolved(places, resolution)
     case (.hold(let campaign), .happened(let isHeld)): if isHeld { campaignHeld(campaign) }
     case (.request(let step, let index, let generation), let answer):
+      if case .change = step { changeReturned(hasFailed: false) }
       with(index, generation) { answered($0, step, answer) }
+      if case .change = step, areChangesHeld { applyOwedChanges() }
     case (.marks, _), (.note, _), (.resolve, _), (.hold, _): return
     }
   }
@@ -53,6 +55,7 @@ extension Pipeline: RegistryDeskOwner {
     case .resolve(let places):
       for place in places { with(place.entry, place.generation) { refuseOrPutOff($0, error) } }
     case .request(let step, let index, let generation):
+      if case .change = step { changeReturned(hasFailed: true) }
       with(index, generation) { entry in
         switch step {
         case .survey, .createCampaign, .readSmall, .readRest, .openPage: refuseOrPutOff(entry, error)

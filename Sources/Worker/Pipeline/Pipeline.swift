@@ -60,6 +60,10 @@ final class Pipeline: OutboxOwner {
   var marks: [DeviceMark] = []
   /// Changes that the registry doesn't have yet, in the order of their arrival.
   var owed: [OwedChange] = []
+  /// Changes that the registry has been asked for and hasn't answered.
+  var changesAsked = 0
+  /// A change has failed while others were under way: nothing is asked for before they are answered.
+  var areChangesHeld = false
   var changesSeen = 0
   var nextPurge = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()

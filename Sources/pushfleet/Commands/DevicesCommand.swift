@@ -6,21 +6,24 @@ enum DevicesCommand: Command {
   static let summary = "import, export, show, register and unregister devices in the registry"
   static let help = """
     Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--json] FILE...
-           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson]
+           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson] [--times]
            pushfleet devices show --config FILE [--app APP] (--token T | --registration R | --installation I | --user U) [--json]
            pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
            pushfleet devices unregister --config FILE [--app APP] (--token T | --registration R | --installation I) [--json]
 
     Imported are CSV (a header line with the names of register's fields: app, platform, token, installation, environment,
-    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |) and NDJSON (one change of the
-    registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}); - reads standard input. A row that is
-    refused is reported with its file and line and costs only itself (exit status 65); importing a file again does no harm.
+    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |, and registered_at) and NDJSON (one
+    change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}); - reads standard input. A
+    row that is refused is reported with its file and line and costs only itself (exit status 65). A device counts as
+    registered when it is imported, unless registered_at says since when the token is known: then a token that died later is
+    found out, and a device that is gone since then stays gone. Without it, importing a file again brings gone devices back.
     An export can be imported again; gone devices are left out. show finds gone ones as well, except by --user.
 
       --config FILE     the configuration (or PUSHFLEET_CONFIG), which names the registry
       --app APP         the application; may be left out when one is configured. For import, what rows without an app belong
                         to; export writes all applications' devices without it
       --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
+      --times           export registered_at as well
       --json            print JSON, one object on a line
 
     Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,

@@ -36,16 +36,27 @@ enum GroupsCommand: Command {
     guard options.operands.count > 1 || !needsMember else { throw CommandFailure(.usage, "name at least one member, or -") }
     let visit = try RegistryVisit(options, isReading: word != "create")
     let app = try visit.app(options)
-    var change = ChangeText("group_\(word)", app: app)
-    if word == "create" {
-      change.set("notification_key_name", group)
-    } else {
-      change.set("notification_key", String(decoding: try key(group, app, visit.store), as: UTF8.self))
-    }
-    let members = options.operands.dropFirst()
-    change.set(options.has("users") ? "users" : "registration_ids", members.isEmpty ? [] : try RegistryNames.read(members))
-    guard case .notificationKey(let key, let failed) = try visit.apply(change, options) else { return }
-    if !options.has("json") { Terminal.print(key) }
+    let words = options.operands.dropFirst()
+    let members = words.isEmpty ? [] : try RegistryNames.read(words)
+    let batch = visit.configuration.registryLimits.batch
+    var key = word == "create" ? nil : try key(group, app, visit.store)
+    var failed: [Int] = []
+    var start = 0
+    repeat {
+      var change = ChangeText("group_\(word == "create" && key != nil ? "add" : word)", app: app)
+      if let key {
+        change.set("notification_key", String(decoding: key, as: UTF8.self))
+      } else {
+        change.set("notification_key_name", group)
+      }
+      let some = Array(members[start..<min(start + batch, members.count)])
+      change.set(options.has("users") ? "users" : "registration_ids", some)
+      guard case .notificationKey(let answered, let missing) = try visit.apply(change, options) else { return }
+      key = answered
+      failed += missing.map { start + $0 }
+      start += batch
+    } while start < members.count
+    if let key, !options.has("json") { Terminal.print(key) }
     for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are none") }
   }

@@ -1,0 +1,84 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Changes by the registry's queue", .serialized)
+struct RegistryQueueTests {
+  /// Publishes changes that nobody waits for, without waiting for a confirm.
+  private func publish(_ site: Site, _ changes: [(body: [String: Any], properties: [String: Any])]) throws {
+    var lines = Data()
+    for change in changes {
+      let line: [String: Any] = [
+        "body": change.body, "exchange": "", "routing_key": "\(site.prefix).registry", "properties": change.properties,
+      ]
+      lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
+    }
+    try lines.write(to: URL(fileURLWithPath: site.file("unanswered.ndjson")))
+    try site.peer(["publish"], input: site.file("unanswered.ndjson"))
+  }
+
+  private func export(_ site: Site) throws -> [[String: Any]] {
+    Site.objects(try site.run(["devices", "export", "--config", site.file("pushfleet.json5")]).output)
+  }
+
+  @Test("however many workers there are, the last registration wins (F-106)")
+  func order() throws {
+    let site = try Site()
+    try site.startFleet(settings: "shards: 2,")
+    let workers = [try site.startWorker(), try site.startWorker()]
+    let installations = 300
+    try publish(
+      site,
+      (0..<installations).flatMap { number in
+        ["old", "new"].map { (["platform": "fcm", "token": "\($0)\(number)", "installation": "i\(number)"], [:]) }
+      })
+    #expect(try eventually { try site.depths(["registry"]) == [0] })
+    for worker in workers { worker.signal(15) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    let tokens = try export(site).compactMap { $0["token"] as? String }
+    #expect(tokens.count == installations)
+    #expect(tokens.filter { $0.hasPrefix("old") } == [])
+  }
+
+  @Test("whoever names no application means the only one; an id that can't be one is refused, and so is a token nobody knows")
+  func unanswered() throws {
+    let site = try Site()
+    try site.startFleet()
+    try publish(
+      site,
+      [
+        (["platform": "fcm", "token": "t1"], ["app_id": ""]),
+        (["platform": "fcm", "token": "t2"], ["app_id": "x\u{1}\n\u{1B}[31m", "message_id": "odd"]),
+        (["op": "subscribe", "topic": "news", "tokens": ["t1", "nobody"]], ["message_id": "partly"]),
+      ])
+    let worker = try site.startWorker()
+    #expect(try eventually { try site.depths(["registry", "dead"]) == [0, 2] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let devices = try export(site)
+    #expect(devices.map { $0["app"] as? String } == [Site.app])
+    #expect(devices.first?["topics"] as? [String] == ["news"])
+    let dead = Dictionary(try site.take("dead").map { ($0.id, $0.header("x-push-reason") ?? "") }) { first, _ in first }
+    #expect(dead["odd"]?.contains("control character") == true && dead["partly"]?.contains("tokens[1]: NOT_FOUND") == true)
+  }
+
+  @Test(
+    "a device that is gone is NotRegistered, and its token named beside it is sent to all the same", arguments: [false, true])
+  func goneBesideItsToken(isTokenFirst: Bool) throws {
+    let site = try Site()
+    try site.startFleet()
+    let worker = try site.startWorker()
+    let answers = try site.change([
+      ["platform": "apns", "token": token(5)], ["op": "unregister", "token": token(5)],
+    ])
+    let registration = try #require(answers[0]["registration"] as? String)
+    try site.broadcast("list", to: ["registration_ids": isTokenFirst ? [token(5), registration] : [registration, token(5)]])
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let results = try site.take("results").first?.json["results"] as? [[String: String]] ?? []
+    let errors = results.map { $0["error"] }
+    #expect(errors == (isTokenFirst ? [nil, "NotRegistered"] : ["NotRegistered", nil]))
+    #expect(try site.deliveries(of: "list") == [token(5): 1])
+  }
+}
