@@ -281,6 +281,8 @@ public final class ClientSession: Machine {
       let stream = engine.streams.remove(slot)
       if stream.isSent {
         liveness.suspect()
+        // The server's window stays shut: what is sent here next would not leave either.
+        if !stream.body.isEmpty { beginDraining() }
         handler?.failed(stream.tag, .unknown(.timedOut))
       } else {
         handler?.failed(stream.tag, .notProcessed(.neverSent))

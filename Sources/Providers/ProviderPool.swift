@@ -138,7 +138,7 @@ public class ProviderPool: Pool {
     isStarved = true
     if !isHeldBack {
       _ = authorise()
-      if connections.availableStreams == 0 { connections.want() }
+      if connections.sendableStreams == 0 { connections.want() }
     }
     rearm()
   }
@@ -181,8 +181,12 @@ public class ProviderPool: Pool {
       return giveBack(slot, .unreachable)
     }
     resends.append(slot)
-    if connections.availableStreams == 0 { connections.want() }
+    if connections.sendableStreams == 0 { connections.want() }
+    rearm()
   }
+
+  /// The caller or a push that is to be sent again waits for room.
+  final var isWaitingForRoom: Bool { isStarved || !resends.isEmpty }
 
   private func giveBack(_ slot: Int, _ why: NotSentReason) {
     forget(slot)
@@ -332,7 +336,7 @@ public class ProviderPool: Pool {
     if let pending = stop, !pending.isProbing, now >= pending.probeAt { stop?.isProbing = true }
     connections.deadlineReached(at: now)
     providerDeadlineReached(at: now)
-    if isStarved, !isHeldBack, connections.availableStreams == 0 { connections.want() }
+    if isStarved, !isHeldBack, connections.sendableStreams == 0 { connections.want() }
     advance()
     rearm()
   }
@@ -343,7 +347,7 @@ extension ProviderPool: ConnectionSetOwner {
     let handler = handler
     connection.heardAt = surroundings.now
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
-    if isStarved || !resends.isEmpty { advance() }
+    if isWaitingForRoom { advance() }
   }
 
   private func answered(
@@ -390,7 +394,7 @@ extension ProviderPool: ConnectionSetOwner {
       forget(slot)
       handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)
     }
-    if isStarved || !resends.isEmpty { advance() }
+    if isWaitingForRoom { advance() }
   }
 
   private static func words(for why: RequestFailure.Unknown) -> String {

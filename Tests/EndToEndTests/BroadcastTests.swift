@@ -132,4 +132,21 @@ struct BroadcastTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
   }
+
+  @Test("a worker whose rights end with the fleet's prefix sends broadcasts")
+  func rights() throws {
+    let site = try Site()
+    try site.startFleet(settings: "fanOut: { pageSize: 20 },")
+    try site.importDevices(0..<50, #""topics":["all"]"#)
+    let user = "u\(site.prefix)"
+    try site.broker.control("add_user", user, "secret")
+    try site.broker.control("set_permissions", user, "^\(site.prefix)", "^\(site.prefix)", "^\(site.prefix)")
+    site.brokerURI = "amqp://\(user):secret@127.0.0.1:\(site.broker.port)"
+    try site.configureFleet("sqlite:registry.db", settings: "fanOut: { pageSize: 20 },")
+    try site.broadcast("b")
+    try site.publish([(["to": "/topics/all", "data": ["m": "unnamed"]], [:])])
+    try site.drain()
+    #expect(try site.deliveries(of: "b").count == 50 && site.deliveries(of: "unnamed").count == 50)
+    try site.broker.control("delete_user", user)
+  }
 }

@@ -395,4 +395,17 @@ struct APNsPoolTests {
     #expect(bench.world.openConnections.count == 1)
     #expect(bench.delivered == 25)
   }
+
+  @Test("a connection whose window never opens costs one push its time, and the others go over a new one (F-53)")
+  func windowShut() throws {
+    let bench = try APNsBench(certificate: true)
+    bench.world.answerDial = { [provider = bench.provider] _ in
+      var configuration = ServerConfiguration()
+      configuration.updatesWindows = bench.world.connections.count > 1
+      return .accept(ServerSession(configuration: configuration, handler: provider))
+    }
+    bench.offer(0..<4_000)
+    bench.world.advance(by: 35)
+    #expect(bench.unknown.count == 1 && bench.delivered == 3_999)
+  }
 }

@@ -40,7 +40,9 @@ final class FCMBench: Sender {
   }
 
   override var pool: any Pool { fcm }
-  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8), tag: tag) }
+  /// Stands behind the tag in each payload.
+  var filler: [UInt8] = []
+  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8) + filler, tag: tag) }
 
   func warmUp() {
     offer([-1])

@@ -273,4 +273,52 @@ struct FCMPoolTests {
     bench.world.settle()
     #expect(bench.delivered == 11)
   }
+
+  /// FCM was out of reach once, and turns away the first push when it is back, at which the rate begins anew.
+  private func turnedAway(_ answer: ScriptedProvider.Answer) throws -> FCMBench {
+    let bench = try FCMBench()
+    var dials = 0
+    bench.world.answerDial = { [provider = bench.provider, oauth = bench.oauth] target in
+      if target.host == "oauth.test" { return .accept(oauth.accept()) }
+      dials += 1
+      return dials == 1 ? .fail(.connectFailed("refused")) : .accept(provider.accept())
+    }
+    bench.provider.answer = { [unowned bench] in bench.provider.requests.count == 1 ? answer : FCMBench.success($0) }
+    return bench
+  }
+
+  @Test("a push that is turned away when the rate has nothing left goes again by itself, though nobody else waits")
+  func turnedAwayAtTheRatesEnd() throws {
+    for answer in [ScriptedProvider.Answer.refuse, FCMBench.error(401, "UNAUTHENTICATED")] {
+      let bench = try turnedAway(answer)
+      bench.offer([0])
+      bench.world.advance(by: 10)
+      #expect(bench.delivered == 1 && bench.fcm.inFlight == 0)
+    }
+    var settings = FCMPool.Settings()
+    settings.messagesPerMinute = 60
+    let slow = try FCMBench(settings: settings)
+    slow.provider.answer = { [unowned slow] in slow.provider.requests.count == 1 ? .refuse : FCMBench.success($0) }
+    slow.offer([0])
+    slow.world.advance(by: 10)
+    #expect(slow.delivered == 1)
+  }
+
+  @Test(
+    "a connection whose window is used up is as busy as one whose streams are: another one is made", arguments: [10, 1_000])
+  func windowUsedUp(_ size: Int) throws {
+    let bench = try FCMBench()
+    bench.filler = [UInt8](repeating: 0x78, count: size)
+    bench.provider.answer = { _ in .stall }
+    bench.world.answerDial = { [provider = bench.provider, oauth = bench.oauth] target in
+      if target.host == "oauth.test" { return .accept(oauth.accept()) }
+      var configuration = ServerConfiguration()
+      configuration.updatesWindows = false
+      return .accept(ServerSession(configuration: configuration, handler: provider))
+    }
+    bench.offer(0..<2_000)
+    bench.world.advance(by: 5)
+    #expect(bench.fcm.openConnections > 1)
+    #expect(bench.fcm.inFlight > 300)
+  }
 }

@@ -57,12 +57,6 @@ final class ConnectionSet {
 
   // MARK: Streams
 
-  var availableStreams: Int {
-    var sum = 0
-    for connection in live where connection.phase == .open { sum += connection.session.availableStreams }
-    return sum
-  }
-
   /// Requests that would leave at once.
   var sendableStreams: Int {
     var sum = 0
@@ -90,7 +84,7 @@ final class ConnectionSet {
   /// A stream is wanted: makes the first connection, or another one when all are busy.
   func want() {
     isWanted = true
-    guard !isClosing, retryAt == nil, !isConnecting, live.count < maximum, availableStreams == 0 else { return }
+    guard !isClosing, retryAt == nil, !isConnecting, live.count < maximum, sendableStreams == 0 else { return }
     dial()
   }
 

@@ -166,7 +166,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override var providerDeadline: MonotonicTime {
     var next = tokens.deadline
-    if isStarved, connections.availableStreams > 0 {
+    if isWaitingForRoom, connections.sendableStreams > 0 {
       let now = surroundings.now
       let paced = pacer.nextToken(after: now)
       if paced > now { next = min(next, paced) }

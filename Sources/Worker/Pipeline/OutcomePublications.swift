@@ -78,21 +78,25 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.appID = app(of: entry)
     ticket.append(to: &properties.headers)
-    return Publication(
-      kind: .page, exchange: [], routingKey: queueName(entry.queue.fanOut), properties: properties, body: entry.delivery.body,
-      owner: entry.index)
+    return toQueue(entry.queue.fanOut, .page, properties, entry)
   }
 
   /// The request as it came, with the message id that it lacked.
   func again(for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
-    return Publication(
-      kind: .retry, exchange: [], routingKey: queueName(entry.queue), properties: properties, body: entry.delivery.body,
-      owner: entry.index)
+    return toQueue(entry.queue, .retry, properties, entry)
   }
 
-  private func queueName(_ queue: WorkQueue) -> [UInt8] { Array("\(prefix).\(queue.origin)".utf8) }
+  /// By the queue's own exchange: workers need no right to write to the default one.
+  private func toQueue(
+    _ queue: WorkQueue, _ kind: Publication.Kind, _ properties: BasicProperties, _ entry: InFlight
+  ) -> Publication {
+    let (exchange, key) = queue.route
+    return Publication(
+      kind: kind, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
+      body: entry.delivery.body, owner: entry.index)
+  }
 
   private func app(of entry: InFlight) -> [UInt8] {
     entry.app.map { apps[$0] } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)

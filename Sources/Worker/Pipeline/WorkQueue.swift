@@ -13,13 +13,16 @@ enum WorkQueue: Int, CaseIterable {
     }
   }
 
-  /// How the topology names it after the prefix, and how a retry finds its way back.
-  var origin: String {
+  /// The exchange, after the prefix, and the routing key that lead here.
+  var route: (exchange: String, key: String) {
     switch self {
-    case .sendHigh: "send.high"
-    case .fanoutHigh: "fanout.high"
-    case .sendNormal: "send.normal"
-    case .fanoutNormal: "fanout.normal"
+    case .sendHigh: ("send", "high")
+    case .fanoutHigh: ("fanout", "high")
+    case .sendNormal: ("send", "normal")
+    case .fanoutNormal: ("fanout", "normal")
     }
   }
+
+  /// How the topology names it after the prefix, and how a retry finds its way back.
+  var origin: String { "\(route.exchange).\(route.key)" }
 }
