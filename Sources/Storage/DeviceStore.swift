@@ -41,10 +41,9 @@ public protocol DeviceStore: AnyObject {
   /// Keeps what an interrupted page had settled.
   func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(StoreError)
   func loadPage(campaign: [UInt8], page: Int64) throws(StoreError) -> PageRecord?
-  /// True for exactly one claimant: the one who is to publish the campaign's result. Asked again by the same claimant (a redelivered
-  /// page, whose first attempt may have died before the result was confirmed) it is true again. False while pages are missing, and
-  /// once the result is known to be out.
-  func finish(_ campaign: [UInt8], claimant: [UInt8], now: Int64) throws(StoreError) -> Bool
+  /// Who is to publish the campaign's result: the first who asks once all pages are done, and another one when the result is not known
+  /// to be out `lease` milliseconds later, as the first may have died.
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64, now: Int64) throws(StoreError) -> ResultClaim
   /// The campaign's result is out: nobody else is to publish it.
   func resultPublished(_ campaign: [UInt8], now: Int64) throws(StoreError)
   /// Moves a campaign to a state. False when it isn't in a state that allows it. A campaign that was held and runs again is never

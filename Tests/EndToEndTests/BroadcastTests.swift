@@ -149,4 +149,50 @@ struct BroadcastTests {
     #expect(try site.deliveries(of: "b").count == 50 && site.deliveries(of: "unnamed").count == 50)
     try site.broker.control("delete_user", user)
   }
+
+  @Test("a copy that comes when its time to live has passed is the broadcast that began in time")
+  func lateCopy() throws {
+    let site = try Site()
+    try site.startFleet()
+    try site.importDevices(0..<20, #""topics":["all"]"#)
+    let now = Int(Date().timeIntervalSince1970)
+    // The same bytes each time: another body would be another broadcast.
+    let body = #"{"to":"/topics/all","time_to_live":100,"data":{"m":"b"}}"#
+    for ages in [[0], [200, 300]] {
+      try site.publish(ages.map { (body, ["message_id": "b", "timestamp": now - $0]) })
+      try site.drain()
+    }
+    #expect(try site.deliveries(of: "b").count == 20)
+    let results = try site.results()["b"]!
+    #expect(results == (20, 0, 1), "\(results)")
+  }
+
+  @Test("a page that has grown past what a message can name, and has to wait, begins again less what is settled")
+  func grownPage() throws {
+    let devices = 6_000
+    func short(_ number: Int) -> String { String(0x1000_0000 + number, radix: 16) }
+    let site = try Site()
+    func importDevices(_ numbers: some Sequence<Int>, _ field: String) throws {
+      let lines = numbers.map { #"{"platform":"apns","token":"\#(short($0))",\#(field)}"# }
+      let rows = try site.write(lines.joined(separator: "\n"), to: "devices.ndjson")
+      #expect(try site.run(["devices", "import", "--config", site.file("pushfleet.json5"), rows]).status == 0)
+    }
+    var script: [String: Any] = [short(0): [["delay_ms": 3_000], ["status": 200]]]
+    for number in 1..<devices { script[short(number)] = [["status": 429, "reason": "TooManyRequests"], ["status": 200]] }
+    try site.startFleet(script: script)
+    try importDevices(0..<devices, #""locale":"de""#)
+    try importDevices([0, devices - 1], #""topics":["all"]"#)
+    try site.broadcast("b")
+    let worker = try site.startWorker()
+    let pages = """
+      import sqlite3
+      print(sqlite3.connect("\(site.file("registry.db"))").execute("SELECT count(*) FROM campaign_pages").fetchone()[0])
+      """
+    #expect(try eventually { try site.foreign(["/usr/bin/python3", "-c", pages]).hasPrefix("1") })
+    worker.end()
+    try importDevices(1..<devices - 1, #""topics":["all"]"#)
+    try site.drain()
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+    #expect(try site.deliveries(of: "b").count == devices)
+  }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -22,25 +23,31 @@ struct CampaignTests {
     #expect(try registry.store.pageDone(report(2, isLast: true, sent: 500, failed: 0), now: 2_000)?.isComplete == false)
     #expect(try other.pageDone(report(0), now: 2_000)?.isComplete == false)
     #expect(try registry.store.pageDone(report(0), now: 2_500)?.sent == 1_490)
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 2_600) == false)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_600) == .nobodys)
     let done = try #require(try registry.store.pageDone(report(1), now: 3_000))
     #expect(done.isComplete && done.sent == 2_480 && done.failed == 20 && done.pagesDone == 3 && done.pageCount == 3)
     #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
   }
 
-  @Test("Exactly one claimant finishes a campaign, the same one again after a crash", arguments: Backend.all)
+  @Test("Exactly one claimant finishes a campaign, another one when the first isn't heard of", arguments: Backend.all)
   func finishes(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 1_500) == false)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 1_500) == .nobodys)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 2_000))
-    #expect(try other.finish(Self.id, claimant: [2], now: 2_000) == false)
-    #expect(try other.finish(Self.id, claimant: [1], now: 3_000))
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_000) == .ours)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_100) == .ours)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 500, now: 2_499) == .others)
     let campaign = try #require(try other.campaign(Self.id))
     #expect(campaign.state == .completed && campaign.finishedAt == 2_000 && campaign.remaining == 0)
-    #expect(try registry.store.finish([9], claimant: [1], now: 1) == false)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 500, now: 2_500) == .ours)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_600) == .others)
+    try other.resultPublished(Self.id, now: 2_700)
+    for claimant in [[1], [2], [3]] as [[UInt8]] {
+      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 500, now: 9_000) == .nobodys)
+    }
+    #expect(try registry.store.finish([9], claimant: [1], lease: 500, now: 1) == .nobodys)
   }
 
   @Test("States change only as they may", arguments: Backend.all)
@@ -56,7 +63,7 @@ struct CampaignTests {
     #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
     #expect(try store.setState(.cancelled, of: Self.id, now: 1))
     for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
-    #expect(try store.finish(Self.id, claimant: [1], now: 2))
+    #expect(try store.finish(Self.id, claimant: [1], lease: 500, now: 2) == .ours)
     #expect(try store.campaign(Self.id)?.state == .cancelled)
     #expect(try store.setState(.paused, of: [9], now: 1) == false)
   }
@@ -89,9 +96,36 @@ struct CampaignTests {
     #expect(list.map(\.description.id) == [[2], Self.id])
     #expect(list[1].remaining == 1_500 && list[1].rate == 500 && list[1].timeLeft == 3)
     #expect(list[0].rate == nil && list[0].timeLeft == nil)
+    // What isn't sent to in a pause isn't the rate's fault.
+    _ = try registry.store.setState(.paused, of: Self.id, now: 3_100)
+    _ = try registry.store.pageDone(report(1, sent: 50, failed: 0), now: 3_200)
+    #expect(try registry.store.campaign(Self.id)?.rate == 500)
+    _ = try registry.store.setState(.held, of: Self.id, now: 50_000)
+    _ = try registry.store.setState(.running, of: Self.id, now: 103_100)
+    _ = try registry.store.pageDone(report(2), now: 105_000)
+    #expect(try registry.store.campaign(Self.id)?.rate == 512.5)
     _ = try registry.store.setState(.cancelled, of: Self.id, now: 4_000)
     #expect(try registry.store.purge(goneBefore: 0, campaignsBefore: 10_000, limit: 10) == 1)
     #expect(try registry.store.campaigns(limit: 10).map(\.description.id) == [[2]])
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
+  }
+
+  @Test("A registry of an earlier version is brought up to date, campaigns and all (F-102)", arguments: Backend.all)
+  func migrates(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    let back = "ALTER TABLE campaigns DROP COLUMN idle; ALTER TABLE campaigns DROP COLUMN stopped_at;"
+    switch backend {
+    case .sqlite:
+      let raw = try SQLiteConnection(path: registry.location, create: false, busyTimeout: 1_000)
+      try raw.execute(back + "PRAGMA user_version = 1")
+    case .postgres:
+      let server = try #require(try Postgres.shared?.get())
+      try server.execute(
+        "SET search_path = pushfleet; \(back) UPDATE schema_version SET version = 1", at: registry.location)
+    }
+    let store = try registry.another()
+    #expect(try store.setState(.paused, of: Self.id, now: 2_000) && store.setState(.running, of: Self.id, now: 5_000))
+    #expect(try store.campaign(Self.id)?.idle == 3_000)
   }
 }

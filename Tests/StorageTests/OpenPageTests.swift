@@ -110,15 +110,14 @@ struct OpenPageTests {
     #expect(tokens(opened) == ["b"])
   }
 
-  @Test("A result that is out is claimed by nobody any more", arguments: Backend.all)
-  func resultPublished(_ backend: Backend) throws {
-    let registry = try campaign(backend, 1)
-    _ = try registry.store.pageDone(PageReport(campaign: Self.id, page: 0, isLast: true, sent: 1, failed: 0), now: 3)
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 4))
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 5))
-    try registry.store.resultPublished(Self.id, now: 6)
-    #expect(try registry.store.finish(Self.id, claimant: [1], now: 7) == false)
-    #expect(try registry.store.campaign(Self.id)?.state == .completed)
+  @Test("The last page ends with its last member: who joins behind it has come too late", arguments: Backend.all)
+  func lastExtent(_ backend: Backend) throws {
+    let registry = try campaign(backend, 2)
+    for token in ["late1", "late2"] { _ = try registry.register(token) }
+    guard case .open(let page, nil, _) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
+    #expect(page.isLast && tokens(.open(page, nil, nil)) == ["t0", "t1"])
+    try registry.change(#"{"op":"subscribe","topic":"news","tokens":["late1","late2"]}"#)
+    #expect(tokens(try open(registry.store, 0, copy: 7, after: 0)) == ["t0", "t1"])
   }
 
   @Test("A campaign that an operator lets run again is not held a second time", arguments: Backend.all)

@@ -27,8 +27,11 @@ final class FanoutModel {
   private(set) var workers: [Worker] = []
   let store: any DeviceStore
   private let folder: String
+  private let lease: Int64
 
-  init(devices: Int, workers count: Int) throws {
+  /// - Parameter lease: milliseconds for which a claim to the result holds; the ladder's messages come back at once here.
+  init(devices: Int, workers count: Int, lease: Int64 = 0) throws {
+    self.lease = lease
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     store = try openRegistry("sqlite:\(folder)/registry.db")
@@ -39,7 +42,7 @@ final class FanoutModel {
       registrations.append(device)
     }
     _ = try store.apply(registrations.map { .register($0) }, now: 1)
-    for _ in 0..<count { workers.append(try Worker(registry)) }
+    for _ in 0..<count { workers.append(try Worker(registry, lease)) }
   }
 
   deinit {
@@ -94,7 +97,7 @@ final class FanoutModel {
   func kill(_ index: Int) throws {
     giveBack(workers[index].held)
     workers[index].die()
-    workers[index] = try Worker(registry)
+    workers[index] = try Worker(registry, lease)
   }
 
   /// The worker's channel is closed: the broker delivers again, here or elsewhere.
@@ -138,7 +141,7 @@ final class FanoutModel {
     private var generation: UInt32 = 0
     var isDeliveryPaused = false
 
-    init(_ registry: String) throws {
+    init(_ registry: String, _ lease: Int64) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(loop: loop, log: log)
@@ -150,11 +153,14 @@ final class FanoutModel {
         outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
       pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
       pipeline.pageSize = 7
+      pipeline.resultLease = lease
       pipeline.acknowledger = self
       let desk = try RegistryDesk(registry, limits: RegistryLimits(), loop: loop)
       desk.owner = pipeline
       pipeline.desk = desk
     }
+
+    var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }
 
     /// Slots of what isn't confirmed.
     var publications: [Int] { outbox.slots.indices.filter { outbox.slots[$0] != nil } }

@@ -102,4 +102,34 @@ struct FanoutModelTests {
       #expect(campaign.failed <= Set(model.reached).count, "seed \(seed)")
     }
   }
+
+  @Test("while a result waits for its confirm, whoever else gets the last page leaves it to its worker")
+  func resultUnderWay() throws {
+    let model = try FanoutModel(devices: 5, workers: 2, lease: 60_000)
+    model.request("b")
+    for _ in 0..<200 where !model.workers[0].isPublishingResult {
+      model.deliver(to: 0)
+      model.run(0)
+      if model.workers[0].isPublishingResult { break }
+      model.arrive(0)
+      model.confirm(0)
+      model.run(0)
+    }
+    #expect(model.workers[0].isPublishingResult)
+    model.loseChannel(0)
+    for _ in 0..<20 {
+      model.deliver(to: 1)
+      model.run(1)
+      model.arrive(1)
+      model.confirm(1)
+    }
+    #expect(model.results.isEmpty)
+    for _ in 0..<3 {
+      model.arrive(0)
+      model.confirm(0)
+      model.run(0)
+    }
+    model.finish()
+    #expect(model.results.count == 1 && model.isQuiet)
+  }
 }

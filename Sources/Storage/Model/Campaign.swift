@@ -70,6 +70,9 @@ public struct Campaign: Equatable, Sendable {
   public var finishedAt: Int64?
   /// When an operator last let it run again after it was paused or held.
   public var resumedAt: Int64?
+  /// Since when it is paused, held or cancelled; and for how many milliseconds it was paused or held before.
+  public var stoppedAt: Int64?
+  public var idle: Int64 = 0
 
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
@@ -82,14 +85,23 @@ public struct Campaign: Equatable, Sendable {
     }
   }
 
-  /// Devices a second since the campaign was created, nil before the first page.
+  /// Devices a second of the time for which the campaign ran, nil before the first page.
   public var rate: Double? {
-    let elapsed = Double(updatedAt - createdAt) / 1000
+    let elapsed = Double(min(updatedAt, stoppedAt ?? .max) - createdAt - idle) / 1000
     return elapsed > 0 && sent + failed > 0 ? Double(sent + failed) / elapsed : nil
   }
 
   /// Seconds until the last device by ``rate``, while it runs.
   public var timeLeft: Double? { state == .running ? rate.map { Double(remaining) / $0 } : nil }
+}
+
+/// Whose it is to publish a campaign's result.
+public enum ResultClaim: Equatable, Sendable {
+  case ours
+  /// Another one's, who hasn't been heard of since: ask again later.
+  case others
+  /// Nobody's: it is out, or pages are missing.
+  case nobodys
 }
 
 /// What a worker reports of a page of a campaign.

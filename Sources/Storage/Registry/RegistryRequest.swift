@@ -13,7 +13,7 @@ public enum RegistryRequest: Sendable {
   case pageDone(PageReport)
   case savePage(PageRecord, campaign: [UInt8], page: Int64)
   case loadPage(campaign: [UInt8], page: Int64)
-  case finish(campaign: [UInt8], claimant: [UInt8])
+  case finish(campaign: [UInt8], claimant: [UInt8], lease: Int64)
   case resultPublished(campaign: [UInt8])
   case setState(CampaignState, campaign: [UInt8])
   case campaign([UInt8])
@@ -40,7 +40,9 @@ public enum RegistryAnswer: Sendable {
   case campaign(Campaign?)
   /// `loadPage`
   case record(PageRecord?)
-  /// `finish`, `setState`
+  /// `finish`
+  case claim(ResultClaim)
+  /// `setState`
   case happened(Bool)
   /// `savePage`, `resultPublished`, `purge`
   case done
@@ -64,7 +66,8 @@ extension DeviceStore {
       try savePage(record, campaign: campaign, page: page, now: now)
       return .done
     case .loadPage(let campaign, let page): return .record(try loadPage(campaign: campaign, page: page))
-    case .finish(let campaign, let claimant): return .happened(try finish(campaign, claimant: claimant, now: now))
+    case .finish(let campaign, let claimant, let lease):
+      return .claim(try finish(campaign, claimant: claimant, lease: lease, now: now))
     case .resultPublished(let campaign):
       try resultPublished(campaign, now: now)
       return .done

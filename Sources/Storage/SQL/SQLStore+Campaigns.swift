@@ -51,9 +51,12 @@ extension SQLStore {
     return record
   }
 
-  func finish(_ campaign: [UInt8], claimant: [UInt8], now: Int64) throws(StoreError) -> Bool {
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64, now: Int64) throws(StoreError) -> ResultClaim {
     try transaction(.campaigns) { () throws(StoreError) in
-      try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(now)]) > 0
+      let isOurs =
+        try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(now), .int(now - lease)]) > 0
+      if isOurs { return .ours }
+      return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .others : .nobodys
     }
   }
 
@@ -89,7 +92,7 @@ extension SQLStore {
         highWater: row.int(5)),
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
       pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
-      resumedAt: row.optionalInt(14))
+      resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16))
   }
 }
 
@@ -120,25 +123,29 @@ extension SQL {
     """)
   static let loadPage = Statement(
     "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+  private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
   static let finishCampaign = Statement(
     """
-    UPDATE campaigns SET claimant = COALESCE(claimant, ?2), finished_at = COALESCE(finished_at, ?3),
+    UPDATE campaigns SET claimant = ?2, finished_at = CASE WHEN claimant = ?2 THEN finished_at ELSE ?3 END,
       state = CASE WHEN state = 2 THEN 2 ELSE 3 END
-    WHERE id = ?1 AND result_at IS NULL AND (claimant IS NULL OR claimant = ?2) AND (state = 2 OR pages_done >= page_count)
+    WHERE \(owesResult) AND (claimant IS NULL OR claimant = ?2 OR finished_at <= ?4)
     """)
+  static let isResultOwed = Statement("SELECT 1 FROM campaigns WHERE \(owesResult)")
   static let resultPublished = Statement("UPDATE campaigns SET result_at = ?2 WHERE id = ?1 AND result_at IS NULL")
   /// 0 is running, 4 held.
   static let setState = Statement(
     """
     UPDATE campaigns SET state = ?2, updated_at = ?3,
       resumed_at = CASE WHEN CAST(?2 AS BIGINT) = 0 THEN ?3 ELSE resumed_at END,
-      excused = CASE WHEN state = 4 AND CAST(?2 AS BIGINT) = 0 THEN 1 ELSE excused END
+      excused = CASE WHEN state = 4 AND CAST(?2 AS BIGINT) = 0 THEN 1 ELSE excused END,
+      idle = idle + CASE WHEN CAST(?2 AS BIGINT) = 0 AND ?3 > stopped_at THEN ?3 - stopped_at ELSE 0 END,
+      stopped_at = CASE WHEN CAST(?2 AS BIGINT) <> 0 THEN COALESCE(stopped_at, ?3) END
     WHERE id = ?1 AND (CAST(?2 AS BIGINT) <> 4 OR excused = 0)
     """)
   private static let campaignColumns =
     """
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
-    resumed_at
+    resumed_at, stopped_at, idle
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
   static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")

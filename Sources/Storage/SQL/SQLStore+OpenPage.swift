@@ -29,7 +29,9 @@ extension SQLStore {
         return .open(try all(audience, opening.app, after: cursor, limit, extent), record, campaign)
       }
       let page = try page(of: audience, app: opening.app, after: cursor, upTo: highWater, limit: limit)
-      let extent = PageExtent(end: page.isLast ? highWater : page.next, isLast: page.isLast, copy: opening.copy)
+      // The last page ends with its last member: who joins behind it while the page is being sent has come too late.
+      let end = page.isLast ? page.devices.rows.last?.id ?? cursor : page.next
+      let extent = PageExtent(end: end, isLast: page.isLast, copy: opening.copy)
       return try claim(opening, extent) ? .open(page, record, campaign) : nil
     }
   }

@@ -34,7 +34,7 @@ enum Schema {
     ("{,id}", "", ", id"),
   ]
 
-  private static let migrations: [[String]] = [first]
+  private static let migrations: [[String]] = [first, pauses]
 
   private static let first = [
     "CREATE TABLE apps (id {id}, name {text} NOT NULL UNIQUE) {rows}",
@@ -87,5 +87,9 @@ enum Schema {
       campaign {blob} NOT NULL, page {int} NOT NULL, done {int} NOT NULL, sent {int} NOT NULL, failed {int} NOT NULL,
       settled {blob}, copy {int}, page_end {int}, is_last {int}, PRIMARY KEY (campaign, page)) {clustered}
     """,
+  ]
+
+  private static let pauses = [
+    "ALTER TABLE campaigns ADD COLUMN stopped_at {int}", "ALTER TABLE campaigns ADD COLUMN idle {int} NOT NULL DEFAULT 0",
   ]
 }

@@ -47,6 +47,8 @@ struct PageTicket: Equatable {
 /// The ticket in a header: binary, as a page may have some thousand pending devices and a frame has 128 KiB.
 extension PageTicket {
   static let header = "x-push-page"
+  /// Pending devices that surely fit a frame, whatever other headers there are.
+  static let mostPending = 5_000
 
   /// Grows when the form changes; a worker leaves a form that it doesn't know to a newer one.
   private static let version: UInt8 = 2

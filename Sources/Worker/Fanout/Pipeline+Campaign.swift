@@ -15,7 +15,9 @@ extension Pipeline {
     if entry.page != nil {
       takePage(entry)
     } else if loop.wallClock > entry.deadline {
-      expire(entry)
+      // Another copy of it may have begun in time, and then speaks for all.
+      guard isNamed(entry) else { return expire(entry) }
+      ask(entry, .findCampaign, .campaign(Self.campaignID(of: entry, appID(of: entry))))
     } else if !audience.isSmall, !isNamed(entry) {
       nameAndPublishAgain(entry)
     } else {
@@ -24,7 +26,7 @@ extension Pipeline {
     }
   }
 
-  private func isNamed(_ entry: InFlight) -> Bool { entry.delivery.properties.messageID?.isEmpty == false }
+  func isNamed(_ entry: InFlight) -> Bool { entry.delivery.properties.messageID?.isEmpty == false }
 
   /// A broadcast must be known again after a crash, so a request without a message id goes back to its queue with one.
   private func nameAndPublishAgain(_ entry: InFlight) {

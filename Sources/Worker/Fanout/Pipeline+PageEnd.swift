@@ -18,6 +18,12 @@ extension Pipeline {
       case .waiting, .unresolved, .gone, .sent, .refused, .sameAs: continue
       }
     }
+    if pending.count > PageTicket.mostPending, let work = entry.work {
+      // Too many to name: the page begins again, less what the registry knows of it.
+      ask(.note, .savePage(PageRecord(of: entry, work), campaign: page.campaign, page: page.number))
+      endPage(entry)
+      return publishRetry(of: entry, at: earliest)
+    }
     page.pending = pending
     entry.page = page
     endPage(entry)
@@ -58,11 +64,15 @@ extension Pipeline {
   func claimResult(_ entry: InFlight) {
     guard let page = entry.page else { return }
     entry.publications += 1
-    ask(entry, .claimResult, .finish(campaign: page.campaign, claimant: Array("\(page.number)".utf8)))
+    ask(
+      entry, .claimResult,
+      .finish(campaign: page.campaign, claimant: UUIDText.random(), lease: resultLease))
   }
 
-  func resultClaimed(_ entry: InFlight, isOurs: Bool) {
-    if isOurs, let campaign = entry.work?.campaign {
+  func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
+    // Whoever has claimed it may die before it is out.
+    if claim == .others { return oweReport(entry, "another worker is about to publish the result") }
+    if claim == .ours, let campaign = entry.work?.campaign {
       entry.work?.isResultClaimed = true
       log.info(
         "campaign ended",
@@ -81,7 +91,7 @@ extension Pipeline {
     ask(.note, .resultPublished(campaign: page.campaign))
   }
 
-  /// The registry can't take the report now: the page goes to the ladder with nothing left to send, so that neither the delivery is
+  /// The report, or the result, has to wait: the page goes to the ladder with nothing left to send, so that neither the delivery is
   /// held nor a device sent to again.
   func oweReport(_ entry: InFlight, _ reason: String) {
     entry.page?.pending = []

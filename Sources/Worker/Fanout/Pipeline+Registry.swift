@@ -36,10 +36,12 @@ extension Pipeline: RegistryDeskOwner {
   private func answered(_ entry: InFlight, _ step: RegistryDesk.Step, _ answer: RegistryAnswer) {
     switch (step, answer) {
     case (.reportPage, .campaign(let campaign)): pageReported(entry, campaign)
-    case (.claimResult, .happened(let isOurs)): resultClaimed(entry, isOurs: isOurs)
+    case (.claimResult, .claim(let claim)): resultClaimed(entry, claim)
     // An earlier answer may have ended the request.
     case _ where entry.isFinishing: return
     case (.survey, .survey(let survey)): surveyed(entry, survey)
+    case (.findCampaign, .campaign(let campaign)):
+      if let campaign { campaignCreated(entry, campaign) } else { expire(entry) }
     case (.createCampaign, .campaign(let campaign?)): campaignCreated(entry, campaign)
     case (.readSmall, .page(let page)): smallAudienceRead(entry, page)
     case (.readRest, .resolution(let resolution)): restOfSmallAudienceRead(entry, resolution.devices)
@@ -58,7 +60,7 @@ extension Pipeline: RegistryDeskOwner {
       if case .change = step { changeReturned(hasFailed: true) }
       with(index, generation) { entry in
         switch step {
-        case .survey, .createCampaign, .readSmall, .readRest, .openPage: refuseOrPutOff(entry, error)
+        case .survey, .findCampaign, .createCampaign, .readSmall, .readRest, .openPage: refuseOrPutOff(entry, error)
         case .reportPage, .claimResult: oweReport(entry, "\(error)")
         case .change: if case .refused = error { refuseChange(entry, error) } else { owe(entry) }
         }
@@ -89,10 +91,11 @@ extension Pipeline: RegistryDeskOwner {
   }
 
   /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must
-  /// be accounted for.
+  /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     let isPage = entry.page?.campaign.isEmpty == false
-    if !isPage, loop.wallClock > entry.deadline { return expire(entry) }
+    let mayHaveCampaign = entry.work != nil && entry.page == nil && isNamed(entry)
+    if !isPage, !mayHaveCampaign, loop.wallClock > entry.deadline { return expire(entry) }
     if !isPage, entry.isNowOrNever { return reject(entry, Rejection(.unavailable, reason)) }
     entry.isFinishing = true
     entry.work?.stage = .ending

@@ -20,7 +20,7 @@ final class RegistryDesk: RegistryHandler {
     case request(Step, entry: Int, generation: Int)
     /// Tokens that answers spoke against.
     case marks
-    /// The breaker holds a campaign.
+    /// A campaign is held: by the breaker, or because one of its pages is a dead letter.
     case hold(campaign: [UInt8])
     /// Accounts that nobody waits for.
     case note
@@ -37,6 +37,8 @@ final class RegistryDesk: RegistryHandler {
   enum Step {
     /// Whether its audience exists, and how large it is.
     case survey
+    /// Whether a request that comes too late has had its campaign.
+    case findCampaign
     case createCampaign
     /// The devices of a small audience, or those of them that an earlier round has left.
     case readSmall, readRest

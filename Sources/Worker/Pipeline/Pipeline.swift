@@ -52,6 +52,8 @@ final class Pipeline: OutboxOwner {
   var registryLimits = RegistryLimits()
   /// Devices on a page.
   var pageSize = 1_000
+  /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  var resultLease: Int64 = 10_000
   /// Of each application.
   var breakers: [Breaker] = []
   /// Registrations that this turn has brought.

@@ -146,7 +146,10 @@ extension Pipeline: PoolHandler {
     let page = entry.page ?? PageTicket(entry.delivery.properties.headers)
     publish(publications.deadLetter(letter, body: entry.delivery.body, page: page, for: entry))
     if let page {
-      guard page.campaign.isEmpty else { return }
+      guard page.campaign.isEmpty else {
+        // Its chain may end here: an operator is to see that, and to replay the letter.
+        return ask(.hold(campaign: page.campaign), .setState(.held, campaign: page.campaign))
+      }
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
     } else {
       publishResult(of: entry, targets: [.failed(rejection.code)])
