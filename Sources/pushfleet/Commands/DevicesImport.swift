@@ -36,6 +36,7 @@ enum DevicesImport {
     let load = BulkImport(
       into: visit.store, format: format, defaultApp: app, now: RegistryVisit.now, handler: account,
       limits: visit.configuration.registryLimits)
+    defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {
         try load.feed(bytes)
@@ -43,9 +44,7 @@ enum DevicesImport {
         bytes = try file.read(chunk)
       }
       try load.finish()
-      account.end(load.count)
     } catch let error as BulkError {
-      account.end(load.count)
       throw failure(error, file.name)
     }
   }
