@@ -92,7 +92,10 @@ final class ConnectionSet {
     let now = surroundings.now
     dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
     if dials.count >= Self.dialBurst {
-      return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "connected too often of late")
+      let time = dials[0].advanced(bySeconds: Self.dialWindow)
+      // One more would be welcome, but nothing is wrong.
+      if isOpen { return retryAt = time }
+      return waitUntil(time, because: "connected too often of late")
     }
     dials.append(now)
     retryAt = nil

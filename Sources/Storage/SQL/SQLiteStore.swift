@@ -75,7 +75,7 @@ extension SQLStore where Session == SQLiteConnection {
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.execute("PRAGMA cache_size = -\(cache)")
     // In pages of 4 KiB: as much log as cache before it is written back, since a bulk load changes the same pages again and again.
-    try connection.execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 16, 16_384)))")
+    try connection.execute("PRAGMA wal_autocheckpoint = \(max(1_000, min(cache / 4, 65_536)))")
     try connection.execute("PRAGMA temp_store = MEMORY")
     try connection.execute("PRAGMA secure_delete = OFF")
     try connection.execute("PRAGMA analysis_limit = 1000")
