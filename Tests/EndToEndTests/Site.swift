@@ -33,7 +33,7 @@ final class Site {
 
   @discardableResult
   func write(_ text: String, to name: String) throws -> String {
-    try text.write(toFile: file(name), atomically: true, encoding: .utf8)
+    try text.write(toFile: file(name), atomically: false, encoding: .utf8)
     return file(name)
   }
 

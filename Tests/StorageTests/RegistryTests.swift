@@ -94,7 +94,7 @@ struct RegistryTests {
   @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended (F-99)")
   func comesBack() throws {
     try "not a database, but long enough to have a header of a hundred bytes, as a damaged file has one of them, see"
-      .write(toFile: path, atomically: true, encoding: .utf8)
+      .write(toFile: path, atomically: false, encoding: .utf8)
     let registry = try open(options())
     try registry.submit(registering("t"), tag: 0)
     #expect(loop.run { recorder.settled == 1 })

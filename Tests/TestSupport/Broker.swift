@@ -54,8 +54,8 @@ public final class Broker: @unchecked Sendable {
         "ssl_options.verify = verify_none", "ssl_options.fail_if_no_peer_cert = false",
       ]
     }
-    try (lines.joined(separator: "\n") + "\n").write(toFile: directory + "/rabbitmq.conf", atomically: true, encoding: .utf8)
-    try "[].\n".write(toFile: directory + "/enabled_plugins", atomically: true, encoding: .utf8)
+    try (lines.joined(separator: "\n") + "\n").write(toFile: directory + "/rabbitmq.conf", atomically: false, encoding: .utf8)
+    try "[].\n".write(toFile: directory + "/enabled_plugins", atomically: false, encoding: .utf8)
     do {
       epmd = try ChildProcess(
         ["/usr/bin/epmd", "-port", "\(epmdPort)", "-address", "127.0.0.1"], environment: environment,

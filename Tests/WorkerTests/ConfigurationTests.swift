@@ -17,8 +17,8 @@ struct ConfigurationTests {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
-    try text.write(to: directory.appendingPathComponent("c.json5"), atomically: true, encoding: .utf8)
-    try "from a file\n".write(to: directory.appendingPathComponent("secret"), atomically: true, encoding: .utf8)
+    try text.write(to: directory.appendingPathComponent("c.json5"), atomically: false, encoding: .utf8)
+    try "from a file\n".write(to: directory.appendingPathComponent("secret"), atomically: false, encoding: .utf8)
     return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: environment)
   }
 

@@ -7,14 +7,15 @@ import Testing
 @testable import Worker
 
 @Suite("Credentials")
-struct CredentialTests {
+final class CredentialTests {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("credentials-\(UUID().uuidString)")
 
   init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+  deinit { try? FileManager.default.removeItem(at: folder) }
 
   func configuration(_ apps: String) throws -> Configuration {
     let file = folder.appendingPathComponent("c.json5")
-    try "{ broker: 'amqp://h/', apps: \(apps) }".write(to: file, atomically: true, encoding: .utf8)
+    try "{ broker: 'amqp://h/', apps: \(apps) }".write(to: file, atomically: false, encoding: .utf8)
     return try Configuration.load(path: file.path, environment: [:])
   }
 
@@ -24,7 +25,6 @@ struct CredentialTests {
 
   @Test("are chosen by sender and environment; senders inherit what they don't have")
   func senders() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let certificates = try TestCertificates.make()
     let apps = """
       { 'com.example.app': {
@@ -43,7 +43,6 @@ struct CredentialTests {
 
   @Test("are taken over when a file changes, and left alone when it doesn't or can't be used")
   func reload() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let certificates = try TestCertificates.make()
     let key = folder.appendingPathComponent("key.p8")
     try Data(contentsOf: URL(fileURLWithPath: certificates.p8)).write(to: key)
@@ -59,7 +58,6 @@ struct CredentialTests {
 
   @Test("of the same environment twice are refused by their key")
   func twice() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let error = try #require(throws: ConfigurationError.self) {
       try configuration("{ a: { apns: [ \(apns("k")), \(apns("k")) ] } }")
     }
@@ -75,7 +73,6 @@ struct CredentialTests {
 
   @Test("are looked at again when a file was rewritten or replaced, but not when it is missing for a moment")
   func watch() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appendingPathComponent("watched").path
     let other = folder.appendingPathComponent("other").path
     try Data("one".utf8).write(to: URL(fileURLWithPath: file))
