@@ -142,5 +142,8 @@ struct GroupTests {
     let join = #"{"op":"group_join","group":"team","token":"t1"}"#
     for _ in 0..<2 { #expect(try registry.change(join).isRefusal == false) }
     #expect(try registry.change(#"{"op":"group_join","group":"team","token":"t2"}"#).isRefusal)
+    // What is refused makes nobody.
+    #expect(try registry.change(#"{"op":"group_create","notification_key_name":"big","users":["n1","n2","n1"]}"#).isRefusal)
+    #expect(try registry.store.survey(.user(Array("n1".utf8)), app: TestRegistry.app).exists == false)
   }
 }

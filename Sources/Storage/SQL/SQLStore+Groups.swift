@@ -21,16 +21,16 @@ extension SQLStore {
     if try readGroup(.name(name), app) != nil {
       return .refused(.notificationKeyExists, reason: "notification_key_name: the app has a group of this name")
     }
-    let (kind, ids, failed) = try resolveMembers(members, app, adding: true)
-    if kind == .devices, ids.isEmpty {
+    let found = try resolveMembers(members, app, adding: true)
+    if found.kind == .devices, found.ids.isEmpty {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
     }
-    if let refusal = tooMany(kind, ids.count) { return refusal }
+    if let refusal = tooMany(found.kind, found.ids.count + found.newUsers.count) { return refusal }
     let salt = makeSalt()
     let id = try session.insert(
-      SQL.insertGroup, [.int(salt), .int(app), .text(name), .int(kind.rawValue), .int(now)])
-    try insert(ids, kind, into: id)
-    return .notificationKey(RegistryKey(id: id, salt: salt).notificationKey, failed: failed)
+      SQL.insertGroup, [.int(salt), .int(app), .text(name), .int(found.kind.rawValue), .int(now)])
+    try insert(found, app, into: id)
+    return .notificationKey(RegistryKey(id: id, salt: salt).notificationKey, failed: found.failed)
   }
 
   func changeGroup(
@@ -42,28 +42,28 @@ extension SQLStore {
     if let name, name != group.name {
       return .refused(.nameMismatch, reason: "notification_key_name: not the name of this notification_key")
     }
-    let (kind, ids, failed) = try resolveMembers(members, app, adding: adding)
-    guard kind == group.kind else {
+    let found = try resolveMembers(members, app, adding: adding)
+    guard found.kind == group.kind else {
       return .refused(
         .invalidParameters,
         reason: group.kind == .users
           ? "registration_ids: the group's members are users" : "users: the group's members are devices")
     }
-    if ids.isEmpty, kind == .devices {
+    if found.ids.isEmpty, found.kind == .devices {
       return .refused(.noValidRegistrationIDs, reason: "registration_ids: none of them is registered for this app")
     }
     if adding {
       var present: Set<Int64> = []
-      try session.run(SQL.groupMemberIDs, [.int(group.key.id), .int(kind.rawValue)]) { row in present.insert(row.int(0)) }
-      if let refusal = tooMany(kind, present.union(ids).count) { return refusal }
-      try insert(ids, kind, into: group.key.id)
+      try session.run(SQL.groupMemberIDs, [.int(group.key.id), .int(found.kind.rawValue)]) { row in present.insert(row.int(0)) }
+      if let refusal = tooMany(found.kind, present.union(found.ids).count + found.newUsers.count) { return refusal }
+      try insert(found, app, into: group.key.id)
     } else {
       try session.runEach(
-        SQL.deleteGroupMember, ids.map { [.int(group.key.id), .int(kind.rawValue), .int($0)] }
+        SQL.deleteGroupMember, found.ids.map { [.int(group.key.id), .int(found.kind.rawValue), .int($0)] }
       ) { _, _ in }
       try session.run(SQL.deleteEmptyGroup, [.int(group.key.id)])
     }
-    return .notificationKey(key, failed: failed)
+    return .notificationKey(key, failed: found.failed)
   }
 
   /// Adds the user who is bound to a device to a group of users, or takes it out (UP-07 … UP-10).
@@ -80,7 +80,7 @@ extension SQLStore {
     if joining {
       let others = try session.firstInt(SQL.countOtherMembers, [.int(group.key.id), .int(1), .int(user)]) ?? 0
       if let refusal = tooMany(.users, Int(others) + 1) { return refusal }
-      try insert([user], .users, into: group.key.id)
+      try insert(Members(kind: .users, ids: [user]), app, into: group.key.id)
     } else {
       try session.run(SQL.deleteGroupMember, [.int(group.key.id), .int(1), .int(user)])
     }
@@ -129,31 +129,43 @@ extension SQLStore {
     return record
   }
 
-  /// The numbers of the members named, each once, and the indexes of those that name nobody. To be added, a device must not be gone,
-  /// and a user that is new is made.
-  private func resolveMembers(
-    _ members: GroupMembers, _ app: Int64, adding: Bool
-  ) throws(StoreError) -> (GroupKind, [Int64], failed: [Int]) {
+  /// The members that a change names.
+  private struct Members {
+    var kind: GroupKind
+    /// Each once.
     var ids: [Int64] = []
+    /// Users that are to be made, each once.
+    var newUsers: [[UInt8]] = []
+    /// The indexes of those that name nobody.
     var failed: [Int] = []
+  }
+
+  /// To be added, a device must not be gone, and a user may be new.
+  private func resolveMembers(_ members: GroupMembers, _ app: Int64, adding: Bool) throws(StoreError) -> Members {
     switch members {
     case .devices(let references):
-      for (index, device) in try found(references, app).enumerated() {
+      var found = Members(kind: .devices)
+      for (index, device) in try self.found(references, app).enumerated() {
         guard let device, !adding || device.state != .gone else {
-          failed.append(index)
+          found.failed.append(index)
           continue
         }
-        if !ids.contains(device.id) { ids.append(device.id) }
+        if !found.ids.contains(device.id) { found.ids.append(device.id) }
       }
-      return (.devices, ids, failed)
+      return found
     case .users(let names):
-      for (index, name) in names.enumerated() {
-        let id =
-          adding
-          ? try makeUser(name, nil, app, known: nil) : try session.firstInt(SQL.userByName, [.int(app), .text(name)])
-        if let id { ids.append(id) } else { failed.append(index) }
+      var found = Members(kind: .users)
+      var seen: Set<[UInt8]> = []
+      for (index, name) in names.enumerated() where seen.insert(name).inserted {
+        if let id = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) {
+          found.ids.append(id)
+        } else if adding {
+          found.newUsers.append(name)
+        } else {
+          found.failed.append(index)
+        }
       }
-      return (.users, Array(Set(ids)).sorted(), failed)
+      return found
     }
   }
 
@@ -163,8 +175,11 @@ extension SQLStore {
     return .refused(.tooManyMembers, reason: "a group has at most \(most) members")
   }
 
-  private func insert(_ ids: [Int64], _ kind: GroupKind, into group: Int64) throws(StoreError) {
-    try session.runEach(SQL.insertGroupMember, ids.map { [.int(group), .int(kind.rawValue), .int($0)] }) { _, _ in }
+  private func insert(_ members: Members, _ app: Int64, into group: Int64) throws(StoreError) {
+    var ids = members.ids
+    for name in members.newUsers { ids.append(try makeUser(name, nil, app, known: nil)) }
+    let sets: [[SQLValue]] = ids.map { [.int(group), .int(members.kind.rawValue), .int($0)] }
+    try session.runEach(SQL.insertGroupMember, sets) { _, _ in }
   }
 }
 
