@@ -49,37 +49,12 @@ struct RegistryFaultTests {
     return site
   }
 
-  /// Runs Python with SQLite until its input ends.
-  private final class Holder {
-    private let input = Pipe()
-    private let child: ChildProcess
-
-    init(_ script: String) throws {
-      child = try ChildProcess(
-        ["/usr/bin/python3", "-uc", script], environment: ["PATH": "/usr/bin:/bin"], output: nil,
-        input: input.fileHandleForReading)
-      guard child.waitForOutput("ready", seconds: 30) else { throw Broken("no holder: \(child.outputSoFar)") }
-    }
-
-    func end() {
-      try? input.fileHandleForWriting.close()
-      _ = child.wait()
-    }
-  }
-
   @Test("locked by another program (F-98)")
   func locked() throws {
     let site = try site("sqlite:registry.db")
-    var holder: Holder?
+    var holder: LockHolder?
     try check(site, "registry locked", canRead: false) {
-      holder = try Holder(
-        """
-        import sqlite3, sys
-        registry = sqlite3.connect("\(site.file("registry.db"))", isolation_level=None)
-        registry.execute("BEGIN EXCLUSIVE")
-        print("ready")
-        sys.stdin.read()
-        """)
+      holder = try LockHolder(site.file("registry.db"), "EXCLUSIVE")
     } end: {
       holder?.end()
     }
@@ -129,14 +104,7 @@ struct RegistryFaultTests {
     let worker = try site.startWorker()
     try site.broadcast("b")
     #expect(journal.waitForLines(100, seconds: 60))
-    let holder = try Holder(
-      """
-      import sqlite3, sys
-      registry = sqlite3.connect("\(site.file("registry.db"))", isolation_level=None, timeout=30)
-      registry.execute("BEGIN IMMEDIATE")
-      print("ready")
-      sys.stdin.read()
-      """)
+    let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
     #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
     holder.end()
     #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] }, "\(worker.outputSoFar)")

@@ -40,6 +40,30 @@ struct RegistryQueueTests {
     #expect(tokens.filter { $0.hasPrefix("old") } == [])
   }
 
+  @Test("a worker that stops while the registry is locked leaves its changes to the next one, in their order")
+  func stopWhileLocked() throws {
+    let site = try Site()
+    try site.startFleet(settings: "prefetch: 100, drainTimeout: 2,")
+    let first = try site.startWorker()
+    let holder = try LockHolder(site.file("registry.db"))
+    let installations = 60
+    try publish(
+      site,
+      ["old", "new"].flatMap { word in
+        (0..<installations).map { (["platform": "fcm", "token": "\(word)\($0)", "installation": "i\($0)"], [:]) }
+      })
+    #expect(first.waitForOutput("the registry can't be used", seconds: 30))
+    let second = try site.startWorker()
+    #expect(second.waitForOutput("consuming", seconds: 30))
+    first.signal(15)
+    #expect(first.wait() == 0)
+    holder.end()
+    #expect(try eventually { try site.depths(["registry"]) == [0] && export(site).count == installations })
+    second.signal(15)
+    #expect(second.wait() == 0)
+    #expect(try export(site).compactMap { $0["token"] as? String }.filter { $0.hasPrefix("old") } == [])
+  }
+
   @Test("whoever names no application means the only one; an id that can't be one is refused, and so is a token nobody knows")
   func unanswered() throws {
     let site = try Site()

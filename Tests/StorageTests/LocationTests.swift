@@ -12,6 +12,7 @@ struct LocationTests {
       ("sqlite:///var/lib/r.db", .sqlite(path: "/var/lib/r.db")),
       ("postgresql://u:p@db/push?sslmode=require", .postgres("postgresql://u:p@db/push?sslmode=require")),
       ("postgres://db/push", .postgres("postgres://db/push")),
+      ("postgresql://u:p%40q@db:1,db2:2/my%40push", .postgres("postgresql://u:p%40q@db:1,db2:2/my%40push")),
     ])
   func reads(_ example: (String, RegistryLocation)) throws {
     #expect(try RegistryLocation(parsing: example.0) == example.1)

@@ -270,4 +270,23 @@ struct RegistrationTests {
     guard case .refused(.tooManyDevices, _) = try registry.change(back, now: 8_000) else { throw TestFailure("a third device") }
     #expect(try registry.user("u") == ["t2", "t3"])
   }
+
+  @Test(
+    "A registration that is older than the installation's, or than its token's death, replaces nothing", arguments: Backend.all)
+  func stale(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let since = { (time: String) in #""installation":"i","registered_at":"1970-01-01T00:00:0\#(time)Z""# }
+    _ = try registry.register("old", since("1"), now: 1_000)
+    let new = try registry.register("new", #""installation":"i""#, now: 5_000)
+    #expect(try registry.register("old", since("1"), now: 9_000) == new)
+    #expect(try registry.record("new")?.registeredAt == 5_000 && registry.record("old") == nil)
+    _ = try registry.register("dead", now: 1_000)
+    let mark = DeviceMark(
+      app: TestRegistry.app, platform: .fcm, token: Array("dead".utf8), verdict: .gone(since: 7_500), reason: [])
+    _ = try registry.store.mark([mark], now: 8_000)
+    #expect(try registry.register("dead", since("7"), now: 9_000) == new)
+    #expect(try registry.record("dead")?.state == .gone && registry.record("new")?.state == .active)
+    let next = try registry.register("old", since("6"), now: 9_000)
+    #expect(try registry.record("new") == nil && registry.resolve(next)?.token == "old")
+  }
 }

@@ -92,10 +92,7 @@ final class ConnectionSet {
     let now = surroundings.now
     dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
     if dials.count >= Self.dialBurst {
-      let time = dials[0].advanced(bySeconds: Self.dialWindow)
-      // One more would be welcome, but nothing is wrong.
-      if isOpen { return retryAt = time }
-      return waitUntil(time, because: "connected too often of late")
+      return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "connected too often of late", isFault: !isOpen)
     }
     dials.append(now)
     retryAt = nil
@@ -104,9 +101,11 @@ final class ConnectionSet {
     connection.dial(surroundings, target)
   }
 
-  private func waitUntil(_ time: MonotonicTime, because reason: String) {
+  /// - Parameter isFault: false where one more connection would be welcome, but nothing is wrong.
+  private func waitUntil(_ time: MonotonicTime, because reason: String, isFault: Bool = true) {
     retryAt = time
     lastFailure = reason
+    guard isFault else { return }
     owner?.observed(.backingOff(seconds: time.seconds(since: surroundings.now), reason: reason))
     if !isOpen { owner?.unreachable(reason: reason) }
   }

@@ -9,7 +9,9 @@ enum PostgresLocation {
         .badLocation, "can't be parsed: are the parameters libpq's, and special characters of the password percent-encoded?")
     }
     defer { PQconninfoFree(options) }
-    guard !value("host", options).contains("@"), !value("dbname", options).contains("@"),
+    let place = text.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
+    let authority = place.prefix { $0 != "/" }
+    guard authority.count(where: { $0 == "@" }) <= 1, !place.dropFirst(authority.count).contains("@"),
       value("port", options).utf8.allSatisfy({ (48...57).contains($0) || $0 == UInt8(ascii: ",") })
     else {
       throw .unusable(.badLocation, "names no host: special characters of the password are to be percent-encoded")

@@ -10,6 +10,9 @@ extension SQLStore {
     let state: DeviceState
     /// Empty for none.
     let sender: [UInt8]
+    /// Unix milliseconds.
+    let registeredAt: Int64
+    let goneAt: Int64?
   }
 
   /// The devices a reference names: at most one, except for an installation.
@@ -66,20 +69,22 @@ extension SQLStore {
   static func found(_ row: Session.Row) -> Found {
     Found(
       id: row.int(0), salt: row.int(1), user: row.optionalInt(2),
-      state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, sender: row.bytes(4))
+      state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, sender: row.bytes(4),
+      registeredAt: row.int(5), goneAt: row.optionalInt(6))
   }
 }
 
 extension SQL {
   static let deviceByToken = Statement(
-    "SELECT id, salt, user_id, state, sender FROM devices WHERE app = ?1 AND platform = ?2 AND token = ?3")
+    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE app = ?1 AND platform = ?2 AND token = ?3"
+  )
   static let deviceByKey = Statement(
-    "SELECT id, salt, user_id, state, sender FROM devices WHERE id = ?1 AND salt = ?2 AND app = ?3")
+    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE id = ?1 AND salt = ?2 AND app = ?3")
   static let deviceByAlias = Statement(
     """
-    SELECT d.id, d.salt, d.user_id, d.state, d.sender FROM aliases a JOIN devices d ON d.id = a.device
+    SELECT d.id, d.salt, d.user_id, d.state, d.sender, d.registered_at, d.gone_at FROM aliases a JOIN devices d ON d.id = a.device
     WHERE a.id = ?1 AND a.salt = ?2 AND d.app = ?3
     """)
   static let devicesByInstallation = Statement(
-    "SELECT id, salt, user_id, state, sender FROM devices WHERE app = ?1 AND installation = ?2")
+    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE app = ?1 AND installation = ?2")
 }

@@ -18,6 +18,9 @@ extension SQLStore {
           .tooManySenders, reason: "installation: it has \(others) senders, at most \(limits.sendersPerInstallation) allowed")
       }
     }
+    if let holder, Self.isStale(registration, holder, owner) {
+      return .registration(RegistryKey(id: holder.id, salt: holder.salt).registration)
+    }
     let existing = holder ?? owner
     if let refusal = try topicRefusal(registration, existing, app) { return refusal }
 
@@ -44,6 +47,12 @@ extension SQLStore {
       try session.runEach(SQL.insertMember, sets) { _, _ in }
     }
     return .registration(key.registration)
+  }
+
+  /// Whether a registration says of itself that the installation's token is a newer one, or that its own died since.
+  private static func isStale(_ registration: Registration, _ holder: Found, _ owner: Found?) -> Bool {
+    guard holder.id != owner?.id, let time = registration.registeredAt else { return false }
+    return time < holder.registeredAt || (owner?.goneAt).map { $0 > time } ?? false
   }
 
   /// Whether the device would have more topics than it may. Those it has already aren't told apart from new ones unless the sum comes

@@ -69,7 +69,10 @@ final class BrokerSession: Acknowledger {
         queue: topology.name($0.origin), prefetch: UInt16($0.isFanOut ? configuration.fanOut.prefetch : configuration.prefetch))
     }
     if configuration.registry != nil {
-      queues.append(.init(queue: topology.registryQueue, prefetch: UInt16(min(configuration.prefetch, Self.mostChanges))))
+      // Kept while draining: the next worker to consume it would overtake the changes in hand here.
+      queues.append(
+        .init(
+          queue: topology.registryQueue, prefetch: UInt16(min(configuration.prefetch, Self.mostChanges)), isKept: true))
     }
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
     let consumer = Consumer(settings: settings, queues: queues, maximumBody: Self.keptBody, handler: self)
@@ -220,7 +223,8 @@ extension BrokerSession: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     guard let queue = WorkQueue(rawValue: delivery.consumer) else {
-      handler?.registryChangeDelivered(delivery)
+      // A stopping worker leaves them to the broker and the next one.
+      if !isDraining { handler?.registryChangeDelivered(delivery) }
       return
     }
     handler?.delivered(consume delivery, from: queue)

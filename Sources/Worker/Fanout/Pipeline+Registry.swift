@@ -96,7 +96,9 @@ extension Pipeline: RegistryDeskOwner {
     let isPage = entry.page?.campaign.isEmpty == false
     let mayHaveCampaign = entry.work != nil && entry.page == nil && isNamed(entry)
     if !isPage, !mayHaveCampaign, loop.wallClock > entry.deadline { return expire(entry) }
-    if !isPage, entry.isNowOrNever { return reject(entry, Rejection(.unavailable, reason)) }
+    if !isPage, entry.isNowOrNever, !(mayHaveCampaign && entry.delivery.redelivered) {
+      return reject(entry, Rejection(.unavailable, reason))
+    }
     entry.isFinishing = true
     entry.work?.stage = .ending
     counters.parked += 1

@@ -147,7 +147,11 @@ extension Pipeline: PoolHandler {
     publish(publications.deadLetter(letter, body: entry.delivery.body, page: page, for: entry))
     if let page {
       guard page.campaign.isEmpty else {
-        // Its chain may end here: an operator is to see that, and to replay the letter.
+        // Its chain may end here: an operator is to see that, and to replay the letter. A request's own header names no page.
+        guard entry.queue.isFanOut else { return }
+        log.error(
+          "a page of a campaign is a dead letter: mend what it says, resume the campaign, replay the letter",
+          ["campaign": String(decoding: page.campaign, as: UTF8.self), "reason": rejection.reason])
         return ask(.hold(campaign: page.campaign), .setState(.held, campaign: page.campaign))
       }
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))

@@ -38,7 +38,8 @@ enum GroupsCommand: Command {
     let app = try visit.app(options)
     let words = options.operands.dropFirst()
     let members = words.isEmpty ? [] : try RegistryNames.read(words)
-    let batch = visit.configuration.registryLimits.batch
+    // A group of devices is smaller than a change may be.
+    let batch = options.has("users") ? visit.configuration.registryLimits.batch : max(1, members.count)
     var key = word == "create" ? nil : try key(group, app, visit.store)
     var failed: [Int] = []
     var start = 0
