@@ -75,15 +75,14 @@ public final class ClientSession: Machine {
   /// - Parameter values: the template's variable headers, in its order; comes back empty, to be filled for the next request.
   /// - Precondition: `availableStreams` > 0.
   public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
-    let available = availableStreams
+    precondition(availableStreams > 0, "submitted without a stream available")
     latestBodySize = body.count
     largestBodySize = max(largestBodySize, latestBodySize)
-    precondition(available > 0, "submitted without a stream available")
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
       preconditionFailure("nghttp2 is out of memory")
     }
     if engine.remainingStreamIDs == 0 { beginDraining() }
-    if available == 1 || sendableStreams == 0 { availabilityReported = false }
+    if sendableStreams == 0 { availabilityReported = false }
     requestOutput()
   }
 

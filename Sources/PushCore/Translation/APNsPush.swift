@@ -8,6 +8,7 @@ public struct APNsPush: Sendable {
   /// For the path: hexadecimal digits. Differs from the device's when the request names a `live_activity_token`; then what APNs
   /// says of it concerns the activity, not the device.
   public var token: ArraySlice<UInt8> { if let activity = template.activityToken { activity[...] } else { device } }
+  /// Appends `token` without holding on to it.
   public func appendToken(to bytes: inout [UInt8]) {
     if let activity = template.activityToken { bytes += activity } else { bytes += device }
   }

@@ -41,7 +41,7 @@ enum ChangeField: String, CaseIterable {
     default:
       guard text.count <= most else { return "\(text.count) bytes, at most \(most) allowed" }
       guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "holds a control character" }
-      return text.isUTF8 ? nil : "not UTF-8"
+      return nil
     }
   }
 

@@ -73,12 +73,17 @@ private struct ChangeReader {
     for field in values.keys where field != .op && !operation.fields.contains(field) {
       throw ChangeRefusal(.invalidParameters, "\(field.rawValue): not a field of \(operation.rawValue)")
     }
+    // It comes from outside too, and not as JSON.
+    if values[.app] == nil, let defaultApp {
+      guard defaultApp.isUTF8 else { throw ChangeRefusal(.invalidParameters, "app: not UTF-8") }
+      try check(.app, defaultApp)
+    }
   }
 
   func change() throws(ChangeRefusal) -> RegistryChange {
     if operation == .register { return .register(try registration()) }
     var app = values[.app] == nil ? defaultApp ?? [] : []
-    if app.isEmpty { app = try text(.app) } else { try check(.app, app) }
+    if app.isEmpty { app = try text(.app) }
     switch operation {
     case .register: return .register(try registration())
     case .unregister: return .unregister(app: app, try device())

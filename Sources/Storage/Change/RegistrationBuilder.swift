@@ -31,7 +31,6 @@ struct RegistrationBuilder {
 
   func registration() throws(ChangeRefusal) -> Registration {
     guard let app else { throw ChangeRefusal(.invalidParameters, "app: missing") }
-    if let rule = ChangeField.app.broken(by: app) { throw ChangeRefusal(.invalidParameters, "app: \(rule)") }
     guard let platform else { throw ChangeRefusal(.invalidParameters, "platform: missing") }
     guard let token else { throw ChangeRefusal(.invalidParameters, "token: missing") }
     guard let stored = ChangeField.token(token, platform) else {

@@ -24,6 +24,9 @@ public struct Registration: Equatable, Sendable {
     self.platform = platform
     self.token = token
   }
+
+  /// The time that counts, where it is told at `now`: never a later one.
+  func registered(by now: Int64) -> Int64 { min(registeredAt ?? now, now) }
 }
 
 /// How a change names a device that is registered.

@@ -73,14 +73,12 @@ final class StoreThread: Sendable {
 
   /// Does jobs until the queue is closed.
   private func work(_ store: any DeviceStore, _ era: Int, _ fault: StoreError?) throws(StoreError) {
-    while let taken = queue.take(Self.jobsPerTurn) {
+    while let jobs = queue.take(Self.jobsPerTurn) {
       // Submitted before the loop knew of the fault: done now, they would overtake those that failed with it.
-      let late = taken.prefix { $0.era < era }
-      if let fault { fail(Array(late), fault) }
-      let jobs = Array(taken.dropFirst(late.count))
+      var at = jobs.prefix { $0.era < era }.count
+      if let fault { fail(Array(jobs[..<at]), fault) }
       var completions: [Completion] = []
       completions.reserveCapacity(jobs.count)
-      var at = 0
       while at < jobs.count {
         let end = Self.endOfRun(jobs, from: at)
         do throws(StoreError) {

@@ -90,7 +90,7 @@ private struct PostgresLoad {
       rows.append(registration.appVersion)
       rows.append(Int64(registration.topics.count))
       rows.append(registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0)
-      rows.append(min(registration.registeredAt ?? now, now))
+      rows.append(registration.registered(by: now))
     }
     try store.session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }

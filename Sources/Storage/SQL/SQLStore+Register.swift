@@ -101,14 +101,13 @@ extension SQLStore {
     _ registration: Registration, _ app: Int64, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
     let salt = makeSalt()
-    let registeredAt = min(registration.registeredAt ?? now, now)
     let id = try session.insert(
       SQL.insertDevice,
       [
         .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registeredAt),
+        .text(registration.appVersion), .int(registration.registered(by: now)),
       ])
     return RegistryKey(id: id, salt: salt)
   }
@@ -122,7 +121,7 @@ extension SQLStore {
       [
         .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(min(registration.registeredAt ?? now, now)),
+        .text(registration.appVersion), .int(registration.registered(by: now)),
       ])
     return RegistryKey(id: device.id, salt: device.salt)
   }
@@ -152,7 +151,7 @@ extension SQLStore {
       [
         .int(device.id), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(registration.environment.map { Int64($0.rawValue) }), .int(now), .int(user), .text(registration.locale),
-        .text(registration.timeZone), .text(registration.appVersion), .int(min(registration.registeredAt ?? now, now)),
+        .text(registration.timeZone), .text(registration.appVersion), .int(registration.registered(by: now)),
       ])
     return RegistryKey(id: device.id, salt: salt)
   }

@@ -45,7 +45,7 @@ extension Pipeline {
       with(next.entry, next.generation) { entry in
         guard let change = entry.change else { return }
         changesAsked += 1
-        ask(entry, .change, .apply([change]))
+        ask(.change(entry: entry.index, generation: entry.generation), .apply([change]))
       }
       // Refused at once: it stands in front again.
       if owed.first?.sequence == next.sequence { return }
@@ -58,10 +58,24 @@ extension Pipeline {
     owed.insert(OwedChange(entry: entry.index, generation: entry.generation, sequence: entry.changeSequence), at: place)
   }
 
-  /// The registry has answered for a change, or failed.
-  func changeReturned(hasFailed: Bool) {
+  func changesAnswered(_ index: Int, _ generation: Int, _ answer: RegistryAnswer) {
     changesAsked -= 1
-    if hasFailed, changesAsked > 0 { areChangesHeld = true }
+    if case .changes(let answers) = answer, let first = answers.first {
+      with(index, generation) { entry in if !entry.isFinishing { changeAnswered(entry, first) } }
+    }
+    if areChangesHeld { applyOwedChanges() }
+  }
+
+  func changeFailed(_ index: Int, _ generation: Int, _ error: StoreError) {
+    changesAsked -= 1
+    if changesAsked > 0 { areChangesHeld = true }
+    with(index, generation) { entry in
+      if case .refused = error {
+        changeAnswered(entry, .refused(.invalidParameters, reason: "\(error)"))
+      } else {
+        owe(entry)
+      }
+    }
   }
 
   func changeAnswered(_ entry: InFlight, _ answer: ChangeAnswer) {
@@ -69,11 +83,10 @@ extension Pipeline {
     if let reply = publications.reply(answer.json, for: entry) {
       publish(reply)
     } else if let failure = answer.failure {
-      let code = PushError(rawValue: failure.error.rawValue) ?? .invalidParameters
-      let words =
-        PushError(rawValue: failure.error.rawValue) == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
+      let code = PushError(rawValue: failure.error.rawValue)
+      let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       counters.deadLetters += 1
-      let letter = DeadLetter(error: code, reason: words, attempts: 0, failedAt: loop.wallClock)
+      let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: loop.wallClock)
       publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))
     }
     if entry.publications == 0 { acknowledge(entry) }

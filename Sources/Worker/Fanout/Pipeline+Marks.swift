@@ -46,8 +46,10 @@ extension Pipeline {
   private func holdCampaign(of entry: InFlight) {
     guard let campaign = entry.page?.campaign, !campaign.isEmpty, entry.work?.isHeld == false else { return }
     entry.work?.isHeld = true
-    ask(.hold(campaign: campaign), .setState(.held, campaign: campaign))
+    hold(campaign: campaign)
   }
+
+  func hold(campaign: [UInt8]) { ask(.hold(campaign: campaign), .setState(.held, campaign: campaign)) }
 
   /// The campaign runs: where an operator has resumed it since the breaker opened, tokens are marked again, by every worker that gets
   /// one of its pages.

@@ -26,9 +26,8 @@ extension Pipeline: RegistryDeskOwner {
     case (.resolve(let places), .resolution(let resolution)): resolved(places, resolution)
     case (.hold(let campaign), .happened(let isHeld)): if isHeld { campaignHeld(campaign) }
     case (.request(let step, let index, let generation), let answer):
-      if case .change = step { changeReturned(hasFailed: false) }
       with(index, generation) { answered($0, step, answer) }
-      if case .change = step, areChangesHeld { applyOwedChanges() }
+    case (.change(let index, let generation), let answer): changesAnswered(index, generation, answer)
     case (.marks, _), (.note, _), (.resolve, _), (.hold, _): return
     }
   }
@@ -46,7 +45,6 @@ extension Pipeline: RegistryDeskOwner {
     case (.readSmall, .page(let page)): smallAudienceRead(entry, page)
     case (.readRest, .resolution(let resolution)): restOfSmallAudienceRead(entry, resolution.devices)
     case (.openPage, .opened(let opened)): pageOpened(entry, opened)
-    case (.change, .changes(let answers)): if let answer = answers.first { changeAnswered(entry, answer) }
     default: log.error("the registry gave an answer that was not asked for")
     }
   }
@@ -57,14 +55,13 @@ extension Pipeline: RegistryDeskOwner {
     case .resolve(let places):
       for place in places { with(place.entry, place.generation) { refuseOrPutOff($0, error) } }
     case .request(let step, let index, let generation):
-      if case .change = step { changeReturned(hasFailed: true) }
       with(index, generation) { entry in
         switch step {
         case .survey, .findCampaign, .createCampaign, .readSmall, .readRest, .openPage: refuseOrPutOff(entry, error)
         case .reportPage, .claimResult: oweReport(entry, "\(error)")
-        case .change: if case .refused = error { refuseChange(entry, error) } else { owe(entry) }
         }
       }
+    case .change(let index, let generation): changeFailed(index, generation, error)
     }
   }
 
@@ -84,10 +81,6 @@ extension Pipeline: RegistryDeskOwner {
     guard !entry.isFinishing else { return }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
     putOff(entry, by: Self.registryDelay, "\(error)")
-  }
-
-  private func refuseChange(_ entry: InFlight, _ error: StoreError) {
-    changeAnswered(entry, .refused(.invalidParameters, reason: "\(error)"))
   }
 
   /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must

@@ -18,6 +18,8 @@ final class RegistryDesk: RegistryHandler {
     case resolve([Place])
     /// One request's.
     case request(Step, entry: Int, generation: Int)
+    /// A change of the registry that came as a message.
+    case change(entry: Int, generation: Int)
     /// Tokens that answers spoke against.
     case marks
     /// A campaign is held: by the breaker, or because one of its pages is a dead letter.
@@ -46,8 +48,6 @@ final class RegistryDesk: RegistryHandler {
     case reportPage
     /// Whether the campaign's result is to be published here.
     case claimResult
-    /// A change of the registry.
-    case change
   }
 
   weak var owner: (any RegistryDeskOwner)?

@@ -152,7 +152,7 @@ extension Pipeline: PoolHandler {
         log.error(
           "a page of a campaign is a dead letter: mend what it says, resume the campaign, replay the letter",
           ["campaign": String(decoding: page.campaign, as: UTF8.self), "reason": rejection.reason])
-        return ask(.hold(campaign: page.campaign), .setState(.held, campaign: page.campaign))
+        return hold(campaign: page.campaign)
       }
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
     } else {
