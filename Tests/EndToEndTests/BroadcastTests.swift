@@ -172,16 +172,11 @@ struct BroadcastTests {
     let devices = 6_000
     func short(_ number: Int) -> String { String(0x1000_0000 + number, radix: 16) }
     let site = try Site()
-    func importDevices(_ numbers: some Sequence<Int>, _ field: String) throws {
-      let lines = numbers.map { #"{"platform":"apns","token":"\#(short($0))",\#(field)}"# }
-      let rows = try site.write(lines.joined(separator: "\n"), to: "devices.ndjson")
-      #expect(try site.run(["devices", "import", "--config", site.file("pushfleet.json5"), rows]).status == 0)
-    }
     var script: [String: Any] = [short(0): [["delay_ms": 3_000], ["status": 200]]]
     for number in 1..<devices { script[short(number)] = [["status": 429, "reason": "TooManyRequests"], ["status": 200]] }
     try site.startFleet(script: script)
-    try importDevices(0..<devices, #""locale":"de""#)
-    try importDevices([0, devices - 1], #""topics":["all"]"#)
+    try site.importDevices(0..<devices, #""locale":"de""#, token: short)
+    try site.importDevices([0, devices - 1], #""topics":["all"]"#, token: short)
     try site.broadcast("b")
     let worker = try site.startWorker()
     let pages = """
@@ -190,7 +185,7 @@ struct BroadcastTests {
       """
     #expect(try eventually { try site.foreign(["/usr/bin/python3", "-c", pages]).hasPrefix("1") })
     worker.end()
-    try importDevices(1..<devices - 1, #""topics":["all"]"#)
+    try site.importDevices(1..<devices - 1, #""topics":["all"]"#, token: short)
     try site.drain()
     #expect(try site.results()["b"]! == (devices, 0, 1))
     #expect(try site.deliveries(of: "b").count == devices)

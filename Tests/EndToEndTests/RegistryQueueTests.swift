@@ -4,19 +4,6 @@ import Testing
 
 @Suite("Changes by the registry's queue", .serialized)
 struct RegistryQueueTests {
-  /// Publishes changes that nobody waits for, without waiting for a confirm.
-  private func publish(_ site: Site, _ changes: [(body: [String: Any], properties: [String: Any])]) throws {
-    var lines = Data()
-    for change in changes {
-      let line: [String: Any] = [
-        "body": change.body, "exchange": "", "routing_key": "\(site.prefix).registry", "properties": change.properties,
-      ]
-      lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
-    }
-    try lines.write(to: URL(fileURLWithPath: site.file("unanswered.ndjson")))
-    try site.peer(["publish"], input: site.file("unanswered.ndjson"))
-  }
-
   private func export(_ site: Site) throws -> [[String: Any]] {
     Site.objects(try site.run(["devices", "export", "--config", site.file("pushfleet.json5")]).output)
   }
@@ -27,8 +14,7 @@ struct RegistryQueueTests {
     try site.startFleet(settings: "shards: 2,")
     let workers = [try site.startWorker(), try site.startWorker()]
     let installations = 300
-    try publish(
-      site,
+    try site.publishChanges(
       (0..<installations).flatMap { number in
         ["old", "new"].map { (["platform": "fcm", "token": "\($0)\(number)", "installation": "i\(number)"], [:]) }
       })
@@ -47,8 +33,7 @@ struct RegistryQueueTests {
     let first = try site.startWorker()
     let holder = try LockHolder(site.file("registry.db"))
     let installations = 60
-    try publish(
-      site,
+    try site.publishChanges(
       ["old", "new"].flatMap { word in
         (0..<installations).map { (["platform": "fcm", "token": "\(word)\($0)", "installation": "i\($0)"], [:]) }
       })
@@ -68,8 +53,7 @@ struct RegistryQueueTests {
   func unanswered() throws {
     let site = try Site()
     try site.startFleet()
-    try publish(
-      site,
+    try site.publishChanges(
       [
         (["platform": "fcm", "token": "t1"], ["app_id": ""]),
         (["platform": "fcm", "token": "t2"], ["app_id": "x\u{1}\n\u{1B}[31m", "message_id": "odd"]),

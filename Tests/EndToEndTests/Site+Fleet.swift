@@ -75,8 +75,10 @@ extension Site {
 
   // MARK: the registry
 
-  /// Stores iPhones with `token(n)` for each number, with further fields of the change.
-  func importDevices(_ numbers: Range<Int>, _ fields: String) throws {
+  /// Stores iPhones, with a token for each number and further fields of the change.
+  func importDevices(
+    _ numbers: some Sequence<Int>, _ fields: String, token: (Int) -> String = EndToEndTests.token
+  ) throws {
     let lines = numbers.map { #"{"platform":"apns","token":"\#(token($0))",\#(fields)}"# }
     let rows = try write(lines.joined(separator: "\n"), to: "devices.ndjson")
     let ended = try run(["devices", "import", "--config", file("pushfleet.json5"), rows])
@@ -96,16 +98,8 @@ extension Site {
   /// Sends changes whose answers go to the queue `answers`.
   func askForChanges(_ changes: [[String: Any]]) throws {
     try peer(["declare", "\(prefix).answers"])
-    var lines = Data()
-    for (index, change) in changes.enumerated() {
-      let line: [String: Any] = [
-        "body": change, "exchange": "", "routing_key": "\(prefix).registry",
-        "properties": ["reply_to": "\(prefix).answers", "correlation_id": "\(index)"],
-      ]
-      lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
-    }
-    try lines.write(to: URL(fileURLWithPath: file("changes.ndjson")))
-    try peer(["publish"], input: file("changes.ndjson"))
+    try publishChanges(
+      changes.enumerated().map { ($1, ["reply_to": "\(prefix).answers", "correlation_id": "\($0)"]) })
   }
 
   /// All campaigns as `pushfleet campaigns` lists them, by message id.
@@ -150,13 +144,9 @@ extension Site {
   /// Publishes requests one after the other.
   /// - Returns: when each was handed to the broker, in unix milliseconds.
   func publishTimed(_ requests: [[String: Any]], to key: String) throws -> [Int] {
-    var lines = Data()
-    for request in requests {
-      let line: [String: Any] = ["body": request, "exchange": "\(prefix).send", "routing_key": key]
-      lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
-    }
-    try lines.write(to: URL(fileURLWithPath: file("timed.ndjson")))
-    return try peer(["publish", "--times"], input: file("timed.ndjson")).split(separator: "\n").compactMap { Int($0) }
+    let times = try publish(
+      lines: requests.map { ["body": $0, "exchange": "\(prefix).send", "routing_key": key] }, ["--times"])
+    return times.split(separator: "\n").compactMap { Int($0) }
   }
 
   /// When the simulator had each push of a message whole, in unix milliseconds and in the order of arrival.

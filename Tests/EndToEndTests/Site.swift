@@ -223,17 +223,30 @@ final class Site {
   /// - Parameter isEscaped: text holds Python's backslash escapes, so that it can be any bytes.
   func publish(_ messages: [(body: Any, properties: [String: Any])], to key: String = "normal", isEscaped: Bool = false) throws
   {
-    var lines = Data()
-    for message in messages {
-      let line: [String: Any] = [
-        "body": message.body, "properties": message.properties, "exchange": "\(prefix).send", "routing_key": key,
-        "bytes": isEscaped,
-      ]
-      lines += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8)
-    }
-    let input = file("publish-\(UUID().uuidString)")
-    try lines.write(to: URL(fileURLWithPath: input))
-    try peer(["publish"], input: input)
+    try publish(
+      lines: messages.map {
+        [
+          "body": $0.body, "properties": $0.properties, "exchange": "\(prefix).send", "routing_key": key, "bytes": isEscaped,
+        ]
+      })
+  }
+
+  /// Publishes to the registry's queue.
+  func publishChanges(_ changes: [(body: [String: Any], properties: [String: Any])]) throws {
+    try publish(
+      lines: changes.map {
+        ["body": $0.body, "properties": $0.properties, "exchange": "", "routing_key": "\(prefix).registry"]
+      })
+  }
+
+  /// What `amqp_peer.py publish` takes, one message a line.
+  @discardableResult
+  func publish(lines: [[String: Any]], _ options: [String] = []) throws -> String {
+    var input = Data()
+    for line in lines { input += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8) }
+    let file = file("publish-\(UUID().uuidString)")
+    try input.write(to: URL(fileURLWithPath: file))
+    return try peer(["publish"] + options, input: file)
   }
 
   struct Message {

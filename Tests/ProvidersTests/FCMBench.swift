@@ -19,9 +19,14 @@ final class FCMBench: Sender {
     super.init()
     fcm.handler = self
     fcm.observer = self
-    world.answerDial = { [provider, oauth] target in .accept(target.host == "oauth.test" ? oauth.accept() : provider.accept()) }
+    answerDials { [provider] in .accept(provider.accept()) }
     provider.answer = { Self.success($0) }
     oauth.answer = { [unowned self] _ in token() }
+  }
+
+  /// What becomes of connections to FCM; the token endpoint takes all.
+  func answerDials(_ answer: @escaping () -> VirtualWorld.Dial) {
+    world.answerDial = { [oauth] target in target.host == "oauth.test" ? .accept(oauth.accept()) : answer() }
   }
 
   static func credentials() throws -> FCMCredentials {

@@ -278,8 +278,7 @@ struct FCMPoolTests {
   private func turnedAway(_ answer: ScriptedProvider.Answer) throws -> FCMBench {
     let bench = try FCMBench()
     var dials = 0
-    bench.world.answerDial = { [provider = bench.provider, oauth = bench.oauth] target in
-      if target.host == "oauth.test" { return .accept(oauth.accept()) }
+    bench.answerDials { [provider = bench.provider] in
       dials += 1
       return dials == 1 ? .fail(.connectFailed("refused")) : .accept(provider.accept())
     }
@@ -310,8 +309,7 @@ struct FCMPoolTests {
     let bench = try FCMBench()
     bench.filler = [UInt8](repeating: 0x78, count: size)
     bench.provider.answer = { _ in .stall }
-    bench.world.answerDial = { [provider = bench.provider, oauth = bench.oauth] target in
-      if target.host == "oauth.test" { return .accept(oauth.accept()) }
+    bench.answerDials { [provider = bench.provider] in
       var configuration = ServerConfiguration()
       configuration.updatesWindows = false
       return .accept(ServerSession(configuration: configuration, handler: provider))

@@ -96,6 +96,14 @@ struct TestRegistry {
     return (String(decoding: resolution.devices.token(index), as: UTF8.self), isCanonical, resolution.devices[index].state)
   }
 
+  /// What a provider's answer says against an FCM token.
+  @discardableResult
+  func mark(_ token: String, _ verdict: DeviceMark.Verdict, now: Int64 = 9_000) throws -> MarkOutcome? {
+    let mark = DeviceMark(
+      app: Self.app, platform: .fcm, token: Array(token.utf8), verdict: verdict, reason: Array("Unregistered".utf8))
+    return try store.mark([mark], now: now).first
+  }
+
   func record(_ token: String) throws -> DeviceRecord? {
     try store.device(.token(.fcm, Array(token.utf8)), app: Self.app).first
   }

@@ -164,16 +164,14 @@ struct BulkTests {
       let expected = try portion.map { try one.store.apply([.register($0)], now: Int64(round))[0] }
       #expect(!expected.contains { text($0.json).contains("constraint") }, "seed \(seed): \(expected.map { text($0.json) })")
       // Some are gone before the next round, at a time that a later row may lie before.
-      let lost = (0..<8).map { _ in
-        DeviceMark(
-          app: TestRegistry.app, platform: .fcm, token: Array("t\(Int.random(in: 0..<60, using: &generator))".utf8),
-          verdict: .gone(since: 100), reason: Array("Unregistered".utf8))
-      }
+      let lost = (0..<8).map { _ in "t\(Int.random(in: 0..<60, using: &generator))" }
       for other in others {
         let found = try other.store.load(portion, now: Int64(round))
         #expect(found.map(\.isRefusal) == expected.map(\.isRefusal), "seed \(seed), \(other.backend)")
       }
-      for registry in [one] + others { _ = try registry.store.mark(lost, now: Int64(round) + 2) }
+      for registry in [one] + others {
+        for token in lost { try registry.mark(token, .gone(since: 100), now: Int64(round) + 2) }
+      }
     }
     func state(_ registry: TestRegistry) throws -> [String] {
       try registry.store.devices(app: nil, after: 0, limit: 5_000).map { "\($0.device) \($0.state) \($0.reason ?? [])" }
@@ -206,10 +204,7 @@ struct BulkTests {
     let file = "platform,token,registered_at\nfcm,t1,1970-01-01T00:00:02.5Z\nfcm,t2,\nfcm,t3,1970-01-01T01:00:09+01:00\n"
     _ = try load(file, .csv, into: registry)
     #expect(try ["t1", "t2", "t3"].map { try registry.record($0)?.registeredAt } == [2_500, 7_000, 7_000])
-    let marks = ["t1", "t2"].map {
-      DeviceMark(app: TestRegistry.app, platform: .fcm, token: Array($0.utf8), verdict: .gone(since: 5_000), reason: [])
-    }
-    _ = try registry.store.mark(marks, now: 6_000)
+    for token in ["t1", "t2"] { try registry.mark(token, .gone(since: 5_000), now: 6_000) }
     #expect(try ["t1", "t2"].map { try registry.record($0)?.state } == [.gone, .active])
     _ = try load(file, .csv, into: registry)
     #expect(try ["t1", "t2"].map { try registry.record($0)?.state } == [.gone, .active])

@@ -127,9 +127,7 @@ struct GroupTests {
     for index in 0..<3 { _ = try registry.register("t\(index)", #""user":"u\#(index)""#) }
     let key = try text(
       key(registry.change(#"{"op":"group_create","notification_key_name":"g","registration_ids":["t0","t1"]}"#)))
-    let mark = DeviceMark(
-      app: TestRegistry.app, platform: .fcm, token: Array("t0".utf8), verdict: .gone(since: 5_000), reason: [])
-    _ = try registry.store.mark([mark], now: 6_000)
+    try registry.mark("t0", .gone(since: 5_000), now: 6_000)
     let members = { (op: String, token: String) in
       #"{"op":"group_\#(op)","notification_key":"\#(key)","registration_ids":["\#(token)"]}"#
     }

@@ -5,30 +5,19 @@ import Testing
 
 @Suite("Marks on both databases")
 struct MarkTests {
-  private func mark(
-    _ registry: TestRegistry, _ token: String, _ verdict: DeviceMark.Verdict, now: Int64 = 9_000
-  ) throws -> MarkOutcome? {
-    try registry.store.mark(
-      [
-        DeviceMark(
-          app: TestRegistry.app, platform: .fcm, token: Array(token.utf8), verdict: verdict, reason: Array("Unregistered".utf8))
-      ], now: now
-    ).first
-  }
-
   @Test("A device is gone only when the provider's time is later than its registration (F-60, UP-22)", arguments: Backend.all)
   func gone(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1", now: 5_000)
     for since in [0, 4_999, 5_000] as [Int64] {
-      #expect(try mark(registry, "t1", .gone(since: since)) == .registeredSince(registration: id))
+      #expect(try registry.mark("t1", .gone(since: since)) == .registeredSince(registration: id))
     }
     #expect(try registry.resolve(id)?.state == .active)
-    #expect(try mark(registry, "t1", .gone(since: 5_001)) == .marked(registration: id))
-    #expect(try mark(registry, "t1", .gone(since: 5_001)) == .unchanged(registration: id))
+    #expect(try registry.mark("t1", .gone(since: 5_001)) == .marked(registration: id))
+    #expect(try registry.mark("t1", .gone(since: 5_001)) == .unchanged(registration: id))
     #expect(try registry.resolve(id)?.state == .gone)
     #expect(try registry.record("t1")?.reason == Array("Unregistered".utf8))
-    #expect(try mark(registry, "never", .gone(since: 5_001)) == .unknown)
+    #expect(try registry.mark("never", .gone(since: 5_001)) == .unknown)
   }
 
   @Test("A dead answer for an old token that comes after registering again changes nothing (F-107)", arguments: Backend.all)
@@ -36,11 +25,11 @@ struct MarkTests {
     let registry = try backend.open()
     let id = try registry.register("t1", #""installation":"i""#, now: 1_000)
     let new = try registry.register("t2", #""installation":"i""#, now: 5_000)
-    #expect(try mark(registry, "t1", .gone(since: 9_999)) == .unknown)
+    #expect(try registry.mark("t1", .gone(since: 9_999)) == .unknown)
     #expect(try registry.resolve(new)?.state == .active)
     _ = try registry.register("t3", now: 1_000)
     _ = try registry.register("t3", now: 7_000)
-    guard case .registeredSince = try mark(registry, "t3", .gone(since: 6_000)) else { throw TestFailure("pruned") }
+    guard case .registeredSince = try registry.mark("t3", .gone(since: 6_000)) else { throw TestFailure("pruned") }
     #expect(try registry.resolve(id)?.state == .active)
   }
 
@@ -48,12 +37,12 @@ struct MarkTests {
   func suspect(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1")
-    for _ in 0..<3 { _ = try mark(registry, "t1", .suspect) }
+    for _ in 0..<3 { _ = try registry.mark("t1", .suspect) }
     #expect(try registry.resolve(id)?.state == .suspect)
     #expect(try registry.register("t1", now: 20_000) == id)
     #expect(try registry.resolve(id)?.state == .active)
-    _ = try mark(registry, "t1", .gone(since: 30_000))
-    #expect(try mark(registry, "t1", .suspect) == .unchanged(registration: id))
+    _ = try registry.mark("t1", .gone(since: 30_000))
+    #expect(try registry.mark("t1", .suspect) == .unchanged(registration: id))
     #expect(try registry.resolve(id)?.state == .gone)
   }
 
@@ -64,7 +53,7 @@ struct MarkTests {
     let id = try registry.register("t1b", #""installation":"i""#)
     let kept = try registry.register("t2", #""topics":["news"]"#)
     _ = try registry.change(#"{"op":"group_create","notification_key_name":"g","registration_ids":["t1b"]}"#)
-    _ = try mark(registry, "t1b", .gone(since: 8_000), now: 9_000)
+    _ = try registry.mark("t1b", .gone(since: 8_000), now: 9_000)
     #expect(try registry.store.purge(goneBefore: 9_000, campaignsBefore: 0, limit: 10) == 0)
     #expect(try registry.store.purge(goneBefore: 9_001, campaignsBefore: 0, limit: 10) == 1)
     #expect(try registry.resolve(id) == nil)

@@ -262,9 +262,7 @@ struct RegistrationTests {
     limits.devicesPerUser = 2
     let registry = try backend.open(limits)
     _ = try registry.register("t1", #""user":"u""#)
-    let mark = DeviceMark(
-      app: TestRegistry.app, platform: .fcm, token: Array("t1".utf8), verdict: .gone(since: 5_000), reason: [])
-    _ = try registry.store.mark([mark], now: 6_000)
+    try registry.mark("t1", .gone(since: 5_000), now: 6_000)
     for token in ["t2", "t3"] { _ = try registry.register(token, #""user":"u""#, now: 7_000) }
     let back = #"{"platform":"fcm","token":"t1","user":"u"}"#
     guard case .refused(.tooManyDevices, _) = try registry.change(back, now: 8_000) else { throw TestFailure("a third device") }
@@ -281,9 +279,7 @@ struct RegistrationTests {
     #expect(try registry.register("old", since("1"), now: 9_000) == new)
     #expect(try registry.record("new")?.registeredAt == 5_000 && registry.record("old") == nil)
     _ = try registry.register("dead", now: 1_000)
-    let mark = DeviceMark(
-      app: TestRegistry.app, platform: .fcm, token: Array("dead".utf8), verdict: .gone(since: 7_500), reason: [])
-    _ = try registry.store.mark([mark], now: 8_000)
+    try registry.mark("dead", .gone(since: 7_500), now: 8_000)
     #expect(try registry.register("dead", since("7"), now: 9_000) == new)
     #expect(try registry.record("dead")?.state == .gone && registry.record("new")?.state == .active)
     let next = try registry.register("old", since("6"), now: 9_000)
