@@ -62,8 +62,9 @@ extension Topology {
   public var eventsExchange: String { name("events") }
   /// Routing key `dead`.
   public var deadExchange: String { name("dead") }
-  /// Takes what `returnExchange` can't route, to the dead letters: what a stranger put on a step, without a way back. A quorum queue
-  /// that dead-letters at least once keeps trying such a message, and 32 of them stop the step for everybody.
+  /// Takes what `sendExchange` and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
+  /// which the broker would confirm and drop; and what a stranger put on a step, without a way back. A quorum queue that dead-letters
+  /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
   public var strayExchange: String { name("stray") }
 
   public var feedbackQueue: String { name("feedback") }
@@ -76,9 +77,10 @@ extension Topology {
 extension Topology {
   public var exchanges: [(name: String, type: String, arguments: FieldTable)] {
     let none = FieldTable()
+    let caught: FieldTable = ["alternate-exchange": .text(strayExchange)]
     return [
-      (sendExchange, "direct", none), (fanoutExchange, "direct", none), (retryExchange, "direct", none),
-      (strayExchange, "fanout", none), (returnExchange, "headers", ["alternate-exchange": .text(strayExchange)]),
+      (strayExchange, "fanout", none), (sendExchange, "direct", caught), (fanoutExchange, "direct", none),
+      (retryExchange, "direct", none), (returnExchange, "headers", caught),
       (eventsExchange, "topic", none), (deadExchange, "direct", none),
     ]
   }
@@ -151,18 +153,45 @@ public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertib
   public var description: String { "\(subject): \(reason)" }
 }
 
+/// What a declaration has left as it found it on the broker.
+public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
+  /// The exchange exists, declared without its alternate exchange: what is published to it with a wrong routing key is dropped.
+  case dropsUnroutable(exchange: String, alternate: String)
+
+  public var description: String {
+    switch self {
+    case .dropsUnroutable(let exchange, let alternate):
+      "the exchange \(exchange) exists without an alternate exchange: unless a policy adds one, what is published to it with a wrong "
+        + "routing key is dropped. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
+        + "'{\"alternate-exchange\":\"\(alternate)\"}' --apply-to exchanges"
+    }
+  }
+}
+
 extension Publisher {
   /// Declares everything, idempotently; stops at the first refusal.
-  public func declare(_ topology: Topology, _ completion: @escaping (Result<Void, TopologyFailure>) -> Void) {
-    declare(topology.commands[...], completion)
+  public func declare(_ topology: Topology, _ completion: @escaping (Result<[TopologyNotice], TopologyFailure>) -> Void) {
+    declare(topology.commands[...], topology, [], completion)
   }
 
-  private func declare(_ commands: ArraySlice<Command>, _ completion: @escaping (Result<Void, TopologyFailure>) -> Void) {
-    guard let command = commands.first else { return completion(.success(())) }
+  private func declare(
+    _ commands: ArraySlice<Command>, _ topology: Topology, _ notices: [TopologyNotice],
+    _ completion: @escaping (Result<[TopologyNotice], TopologyFailure>) -> Void
+  ) {
+    guard let command = commands.first else { return completion(.success(notices)) }
     perform(command) { [unowned self] result in
       switch result {
-      case .success: declare(commands.dropFirst(), completion)
-      case .failure(let reason): completion(.failure(TopologyFailure(subject: command.subject, reason: reason)))
+      case .success: declare(commands.dropFirst(), topology, notices, completion)
+      case .failure(let reason):
+        // Producers use it and an exchange's arguments can't be changed, so one of an earlier fleet serves as it is.
+        if case .exchangeDeclare(topology.sendExchange, let type, let arguments) = command, reason.isFatalConfiguration,
+          arguments != FieldTable()
+        {
+          let plain = Command.exchangeDeclare(name: topology.sendExchange, type: type, arguments: FieldTable())
+          let notice = TopologyNotice.dropsUnroutable(exchange: topology.sendExchange, alternate: topology.strayExchange)
+          return declare([plain] + commands.dropFirst(), topology, notices + [notice], completion)
+        }
+        completion(.failure(TopologyFailure(subject: command.subject, reason: reason)))
       }
     }
   }

@@ -60,8 +60,8 @@ final class LiveClients {
     return name
   }
 
-  func declare(_ topology: Topology) throws -> Result<Void, TopologyFailure> {
-    var answer: Result<Void, TopologyFailure>?
+  func declare(_ topology: Topology) throws -> Result<[TopologyNotice], TopologyFailure> {
+    var answer: Result<[TopologyNotice], TopologyFailure>?
     publisher.declare(topology) { answer = $0 }
     try require("a declared topology", atMost: 60) { answer != nil }
     return answer!

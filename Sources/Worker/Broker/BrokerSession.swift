@@ -38,6 +38,7 @@ final class BrokerSession: Acknowledger {
   private(set) var lastReason = "no answer"
   private var isDraining = false
   private var isDeclaring = false
+  private var noticesLogged: [TopologyNotice] = []
   private var onClosed: (() -> Void)?
 
   /// - Throws: when the broker's CA file cannot be used.
@@ -150,7 +151,10 @@ final class BrokerSession: Acknowledger {
       guard let self else { return }
       isDeclaring = false
       switch result {
-      case .success: startConsuming()
+      case .success(let notices):
+        for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
+        noticesLogged = notices
+        startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         handler?.topologyRefused("\(failure); delete it, or choose another prefix")
       case .failure(let failure):

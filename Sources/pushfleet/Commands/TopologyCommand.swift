@@ -44,7 +44,9 @@ private final class TopologyVisit: BrokerVisit, PublisherHandler {
     up()
     publisher.declare(topology) { [unowned self] result in
       switch result {
-      case .success: publisher.close()
+      case .success(let notices):
+        for notice in notices { Terminal.complain("\(notice)") }
+        publisher.close()
       case .failure(let failure):
         fail(failure.reason.isFatalConfiguration ? .configuration : .unavailable, "\(failure)")
       }
