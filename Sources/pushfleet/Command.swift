@@ -16,6 +16,8 @@ enum ExitStatus: Int32 {
   case badInput = 65
   case unavailable = 69
   case configuration = 78
+  /// Ended by SIGINT or SIGTERM before everything was done, as shells count it.
+  case interrupted = 130
 }
 
 /// Ends a command with a sentence on standard error and a status.

@@ -21,6 +21,7 @@ struct Options {
       if known.contains(parts[0]), parts.count == 1 {
         flags.insert(parts[0])
       } else if valued.contains(parts[0]) {
+        guard values[parts[0]] == nil else { throw CommandFailure(.usage, "--\(parts[0]) is given twice") }
         if parts.count == 2 {
           values[parts[0]] = parts[1]
         } else if index < words.count {

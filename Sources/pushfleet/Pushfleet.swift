@@ -19,15 +19,12 @@ enum Pushfleet {
     let name = words.isEmpty ? "help" : words.removeFirst()
     switch name {
     case "help", "--help", "-h":
-      if let command = commands.first(where: { $0.name == words.first }) { return Terminal.print(command.help) }
-      return Terminal.print(overview)
+      guard let topic = words.first else { return Terminal.print(overview) }
+      return Terminal.print(command(topic).help)
     case "version", "--version": return Terminal.print("pushfleet \(version)")
     default: break
     }
-    guard let command = commands.first(where: { $0.name == name }) else {
-      Terminal.complain("there is no command \"\(name)\"; `pushfleet help` lists them")
-      exit(ExitStatus.usage.rawValue)
-    }
+    let command = command(name)
     if words.contains("--help") || words.contains("-h") { return Terminal.print(command.help) }
     do {
       try command.run(&words)
@@ -44,6 +41,13 @@ enum Pushfleet {
       Terminal.complain("\(error)")
       exit(ExitStatus.unavailable.rawValue)
     }
+  }
+
+  /// Ends the process with status 64 where there is none of that name.
+  private static func command(_ name: String) -> any Command.Type {
+    if let command = commands.first(where: { $0.name == name }) { return command }
+    Terminal.complain("there is no command \"\(name)\"; `pushfleet help` lists them")
+    exit(ExitStatus.usage.rawValue)
   }
 
   static let version = "0.1.0"

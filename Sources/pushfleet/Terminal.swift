@@ -8,16 +8,22 @@ enum Terminal {
 
   static func print(_ line: String) { print(Array(line.utf8)) }
 
-  /// Ends the process with status 69 when standard output can't be written: nobody gets the result.
-  static func print(_ bytes: [UInt8]) {
-    do { try write(bytes + [UInt8(ascii: "\n")]) } catch {
-      complain("standard output can't be written: \(error.localizedDescription)")
-      exit(ExitStatus.unavailable.rawValue)
+  static func print(_ bytes: [UInt8]) { write(bytes + [UInt8(ascii: "\n")]) }
+
+  /// Ends the process when a result can't be written: without a word where its reader has gone, as `head` does when it has enough;
+  /// else with status 69. A standard output that was closed from the beginning was not wanted.
+  static func write(_ bytes: [UInt8]) {
+    do throws(StandardOutput.Failure) { try StandardOutput.write(bytes) } catch {
+      switch error {
+      case .readerGone: StandardOutput.endForReaderGone()
+      case .closed: break
+      case .other(let reason):
+        complain("standard output can't be written: \(reason)")
+        exit(ExitStatus.unavailable.rawValue)
+      }
     }
   }
 
-  /// - Throws: what the system says when it can't be written, a closed pipe for one.
-  static func write(_ bytes: [UInt8]) throws { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) }
   static func say(_ line: String) { StandardError.write(Array((line + "\n").utf8)) }
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }

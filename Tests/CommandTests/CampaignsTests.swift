@@ -68,6 +68,7 @@ struct CampaignsTests {
     #expect(try state(Self.ids[0]) == .cancelled)
     for verb in ["pause", "resume"] { #expect(try refused([verb, "3f2a"], "is over (cancelled)"), "\(verb)") }
     #expect(try refused(["cancel", "3f2a"], "is cancelled already"))
+    #expect(try site.run(["campaigns", "cancel", ""]).status == 64)
 
     let last = Array(Self.ids[2].utf8)
     _ = try store.pageDone(PageReport(campaign: last, page: 0, isLast: true, sent: 5, failed: 0), now: 2_000)
@@ -93,6 +94,19 @@ struct CampaignsTests {
     _ = try store.setState(.cancelled, of: Array(Self.ids[0].utf8), now: 0)
     #expect(child.wait() == 0)
     #expect(child.waitForOutput(#""state":"cancelled""#, seconds: 30))
+  }
+
+  @Test("that were cancelled show the devices that were not sent to, though every page is settled")
+  func cancelledMidway() throws {
+    let site = try Self.site()
+    let store = try site.store()
+    let id = Array(Self.ids[0].utf8)
+    _ = try store.pageDone(PageReport(campaign: id, page: 0, isLast: false, sent: 1_900, failed: 100), now: 2_000)
+    _ = try store.setState(.cancelled, of: id, now: 2_500)
+    _ = try store.pageDone(PageReport(campaign: id, page: 1, isLast: true, sent: 0, failed: 0), now: 3_000)
+    #expect(try site.run(["campaigns", "show", "3f2a", "--json"]).objects.first?["remaining"] as? Int == 8_000)
+    #expect(try site.run(["campaigns", "show", "3f2a"]).output.contains("not sent"))
+    #expect(try site.run(["campaigns"]).output.contains("20 %"))
   }
 
   @Test("of those that are over, only as many are listed as asked for; the others always")

@@ -146,6 +146,33 @@ struct DevicesTests {
     #expect(try site.run(["devices", "import"]).status == 64)
   }
 
+  @Test("rows of which none says whose they are cost one sentence where several applications are configured")
+  func namelessRows() throws {
+    let site = try RegistrySite()
+    try site.configure("registry: \"\(site.location)\",", apps: [RegistrySite.app, "other"])
+    let file = try site.write("platform,token\n" + (0..<100).map { "apns,\(token($0))\n" }.joined(), "devices.csv")
+    let ended = try site.run(["devices", "import", file])
+    #expect(ended.status == 65 && ended.errors.split(separator: "\n").count == 1, "\(ended.errors)")
+    #expect(ended.errors.contains("line 1: header line: there is no column app") && ended.errors.contains("--app"))
+    #expect(try site.run(["devices", "import", "--app", "other", file]).status == 0)
+  }
+
+  @Test("an export that nobody reads on ends without a word, and --json says how it is written")
+  func readerGone() throws {
+    let site = try RegistrySite()
+    let file = try site.write(
+      "platform,token\n" + (0..<5_000).map { "apns,\(token($0))\n" }.joined(), "devices.csv")
+    #expect(try site.run(["devices", "import", file]).status == 0)
+    let pipeline = #""$1" devices export --json --config "$2" | head -n 1"#
+    let child = try ChildProcess(
+      ["/bin/bash", "-c", pipeline, "bash", RegistrySite.program.path, site.configuration],
+      environment: RegistrySite.environment, output: try site.write("", "pipeline.log"))
+    #expect(child.wait() == 0)
+    let output = try String(contentsOfFile: site.folder.appendingPathComponent("pipeline.log").path, encoding: .utf8)
+    #expect(output.split(separator: "\n").count == 1 && output.hasPrefix("{"), "\(output)")
+    #expect(try site.run(["devices", "export", "--json", "--format", "csv"]).status == 64)
+  }
+
   @Test("a text of SQL is a text, in every field", arguments: Backend.available)
   func injection(backend: Backend) throws {
     let site = try RegistrySite(backend)
@@ -159,8 +186,9 @@ struct DevicesTests {
       #expect(shown[field] as? String == sql, "\(field)")
     }
     for option in ["token", "user", "environment", "platform", "topics"] {
-      var words = ["devices", "register", "--platform", "apns", "--token", token(2), "--\(option)", sql]
-      if option == "topics" { words[words.count - 1] = sql.replacingOccurrences(of: ",", with: "") }
+      var values = ["platform": "apns", "token": token(2)]
+      values[option] = option == "topics" ? sql.replacingOccurrences(of: ",", with: "") : sql
+      let words = ["devices", "register"] + values.flatMap { ["--\($0)", $1] }
       #expect(try site.run(words).status == 65, "\(option)")
     }
     for option in ["token", "registration"] { #expect(try site.run(["devices", "show", "--\(option)", sql]).status == 64) }

@@ -6,6 +6,8 @@ import Testing
 struct CommandTests {
   static let misuse: [(words: [String], status: Int32, said: String)] = [
     (["frobnicate"], 64, "frobnicate"),
+    (["help", "frobnicate"], 64, "frobnicate"),
+    (["send", "--config", "FILE", "--lane", "high", "--lane", "normal", "-"], 64, "twice"),
     (["worker", "--frob"], 64, "--frob"),
     (["worker", "--config"], 64, "--config"),
     (["worker", "--config", "FILE", "more"], 64, "more"),
@@ -166,6 +168,56 @@ struct CommandTests {
     #expect(high.count == 2 && high.allSatisfy { $0.properties["app_id"] as? String == Site.app })
     let now = Date().timeIntervalSince1970
     #expect(high.allSatisfy { abs((($0.properties["timestamp"] as? Double) ?? 0) - now) < 60 })
+  }
+
+  @Test("send names no application by itself where several are configured")
+  func sendToWhom() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    let one = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    let app = "{ fcm: { serviceAccount: \"account.json\" } }"
+    let two = try site.write(one.replacing("apps: {", with: "apps: { \"com.example.other\": \(app),"), to: "two.json5")
+    let request = try site.write(#"{"to":"\#(token(1))"}"#, to: "one.json")
+    let ended = try site.run(["send", "--config", two, request])
+    #expect(ended.status == 64 && ended.output.contains("com.example.app, com.example.other"), "\(ended.output)")
+  }
+
+  @Test("send says that the queue is full, and at its end how far it came")
+  func sendToFullQueue() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let queue = "\(site.prefix).send.normal"
+    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
+    // A queue that fills up takes more than it should: what comes after is refused.
+    try site.send(tokens: (0..<50).map(token))
+    let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
+    let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
+    #expect(child.waitForOutput("the queue \(queue) is full", seconds: 30))
+    child.signal(2)
+    #expect(child.wait() == 130)
+    #expect(child.outputSoFar.contains("interrupted: ") && child.outputSoFar.contains("lines.ndjson, line "))
+    try site.broker.control("clear_policy", queue)
+  }
+
+  @Test("feedback that nobody can read stays in the queue, and so does what a reader left")
+  func unreadFeedback() throws {
+    let site = try Site()
+    try site.startSimulator(script: ["*": ["status": 410, "reason": "Unregistered"]])
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    try site.drain()
+    let closed = try ChildProcess(
+      ["/bin/bash", "-c", #"exec "$1" feedback --config "$2" >&-"#, "bash", Site.program, site.file("pushfleet.json5")],
+      environment: Site.environment, output: site.file("shell.log"))
+    #expect(closed.wait() == 69)
+    #expect(try String(contentsOfFile: site.file("shell.log"), encoding: .utf8).contains("standard output is closed"))
+    let gone = try ChildProcess(
+      ["/bin/bash", "-c", #""$1" feedback --config "$2" | true"#, "bash", Site.program, site.file("pushfleet.json5")],
+      environment: Site.environment, output: site.file("shell.log"))
+    #expect(gone.wait() == 0)
+    #expect(try String(contentsOfFile: site.file("shell.log"), encoding: .utf8).isEmpty)
+    #expect(try site.peer(["consume", "\(site.prefix).feedback", "--count", "1", "--wait", "10"]).contains(token(1)))
   }
 
   @Test("a file of lines is told from a file of one object by its second line, and a folder is no file")

@@ -10,10 +10,11 @@ public enum StandardError {
 
 /// What a parent may have left in a bad state.
 public enum StandardStreams {
-  /// To be called first thing in the process: opens what is closed of the three streams, or the first socket would get number 2 and be
-  /// logged into; and makes a closed pipe an error instead of a death.
+  /// To be called first thing in the process: takes the places of what is closed of the three streams, or the first socket would get
+  /// number 2 and be logged into; and makes a closed pipe an error instead of a death. What was closed can still not be written to, so
+  /// that a result without a reader is an error.
   public static func prepare() {
-    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
     BrokenPipe.ignore()
   }
 }

@@ -104,7 +104,7 @@ public final class BulkImport {
     case .csv:
       while let (line, row) = csv.next(isEnd: isEnd) {
         guard let columns else {
-          columns = try Self.columns(row)
+          columns = try readColumns(row)
           continue
         }
         take(line, row, columns)
@@ -126,7 +126,7 @@ public final class BulkImport {
     }
   }
 
-  private static func columns(_ row: CSVRows.Row) throws(BulkError) -> [ChangeField] {
+  private func readColumns(_ row: CSVRows.Row) throws(BulkError) -> [ChangeField] {
     guard case .fields(let names) = row else { throw .header("can't be read") }
     var columns: [ChangeField] = []
     for name in names {
@@ -140,6 +140,9 @@ public final class BulkImport {
     }
     guard columns.contains(.platform), columns.contains(.token) else {
       throw .header("the columns platform and token are needed")
+    }
+    guard defaultApp != nil || columns.contains(.app) else {
+      throw .header("there is no column app, and no application is named for the rows (--app)")
     }
     return columns
   }

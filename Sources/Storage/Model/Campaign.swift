@@ -77,11 +77,13 @@ public struct Campaign: Equatable, Sendable {
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
 
-  /// Devices not yet settled, by the estimate; 0 once the campaign is over.
+  /// Devices not yet settled, by the estimate; 0 once the campaign is completed. Of a cancelled one they are those that will not be
+  /// sent to, though its pages are settled.
   public var remaining: Int64 {
     switch state {
     case .completed: 0
-    case .running, .paused, .held, .cancelled: isComplete ? 0 : max(0, description.total - sent - failed)
+    case .cancelled: max(0, description.total - sent - failed)
+    case .running, .paused, .held: isComplete ? 0 : max(0, description.total - sent - failed)
     }
   }
 

@@ -13,6 +13,7 @@ class BrokerVisit {
   private var failure: CommandFailure?
   private var lastReason = "no answer"
   private(set) var isUp = false
+  private var hasComplained = false
 
   init(_ configuration: Configuration) throws {
     self.configuration = configuration
@@ -48,6 +49,10 @@ class BrokerVisit {
 
   /// The connection has ended; dials again unless that can't help.
   func lost(_ reason: ConnectionEnd) {
+    if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
+      hasComplained = true
+      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(Self.patience)) seconds")
+    }
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
     if reason.isRefusal { return fail(.unavailable, "\(reason)") }

@@ -7,7 +7,7 @@ extension Campaign {
 
   /// Devices done with, of 100. The total is an estimate, so that only the end is the end.
   var percent: Int {
-    guard !isComplete, state != .completed else { return 100 }
+    guard state == .cancelled || !isComplete && state != .completed else { return 100 }
     return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
   }
 
@@ -37,7 +37,7 @@ extension Campaign {
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
-      ("failed", Figures.count(failed)), ("remaining", "about \(Figures.count(remaining))"),
+      ("failed", Figures.count(failed)), (state == .cancelled ? "not sent" : "remaining", "about \(Figures.count(remaining))"),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
       ("begun", time(createdAt)),

@@ -32,7 +32,7 @@ enum CampaignsCommand: Command {
     let word = try Subcommand.take(&arguments, of: words, orElse: "list")
     guard word != "list" else { return try list(arguments) }
     let options = try Options(arguments, values: ["config"], flags: ["json"])
-    guard let id = options.operands.first else {
+    guard let id = options.operands.first, !id.isEmpty else {
       throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
     }
     guard options.operands.count == 1 else { throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many") }
@@ -99,7 +99,7 @@ enum CampaignsCommand: Command {
 
   /// Back to where the text began.
   private static func erase(_ text: String) {
-    try? Terminal.write(Array("\u{1B}[\(text.split(separator: "\n", omittingEmptySubsequences: false).count)A\u{1B}[J".utf8))
+    Terminal.write(Array("\u{1B}[\(text.split(separator: "\n", omittingEmptySubsequences: false).count)A\u{1B}[J".utf8))
   }
 }
 

@@ -4,17 +4,14 @@ import Storage
 /// `devices export`: streams the registry out.
 enum DevicesExport {
   static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "format"], flags: ["times"])
+    let options = try Options(arguments, values: ["config", "app", "format"], flags: ["times", "json"])
     try options.refuseOperands()
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
+    if options.has("json"), format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
     let visit = try RegistryVisit(options, isReading: true, store: .bulk)
     let app = options["app"] == nil ? nil : try visit.app(options)
     let export = BulkExport(from: visit.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
-    while let bytes = try export.next() {
-      do { try Terminal.write(bytes) } catch {
-        throw CommandFailure(.unavailable, "standard output can't be written: \(error.localizedDescription)")
-      }
-    }
+    while let bytes = try export.next() { Terminal.write(bytes) }
     Terminal.say("pushfleet: exported: \(export.exported)")
   }
 }

@@ -23,7 +23,7 @@ enum DevicesImport {
     }
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
-    report(account, seconds, asJSON: options.has("json"))
+    if account.total.rows > 0 || stopped == nil { report(account, seconds, asJSON: options.has("json")) }
     if let stopped { throw stopped }
     if account.total.refused > 0 { throw CommandFailure(.badInput, "\(account.total.refused) of the rows are refused") }
   }

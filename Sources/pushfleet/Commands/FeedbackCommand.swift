@@ -15,7 +15,9 @@ enum FeedbackCommand: Command {
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --follow        stay and print what comes, until interrupted
 
-    Example: pushfleet feedback --config pushfleet.json5 | jq -r 'select(.event == "NotRegistered") | .token'
+    Prune a NotRegistered token only if it was registered before invalid_since (null: before observed_at).
+
+    Example: pushfleet feedback --config pushfleet.json5 | jq -r 'select(.event == "NotRegistered") | [.token, .invalid_since // .observed_at] | @tsv'
     """
 
   static func run(_ arguments: inout [String]) throws {
@@ -68,10 +70,12 @@ private final class FeedbackVisit: BrokerVisit, ConsumerHandler {
 
   /// What can't be written is not acknowledged: it stays in the queue.
   private func flush() {
-    do {
-      try FileHandle.standardOutput.write(contentsOf: lines)
-    } catch {
-      return fail(.unavailable, "standard output can't be written: \(error.localizedDescription)")
+    do throws(StandardOutput.Failure) { try StandardOutput.write(lines) } catch {
+      switch error {
+      case .readerGone: StandardOutput.endForReaderGone()
+      case .closed: return fail(.unavailable, "standard output is closed: the events stay in the queue")
+      case .other(let reason): return fail(.unavailable, "standard output can't be written: \(reason)")
+      }
     }
     for token in tokens { consumer?.acknowledge(token) }
     lines.removeAll(keepingCapacity: true)

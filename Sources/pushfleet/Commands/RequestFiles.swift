@@ -9,6 +9,8 @@ final class RequestFiles {
     /// A fresh id, so that a request published twice after a lost connection is known as one.
     var id: [UInt8]
     var body: [UInt8]
+    /// The file and line it comes from, for messages to people.
+    var place: String
   }
 
   private var files: ArraySlice<String>
@@ -54,7 +56,7 @@ final class RequestFiles {
         Terminal.say("pushfleet: \(reader.name), line \(line.number): \(problem)")
         continue
       }
-      return Request(id: UUIDText.random(), body: line.bytes)
+      return Request(id: UUIDText.random(), body: line.bytes, place: "\(reader.name), line \(line.number)")
     }
     return nil
   }

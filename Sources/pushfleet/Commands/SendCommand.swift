@@ -1,5 +1,7 @@
 import AMQP
 import Foundation
+import Reactor
+import Wire
 import Worker
 
 enum SendCommand: Command {
@@ -13,7 +15,7 @@ enum SendCommand: Command {
     status 65); the others are.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --app APP       the application sent to; may be left out when one is configured
+      --app APP       the application sent to; may be left out when only one is configured
       --lane LANE     high or normal (the default)
       --json          print one JSON object when done
 
@@ -29,8 +31,13 @@ enum SendCommand: Command {
     if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
       throw CommandFailure(.usage, "--app: there is no application \"\(app)\" in the configuration")
     }
+    guard options["app"] != nil || configuration.apps.count == 1 else {
+      throw CommandFailure(.usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
+    }
     let requests = try RequestFiles(options.operands)
     let visit = try SendVisit(configuration, requests, app: options["app"], lane: lane)
+    let signals = try Signals(loop: visit.loop, [2, 15]) { _ in visit.interrupted() }
+    defer { signals.close() }
     try visit.run()
     if options.has("json") {
       Terminal.print(#"{"sent":\#(visit.confirmed),"refused":\#(requests.refused)}"#)
@@ -52,6 +59,11 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
   private var next = 0
   private(set) var confirmed = 0
   private var bar: ProgressBar
+  /// Requests that the full queue has refused and that wait to be published again.
+  private var refusedByQueue = 0
+  private var nextReport = MonotonicTime(nanoseconds: 0)
+  /// Seconds between two words about a queue that goes on being full.
+  private static let reportPause = 10.0
 
   init(_ configuration: Configuration, _ requests: RequestFiles, app: String?, lane: String) throws {
     self.requests = requests
@@ -114,17 +126,38 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
     case .channelClosed(.notFound(let what)): fail(.unavailable, "\(what); `pushfleet topology` declares what is missing")
     case .unencodable: fail(.badInput, "--app is too long")
     case .nacked:
+      refusedByQueue += 1
       loop.schedule(after: 1) { [weak self] in
         guard let self else { return }
+        refusedByQueue -= 1
         again.append(tag)
         if let publisher { pump(publisher) }
       }
+      reportRefusals()
     case .timedOut, .connectionLost, .channelClosed: again.append(tag)
     }
   }
 
+  /// Nobody waits without knowing for what.
+  private func reportRefusals() {
+    guard loop.now >= nextReport else { return }
+    nextReport = loop.now.advanced(bySeconds: Self.reportPause)
+    let queue = "\(configuration.prefix).send.\(String(decoding: lane, as: UTF8.self))"
+    bar.interrupt("the queue \(queue) is full: \(confirmed) sent, the others wait until it has room (Ctrl-C ends)")
+  }
+
+  /// Says how far it came: requests are published in order and confirmed in nearly that order.
+  func interrupted() {
+    bar.finish()
+    var words = "interrupted: \(confirmed) sent"
+    if let first = outstanding.min(by: { $0.key < $1.key }) {
+      words += ", \(outstanding.count) published and not confirmed; the first of these is \(first.value.place)"
+    }
+    fail(.interrupted, words + "; what follows has not been published")
+  }
+
   func blocked(_ publisher: Publisher, reason: String) {
-    Terminal.say("pushfleet: the broker takes nothing at present (\(reason)); waiting")
+    bar.interrupt("the broker takes nothing at present (\(reason)); waiting")
   }
 
   func unblocked(_ publisher: Publisher) { pump(publisher) }
