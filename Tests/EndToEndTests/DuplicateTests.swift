@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Once is enough")
 struct DuplicateTests {
-  @Test("F-32: a producer's retransmission is sent once, in a list as well; another body or id is another request")
+  @Test("a producer's retransmission is sent once, in a list as well; another body or id is another request")
   func retransmission() throws {
     let site = try Site()
     try site.startSimulator(script: [token(9): ["status": 410, "reason": "Unregistered"]])
@@ -20,6 +20,44 @@ struct DuplicateTests {
     let figures = try site.drain()
     #expect(figures["duplicates_suppressed"] as? Int == 3)
     #expect(try site.deliveries() == [token(1): 3, token(2): 2, token(5): 1])
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
+  }
+
+  @Test("the same id and body for another application, or by another sender, is another request")
+  func otherAddressees() throws {
+    let site = try Site()
+    try site.startSimulator()
+    func app(_ id: String, _ more: String = "") -> String { #""\#(id)": { apns: \#(site.apns(topic: id)), \#(more) }"# }
+    let senders = #"senders: { "1001": { apns: \#(site.apns(topic: "com.example.sender")) } }"#
+    try site.write(
+      """
+      { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db",
+        apps: { \(app("com.example.one", senders)), \(app("com.example.two")) } }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    let device = token(1)
+    let topics = ["com.example.one", "com.example.two", "com.example.sender"]
+    for topic in topics {
+      let fields = topic == topics[2] ? (app: topics[0], sender: "1001") : (app: topic, sender: nil)
+      try site.importDevices(
+        2..<3, #""app":"\#(fields.app)","topics":["all"]\#(fields.sender.map { #","sender":"\#($0)""# } ?? "")"#,
+        token: { token($0 + 10 * topics.firstIndex(of: topic)!) })
+    }
+    let properties: [[String: Any]] = [
+      ["app_id": topics[0]], ["app_id": topics[1]], ["app_id": topics[0], "headers": ["x-push-sender": "1001"]],
+    ]
+    // Each of them is retransmitted as well, and that is sent once.
+    for body in [["to": device], ["to": "/topics/all"]] {
+      try site.publish((properties + properties).map { (body, $0.merging(["message_id": "one"]) { $1 }) })
+    }
+    try site.drain()
+    let pushes = try site.pushes()
+    let direct = pushes.filter { $0.token == device }.compactMap { $0.headers["apns-topic"] }
+    #expect(direct.sorted() == topics.sorted())
+    let broadcast = Dictionary(grouping: pushes.filter { $0.token != device }, by: \.token).mapValues(\.count)
+    // The first application's own devices are reached by both of its broadcasts: they were registered without a sender, or with the
+    // sender that the second one names.
+    #expect(broadcast == [token(2): 2, token(12): 1, token(22): 2])
     #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
   }
 

@@ -4,15 +4,19 @@ import Testing
 
 @Suite("The duplicate window")
 struct DuplicateWindowTests {
-  @Test("tells a retransmission from a different body, id or round")
+  @Test("tells a retransmission from a different body, id, round, application or sender")
   func fingerprints() {
     var window = DuplicateWindow()
     let body = Array("{\"to\":\"x\",\"data\":{\"n\":\"1234567890\"}}".utf8)
-    func isNew(_ id: UInt8, _ body: [UInt8], _ round: Int) -> Bool {
-      window.insert(window.fingerprint(messageID: [id], body: body, round: round))
+    func isNew(_ id: UInt8, _ body: [UInt8], _ round: Int, app: Int = 0, sender: [UInt8]? = nil) -> Bool {
+      window.insert(window.fingerprint(app: app, sender: sender, messageID: [id], body: body, round: round))
     }
     let verdicts = [isNew(1, body, 0), isNew(1, body, 0), isNew(2, body, 0), isNew(1, body, 1)]
     #expect(verdicts == [true, false, true, true])
+    let others = [isNew(1, body, 0, app: 1), isNew(1, body, 0, sender: [1]), isNew(1, body, 0, sender: [2])]
+    #expect(others == [true, true, true])
+    let again = [isNew(1, body, 0, app: 1), isNew(1, body, 0, sender: [1]), isNew(1, body, 0, sender: [2])]
+    #expect(again == [false, false, false])
     for index in body.indices {
       var other = body
       other[index] ^= 1
@@ -30,6 +34,24 @@ struct DuplicateWindowTests {
     for print in 2..<UInt64(DuplicateWindow.capacity + 3) { verdicts.append(window.insert(print)) }
     verdicts.append(window.insert(1))
     #expect(verdicts.allSatisfy { $0 })
+  }
+
+  @Test("what was removed and came again is remembered for the whole window")
+  func removedAndInserted() {
+    var window = DuplicateWindow()
+    var isNew = window.insert(1)
+    #expect(isNew)
+    for print in 2...UInt64(DuplicateWindow.capacity / 2) { isNew = window.insert(print) }
+    window.remove(1)
+    isNew = window.insert(1)
+    #expect(isNew)
+    let later = UInt64(DuplicateWindow.capacity)
+    for print in later..<later + UInt64(DuplicateWindow.capacity) - 1 { isNew = window.insert(print) }
+    isNew = window.insert(1)
+    #expect(!isNew)
+    isNew = window.insert(later - 1)
+    isNew = window.insert(1)
+    #expect(isNew)
   }
 }
 

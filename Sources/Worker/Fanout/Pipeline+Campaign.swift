@@ -58,7 +58,9 @@ extension Pipeline {
 
   /// The same for every delivery of one request, and another for a request that only bears the same message id.
   private static func campaignID(of entry: InFlight, _ app: [UInt8]) -> [UInt8] {
-    DeviceIdentity.apnsID(messageID: entry.messageID, token: Array("campaign:".utf8) + app + [0] + entry.delivery.body)
+    let sender = entry.delivery.properties.headers.string("x-push-sender").map { $0 + [0] } ?? []
+    return DeviceIdentity.apnsID(
+      messageID: entry.messageID, token: Array("campaign:".utf8) + app + [0] + sender + entry.delivery.body)
   }
 
   /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.

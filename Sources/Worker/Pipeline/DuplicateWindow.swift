@@ -1,18 +1,25 @@
 /// Remembers the last requests of a shard that have reached a device, so that a producer's retransmission, or a
 /// redelivery whose acknowledgement was lost, is not sent again.
 ///
-/// A request is known by its message id, its body and its round on the ladder; one without a message id is never remembered.
-/// The window is the last `capacity` requests of this shard.
+/// A request is known by its application, sender, message id and body and by its round on the ladder; one without a message id
+/// is never remembered. The window is the last `capacity` requests of this shard.
 struct DuplicateWindow {
   static let capacity = 16_384
 
-  private var seen: Set<UInt64> = []
+  /// Where each fingerprint stands in `order`.
+  private var places: [UInt64: Int] = [:]
+  /// A ring, with places of fingerprints that were removed since.
   private var order: [UInt64] = []
   private var next = 0
   private let seed = UInt64.random(in: .min ... .max)
 
-  func fingerprint(messageID: [UInt8], body: [UInt8], round: Int) -> UInt64 {
+  /// - Parameters:
+  ///   - app: index of the application that is sent to.
+  ///   - sender: which of its senders the request names.
+  func fingerprint(app: Int, sender: [UInt8]?, messageID: [UInt8], body: [UInt8], round: Int) -> UInt64 {
     var hash = seed ^ UInt64(truncatingIfNeeded: round)
+    Self.step(UInt64(truncatingIfNeeded: app), &hash)
+    Self.mix(sender ?? [], into: &hash)
     Self.mix(messageID, into: &hash)
     Self.mix(body, into: &hash)
     return hash
@@ -20,21 +27,25 @@ struct DuplicateWindow {
 
   /// - Returns: false when the request is in the window already.
   mutating func insert(_ fingerprint: UInt64) -> Bool {
-    guard seen.insert(fingerprint).inserted else { return false }
-    if order.count < Self.capacity {
+    if let place = places.updateValue(next, forKey: fingerprint) {
+      places[fingerprint] = place
+      return false
+    }
+    if next == order.count {
       order.append(fingerprint)
     } else {
-      seen.remove(order[next])
+      // What was removed, or has been inserted again since, no longer stands here.
+      if let oldest = places.index(forKey: order[next]), places.values[oldest] == next { places.remove(at: oldest) }
       order[next] = fingerprint
-      next = (next + 1) % Self.capacity
     }
+    next = next + 1 == Self.capacity ? 0 : next + 1
     return true
   }
 
   /// Forgets a request that reached no device: sending it again is right.
-  mutating func remove(_ fingerprint: UInt64) { seen.remove(fingerprint) }
+  mutating func remove(_ fingerprint: UInt64) { places[fingerprint] = nil }
 
-  /// Eight bytes a step; not for hostile keys: a producer could only suppress its own requests.
+  /// Eight bytes a step. No match for a keyed hash, but nobody outside sees the seed or a fingerprint.
   private static func mix(_ bytes: [UInt8], into hash: inout UInt64) {
     let span = bytes.span
     var index = 0

@@ -121,8 +121,9 @@ final class Pipeline: OutboxOwner {
         entry.page = page
         entry.deadline = page.deadline
       }
-      if isIdentified, isDuplicate(entry) { return }
-      switch routes(for: entry) {
+      let sender = entry.delivery.properties.headers.string("x-push-sender")
+      if isIdentified, isDuplicate(entry, sender) { return }
+      switch routes(for: entry, sender) {
       case .failure(let rejection): return reject(entry, rejection)
       case .success(let routes): entry.routes = routes
       }
@@ -154,8 +155,9 @@ final class Pipeline: OutboxOwner {
 
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
-  private func isDuplicate(_ entry: InFlight) -> Bool {
-    let print = duplicates.fingerprint(messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
+  private func isDuplicate(_ entry: InFlight, _ sender: [UInt8]?) -> Bool {
+    let print = duplicates.fingerprint(
+      app: entry.app ?? -1, sender: sender, messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
@@ -178,9 +180,9 @@ final class Pipeline: OutboxOwner {
   }
 
   /// The credentials of the sender that the request names.
-  private func routes(for entry: InFlight) -> Result<Routes, Rejection> {
+  private func routes(for entry: InFlight, _ sender: [UInt8]?) -> Result<Routes, Rejection> {
     guard let app = entry.app else { return .success(Routes()) }
-    guard let sender = entry.delivery.properties.headers.string("x-push-sender") else { return .success(apps[app].routes) }
+    guard let sender else { return .success(apps[app].routes) }
     guard let routes = apps[app].senders[sender] else {
       return .failure(Rejection(.mismatchSenderID, "x-push-sender: no such sender of the application is configured"))
     }
