@@ -28,8 +28,10 @@ enum Terminal {
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
-/// A bar on a terminal's last line; silent where nobody looks.
+/// A bar on a terminal's last line, never wider than it; silent where nobody looks.
 struct ProgressBar {
+  private static let longest = 30
+
   private let title: String
   private let total: Int
   private var lastDrawn = -1
@@ -43,9 +45,20 @@ struct ProgressBar {
     let percent = done * 100 / total
     guard Terminal.isInteractive, percent != lastDrawn else { return }
     lastDrawn = percent
-    let filled = percent * 30 / 100
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
-    StandardError.write(Array("\r\(title) \(bar) \(percent)% (\(done) of \(total))".utf8))
+    StandardError.write(Array("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))".utf8))
+  }
+
+  /// What doesn't fit is left out, the figures first. The terminal's last column stays free: some go on to the next line after it.
+  func line(_ done: Int, width: Int) -> String {
+    let percent = done * 100 / total
+    let figures = " (\(done) of \(total))"
+    let ends = "\(title)  \(percent)%"
+    let withFigures = width > ends.count + figures.count + Self.longest / 3
+    let room = min(Self.longest, width - 1 - ends.count - (withFigures ? figures.count : 0))
+    guard room > 0 else { return String("\(percent)%".prefix(max(0, width - 1))) }
+    let filled = percent * room / 100
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: room - filled)
+    return "\(title) \(bar) \(percent)%\(withFigures ? figures : "")"
   }
 
   func finish() {

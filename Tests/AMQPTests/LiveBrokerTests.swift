@@ -98,7 +98,7 @@ struct LiveBrokerTests {
   func retryLadder() throws {
     let clients = try LiveClients(Broker.shared.uri)
     let topology = Topology(prefix: Broker.uniqueName("t"), ladder: [RetryStep(name: "300ms", delay: 300)])
-    try clients.declare(topology).get()
+    _ = try clients.declare(topology).get()
     try clients.consume(Topology.lanes.map { .init(queue: topology.name($0), prefetch: 50) })
     clients.consumed.acknowledging = clients.consumer
     let count = 40
@@ -132,7 +132,7 @@ struct LiveBrokerTests {
   func cycle() throws {
     let clients = try LiveClients(Broker.shared.uri)
     let topology = Topology(prefix: Broker.uniqueName("t"), ladder: [RetryStep(name: "300ms", delay: 300)])
-    try clients.declare(topology).get()
+    _ = try clients.declare(topology).get()
     try clients.consume([.init(queue: topology.name("send.high"), prefetch: 50)])
     // What a request bears that was dead-lettered after too many returns and then replayed by hand.
     let death: FieldTable = [

@@ -131,6 +131,22 @@ struct CampaignsTests {
     #expect(lines[1].contains("9c000003  running   ░░░░░░░░░░ 0 %") && lines[1].contains("-"))
   }
 
+  @Test("never make a row longer than the terminal is wide", arguments: [200, 104, 80, 40, 1])
+  func narrow(width: Int) throws {
+    let store = try Self.site().store()
+    _ = try store.pageDone(
+      PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
+    let campaigns = try store.campaigns(limit: 10)
+    let lines = CampaignTable(campaigns).text(withBars: true, width: width).split(separator: "\n")
+    #expect(lines.count == 4 && lines.allSatisfy { $0.count <= width }, "\(lines)")
+    #expect((width >= 104) == lines[2].contains("█") && (width < 40) != lines[2].contains("5,500"), "\(lines)")
+    let bar = ProgressBar("importing", total: 1_000_000)
+    for done in [0, 7_864, 1_000_000] { #expect(bar.line(done, width: width).count < max(width, 2)) }
+    #expect(
+      bar.line(500_000, width: 80)
+        == "importing \(String(repeating: "█", count: 15))\(String(repeating: "░", count: 15)) 50% (500000 of 1000000)")
+  }
+
   @Test(
     "figures are for people",
     arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567"), (-1_000, "-1,000")])

@@ -105,7 +105,16 @@ struct CampaignTable {
     return min(length, max(longest, 8))
   }
 
-  func text(withBars: Bool) -> String {
+  /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of the targets' ends.
+  func text(withBars: Bool, width: Int = .max) -> String {
+    let text = text(withBars: withBars)
+    let lines = text.split(separator: "\n")
+    guard lines.contains(where: { $0.count > width }) else { return text }
+    if withBars { return self.text(withBars: false, width: width) }
+    return lines.map { $0.count > width ? $0.prefix(width - 1) + "…" : $0 }.joined(separator: "\n")
+  }
+
+  private func text(withBars: Bool) -> String {
     let heads = ["CAMPAIGN", "STATE", "DONE", "SENT", "FAILED", "REMAINING", "RATE", "TIME LEFT", "TARGET"]
     let rows = [heads] + campaigns.map { cells($0, withBars) }
     let widths = heads.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -1,4 +1,5 @@
 import Foundation
+import Reactor
 import PushCore
 import Storage
 
@@ -94,7 +95,7 @@ enum CampaignsCommand: Command {
 
   private static func table(_ campaigns: [Campaign]) -> String {
     guard !campaigns.isEmpty else { return "no campaigns" }
-    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive)
+    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max)
   }
 
   /// Back to where the text began.
