@@ -4,6 +4,33 @@ import Testing
 
 @Suite("What nobody may read")
 struct SecrecyTests {
+  @Test("a key given inline signs pushes; a broken one is named by its setting, and no command repeats any part of it")
+  func inlineKey() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let variable = "PUSHFLEET_APPS_COM_EXAMPLE_APP_APNS_KEY"
+    let key = try String(contentsOfFile: site.certificates.p8, encoding: .utf8)
+    let body = Array(key.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined())
+    let runs = (0...(body.count - 8)).map { String(body[$0..<($0 + 8)]) }
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    try site.drain(environment: [variable: key])
+    #expect(try site.deliveries() == [token(1): 1])
+
+    let request = try site.write(#"{"to":"\#(token(1))"}"#, to: "one.json")
+    let config = site.file("pushfleet.json5")
+    let broken = [String(key.dropLast(80)), key.replacing("\n", with: ""), String(body), key.replacing("-----BEGIN", with: "")]
+    for value in broken {
+      let worker = try site.run(["worker", "--config", config, "--until-empty"], environment: [variable: value])
+      #expect(worker.status == 78 && worker.output.contains("apps.com.example.app.apns.key"), "\(worker.output)")
+      for words in [["topology"], ["explain", request], ["feedback"], ["devices", "export"]] {
+        let ended = try site.run(words + ["--config", config], environment: [variable: value])
+        #expect(!runs.contains { ended.output.contains($0) }, "\(words): \(ended.output)")
+      }
+      #expect(!runs.contains { worker.output.contains($0) }, "\(worker.output)")
+    }
+  }
+
   @Test(
     "F-108, F-109: at level debug no log holds a key, a provider token, a password or a device token, and each line is one object"
   )

@@ -18,7 +18,8 @@ struct FCMOverTLSTests {
       loop = try EventLoop()
       let file = TestKeys.serviceAccountFile(tokenURI: "https://127.0.0.1:\(port)/token")
       let credentials = try FCMCredentials(
-        account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port), ca: ca)
+        account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port),
+        tls: .provider(trust: TrustStore(file: ca)))
       fcm = FCMPool(credentials: credentials, surroundings: LoopSurroundings(loop: loop))
       super.init()
       fcm.handler = self

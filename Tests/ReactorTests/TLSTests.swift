@@ -120,10 +120,10 @@ import Wire
 
   @Test("a CA file that is none is refused when the context is made")
   func wrongCA() throws {
-    #expect(throws: CredentialError(file: files.path("none"), reason: "is not a readable PEM file of certificate authorities"))
-    {
-      try TLSClientContext(ca: files.path("none"))
+    let none = CredentialError(file: files.path("none"), reason: "cannot be read (open: No such file or directory)")
+    #expect(throws: none) { try TLSClientContext(ca: files.path("none")) }
+    #expect(throws: CredentialError(file: files.serverKey, reason: "holds no certificate in PEM form")) {
+      try TLSClientContext(ca: files.serverKey)
     }
-    #expect(throws: CredentialError.self) { try TLSClientContext(ca: files.serverKey) }
   }
 }

@@ -16,18 +16,16 @@ public struct APNsCredentials: Sendable {
     self.target = target
   }
 
-  /// - Parameters:
-  ///   - ca: path of a CA file; the system's store otherwise.
-  public init(token: TokenCredential, endpoint: Endpoint, ca: String? = nil) throws(CredentialError) {
+  /// - Parameter tls: without a client certificate; shared by whoever trusts the same authorities.
+  public init(token: TokenCredential, endpoint: Endpoint, tls: TLSClientContext) {
     authentication = .token(token)
-    target = DialTarget(
-      host: endpoint.host, port: endpoint.port, tls: try TLSClientContext(ca: ca, identity: nil, alpn: ["h2"]))
+    target = DialTarget(host: endpoint.host, port: endpoint.port, tls: tls)
   }
 
-  public init(certificate: Identity, endpoint: Endpoint, ca: String? = nil) throws(CredentialError) {
+  /// - Parameter tls: with the certificate.
+  public init(certificate: Identity, endpoint: Endpoint, tls: TLSClientContext) {
     authentication = .certificate(notAfter: certificate.notAfter)
-    target = DialTarget(
-      host: endpoint.host, port: endpoint.port, tls: try TLSClientContext(ca: ca, identity: certificate, alpn: ["h2"]))
+    target = DialTarget(host: endpoint.host, port: endpoint.port, tls: tls)
   }
 
   /// When the certificate ends, in UNIX seconds; nil for a key, which doesn't.

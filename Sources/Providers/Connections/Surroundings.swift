@@ -27,6 +27,13 @@ public struct DialTarget: Sendable {
   }
 }
 
+extension TLSClientContext {
+  /// For connections to a provider: HTTP/2 or nothing.
+  public static func provider(trust: TrustStore, identity: Identity? = nil) throws(CredentialError) -> TLSClientContext {
+    try TLSClientContext(trust: trust, identity: identity, alpn: ["h2"])
+  }
+}
+
 /// Makes connections. Addresses are resolved anew for each.
 public protocol Dialer: AnyObject {
   /// Starts connecting; the machine hears of success or failure, never within this call. The caller keeps the transport.

@@ -4,7 +4,7 @@ import Reactor
 import Wire
 
 /// What an FCM pool needs to know: the account it sends for, and where to.
-public struct FCMCredentials {
+public struct FCMCredentials: Sendable {
   public let account: ServiceAccount
   public let target: DialTarget
   public let tokenTarget: DialTarget
@@ -13,12 +13,11 @@ public struct FCMCredentials {
   /// - Parameters:
   ///   - endpoint: instead of `fcm.googleapis.com`.
   ///   - tokenEndpoint: instead of the account's `token_uri`.
-  ///   - ca: path of a CA file for both; the system's store otherwise.
+  ///   - tls: for both; shared by whoever trusts the same authorities.
   public init(
     account: ServiceAccount, endpoint: Endpoint = Endpoint(host: "fcm.googleapis.com", port: 443),
-    tokenEndpoint: TokenEndpoint? = nil, ca: String? = nil
+    tokenEndpoint: TokenEndpoint? = nil, tls: TLSClientContext
   ) throws(CredentialError) {
-    let tls = try TLSClientContext(ca: ca, identity: nil, alpn: ["h2"])
     try self.init(
       account: account, target: DialTarget(host: endpoint.host, port: endpoint.port, tls: tls), tokenEndpoint: tokenEndpoint,
       tls: tls)

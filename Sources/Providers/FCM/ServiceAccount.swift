@@ -3,8 +3,8 @@ import Reactor
 
 /// A Google service account's key file: who signs for which project, and where access tokens are had.
 ///
-/// Confined to one thread, like the key in it. Descriptions name the project only.
-public final class ServiceAccount {
+/// Immutable, shareable between threads. Descriptions name the project only.
+public final class ServiceAccount: Sendable {
   /// `project_id`.
   public let project: String
   let clientEmail: String
@@ -22,10 +22,10 @@ public final class ServiceAccount {
 
     public var description: String {
       switch self {
-      case .notJSON(let why): "the service account file is not JSON: \(why)"
-      case .wrongType(let type): "the file is of type \"\(type)\", not \"service_account\": download a key of a service account"
-      case .missing(let field): "the service account file has no \(field)"
-      case .badKey(let why): "the private key in the service account file can't be read: \(why)"
+      case .notJSON(let why): "the service account is not JSON: \(why)"
+      case .wrongType(let type): "it is of type \"\(type)\", not \"service_account\": download a key of a service account"
+      case .missing(let field): "the service account has no \(field)"
+      case .badKey(let why): "the private key in the service account can't be read: \(why)"
       }
     }
   }
@@ -40,7 +40,9 @@ public final class ServiceAccount {
       else { throw .missing(field) }
       return document.text(node)
     }
-    if let type = try? text("type"), type != "service_account" { throw .wrongType(type) }
+    if let type = try? text("type"), type != "service_account" {
+      throw .wrongType(type.utf8.count <= 32 && type.utf8.allSatisfy { $0 == 0x5F || 0x61...0x7A ~= $0 } ? type : "another")
+    }
     project = try text("project_id")
     clientEmail = try text("client_email")
     keyID = try? text("private_key_id")

@@ -20,23 +20,37 @@ public final class Identity: @unchecked Sendable {
     -> Identity
   {
     let pem = try KeyFiles.bytes(path)
-    let keyPEM = if let keyPath { try KeyFiles.bytes(keyPath) } else { pem }
-    let certificates = KeyFiles.certificates(pem)
-    guard let first = certificates.first else { throw TLSSetting.failure(path, "holds no certificate in PEM form") }
-    let key: OpaquePointer
-    do { key = try KeyFiles.privateKey(keyPEM, file: keyPath ?? path, passphrase: passphrase) } catch {
-      for certificate in certificates { X509_free(certificate) }
-      throw error
-    }
-    return try Identity(KeyFiles.Bundle(key: key, certificate: first, chain: Array(certificates.dropFirst())), file: path)
+    let key = if let keyPath { try KeyFiles.bytes(keyPath) } else { pem }
+    return try Identity(pem: pem, file: path, key: key, keyFile: keyPath ?? path, passphrase: passphrase)
   }
 
   /// A PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
   public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
-    try Identity(KeyFiles.pkcs12(KeyFiles.bytes(path), file: path, passphrase: passphrase), file: path)
+    try Identity(pkcs12: KeyFiles.bytes(path), file: path, passphrase: passphrase)
   }
 
-  private init(_ bundle: KeyFiles.Bundle, file: String) throws(CredentialError) {
+  /// - Parameters:
+  ///   - pem: the certificate, then its chain.
+  ///   - key: the private key in PEM form.
+  ///   - file, keyFile: where they came from, for errors.
+  public convenience init(
+    pem: [UInt8], file: String? = nil, key: [UInt8], keyFile: String? = nil, passphrase: String? = nil
+  ) throws(CredentialError) {
+    let certificates = try KeyFiles.certificates(pem, file: file)
+    let privateKey: OpaquePointer
+    do { privateKey = try KeyFiles.privateKey(key, file: keyFile, passphrase: passphrase) } catch {
+      for certificate in certificates { X509_free(certificate) }
+      throw error
+    }
+    try self.init(
+      KeyFiles.Bundle(key: privateKey, certificate: certificates[0], chain: Array(certificates.dropFirst())), file: file)
+  }
+
+  public convenience init(pkcs12: [UInt8], file: String? = nil, passphrase: String = "") throws(CredentialError) {
+    try self.init(KeyFiles.pkcs12(pkcs12, file: file, passphrase: passphrase), file: file)
+  }
+
+  private init(_ bundle: KeyFiles.Bundle, file: String?) throws(CredentialError) {
     key = bundle.key
     certificate = bundle.certificate
     chain = bundle.chain

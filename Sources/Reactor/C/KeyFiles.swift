@@ -3,7 +3,7 @@ import COpenSSL
 /// Reading PEM and PKCS#12 into OpenSSL's handles. Never asks on a terminal for a passphrase.
 enum KeyFiles {
   static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
-    do { return try Descriptor.contents(of: path) } catch {
+    do { return try FileContents.read(path) } catch {
       throw CredentialError(file: path, reason: "cannot be read (\(error))")
     }
   }
@@ -20,14 +20,20 @@ enum KeyFiles {
       file, passphrase == nil ? "the private key needs a passphrase" : "the passphrase does not open the private key")
   }
 
-  /// All certificates of a PEM text, in its order; the caller owns them.
-  static func certificates(_ pem: [UInt8]) -> [OpaquePointer] {
-    withBIO(pem) { bio in
-      var found: [OpaquePointer] = []
+  /// All certificates of a PEM text, in its order, at least one; the caller owns them.
+  static func certificates(_ pem: [UInt8], file: String?) throws(CredentialError) -> [OpaquePointer] {
+    var found: [OpaquePointer] = []
+    let isWhole = withBIO(pem) { bio in
       while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) { found.append(certificate) }
-      ERR_clear_error()
-      return found
+      return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
     }
+    guard isWhole, !found.isEmpty else {
+      for certificate in found { X509_free(certificate) }
+      throw TLSSetting.failure(
+        file, isWhole ? "holds no certificate in PEM form" : "holds a certificate that cannot be read")
+    }
+    ERR_clear_error()
+    return found
   }
 
   struct Bundle {

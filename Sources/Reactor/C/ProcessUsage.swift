@@ -26,7 +26,7 @@ public struct ProcessUsage: Sendable {
 
   /// The second number of /proc/self/statm (proc(5)).
   private static func residentPages() -> Int {
-    guard let text = try? Descriptor.contents(of: "/proc/self/statm") else { return 0 }
+    guard let text = try? FileContents.read("/proc/self/statm") else { return 0 }
     let fields = text.split(separator: 0x20)
     return fields.count > 1 ? Int(String(decoding: fields[1], as: UTF8.self)) ?? 0 : 0
   }

@@ -11,7 +11,10 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
     self.code = code
   }
 
-  public var description: String { "\(call): \(Self.text(code))" }
+  public var description: String { "\(call): \(reason)" }
+
+  /// The system's own words for the code, such as "No such file or directory".
+  public var reason: String { Self.text(code) }
 
   /// True where waiting a little may help: descriptors, memory or buffers have run out.
   public var isExhaustion: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }

@@ -7,23 +7,23 @@ public final class TLSClientContext: @unchecked Sendable {
   let context: OpaquePointer
   let hasApplicationProtocols: Bool
 
+  /// - Parameter ca: path of a PEM file with the trusted authorities; nil for the system's.
+  public convenience init(ca: String? = nil, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
+    let trust = if let ca { try TrustStore(file: ca) } else { try TrustStore.system() }
+    try self.init(trust: trust, identity: identity, alpn: alpn)
+  }
+
   /// - Parameters:
-  ///   - ca: path of a PEM file with the trusted authorities; nil for the system's store.
+  ///   - trust: the authorities that a server's certificate must come from.
   ///   - identity: presented when the server asks for a client certificate.
   ///   - alpn: protocols by preference; where there are any, a server that takes none fails the handshake.
-  public init(ca: String? = nil, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
+  public init(trust: TrustStore, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
     hasApplicationProtocols = !alpn.isEmpty
     context = try TLSSetting.context(TLS_client_method())
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     // AES-128 first: half the rounds, and strong enough for everything sent here.
     SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")
-    if let ca {
-      guard SSL_CTX_load_verify_file(context, ca) == 1 else {
-        throw TLSSetting.failure(ca, "is not a readable PEM file of certificate authorities")
-      }
-    } else {
-      SSL_CTX_set_default_verify_paths(context)
-    }
+    SSL_CTX_set1_cert_store(context, trust.store)
     if let identity { try identity.install(in: context) }
     if hasApplicationProtocols {
       let list = try TLSSetting.protocolList(alpn)

@@ -65,7 +65,8 @@ extension Configuration {
   /// What `amqps` connections verify the broker with; nil when none is configured.
   public func brokerTLS() throws(ConfigurationError) -> TLSClientContext? {
     guard brokers.contains(where: \.isTLS) else { return nil }
-    do throws(CredentialError) { return try TLSClientContext(ca: brokerCA) } catch {
+    let trust = try TrustStore.make(brokerCA, for: "ca")
+    do throws(CredentialError) { return try TLSClientContext(trust: trust) } catch {
       throw ConfigurationError(key: "ca", problem: "cannot be used: \(error)")
     }
   }

@@ -7,8 +7,8 @@ import Storage
 public struct Configuration: Sendable {
   /// Tried in turn on each connection attempt.
   public var brokers: [BrokerURI]
-  /// The CA file for `amqps`; nil for the system's store.
-  public var brokerCA: String?
+  /// Who signed an `amqps` broker's certificate; nil for the system's authorities.
+  public var brokerCA: Material?
   /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
   public var registry: String?
   public var results: ResultsSetting
@@ -89,26 +89,26 @@ public struct CredentialSet: Sendable {
   }
 }
 
-public struct FCMConfiguration: Sendable, Equatable {
+public struct FCMConfiguration: Sendable, Hashable {
   /// The Android application's package name, as `restricted_package_name` spells it.
   public var package: String
-  /// Path of the service account's JSON key file.
-  public var serviceAccount: String
+  /// The service account's JSON key file.
+  public var serviceAccount: Material
   /// The project's quota, of all shards of this worker together.
   public var messagesPerMinute: Int
   /// Google's endpoint unless the configuration names a simulator or proxy, which then serves tokens as well.
   public var host: String
   public var port: Int
   public var isEndpointGiven: Bool
-  public var ca: String?
+  public var ca: Material?
 }
 
-public struct APNsConfiguration: Sendable, Equatable {
-  public enum Credential: Sendable, Equatable {
-    /// Path of the `.p8`, the key's id and the team's id, ten characters each.
-    case token(key: String, keyID: String, teamID: String)
-    /// Path of a `.p12` or `.pem`, path of a separate key if there is one, and the passphrase.
-    case certificate(path: String, key: String?, passphrase: String?)
+public struct APNsConfiguration: Sendable, Hashable {
+  public enum Credential: Sendable, Hashable {
+    /// The `.p8`, the key's id and the team's id, ten characters each.
+    case token(key: Material, keyID: String, teamID: String)
+    /// A PKCS#12 archive or PEM, a separate key if there is one, and the passphrase.
+    case certificate(Material, key: Material?, passphrase: String?)
   }
 
   public enum Environment: String, CaseIterable, Sendable {
@@ -122,7 +122,7 @@ public struct APNsConfiguration: Sendable, Equatable {
   /// Apple's endpoint of the environment unless the configuration names a simulator or proxy.
   public var host: String
   public var port: Int
-  public var ca: String?
+  public var ca: Material?
   /// Seconds that APNs may take to answer a push.
   public var timeout: Int
 }

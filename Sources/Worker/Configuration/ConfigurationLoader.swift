@@ -36,7 +36,7 @@ extension Configuration {
       }
     }
     self.brokers = brokers
-    let authorities = (try reader.file("ca"), try reader.file("brokerCA"))
+    let authorities = (try reader.material("ca"), try reader.material("brokerCA"))
     brokerCA = authorities.0 ?? authorities.1
     if let text = try reader.string("registry") {
       let location = Self.located(text, in: reader.source)
@@ -155,10 +155,10 @@ extension RetrySettings {
     var steps: [RetryStep] = []
     for text in try reader.strings("steps") ?? Self.defaultSteps {
       guard let milliseconds = Self.milliseconds(text) else {
-        throw reader.error("steps", "has \"\(text)\": a step is a number with ms, s, m or h, from 100ms to 24h")
+        throw reader.error("steps", "has \(Shown.value(text)): a step is a number with ms, s, m or h, from 100ms to 24h")
       }
       guard milliseconds > (steps.last?.delay ?? 0) else {
-        throw reader.error("steps", "must grow: \"\(text)\" is no longer than the step before it")
+        throw reader.error("steps", "must grow: \(Shown.value(text)) is no longer than the step before it")
       }
       steps.append(RetryStep(name: text, delay: milliseconds))
     }
@@ -235,15 +235,16 @@ extension APNsConfiguration {
       ?? .production
     let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
     (host, port) = try reader.endpoint() ?? (apple, 443)
-    ca = try reader.file("ca")
+    ca = try reader.material("ca")
     timeout = try reader.integer("timeout", in: 1...300) ?? 30
-    if let certificate = try reader.file("certificate") {
+    if let certificate = try reader.material("certificate") {
       for key in ["keyID", "teamID"] where reader.has(key) {
         throw reader.error(key, "belongs to token authentication; this credential has a certificate")
       }
-      credential = .certificate(path: certificate, key: try reader.file("key"), passphrase: try reader.string("passphrase"))
+      credential = .certificate(
+        certificate, key: try reader.material("key"), passphrase: try reader.string("passphrase"))
     } else {
-      guard let key = try reader.file("key") else {
+      guard let key = try reader.material("key") else {
         throw reader.error("key", "is missing: a .p8 key with keyID and teamID, or a certificate")
       }
       credential = .token(
@@ -258,15 +259,15 @@ extension FCMConfiguration {
   fileprivate init(_ whole: ConfigurationReader, appID: String) throws(ConfigurationError) {
     var reader = whole
     package = try reader.string("package") ?? appID
-    guard let path = try reader.file("serviceAccount") else {
+    guard let account = try reader.material("serviceAccount") else {
       throw reader.error("serviceAccount", "is missing: the service account's JSON key file")
     }
-    serviceAccount = path
+    serviceAccount = account
     messagesPerMinute = try reader.integer("messagesPerMinute", in: 1...1_000_000_000) ?? 600_000
     let endpoint = try reader.endpoint()
     isEndpointGiven = endpoint != nil
     (host, port) = endpoint ?? ("fcm.googleapis.com", 443)
-    ca = try reader.file("ca")
+    ca = try reader.material("ca")
     try reader.refuseUnknownKeys()
   }
 }

@@ -46,15 +46,18 @@ struct ConfigurationReader {
     return text
   }
 
-  /// The absolute path of a file named relative to the configuration file.
-  mutating func file(_ key: String) throws(ConfigurationError) -> String? {
-    known.insert(key)
-    if let path = source.environment[variable(key)] { return source.absolute(path) }
+  /// A key, certificate or authority: the path of its file, relative to the configuration file, or its text.
+  mutating func material(_ key: String) throws(ConfigurationError) -> Material? {
+    known.formUnion([key, key + "File"])
+    if let text = source.environment[variable(key)] { return Material(text, in: source) }
+    if let file = source.environment[variable(key) + "_FILE"] { return .file(source.absolute(file)) }
     switch value(of: key) {
-    case .string(let path): return source.absolute(path)
-    case nil: return nil
-    case .some(let other): throw error(key, "must be the path of a file, not \(other.kind)")
+    case .string(let text): return Material(text, in: source)
+    case nil: break
+    case .some(let other): throw error(key, "must be the path of a file, or its text, not \(other.kind)")
     }
+    guard case .string(let file)? = members[key + "File"] else { return nil }
+    return .file(source.absolute(file))
   }
 
   mutating func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
@@ -148,11 +151,8 @@ struct ConfigurationSource {
 
   /// A secret's file, without the line break that editors leave at its end.
   func text(of file: String, key: String) throws(ConfigurationError) -> String {
-    guard let data = FileManager.default.contents(atPath: absolute(file)) else {
-      throw ConfigurationError(key: key, problem: "names a file that cannot be read: \(file)")
-    }
-    guard let text = String(data: data, encoding: .utf8) else {
-      throw ConfigurationError(key: key, problem: "names a file that is not UTF-8 text: \(file)")
+    guard let text = String(validating: try FileText.read(absolute(file), for: key), as: UTF8.self) else {
+      throw ConfigurationError(key: key, problem: "names a file that is not UTF-8 text: \(Shown.path(file))")
     }
     return text.trimmingCharacters(in: .newlines)
   }

@@ -4,7 +4,7 @@ import Reactor
 
 /// A credential with the contents of its files, and what tells whether they have changed.
 struct LoadedCredential {
-  enum Source: Equatable {
+  enum Source: Hashable {
     case apns(APNsConfiguration)
     case fcm(FCMConfiguration)
   }
@@ -26,12 +26,12 @@ struct LoadedCredential {
     self.source = source
     self.path = path
     var hasher = Hasher()
-    hasher.combine("\(source)")
+    hasher.combine(source)
     switch source {
     case .apns(let apns): value = .apns(try apns.credentials(at: "\(path).apns"))
     case .fcm(let fcm): value = .fcm(try fcm.credentials(at: "\(path).fcm"))
     }
-    for file in source.files { hasher.combine(FileManager.default.contents(atPath: file)) }
+    for file in source.files { hasher.combine(try? FileContents.read(file)) }
     fingerprint = hasher.finalize()
   }
 
@@ -58,14 +58,16 @@ struct LoadedCredential {
 
 extension LoadedCredential.Source {
   /// The files that it is made of.
-  var files: [String] {
+  var files: [String] { materials.compactMap(\.path) }
+
+  private var materials: [Material] {
     switch self {
     case .apns(let apns):
       switch apns.credential {
-      case .token(let key, _, _): [key] + (apns.ca.map { [$0] } ?? [])
-      case .certificate(let path, let key, _): [path] + (key.map { [$0] } ?? []) + (apns.ca.map { [$0] } ?? [])
+      case .token(let key, _, _): [key, apns.ca].compactMap(\.self)
+      case .certificate(let certificate, let key, _): [certificate, key, apns.ca].compactMap(\.self)
       }
-    case .fcm(let fcm): [fcm.serviceAccount] + (fcm.ca.map { [$0] } ?? [])
+    case .fcm(let fcm): [fcm.serviceAccount, fcm.ca].compactMap(\.self)
     }
   }
 }
@@ -75,7 +77,7 @@ extension Configuration {
   var credentialFiles: [String] {
     let sets = apps.flatMap { [$0.credentials] + Array($0.senders.values) }
     let sources = sets.flatMap { $0.apns.map(LoadedCredential.Source.apns) + ($0.fcm.map { [.fcm($0)] } ?? []) }
-    return Array(Set(sources.flatMap(\.files) + (brokerCA.map { [$0] } ?? []))).sorted()
+    return Array(Set(sources.flatMap(\.files) + (brokerCA?.path.map { [$0] } ?? []))).sorted()
   }
 }
 
@@ -90,25 +92,26 @@ extension AppConfiguration {
 extension APNsConfiguration {
   fileprivate func credentials(at path: String) throws(ConfigurationError) -> APNsCredentials {
     let endpoint = Endpoint(host: host, port: UInt16(port))
-    try checkAuthority(ca, for: "\(path).ca")
+    let trust = try TrustStore.make(ca, for: "\(path).ca")
     switch credential {
     case .token(let key, let keyID, let teamID):
-      let pem = try readFile(key, for: "\(path).key")
-      do throws(CredentialError) {
+      let pem = try key.bytes(for: "\(path).key")
+      return try usable("\(path).key") { () throws(CredentialError) in
         let token = try TokenCredential(pem: pem, keyID: keyID, teamID: teamID)
-        return try APNsCredentials(token: token, endpoint: endpoint, ca: ca)
-      } catch {
-        throw ConfigurationError(key: "\(path).key", problem: "cannot be used: \(error)")
+        return APNsCredentials(token: token, endpoint: endpoint, tls: try .provider(trust: trust))
       }
-    case .certificate(let file, let key, let passphrase):
-      do throws(CredentialError) {
-        let isPKCS12 = file.hasSuffix(".p12") || file.hasSuffix(".pfx")
+    case .certificate(let certificate, let key, let passphrase):
+      let bytes = try certificate.bytes(for: "\(path).certificate")
+      let keyBytes = try key?.bytes(for: "\(path).key") ?? bytes
+      return try usable("\(path).certificate") { () throws(CredentialError) in
+        let isPEM = bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil
         let identity =
-          isPKCS12
-          ? try Identity.pkcs12(file, passphrase: passphrase ?? "") : try Identity.pem(file, key: key, passphrase: passphrase)
-        return try APNsCredentials(certificate: identity, endpoint: endpoint, ca: ca)
-      } catch {
-        throw ConfigurationError(key: "\(path).certificate", problem: "cannot be used: \(error)")
+          isPEM
+          ? try Identity(
+            pem: bytes, file: certificate.path, key: keyBytes, keyFile: (key ?? certificate).path, passphrase: passphrase)
+          : try Identity(pkcs12: bytes, file: certificate.path, passphrase: passphrase ?? "")
+        return APNsCredentials(
+          certificate: identity, endpoint: endpoint, tls: try .provider(trust: trust, identity: identity))
       }
     }
   }
@@ -118,35 +121,36 @@ extension FCMConfiguration {
   /// A configured endpoint serves access tokens as well, at the path of the account's `token_uri`.
   fileprivate func credentials(at path: String) throws(ConfigurationError) -> FCMCredentials {
     let key = "\(path).serviceAccount"
-    let file = try readFile(serviceAccount, for: key)
+    let file = try serviceAccount.bytes(for: key)
     let account: ServiceAccount
     do throws(ServiceAccount.Invalid) { account = try ServiceAccount(file: file) } catch {
       throw ConfigurationError(key: key, problem: "cannot be used: \(error)")
     }
     let endpoint = Endpoint(host: host, port: UInt16(port))
-    try checkAuthority(ca, for: "\(path).ca")
+    let trust = try TrustStore.make(ca, for: "\(path).ca")
     let tokenEndpoint =
       isEndpointGiven ? TokenEndpoint(endpoint: endpoint, path: TokenEndpoint(account.tokenURI)?.path ?? "/token") : nil
-    do throws(CredentialError) {
-      return try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, ca: ca)
-    } catch {
-      throw ConfigurationError(key: path, problem: "cannot be used: \(error)")
+    return try usable(path) { () throws(CredentialError) in
+      try FCMCredentials(account: account, endpoint: endpoint, tokenEndpoint: tokenEndpoint, tls: try .provider(trust: trust))
     }
   }
 }
 
-/// Of the credential's files this one is told apart, so that the error names its setting.
-private func checkAuthority(_ ca: String?, for key: String) throws(ConfigurationError) {
-  guard let ca else { return }
-  do throws(CredentialError) { _ = try TLSClientContext(ca: ca) } catch {
-    throw ConfigurationError(key: key, problem: "cannot be used: \(error)")
+extension TrustStore {
+  /// - Parameters:
+  ///   - ca: nil for the system's authorities.
+  ///   - key: the setting that names them, for the error.
+  static func make(_ ca: Material?, for key: String) throws(ConfigurationError) -> TrustStore {
+    let pem = try ca?.bytes(for: key)
+    return try usable(key) { () throws(CredentialError) in
+      if let pem { try TrustStore(pem: pem, file: ca?.path) } else { try TrustStore.system() }
+    }
   }
 }
 
-/// The bytes of a file that a setting names.
-private func readFile(_ path: String, for key: String) throws(ConfigurationError) -> [UInt8] {
-  guard let data = FileManager.default.contents(atPath: path) else {
-    throw ConfigurationError(key: key, problem: "names a file that cannot be read: \(path)")
+/// Names the setting in the error.
+private func usable<Value>(_ key: String, _ make: () throws(CredentialError) -> Value) throws(ConfigurationError) -> Value {
+  do throws(CredentialError) { return try make() } catch {
+    throw ConfigurationError(key: key, problem: "cannot be used: \(error)")
   }
-  return [UInt8](data)
 }

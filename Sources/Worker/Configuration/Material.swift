@@ -1,0 +1,76 @@
+import Foundation
+import Reactor
+
+/// A key, certificate, authority or service account: the file that a setting names, or the text that stands in the setting
+/// itself. Never shows the text.
+public enum Material: Sendable, Hashable {
+  /// An absolute path.
+  case file(String)
+  case text(String)
+
+  /// PEM and JSON are text; so is whatever has several lines. Anything else is a path.
+  init(_ setting: String, in source: ConfigurationSource) {
+    let value = setting.trimmingCharacters(in: .whitespacesAndNewlines)
+    let isText = value.contains("-----BEGIN") || value.hasPrefix("{") || value.contains(where: \.isNewline)
+    // Line breaks are often written as two characters where a variable is set.
+    self =
+      !isText
+      ? .file(source.absolute(value))
+      : .text(value.contains(where: \.isNewline) || value.hasPrefix("{") ? value : value.replacing("\\n", with: "\n"))
+  }
+
+  var path: String? { if case .file(let path) = self { path } else { nil } }
+
+  /// - Parameter key: the setting, for the error.
+  func bytes(for key: String) throws(ConfigurationError) -> [UInt8] {
+    switch self {
+    case .file(let path): try FileText.read(path, for: key)
+    case .text(let text): Array(text.utf8)
+    }
+  }
+}
+
+extension Material: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  public var description: String { path.map(Shown.path) ?? "the text given" }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What of a setting's value may stand in a message: a value in the wrong place can be a secret.
+enum Shown {
+  /// A path as it is, unless it looks like a key, a password or an address that holds one.
+  static func path(_ text: String) -> String {
+    isHarmless(text) ? text : "(not shown: it looks like a secret, not like a path)"
+  }
+
+  /// A name or a short value in quotes.
+  static func value(_ text: String) -> String {
+    isHarmless(text) && text.utf8.count <= 64 ? "\"\(text)\"" : "a value of \(text.count) characters"
+  }
+
+  private static func isHarmless(_ text: String) -> Bool {
+    guard text.utf8.count <= 1_024, !text.contains("-----BEGIN"), !text.contains("{"), !text.contains("://"),
+      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+    else { return false }
+    // Base64 has no runs as short as those of a path's words.
+    var run = 0
+    for byte in text.utf8 {
+      let isEncoding =
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || byte == UInt8(ascii: "+")
+        || byte == UInt8(ascii: "=")
+      run = isEncoding ? run + 1 : 0
+      if run > 32 { return false }
+    }
+    return text.split(separator: "/").allSatisfy { $0.utf8.count <= 100 }
+  }
+}
+
+/// Files that settings name.
+enum FileText {
+  /// - Throws: saying whether the file is missing, or may not be read.
+  static func read(_ path: String, for key: String) throws(ConfigurationError) -> [UInt8] {
+    do throws(SystemError) { return try FileContents.read(path) } catch {
+      throw ConfigurationError(key: key, problem: "names a file that cannot be read: \(Shown.path(path)) (\(error.reason))")
+    }
+  }
+}
