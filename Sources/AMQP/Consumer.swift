@@ -77,6 +77,8 @@ public final class Consumer: Connection {
     case header
     /// Then `none`.
     case body
+    /// As `header` and `body`, of a delivery that nobody waits for.
+    case formerHeader, formerBody
   }
 
   /// - Parameter maximumBody: bytes of a body that are kept; the rest is counted and dropped as it comes.
@@ -119,7 +121,7 @@ public final class Consumer: Connection {
       switch state {
       case .active, .starting:
         states[queue] = .cancelling
-        send(.cancel(consumerTag: Self.tag(queue)), channel: Self.channel)
+        send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
       case .cancelling, .cancelled: continue
       }
     }
@@ -135,7 +137,7 @@ public final class Consumer: Connection {
   private func start(_ queue: Int) {
     states[queue] = .starting
     send(.qos(prefetch: subscriptions[queue].prefetch), channel: Self.channel)
-    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: Self.tag(queue)), channel: Self.channel)
+    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: Self.channel)
   }
 
   private func reportCancelled() {
@@ -145,17 +147,39 @@ public final class Consumer: Connection {
     if isDraining, isDone { handler.consumersCancelled() }
   }
 
-  private static func tag(_ queue: Int) -> [UInt8] { Array(String(queue).utf8) }
+  /// Names a consumer: its queue, and the opening of the channel that it belongs to. RabbitMQ may still write deliveries of a channel
+  /// that it has closed, even after it has opened the next one of the same number.
+  private func tag(_ queue: Int) -> [UInt8] { Array("\(queue).\(generation)".utf8) }
 
-  private func queue(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
-    var number = 0
-    guard !tag.isEmpty, tag.count <= 4 else { return nil }
-    for offset in tag {
-      let digit = payload.byte(at: offset) &- UInt8(ascii: "0")
-      guard digit <= 9 else { return nil }
-      number = number * 10 + Int(digit)
+  private enum Addressee {
+    case queue(Int)
+    /// A consumer of an earlier opening of the channel.
+    case former
+    case unknown
+  }
+
+  private func addressee(_ tag: Range<Int>, _ payload: RawSpan) -> Addressee {
+    var offset = tag.lowerBound
+    guard let queue = Self.number(&offset, tag.upperBound, payload), queue < subscriptions.count, offset < tag.upperBound,
+      payload.byte(at: offset) == UInt8(ascii: ".")
+    else { return .unknown }
+    offset += 1
+    guard let opening = Self.number(&offset, tag.upperBound, payload), offset == tag.upperBound, opening <= generation else {
+      return .unknown
     }
-    return number < subscriptions.count ? number : nil
+    return opening == generation ? .queue(queue) : .former
+  }
+
+  private static func number(_ offset: inout Int, _ end: Int, _ payload: RawSpan) -> Int? {
+    let start = offset
+    var number = 0
+    while offset < end, offset - start < 10 {
+      let digit = payload.byte(at: offset) &- UInt8(ascii: "0")
+      guard digit <= 9 else { break }
+      number = number * 10 + Int(digit)
+      offset += 1
+    }
+    return offset == start ? nil : number
   }
 
   // MARK: - Channel
@@ -185,7 +209,12 @@ public final class Consumer: Connection {
     guard channel == Self.channel, content == .none else { return protocolError("a method in the middle of a content") }
     switch method {
     case .deliver(let tag, let number, let redelivered, let exchange, let routingKey):
-      guard let queue = queue(tag, payload), window.delivered(number) else {
+      let addressee = addressee(tag, payload)
+      if case .former = addressee {
+        content = .formerHeader
+        return
+      }
+      guard case .queue(let queue) = addressee, window.delivered(number) else {
         return protocolError("a delivery of an unknown consumer or out of order")
       }
       delivery.consumer = queue
@@ -196,25 +225,36 @@ public final class Consumer: Connection {
       content = .header
     case .channelOpenOK, .qosOK: break
     case .consumeOK(let tag):
-      guard let queue = queue(tag, payload) else { return protocolError("an answer for an unknown consumer") }
+      guard let queue = current(tag, payload) else { return }
       guard case .starting = states[queue] else { return }
       states[queue] = .active
       guard isReady else { return }
       hasBeenReady = true
       becameReady()
       handler.ready(self)
-    case .cancel(let tag, let nowait):
-      guard let queue = queue(tag, payload) else { return protocolError("a cancel of an unknown consumer") }
+    case .cancel(let consumer, let nowait):
+      guard let queue = current(consumer, payload) else { return }
       states[queue] = .cancelled
-      if !nowait { send(.cancelOK(consumerTag: Self.tag(queue)), channel: Self.channel) }
+      if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: Self.channel) }
       handler.cancelled(queue: queue)
       reportCancelled()
     case .cancelOK(let tag):
-      guard let queue = queue(tag, payload) else { return protocolError("an answer for an unknown consumer") }
+      guard let queue = current(tag, payload) else { return }
       guard case .cancelling = states[queue] else { return }
       states[queue] = .cancelled
       reportCancelled()
     default: protocolError("an unexpected method on a consumer's channel")
+    }
+  }
+
+  /// The queue of a consumer of this opening of the channel; nil for a former one's, or after a protocol error.
+  private func current(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
+    switch addressee(tag, payload) {
+    case .queue(let queue): return queue
+    case .former: return nil
+    case .unknown:
+      protocolError("a method for an unknown consumer")
+      return nil
     }
   }
 
@@ -232,13 +272,19 @@ public final class Consumer: Connection {
   // MARK: - Content
 
   override func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
-    guard channel == Self.channel, content == .header else { return protocolError("a content header out of turn") }
+    guard channel == Self.channel, content == .header || content == .formerHeader else {
+      return protocolError("a content header out of turn")
+    }
     var cursor = WireCursor(0..<payload.byteCount)
     let contentClass = cursor.uint16(in: payload)
     cursor.skip(2)
     remaining = cursor.uint64(in: payload)
     guard contentClass == Frame.basicClass, let properties = BasicProperties(&cursor, in: payload, cache: &cache) else {
       return protocolError("a malformed content header")
+    }
+    if content == .formerHeader {
+      content = remaining == 0 ? .none : .formerBody
+      return
     }
     delivery.properties = properties
     delivery.bodySize = remaining
@@ -247,10 +293,14 @@ public final class Consumer: Connection {
   }
 
   override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
-    guard channel == Self.channel, content == .body, UInt64(payload.byteCount) <= remaining else {
+    guard channel == Self.channel, content == .body || content == .formerBody, UInt64(payload.byteCount) <= remaining else {
       return protocolError("a content body out of turn or too long")
     }
     remaining -= UInt64(payload.byteCount)
+    if content == .formerBody {
+      if remaining == 0 { content = .none }
+      return
+    }
     let kept = min(payload.byteCount, maximumBody - delivery.body.count)
     if delivery.body.isEmpty {
       if remaining > 0 { delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximumBody), 1 << 20))) }

@@ -26,9 +26,9 @@ struct HandshakeTests {
     let opening = script.heard()
     #expect(opening.map(\.name) == ["20.10", "60.10", "60.20", "60.10", "60.20"])
     #expect(opening[1].payload[4...] == [0, 0, 0, 0, 0, 10, 0] && opening[3].payload[4...] == [0, 0, 0, 0, 0, 20, 0])
-    script.say(Say.channelOpenOK() + Say.qosOK + Say.consumeOK("0") + Say.qosOK)
+    script.say(Say.channelOpenOK() + Say.qosOK + Say.consumeOK("0.1") + Say.qosOK)
     #expect(script.recorder.events.isEmpty)
-    script.say(Say.consumeOK("1"))
+    script.say(Say.consumeOK("1.1"))
     #expect(script.recorder.events == [.ready] && script.consumer.isReady)
   }
 
@@ -105,7 +105,7 @@ struct HandshakeTests {
     #expect(script.recorder.events == [.ended(.transport(.failed("reset")))])
     #expect(script.consumer.unacknowledged == 0 && script.consumer.deadline == .distantFuture)
     let second = Script(script.consumer)
-    second.say(Script.handshake, ConsumerScript.consuming(1), Say.message(1, redelivered: true))
+    second.say(Script.handshake, ConsumerScript.consuming(1, opening: 3), Say.message(1, consumer: "0.3", redelivered: true))
     _ = second.heard()
     #expect(script.recorder.events.last == .ready)
     script.consumer.acknowledge(old)

@@ -24,7 +24,7 @@ struct HostileBrokerTests {
     ("open again", Say.openOK),
     ("method of channel 0 on channel 1", Say.method(1, 10, 60, Say.short(""))),
     ("method on an unopened channel", Say.method(3, 60, 11)),
-    ("delivery for an unknown consumer", Say.deliver(1, consumer: "1")),
+    ("delivery for an unknown consumer", Say.deliver(1, consumer: "1.1")),
     ("delivery for a strange consumer", Say.deliver(1, consumer: "99999999999999999999")),
     ("delivery tag out of order", Say.deliver(2)),
     ("delivery tag 0", Say.deliver(0)),
@@ -116,7 +116,8 @@ struct HostileBrokerTests {
       let script = ConsumerScript(maximumBody: 16)
       let said: [[UInt8]] = [
         Say.message(1, "hello"), Say.deliver(2), Say.header(size: 40, flags: 1 << 13 | 1 << 7, table + Say.short("id")),
-        Say.body([UInt8](repeating: 1, count: 30)), Say.body([UInt8](repeating: 2, count: 10)), Say.cancel("0"), Say.message(3),
+        Say.body([UInt8](repeating: 1, count: 30)), Say.body([UInt8](repeating: 2, count: 10)), Say.cancel("0.1"),
+        Say.message(3),
         Say.channelClose(406, "timed out"), ConsumerScript.consuming(1), Say.message(1, redelivered: true), Say.heartbeat,
       ]
       for piece in mutate(said, using: &generator) {

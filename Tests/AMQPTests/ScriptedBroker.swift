@@ -36,17 +36,18 @@ enum Say {
   }
 
   static let qosOK = method(1, 60, 11)
+  /// Consumers are named by their queue's index and which opening of the channel they belong to.
   static func consumeOK(_ tag: String) -> [UInt8] { method(1, 60, 21, short(tag)) }
   static func cancel(_ tag: String, nowait: Bool = true) -> [UInt8] { method(1, 60, 30, short(tag) + [nowait ? 1 : 0]) }
   static func cancelOK(_ tag: String) -> [UInt8] { method(1, 60, 31, short(tag)) }
-  static func deliver(_ number: UInt64, consumer: String = "0", redelivered: Bool = false) -> [UInt8] {
+  static func deliver(_ number: UInt64, consumer: String = "0.1", redelivered: Bool = false) -> [UInt8] {
     method(1, 60, 60, short(consumer) + be(number) + [redelivered ? 1 : 0] + short("push.send") + short("high"))
   }
   static func header(size: UInt64, flags: UInt16 = 0, _ values: [UInt8] = []) -> [UInt8] {
     frame(2, 1, be(UInt16(60)) + be(UInt16(0)) + be(size) + be(flags) + values)
   }
   static func body(_ bytes: [UInt8]) -> [UInt8] { frame(3, 1, bytes) }
-  static func message(_ number: UInt64, _ text: String = "x", consumer: String = "0", redelivered: Bool = false) -> [UInt8] {
+  static func message(_ number: UInt64, _ text: String = "x", consumer: String = "0.1", redelivered: Bool = false) -> [UInt8] {
     deliver(number, consumer: consumer, redelivered: redelivered) + header(size: UInt64(text.utf8.count)) + body(bytes(text))
   }
 
@@ -163,8 +164,8 @@ final class ConsumerScript: Script {
     recorder.events = []
   }
 
-  static func consuming(_ queues: Int) -> [UInt8] {
-    Say.channelOpenOK() + (0..<queues).flatMap { Say.qosOK + Say.consumeOK("\($0)") }
+  static func consuming(_ queues: Int, opening: Int = 1) -> [UInt8] {
+    Say.channelOpenOK() + (0..<queues).flatMap { Say.qosOK + Say.consumeOK("\($0).\(opening)") }
   }
 
   func acknowledge(_ indices: Int...) { for index in indices { consumer.acknowledge(recorder.deliveries[index].token) } }
