@@ -24,7 +24,15 @@ enum Terminal {
     }
   }
 
-  static func say(_ line: String) { StandardError.write(Array((line + "\n").utf8)) }
+  /// Written when this returns, unless nobody reads standard error: results and sentences come in the order they were made.
+  static func say(_ line: String) { show(line + "\n") }
+
+  /// Text that ends no line.
+  static func show(_ text: String) {
+    StandardError.write(Array(text.utf8))
+    StandardError.flush()
+  }
+
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
@@ -45,7 +53,7 @@ struct ProgressBar {
     let percent = done * 100 / total
     guard Terminal.isInteractive, percent != lastDrawn else { return }
     lastDrawn = percent
-    StandardError.write(Array("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))".utf8))
+    Terminal.show("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))")
   }
 
   /// What doesn't fit is left out, the figures first. The terminal's last column stays free: some go on to the next line after it.
@@ -67,7 +75,7 @@ struct ProgressBar {
 
   /// Says something in between: the bar moves on below it.
   mutating func interrupt(_ sentence: String) {
-    if Terminal.isInteractive, lastDrawn >= 0 { StandardError.write(Array("\r\u{1B}[K".utf8)) }
+    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.show("\r\u{1B}[K") }
     lastDrawn = -1
     Terminal.complain(sentence)
   }

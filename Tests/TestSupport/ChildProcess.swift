@@ -16,7 +16,10 @@ public final class ChildProcess: @unchecked Sendable {
   ///   - environment: the whole environment.
   ///   - output: a file for standard output and error; nil: they are kept in memory.
   ///   - input: standard input; nil for none.
-  public init(_ command: [String], environment: [String: String], output: String?, input: FileHandle? = nil) throws {
+  ///   - errors: standard error, unless it goes where standard output goes.
+  public init(
+    _ command: [String], environment: [String: String], output: String?, input: FileHandle? = nil, errors: FileHandle? = nil
+  ) throws {
     process.executableURL = URL(fileURLWithPath: command[0])
     process.arguments = Array(command.dropFirst())
     process.environment = environment
@@ -27,13 +30,13 @@ public final class ChildProcess: @unchecked Sendable {
       guard descriptor >= 0 else { throw SetupFailure(call: "open", code: errno) }
       let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       process.standardOutput = file
-      process.standardError = file
+      process.standardError = errors ?? file
       try process.run()
       try file.close()
     } else {
       let pipe = Pipe()
       process.standardOutput = pipe
-      process.standardError = pipe
+      process.standardError = errors ?? pipe
       try process.run()
       try pipe.fileHandleForWriting.close()
       let reading = pipe.fileHandleForReading

@@ -22,6 +22,13 @@ public struct ProcessUsage: Sendable {
       peakResidentBytes: usage.ru_maxrss * 1024, descriptorLimit: Int(clamping: limit.rlim_cur))
   }
 
+  /// Nothing more can be opened at this moment.
+  public static var isOutOfDescriptors: Bool {
+    let raw = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    if raw >= 0 { close(raw) }
+    return raw < 0
+  }
+
   private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 
   /// The second number of /proc/self/statm (proc(5)).

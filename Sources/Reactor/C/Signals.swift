@@ -17,6 +17,11 @@ public final class Signals {
     pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
+  /// Has the whole process do nothing when they come, instead of what the system would do.
+  public static func ignore(_ signals: [Int32]) {
+    for number in signals { signal(number, SIG_IGN) }
+  }
+
   /// Calls the handler on the loop once per signal that arrived (the kernel merges equal ones that are pending), until
   /// `close`. Blocks the signals in the calling thread, too.
   public init(loop: EventLoop, _ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {

@@ -19,13 +19,20 @@ public final class ThreadHandle: @unchecked Sendable {
   deinit { if !isJoined { pthread_detach(thread) } }
 }
 
-/// Starts a thread outside Swift's pool, so that it may block in a loop. The kernel shows the first 15 bytes of the name.
+/// Starts a thread outside Swift's pool, so that it may block in a loop. The kernel shows the first 15 bytes of the name. It takes no
+/// signal but those of its own faults: the others are the main thread's.
 /// - Throws: when the process or the machine is out of threads.
 @discardableResult
 public func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> ThreadHandle {
   let start = Unmanaged.passRetained(ThreadStart(name: String(name.prefix(15)), body: body))
   var thread = pthread_t()
+  var all = sigset_t()
+  var former = sigset_t()
+  sigfillset(&all)
+  for fault in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT] { sigdelset(&all, fault) }
+  pthread_sigmask(SIG_SETMASK, &all, &former)
   let code = pthread_create(&thread, nil, threadMain, start.toOpaque())
+  pthread_sigmask(SIG_SETMASK, &former, nil)
   guard code == 0 else {
     start.release()
     throw SystemError("pthread_create", code: code)

@@ -3,7 +3,7 @@ import Reactor
 
 /// One JSON object per line on standard error. Values are escaped; callers never pass tokens, payloads or credentials.
 ///
-/// A line that can't be written is lost: logging never stops sending.
+/// A line that can't be written is dropped and counted: logging never stops sending.
 public struct Log: Sendable {
   public let level: LogLevel
   let shard: Int
@@ -18,8 +18,19 @@ public struct Log: Sendable {
   func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.warning, message, fields) }
   func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.error, message, fields) }
 
+  /// Has what is told of lines that could not be written look like the others.
+  func describeDrops() {
+    StandardError.describeDrops { [self] in
+      line(.warning, "log lines are missing: they could not be written", ["lines": "\($0)"])
+    }
+  }
+
   private func write(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>) {
     guard level >= self.level else { return }
+    StandardError.write(line(level, message, fields))
+  }
+
+  private func line(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>) -> [UInt8] {
     var line = Array(#"{"time":""#.utf8)
     Timestamp.append(SystemClock.unixMilliseconds, to: &line)
     line.append(contentsOf: #"","level":""#.utf8)
@@ -35,6 +46,6 @@ public struct Log: Sendable {
       line.appendSafeJSONString(value)
     }
     line.append(contentsOf: "}\n".utf8)
-    StandardError.write(line)
+    return line
   }
 }
