@@ -51,7 +51,8 @@ let package = Package(
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
-    .testTarget(name: "WorkerTests", dependencies: ["Worker", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
+    .testTarget(
+      name: "WorkerTests", dependencies: ["Worker", "Metrics", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
     .testTarget(name: "CommandTests", dependencies: ["PushCore", "Storage", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),

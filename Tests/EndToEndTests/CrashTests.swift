@@ -42,9 +42,12 @@ struct CrashTests {
     let site = try Site(broker: broker)
     site.brokerURI = broker.tlsURI
     let gone = (0..<40).map { token(1_000_000 + $0) }
+    let port = try FreePorts.take(1)[0]
     try site.startSimulator(
       script: Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"]) }),
-      settings: "brokerCA: \"\(certificates.authority)\", prefetch: 200,")
+      settings: "brokerCA: \"\(certificates.authority)\", prefetch: 200, metrics: \"127.0.0.1:\(port)\",")
+    let probe = HTTPProbe(port: port)
+    let standing = { ["/livez", "/readyz"].map { probe.ask($0)?.status } }
     try site.declareTopology()
     let journal = try site.followJournal()
     var expected = 0
@@ -56,12 +59,14 @@ struct CrashTests {
     #expect(poll(seconds: 10) { broker.isOnDisk(queue: "\(site.prefix).send.normal") })
     broker.kill9()
     #expect(worker.waitForOutput("broker connection ended", times: 2, seconds: 10))
+    #expect(poll(seconds: 5) { standing() == [200, 503] })
     try broker.restart()
     let back = Date()
     #expect(worker.waitForOutput(#""consuming""#, times: 2, seconds: 30))
     let seconds = Date().timeIntervalSince(back)
     print("the worker consumed again \(seconds) s after the broker was back")
     #expect(seconds < 5)
+    #expect(poll(seconds: 5) { standing() == [200, 200] })
     expected += 3000
     #expect(journal.waitForLines(expected, seconds: 60))
 

@@ -52,6 +52,15 @@ struct ConfigurationTests {
     #expect(registry.hasPrefix("sqlite:/") && registry.hasSuffix("/registry.db"))
   }
 
+  @Test(
+    "a port alone is no place for figures: the host says who can read them", arguments: ["9464", ":9464", "127.0.0.1:x", "a b"])
+  func metricsWithoutHost(text: String) throws {
+    let error = try #require(throws: ConfigurationError.self) {
+      try load(Self.minimal.replacing("apps:", with: "metrics: \"\(text)\", apps:"))
+    }
+    #expect(error.key == "metrics" && error.problem.contains("127.0.0.1:9464"))
+  }
+
   @Test("finds files relative to its own folder")
   func relativePaths() throws {
     guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.credentials.apns.first?.credential else {

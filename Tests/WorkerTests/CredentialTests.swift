@@ -1,5 +1,4 @@
 import Foundation
-import PushCore
 import Reactor
 import TestSupport
 import Testing
@@ -85,23 +84,5 @@ final class CredentialTests {
     try FileManager.default.moveItem(atPath: other, toPath: file)
     looks.append(watch.hasChanged([file]))
     #expect(looks == [false, false, true, false, false])
-  }
-}
-
-@Suite("The figures")
-struct MetricsTests {
-  @Test("sum up the shards, one sample for each code")
-  func text() {
-    var one = ShardReport()
-    one.counters.delivered = 3
-    one.counters.failed[Int(PushError.notRegistered.code)] = 2
-    one.isReady = true
-    var two = one
-    two.expiries = []
-    let text = MetricsServer.text([one, two], ProcessUsage.current())
-    #expect(text.contains("\npushfleet_pushes_delivered_total 6\n"))
-    #expect(text.contains("\npushfleet_pushes_failed_total{code=\"NotRegistered\"} 4\n"))
-    #expect(text.contains("\npushfleet_shards_ready 2\n"))
-    #expect(text.split(separator: "\n").allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("pushfleet_") })
   }
 }

@@ -56,8 +56,8 @@ extension Configuration {
     drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
     log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
     if let text = try reader.string("metrics") {
-      guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464) else {
-        throw reader.error("metrics", "must be host:port, such as 127.0.0.1:9464")
+      guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil else {
+        throw reader.error("metrics", "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
       }
       metrics = endpoint
     }

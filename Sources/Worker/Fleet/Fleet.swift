@@ -1,3 +1,4 @@
+import Metrics
 import Reactor
 import Wire
 
@@ -9,12 +10,13 @@ public final class Fleet: TurnHook {
     case done
     /// A credential cannot be used, or the broker's topology contradicts ours: exit status 78.
     case misconfigured(String)
-    /// The broker refused us before it ever let us in: exit status 69.
+    /// The broker refused us before it ever let us in, or the system has too little left: exit status 69.
     case unreachable(String)
   }
 
   private static let hangUp: Int32 = 1
   private static let interrupt: Int32 = 2
+  private static let forOthers: [Int32] = [10, 12]  // SIGUSR1, SIGUSR2: they would end the process
   private static let terminate: Int32 = 15
 
   /// Reads the configuration anew.
@@ -28,7 +30,10 @@ public final class Fleet: TurnHook {
   private let shards: Int
   private let log: Log
   private let loop: EventLoop
-  private let board = ShardBoard()
+  private let board: ShardBoard
+  private let manager = ServiceManager.ofProcess
+  private var metrics: MetricsServer?
+  private var hasToldReady = false
 
   /// - Parameters:
   ///   - file: the configuration's file, which is watched as the credentials' files are.
@@ -41,7 +46,9 @@ public final class Fleet: TurnHook {
     self.isUntilEmpty = isUntilEmpty
     shards = configuration.shards
     log = Log(level: configuration.log)
+    log.describeDrops()
     loop = try EventLoop()
+    board = ShardBoard(shards: shards, at: loop.now)
     loop.afterEvents(self)
   }
 
@@ -49,27 +56,62 @@ public final class Fleet: TurnHook {
   ///
   /// The first SIGTERM or SIGINT drains, the second stops at once.
   public func run() throws -> (End, Counters) {
+    Signals.ignore(Self.forOthers)
     let signals = try Signals(loop: loop, [Self.hangUp, Self.interrupt, Self.terminate]) { [unowned self] signal in
       if signal == Self.hangUp { return reloadCredentials(because: "SIGHUP") }
       log.info("stopping", ["signal": "\(signal)"])
+      manager.tell(.stopping)
       board.stopAll()
     }
     defer { signals.close() }
-    let metrics = try configuration.metrics.map { try MetricsServer($0, board) }
+    if let endpoint = configuration.metrics { try serveFigures(at: endpoint) }
     defer { metrics?.stop() }
     for number in 0..<shards { try start(number) }
-    watchFiles()
+    everySecond()
     loop.run()
     return board.outcome
   }
 
-  /// About once a second, on the main thread.
-  private func watchFiles() {
+  /// On the main thread.
+  private func everySecond() {
     if watch.hasChanged(configuration.credentialFiles + (configurationFile.map { [$0] } ?? [])) {
       reloadCredentials(because: "a file has changed")
     }
-    loop.schedule(after: 1) { [weak self] in self?.watchFiles() }
+    tellManager()
+    loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
+
+  /// Ready once every shard's loop runs, whether the broker is there or not: starting must not fail in an outage of the broker.
+  private func tellManager() {
+    if !hasToldReady, board.hasBegun {
+      hasToldReady = true
+      manager.tell(.ready)
+    }
+    if board.health(at: loop.now).isAlive { manager.tell(.alive) }
+  }
+
+  /// A port that another process has is tried again until it is free: a worker delivers without its figures.
+  ///
+  /// - Throws: `ConfigurationError` when trying again would not help.
+  private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
+    do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board) } catch {
+      guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
+      log.warning("the figures can't be served; trying again", ["reason": "\(error)"])
+      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
+    }
+  }
+
+  private func serveFiguresAgain(at endpoint: Endpoint) {
+    do throws(HTTPServerError) {
+      metrics = try MetricsServer(endpoint, board)
+      log.info("the figures are served", ["address": "\(endpoint)"])
+    } catch {
+      loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
+    }
+  }
+
+  /// Seconds.
+  private static let figuresPause = 1.0
 
   /// A configuration that can't be used leaves the old one in force.
   private func reloadCredentials(because reason: String) {
@@ -83,22 +125,35 @@ public final class Fleet: TurnHook {
   }
 
   public func turnEnding(at now: MonotonicTime) {
-    if board.ended == shards { loop.stop() }
+    if board.hasEnded { loop.stop() }
   }
 
   private func start(_ number: Int) throws {
     try startThread(named: "shard \(number)") { [configuration, isUntilEmpty, board, mailbox = loop.mailbox] in
-      do {
-        let loop = try EventLoop()
-        let control = ShardControl(mailbox: loop.mailbox)
-        let shard = try Shard(configuration, number: number, isUntilEmpty: isUntilEmpty, loop: loop, control: control)
-        board.register(control)
-        let (end, counters) = shard.run()
-        board.note(end, counters)
-      } catch {
-        board.note(.misconfigured("\(error)"), Counters())
-      }
+      board.noteEnd(of: number, Self.runShard(number, configuration, isUntilEmpty: isUntilEmpty, board))
       mailbox.post { _ in }
+    }
+  }
+
+  /// A shard's life, on its thread.
+  private static func runShard(_ number: Int, _ configuration: Configuration, isUntilEmpty: Bool, _ board: ShardBoard) -> (
+    End, Counters
+  ) {
+    do {
+      let loop = try EventLoop()
+      // Held in a failure as well, or there would be room for a descriptor again when that is asked.
+      defer { withExtendedLifetime(loop) {} }
+      let control = ShardControl(mailbox: loop.mailbox, at: loop.now)
+      do throws(ConfigurationError) {
+        let shard = try Shard(configuration, number: number, isUntilEmpty: isUntilEmpty, loop: loop, control: control)
+        board.register(control, as: number)
+        return shard.run()
+      } catch {
+        // Then what can't be opened says nothing of the configuration.
+        return (ProcessUsage.isOutOfDescriptors ? .unreachable("\(error)") : .misconfigured("\(error)"), Counters())
+      }
+    } catch {
+      return (.unreachable("\(error)"), Counters())
     }
   }
 }

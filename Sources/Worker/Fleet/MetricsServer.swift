@@ -1,36 +1,42 @@
 import Metrics
 import PushCore
 import Reactor
+import Wire
 
-/// The process's figures in Prometheus' text format at `/metrics`, and at `/health` whether every shard is at work.
+/// What the process says of itself over HTTP: its figures in Prometheus' text format at `/metrics`, at `/livez` whether every shard's loop
+/// turns, at `/readyz` whether it does its work.
 ///
 /// Labels come from the configuration and from tables of ours, never from a message, so that their number is bounded.
 final class MetricsServer {
   private let server: HTTPServer
 
-  /// - Throws: `ConfigurationError` when the address can't be listened on.
-  init(_ endpoint: Endpoint, _ board: ShardBoard) throws(ConfigurationError) {
-    do throws(HTTPServerError) {
-      server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path in
-        let reports = board.reports
-        switch path {
-        case "/metrics":
-          return .init(status: 200, contentType: "text/plain; version=0.0.4", body: Self.text(reports, ProcessUsage.current()))
-        case "/health":
-          let isReady = !reports.isEmpty && reports.allSatisfy(\.isReady)
-          return .init(
-            status: isReady ? 200 : 503, contentType: "text/plain", body: isReady ? "ok\n" : "not connected to the broker\n")
-        default: return .init(status: 404, contentType: "text/plain", body: "there are /metrics and /health\n")
-        }
+  /// - Parameter clock: the time at which somebody asks.
+  init(
+    _ endpoint: Endpoint, _ board: ShardBoard, clock: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic }
+  ) throws(HTTPServerError) {
+    server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path in
+      switch path {
+      case "/metrics":
+        let text = Self.text(board.reports, ProcessUsage.current(), droppedLines: StandardError.droppedLines)
+        return .init(status: 200, contentType: "text/plain; version=0.0.4", body: text)
+      case "/livez":
+        let health = board.health(at: clock())
+        return Self.probe(health.isAlive, health.liveness)
+      case "/readyz":
+        let health = board.health(at: clock())
+        return Self.probe(health.isReady, health.readiness)
+      default: return .init(status: 404, contentType: "text/plain", body: "there are /metrics, /livez and /readyz\n")
       }
-    } catch {
-      throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)")
     }
+  }
+
+  private static func probe(_ isGood: Bool, _ sentence: String) -> HTTPServer.Answer {
+    .init(status: isGood ? 200 : 503, contentType: "text/plain", body: sentence + "\n")
   }
 
   func stop() { server.stop() }
 
-  static func text(_ reports: [ShardReport], _ usage: ProcessUsage) -> String {
+  static func text(_ reports: [ShardReport], _ usage: ProcessUsage, droppedLines: Int) -> String {
     var sum = Counters()
     for report in reports { sum += report.counters }
     var text = ""
@@ -48,7 +54,7 @@ final class MetricsServer {
     counter("pushes_delivered_total", sum.delivered, "Pushes a provider took.")
     family(
       "pushes_failed_total", "counter", "Devices whose push failed, by GCM code.",
-      sum.failuresByCode.map { (#"{code="\#($0.code)"}"#, "\($0.count)") })
+      sum.failuresByCode.map { (Self.label("code", $0.code), "\($0.count)") })
     counter("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came.")
     counter("requests_expired_total", sum.expired, "Requests whose time was over before they were sent.")
     counter("retries_total", sum.retries, "Requests put on the retry ladder.")
@@ -63,9 +69,16 @@ final class MetricsServer {
     gauge("shards_ready", reports.count { $0.isReady }, "Shards connected to the broker.")
     family(
       "credential_not_after_seconds", "gauge", "When a certificate ends, in unix seconds.",
-      (reports.first?.expiries ?? []).map { (#"{credential="\#($0.name)"}"#, "\($0.notAfter)") })
+      (reports.first?.expiries ?? []).map { (Self.label("credential", $0.name), "\($0.notAfter)") })
+    counter("log_lines_dropped_total", droppedLines, "Log lines that could not be written to standard error.")
     family("cpu_seconds_total", "counter", "CPU time, user and system.", [("", "\(usage.cpuSeconds)")])
     gauge("resident_bytes", Int(usage.residentBytes), "Resident memory.")
     return text
+  }
+
+  /// A label in braces; what would end the value or the line is escaped (Prometheus' text format, 0.0.4).
+  private static func label(_ name: String, _ value: String) -> String {
+    let escaped = value.replacing("\\", with: #"\\"#).replacing("\"", with: #"\""#).replacing("\n", with: #"\n"#)
+    return #"{\#(name)="\#(escaped)"}"#
   }
 }

@@ -117,7 +117,8 @@ final class Shard: TurnHook {
 
   private var report: ShardReport {
     ShardReport(
-      counters: pipeline.counters, isReady: broker.isUp, held: pipeline.table.count, unconfirmed: outbox.backlog,
+      at: loop.now, counters: pipeline.counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
+      held: pipeline.table.count, unconfirmed: outbox.backlog,
       inFlight: pipeline.pools.reduce(0) { $0 + $1.pool.inFlight },
       expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
   }

@@ -1,52 +1,76 @@
 import Synchronization
+import Wire
 
 /// Where the shards of a process meet its main thread: who runs, how each ended, what each did.
 final class ShardBoard: Sendable {
   private struct State {
-    var running: [ShardControl] = []
+    /// The shards whose loops run or have run, by number.
+    var controls: [Int: ShardControl] = [:]
     var stops = 0
-    var ended = 0
+    var ended: Set<Int> = []
     var end = Fleet.End.done
     var counters = Counters()
   }
 
+  private let shards: Int
+  private let began: MonotonicTime
   private let state = Mutex(State())
 
+  init(shards: Int, at began: MonotonicTime) {
+    self.shards = shards
+    self.began = began
+  }
+
   /// A shard's loop is about to run.
-  func register(_ control: ShardControl) {
+  func register(_ control: ShardControl, as number: Int) {
     let stops = state.withLock {
-      $0.running.append(control)
+      $0.controls[number] = control
       return $0.stops
     }
     for _ in 0..<stops { control.stop() }
   }
 
   func stopAll() {
-    let running = state.withLock {
+    let controls = state.withLock {
       $0.stops += 1
-      return $0.running
+      return $0.controls.values
     }
-    for control in running { control.stop() }
+    for control in controls { control.stop() }
   }
 
   func reloadAll(_ configuration: Configuration) {
-    for control in state.withLock({ $0.running }) { control.reload(configuration) }
+    for control in state.withLock({ $0.controls.values }) { control.reload(configuration) }
   }
 
   /// The latest report of each shard that has begun.
-  var reports: [ShardReport] { state.withLock { $0.running }.map(\.report) }
+  var reports: [ShardReport] { state.withLock { $0.controls }.sorted { $0.key < $1.key }.map(\.value.report) }
+
+  /// Every shard's loop runs or has run.
+  var hasBegun: Bool { state.withLock { $0.controls.count == shards } }
+
+  func health(at now: MonotonicTime) -> FleetHealth {
+    let (controls, ended, stops) = state.withLock { ($0.controls, $0.ended, $0.stops) }
+    var health = FleetHealth(isDraining: stops > 0)
+    for number in 0..<shards {
+      let report = controls[number]?.report ?? ShardReport(at: began)
+      if !report.isReady || ended.contains(number) { health.unready.append(number) }
+      if report.isDraining { health.isDraining = true }
+      if !ended.contains(number), now.seconds(since: report.at) > FleetHealth.patience { health.hanging.append(number) }
+    }
+    return health
+  }
 
   /// A shard has ended; one that ended badly takes the others along.
-  func note(_ end: Fleet.End, _ counters: Counters) {
+  func noteEnd(of number: Int, _ outcome: (end: Fleet.End, counters: Counters)) {
     state.withLock {
-      $0.ended += 1
-      $0.counters += counters
-      if case .done = $0.end { $0.end = end }
+      $0.ended.insert(number)
+      $0.counters += outcome.counters
+      if case .done = $0.end { $0.end = outcome.end }
     }
-    if case .done = end { return }
+    if case .done = outcome.end { return }
     stopAll()
   }
 
-  var ended: Int { state.withLock { $0.ended } }
+  var hasEnded: Bool { state.withLock { $0.ended.count == shards } }
   var outcome: (Fleet.End, Counters) { state.withLock { ($0.end, $0.counters) } }
 }

@@ -1,5 +1,6 @@
 import Reactor
 import Synchronization
+import Wire
 
 /// What other threads may ask of a shard, and what it tells them.
 final class ShardControl: Sendable {
@@ -12,10 +13,13 @@ final class ShardControl: Sendable {
 
   private let requests = Mutex(Requests())
   private let hasRequests = Atomic(false)
-  private let latest = Mutex(ShardReport())
+  private let latest: Mutex<ShardReport>
   private let mailbox: Mailbox
 
-  init(mailbox: Mailbox) { self.mailbox = mailbox }
+  init(mailbox: Mailbox, at now: MonotonicTime) {
+    self.mailbox = mailbox
+    latest = Mutex(ShardReport(at: now))
+  }
 
   /// From any thread.
   func stop() { ask { $0.stops += 1 } }
@@ -47,9 +51,13 @@ final class ShardControl: Sendable {
 
 /// How a shard stands.
 struct ShardReport: Sendable {
+  /// When the shard's loop had its last turn, about.
+  var at: MonotonicTime
   var counters = Counters()
   /// Both connections to the broker are up.
   var isReady = false
+  /// It takes nothing more.
+  var isDraining = false
   /// Requests held unacknowledged.
   var held = 0
   /// Publications not yet confirmed.

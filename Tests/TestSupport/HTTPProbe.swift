@@ -1,0 +1,59 @@
+import Foundation
+import Glibc
+
+/// Plain HTTP/1.1 over loopback, one connection a request, by nobody's client but this one.
+public struct HTTPProbe {
+  public struct Answer {
+    public var status: Int
+    /// Names in lower case.
+    public var headers: [String: String]
+    public var body: String
+  }
+
+  let port: UInt16
+
+  public init(port: UInt16) { self.port = port }
+
+  /// nil when nobody listens, or no answer comes within so many seconds.
+  public func ask(_ path: String, method: String = "GET", seconds: Int = 10) -> Answer? {
+    guard let raw = connection(seconds: seconds) else { return nil }
+    defer { close(raw) }
+    let request = Array("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+    guard send(raw, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return nil }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(raw, &chunk, chunk.count, 0)
+      guard count >= 0 else { return nil }
+      if count == 0 { break }
+      bytes += chunk[..<count]
+    }
+    let parts = String(decoding: bytes, as: UTF8.self).components(separatedBy: "\r\n\r\n")
+    let lines = parts[0].components(separatedBy: "\r\n")
+    let words = lines[0].split(separator: " ")
+    guard words.count > 1, let status = Int(words[1]) else { return nil }
+    let fields = lines.dropFirst().compactMap { line -> (String, String)? in
+      let pair = line.split(separator: ":", maxSplits: 1)
+      return pair.count == 2 ? (pair[0].lowercased(), pair[1].trimmingCharacters(in: .whitespaces)) : nil
+    }
+    return Answer(
+      status: status, headers: Dictionary(fields) { $1 }, body: parts.dropFirst().joined(separator: "\r\n\r\n"))
+  }
+
+  /// An open connection on which nothing is said; nil when nobody listens. Close it.
+  public func connection(seconds: Int = 10) -> Int32? {
+    let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+    }
+    if code == 0 { return raw }
+    close(raw)
+    return nil
+  }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import Metrics
+import PushCore
+import Reactor
+import Synchronization
+import TestSupport
+import Testing
+import Wire
+
+@testable import Worker
+
+/// A process of two shards without their threads, whose figures are served; its time stands still until it is moved.
+private final class QuietFleet {
+  let board = ShardBoard(shards: 2, at: QuietFleet.time(0))
+  let controls: [ShardControl]
+  let probe: HTTPProbe
+  let port: UInt16
+  private let loop: EventLoop
+  private let server: MetricsServer
+  private let now = Clock()
+
+  final class Clock: Sendable {
+    let seconds = Mutex(0.0)
+  }
+
+  fileprivate static func time(_ seconds: Double) -> MonotonicTime {
+    MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds)
+  }
+
+  init() throws {
+    let loop = try EventLoop()
+    self.loop = loop
+    controls = (0..<2).map { _ in ShardControl(mailbox: loop.mailbox, at: Self.time(0)) }
+    port = try FreePorts.take(1)[0]
+    probe = HTTPProbe(port: port)
+    server = try MetricsServer(Endpoint(host: "127.0.0.1", port: port), board) { [now] in
+      QuietFleet.time(now.seconds.withLock { $0 })
+    }
+  }
+
+  deinit { server.stop() }
+
+  func move(to seconds: Double) { now.seconds.withLock { $0 = seconds } }
+
+  func report(_ number: Int, at seconds: Double, _ change: (inout ShardReport) -> Void = { $0.isReady = true }) {
+    var report = ShardReport(at: Self.time(seconds))
+    change(&report)
+    controls[number].report(report)
+  }
+
+  /// Status and sentence of both probes.
+  func probes() -> [String] {
+    ["/livez", "/readyz"].map { path in probe.ask(path).map { "\($0.status) \($0.body)" } ?? "nothing" }
+  }
+}
+
+@Suite("What a worker says of itself over HTTP")
+struct MetricsServerTests {
+  @Test("live and ready: as long as every shard's loop turns, publishes and consumes")
+  func probes() throws {
+    let fleet = try QuietFleet()
+    #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 0, shard 1\n"])
+    for number in 0..<2 { fleet.board.register(fleet.controls[number], as: number) }
+    #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 0, shard 1\n"])
+    for number in 0..<2 { fleet.report(number, at: 1) }
+    fleet.move(to: 2)
+    #expect(fleet.probes() == ["200 ok\n", "200 ok\n"])
+    // The broker is away: a restart would not help.
+    fleet.report(1, at: 3) { $0.isReady = false }
+    #expect(fleet.probes() == ["200 ok\n", "503 not publishing and consuming: shard 1\n"])
+    fleet.report(1, at: 4)
+    #expect(fleet.probes() == ["200 ok\n", "200 ok\n"])
+    fleet.report(0, at: 4) {
+      $0.isReady = true
+      $0.isDraining = true
+    }
+    #expect(fleet.probes() == ["200 ok\n", "503 draining\n"])
+  }
+
+  @Test(
+    "a shard whose loop has not turned for ten seconds is neither live nor ready, whatever it said last; another's turns don't hide it"
+  )
+  func hanging() throws {
+    let fleet = try QuietFleet()
+    for number in 0..<2 {
+      fleet.board.register(fleet.controls[number], as: number)
+      fleet.report(number, at: 5)
+    }
+    fleet.move(to: 15)
+    #expect(fleet.probes() == ["200 ok\n", "200 ok\n"])
+    fleet.report(0, at: 15)
+    fleet.move(to: 15.1)
+    let words = "503 hanging for more than 10 s: shard 1\n"
+    #expect(fleet.probes() == [words, words])
+    fleet.report(1, at: 15.1)
+    #expect(fleet.probes() == ["200 ok\n", "200 ok\n"])
+  }
+
+  @Test("a shard that hangs before its first turn is found as well")
+  func neverBegun() throws {
+    let fleet = try QuietFleet()
+    fleet.board.register(fleet.controls[1], as: 1)
+    fleet.move(to: 11)
+    fleet.report(1, at: 11)
+    #expect(fleet.probes()[0] == "503 hanging for more than 10 s: shard 0\n")
+    #expect(!fleet.board.hasBegun)
+  }
+
+  @Test("a worker told to stop is live and not ready; shards that have ended don't count as hanging")
+  func stopping() throws {
+    let fleet = try QuietFleet()
+    for number in 0..<2 {
+      fleet.board.register(fleet.controls[number], as: number)
+      fleet.report(number, at: 1)
+    }
+    fleet.board.stopAll()
+    #expect(fleet.probes() == ["200 ok\n", "503 draining\n"])
+    fleet.board.noteEnd(of: 0, (.done, Counters()))
+    fleet.move(to: 20)
+    fleet.report(1, at: 20)
+    #expect(fleet.probes() == ["200 ok\n", "503 draining\n"])
+    #expect(!fleet.board.hasEnded)
+  }
+
+  @Test("HEAD is answered like GET without the body; other methods and paths are refused")
+  func methods() throws {
+    let fleet = try QuietFleet()
+    for path in ["/livez", "/metrics"] {
+      let whole = try #require(fleet.probe.ask(path))
+      let head = try #require(fleet.probe.ask(path, method: "HEAD"))
+      #expect(head.status == whole.status && head.body.isEmpty)
+      #expect(head.headers["content-type"] == whole.headers["content-type"])
+      #expect(Int(head.headers["content-length"] ?? "") ?? 0 > 0)
+    }
+    let ready = try #require(fleet.probe.ask("/readyz", method: "HEAD"))
+    #expect(ready.status == 503)
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
+      let answer = try #require(fleet.probe.ask("/livez", method: method))
+      #expect(answer.status == 405 && answer.headers["allow"] == "GET, HEAD")
+    }
+    for path in ["/", "/health", "/livez/", "/metrics/../livez", "/%2e%2e", "//"] {
+      #expect(try #require(fleet.probe.ask(path)).status == 404, "\(path)")
+    }
+  }
+
+  @Test("connections on which nothing is said hold up no probe for long")
+  func idleConnections() throws {
+    let fleet = try QuietFleet()
+    let idle = (0..<200).compactMap { _ in fleet.probe.connection() }
+    defer { idle.forEach { close($0) } }
+    #expect(idle.count == 200)
+    let begin = ContinuousClock.now
+    #expect(fleet.probe.ask("/livez", seconds: 20)?.status == 200)
+    #expect(ContinuousClock.now - begin < .seconds(8))
+  }
+
+  @Test("the figures sum up the shards, one sample for each code; names of the configuration can't break the format")
+  func figures() throws {
+    let fleet = try QuietFleet()
+    for number in 0..<2 {
+      fleet.board.register(fleet.controls[number], as: number)
+      fleet.report(number, at: 1) {
+        $0.isReady = true
+        $0.counters.delivered = 3
+        $0.counters.failed[Int(PushError.notRegistered.code)] = 2
+        $0.expiries = [.init(name: #"a"} 1 \"# + "\n# x", notAfter: 99)]
+      }
+    }
+    let answer = try #require(fleet.probe.ask("/metrics"))
+    #expect(answer.status == 200 && answer.headers["content-type"] == "text/plain; version=0.0.4")
+    #expect(answer.body.contains("\npushfleet_pushes_delivered_total 6\n"))
+    #expect(answer.body.contains("\npushfleet_pushes_failed_total{code=\"NotRegistered\"} 4\n"))
+    #expect(answer.body.contains("\npushfleet_shards_ready 2\n"))
+    #expect(answer.body.contains("\npushfleet_log_lines_dropped_total 0\n"))
+    #expect(
+      answer.body.contains(#"pushfleet_credential_not_after_seconds{credential="a\"} 1 \\\n# x"} 99"# + "\n"), "\(answer.body)")
+    let sample = /pushfleet_[a-z_]+(\{[a-z]+="(\\["\\n]|[^"\\\n])*"\})? [0-9.e+-]+/
+    for line in answer.body.split(separator: "\n") {
+      #expect(
+        line.hasPrefix("# HELP pushfleet_") || line.hasPrefix("# TYPE pushfleet_") || line.wholeMatch(of: sample) != nil,
+        "\(line)")
+    }
+  }
+
+  @Test("an address that can't be listened on says why, and whether trying again may help")
+  func refusedAddresses() throws {
+    let fleet = try QuietFleet()
+    for (host, port, reason, isPassing) in [
+      ("127.0.0.1", fleet.port, "in use", true), ("192.0.2.1", UInt16(9464), "assign requested address", true),
+      ("localhost", 9464, "numeric", false),
+    ] {
+      let error = #expect(throws: HTTPServerError.self) { try MetricsServer(Endpoint(host: host, port: port), fleet.board) }
+      #expect(error?.isPassing == isPassing && "\(error.map { "\($0)" } ?? "")".contains(reason))
+    }
+  }
+}
