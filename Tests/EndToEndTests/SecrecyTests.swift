@@ -32,7 +32,7 @@ struct SecrecyTests {
   }
 
   @Test(
-    "F-108, F-109: at level debug no log holds a key, a provider token, a password or a device token, and each line is one object"
+    "at level debug no log holds a key, a provider token, a password or a device token, and each line is one object"
   )
   func logs() throws {
     let site = try Site()
@@ -66,6 +66,10 @@ struct SecrecyTests {
     ]
     try site.publish(messages)
     outputs.append(try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"]).output)
+    // It is the way of each request that is kept free of them, not an empty log.
+    for word in ["request taken", "answer", "put off", "dead letter", "request settled"] {
+      #expect(outputs[1].contains(#""level":"debug""#) && outputs[1].contains("\"message\":\"\(word)\""), "\(word)")
+    }
     // And what is said of a provider and a broker that can't be reached.
     site.stopSimulator()
     try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
@@ -95,5 +99,47 @@ struct SecrecyTests {
       #expect(object?["time"] is String && object?["level"] is String && object?["message"] is String, "\(line)")
     }
     try site.broker.control("delete_user", user)
+  }
+
+  @Test("no credential of FCM, no password of the registry, no token and no payload stands in the log or in the figures")
+  func everywhereElse() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.startSimulator()
+    let fcm = try site.startFCM()
+    try site.configureFleet(
+      "postgresql://pushfleet:s3cret-Registry@127.0.0.1:1/push",
+      settings: "log: \"debug\", metrics: \"127.0.0.1:\(port)\",", apps: fcm)
+    try site.declareTopology()
+    let device = token(0xabc_def1)
+    let other = "cRegistrationAb1:APA91b" + String(repeating: "Zz9_-", count: 25)
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    try site.publish([
+      (["to": "apns:\(device)", "data": ["k": "payload-secret"]], [:]),
+      (["to": "fcm:\(other)", "data": ["k": "payload-secret"]], [:]),
+      (["to": "fcm:\(other)", "data": ["k": "payload-secret " + String(repeating: "x", count: 5000)]], [:]),
+      (["to": "apns:\(device)", other: 1], [:]), (["to": "/topics/\(other)?payload-secret"], [:]),
+    ])
+    let letters = try site.take("dead", count: 3)
+    #expect(letters.count == 3)
+    #expect(worker.waitForOutput(#""outcomes":"1 delivered""#, times: 2, seconds: 30), "\(worker.outputSoFar)")
+    var figures = ""
+    #expect(
+      eventually {
+        figures = HTTPProbe(port: port).ask("/metrics")?.body ?? ""
+        return figures.contains("pushfleet_pushes_delivered_total 2")
+      })
+    worker.signal(15)
+    worker.wait()
+
+    let keys = try [site.certificates.p8, site.certificates.rsaKey].flatMap {
+      try String(contentsOfFile: $0, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("-") }.map(String.init)
+    }
+    let credentials = ["s3cret-Registry", "ya29", "eyJ"] + keys
+    for secret in credentials + ["payload-secret", "abcdef1", "APA91b"] {
+      for output in [worker.outputSoFar, figures] { #expect(!output.contains(secret), "\(secret.prefix(6))… in: \(output)") }
+    }
+    for secret in credentials { #expect(!letters.contains { "\($0.headers)".contains(secret) }) }
   }
 }

@@ -206,6 +206,11 @@ final class Site {
     guard ended.status == 0 else { throw Broken("send ended with \(ended.status): \(ended.output)") }
   }
 
+  /// How often a test of chance does its thing: as the environment says in `PUSHFLEET_TEST_` and the name, for long runs by hand.
+  static func rounds(_ name: String, usually count: Int) -> Int {
+    ProcessInfo.processInfo.environment["PUSHFLEET_TEST_\(name)"].flatMap(Int.init) ?? count
+  }
+
   static let environment = [
     "PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no",
     "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",

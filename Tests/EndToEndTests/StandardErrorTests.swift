@@ -76,6 +76,38 @@ struct StandardErrorTests {
     #expect(worker.wait() == 78)
   }
 
+  @Test("who reads again gets whole lines, and how many are missing")
+  func readAgain() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.startSimulator(settings: "log: \"debug\", metrics: \"127.0.0.1:\(port)\",")
+    try site.declareTopology()
+    let journal = try site.followJournal()
+    let pipe = try StalledPipe()
+    let worker = try startWorker(site, pipe)
+    defer { worker.end() }
+    try site.send(tokens: (0..<4000).map(token))
+    #expect(journal.waitForLines(4000, seconds: 60))
+    let probe = HTTPProbe(port: port)
+    let metric = /pushfleet_log_lines_dropped_total (\d+)/
+    var dropped = 0
+    #expect(
+      eventually {
+        dropped = probe.ask("/metrics")?.body.firstMatch(of: metric).flatMap { Int($0.1) } ?? 0
+        return dropped > 0
+      })
+    let missing = #""message":"log lines are missing"#
+    let text = pipe.read { $0.contains(missing) && $0.hasSuffix("\n") }
+    for line in text.split(separator: "\n") {
+      #expect((try? JSONSerialization.jsonObject(with: Data(line.utf8))) != nil, "\(line)")
+    }
+    let told = Site.objects(text).filter { ($0["message"] as? String ?? "").hasPrefix("log lines are missing") }
+    #expect(told.reduce(0) { $0 + ($1["lines"] as? Int ?? 0) } >= dropped)
+    worker.signal(15)
+    #expect(pipe.read().contains("4000 received"))
+    #expect(worker.wait() == 0)
+  }
+
   @Test("harms nothing either when its reader is gone")
   func gone() throws {
     let site = try Site()

@@ -37,10 +37,7 @@ struct LoadedCredential {
 
   /// For logs and figures.
   var name: String {
-    switch source {
-    case .apns(let apns): "\(path.dropFirst(5)) APNs \(apns.environment.rawValue)"
-    case .fcm: "\(path.dropFirst(5)) FCM"
-    }
+    source.name(at: path)
   }
 
   /// What the same place of a new configuration holds; nil when it is gone.
@@ -57,6 +54,14 @@ struct LoadedCredential {
 }
 
 extension LoadedCredential.Source {
+  /// For logs and figures.
+  func name(at path: String) -> String {
+    switch self {
+    case .apns(let apns): "\(path.dropFirst(5)) APNs \(apns.environment.rawValue)"
+    case .fcm: "\(path.dropFirst(5)) FCM"
+    }
+  }
+
   /// The files that it is made of.
   var files: [String] { materials.compactMap(\.path) }
 
@@ -79,6 +84,28 @@ extension Configuration {
     let sources = sets.flatMap { $0.apns.map(LoadedCredential.Source.apns) + ($0.fcm.map { [.fcm($0)] } ?? []) }
     return Array(Set(sources.flatMap(\.files) + (brokerCA?.path.map { [$0] } ?? []))).sorted()
   }
+}
+
+extension Configuration {
+  /// The pools that this makes, as logs name them; a credential that several places share stands by the first.
+  var poolNames: [String] {
+    var seen: [LoadedCredential.Source] = []
+    var names: [String] = []
+    for app in apps {
+      let senders = app.senders.sorted { $0.key < $1.key }.map { ("apps.\(app.id).senders.\($0.key)", $0.value) }
+      for (path, set) in [("apps.\(app.id)", app.credentials)] + senders {
+        let sources = set.apns.map(LoadedCredential.Source.apns) + (set.fcm.map { [.fcm($0)] } ?? [])
+        for source in sources where !seen.contains(source) {
+          seen.append(source)
+          names.append(source.name(at: path))
+        }
+      }
+    }
+    return names
+  }
+
+  /// Where the registry is, without what leads there.
+  var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
 }
 
 extension AppConfiguration {

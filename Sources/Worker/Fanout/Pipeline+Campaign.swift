@@ -67,6 +67,12 @@ extension Pipeline {
   func campaignCreated(_ entry: InFlight, _ campaign: Campaign) {
     entry.isFinishing = true
     entry.work?.stage = .ending
+    log.info(
+      "campaign begins",
+      [
+        "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
+        "devices": campaign.description.total,
+      ])
     let first = PageTicket(
       campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline)
     publish(publications.page(first, for: entry))

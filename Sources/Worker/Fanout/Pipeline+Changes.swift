@@ -85,9 +85,8 @@ extension Pipeline {
     } else if let failure = answer.failure {
       let code = PushError(rawValue: failure.error.rawValue)
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
-      counters.deadLetters += 1
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: loop.wallClock)
-      publish(publications.deadLetter(letter, body: entry.delivery.body, for: entry))
+      publishDeadLetter(letter, body: entry.delivery.body, of: entry)
     }
     if entry.publications == 0 { acknowledge(entry) }
   }

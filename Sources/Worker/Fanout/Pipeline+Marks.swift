@@ -40,7 +40,7 @@ extension Pipeline {
     marks.removeAll { $0.app == apps[app].id }
     log.error(
       "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
-      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": "\(breakers[app].percent)", "reason": reason])
+      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
   }
 
   private func holdCampaign(of entry: InFlight) {

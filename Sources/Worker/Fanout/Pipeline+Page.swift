@@ -39,6 +39,7 @@ extension Pipeline {
       if campaign.state == .cancelled {
         abandonPage(entry, record)
       } else {
+        log.debug("a page waits", ["campaign": campaign.description.id, "state": campaign.state.name])
         putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
       }
     case .open(let read, let record, let campaign):

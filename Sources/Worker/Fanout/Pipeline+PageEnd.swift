@@ -78,7 +78,7 @@ extension Pipeline {
         "campaign ended",
         [
           "campaign": String(decoding: campaign.description.id, as: UTF8.self),
-          "cancelled": "\(campaign.state == .cancelled)", "sent": "\(campaign.sent)", "failed": "\(campaign.failed)",
+          "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
         ])
       publishFanOutResult(of: entry, success: campaign.sent, failure: campaign.failed)
     }

@@ -17,7 +17,7 @@ struct ExpiryWatch {
       if mark == 0 {
         log.error("a certificate has ended", ["credential": name])
       } else {
-        log.warning("a certificate ends soon", ["credential": name, "days": "\((notAfter - now) / 86_400)"])
+        log.warning("a certificate ends soon", ["credential": name, "days": (notAfter - now) / 86_400])
       }
     }
   }

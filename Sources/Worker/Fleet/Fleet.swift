@@ -26,6 +26,7 @@ public final class Fleet: TurnHook {
   private let configurationFile: String?
   private let reload: Reload
   private var watch = FileWatch()
+  private let version: String
   private let isUntilEmpty: Bool
   private let shards: Int
   private let log: Log
@@ -36,11 +37,15 @@ public final class Fleet: TurnHook {
   private var hasToldReady = false
 
   /// - Parameters:
+  ///   - version: this program's, for the log.
   ///   - file: the configuration's file, which is watched as the credentials' files are.
   ///   - reload: called on SIGHUP and when one of the files has changed.
   /// - Throws: when the process is out of descriptors.
-  public init(_ configuration: Configuration, file: String?, isUntilEmpty: Bool, reload: @escaping Reload) throws {
+  public init(_ configuration: Configuration, version: String, file: String?, isUntilEmpty: Bool, reload: @escaping Reload)
+    throws
+  {
     self.configuration = configuration
+    self.version = version
     configurationFile = file
     self.reload = reload
     self.isUntilEmpty = isUntilEmpty
@@ -57,9 +62,10 @@ public final class Fleet: TurnHook {
   /// The first SIGTERM or SIGINT drains, the second stops at once.
   public func run() throws -> (End, Counters) {
     Signals.ignore(Self.forOthers)
+    logStart()
     let signals = try Signals(loop: loop, [Self.hangUp, Self.interrupt, Self.terminate]) { [unowned self] signal in
       if signal == Self.hangUp { return reloadCredentials(because: "SIGHUP") }
-      log.info("stopping", ["signal": "\(signal)"])
+      log.info("stopping", ["signal": Int(signal)])
       manager.tell(.stopping)
       board.stopAll()
     }
@@ -70,6 +76,19 @@ public final class Fleet: TurnHook {
     everySecond()
     loop.run()
     return board.outcome
+  }
+
+  private func logStart() {
+    log.info(
+      "worker starts",
+      [
+        "version": version, "pid": ThisProcess.pid, "host": ThisProcess.host,
+        "configuration": configurationFile ?? "environment",
+        "brokers": LogList(configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": configuration.prefix,
+        "shards": shards,
+        "apps": LogList(configuration.apps.map(\.id)), "pools": LogList(configuration.poolNames),
+        "registry": configuration.registryKind,
+      ])
   }
 
   /// On the main thread.

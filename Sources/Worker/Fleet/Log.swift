@@ -6,31 +6,36 @@ import Reactor
 /// A line that can't be written is dropped and counted: logging never stops sending.
 public struct Log: Sendable {
   public let level: LogLevel
+  /// Lines of level debug are written; asked for where finding out what to write costs something.
+  let isDetailed: Bool
   let shard: Int
 
   public init(level: LogLevel, shard: Int = 0) {
     self.level = level
+    isDetailed = level == .debug
     self.shard = shard
   }
 
-  func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.debug, message, fields) }
-  func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.info, message, fields) }
-  func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.warning, message, fields) }
-  func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) { write(.error, message, fields) }
+  typealias Fields = KeyValuePairs<String, any LogValue>
+
+  func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {
+    if isDetailed { write(.debug, message, fields()) }
+  }
+  func info(_ message: String, _ fields: Fields = [:]) { write(.info, message, fields) }
+  func warning(_ message: String, _ fields: Fields = [:]) { write(.warning, message, fields) }
+  func error(_ message: String, _ fields: Fields = [:]) { write(.error, message, fields) }
 
   /// Has what is told of lines that could not be written look like the others.
   func describeDrops() {
-    StandardError.describeDrops { [self] in
-      line(.warning, "log lines are missing: they could not be written", ["lines": "\($0)"])
-    }
+    StandardError.describeDrops { [self] in line(.warning, "log lines are missing: they could not be written", ["lines": $0]) }
   }
 
-  private func write(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>) {
+  private func write(_ level: LogLevel, _ message: String, _ fields: Fields) {
     guard level >= self.level else { return }
     StandardError.write(line(level, message, fields))
   }
 
-  private func line(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>) -> [UInt8] {
+  func line(_ level: LogLevel, _ message: String, _ fields: Fields) -> [UInt8] {
     var line = Array(#"{"time":""#.utf8)
     Timestamp.append(SystemClock.unixMilliseconds, to: &line)
     line.append(contentsOf: #"","level":""#.utf8)
@@ -43,9 +48,58 @@ public struct Log: Sendable {
       line.append(UInt8(ascii: ","))
       line.appendSafeJSONString(key)
       line.append(UInt8(ascii: ":"))
-      line.appendSafeJSONString(value)
+      value.append(to: &line)
     }
     line.append(contentsOf: "}\n".utf8)
     return line
+  }
+}
+
+/// What a field of a log line may hold: texts, numbers and truth values are JSON's own.
+protocol LogValue {
+  func append(to line: inout [UInt8])
+}
+
+extension String: LogValue {
+  func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
+}
+
+/// UTF-8 as it came, whoever wrote it.
+extension [UInt8]: LogValue {
+  func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
+}
+
+extension Int: LogValue {
+  func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
+}
+
+extension Int64: LogValue {
+  func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
+}
+
+/// To a thousandth; what is no number is null.
+extension Double: LogValue {
+  func append(to line: inout [UInt8]) {
+    line.append(contentsOf: isFinite ? "\((self * 1000).rounded() / 1000)".utf8 : "null".utf8)
+  }
+}
+
+extension Bool: LogValue {
+  func append(to line: inout [UInt8]) { line.append(contentsOf: (self ? "true" : "false").utf8) }
+}
+
+/// Several texts.
+struct LogList: LogValue {
+  let texts: [String]
+
+  init(_ texts: [String]) { self.texts = texts }
+
+  func append(to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "["))
+    for (index, text) in texts.enumerated() {
+      if index > 0 { line.append(UInt8(ascii: ",")) }
+      line.appendSafeJSONString(text)
+    }
+    line.append(UInt8(ascii: "]"))
   }
 }

@@ -81,13 +81,27 @@ final class Shard: TurnHook {
 
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
   func drain() {
-    guard drainDeadline == nil else { return finish(.done) }
-    log.info("draining", ["held": "\(pipeline.table.count)", "seconds": "\(configuration.drainTimeout)"])
+    guard drainDeadline == nil else { return breakOff("a second signal") }
+    log.info("draining", ["held": pipeline.table.count, "seconds": configuration.drainTimeout])
     drainDeadline = loop.now.advanced(bySeconds: Double(configuration.drainTimeout))
     pipeline.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
-    loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.finish(.done) }
+    loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
+  }
+
+  /// Ends with requests in hand, which the broker delivers again.
+  private func breakOff(_ reason: String) {
+    guard end == nil else { return finish(.done) }
+    let held = pipeline.table.entries.filter { $0.isHeld && !$0.isOrphan }
+    if !held.isEmpty {
+      // What has been sent and not answered, or answered and not confirmed, may reach its device again.
+      let begun = held.count { $0.sent > 0 || $0.hasBegun }
+      log.warning(
+        "stopped before everything was settled: the broker delivers it again",
+        ["because": reason, "given_back": held.count, "may_be_sent_twice": begun])
+    }
+    finish(.done)
   }
 
   // MARK: turns
@@ -109,6 +123,7 @@ final class Shard: TurnHook {
     pipeline.writeMarks()
     pipeline.applyOwedChanges()
     pipeline.purgeRegistry()
+    pipeline.reportDeadLetters()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
@@ -177,14 +192,14 @@ extension Shard: PoolObserver {
       log.error("credential refused by the provider", ["pool": poolName(pool), "reason": reason])
     case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
     case .backingOff(let seconds, let reason):
-      log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": "\(seconds)", "reason": reason])
+      log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
     case .paused(let seconds, let reason):
-      log.warning("provider asks for patience", ["pool": poolName(pool), "seconds": "\(seconds)", "reason": reason])
+      log.warning("provider asks for patience", ["pool": poolName(pool), "seconds": seconds, "reason": reason])
     case .manySuspectTokens(let percent, let reason):
       log.error(
         "the provider rejects many tokens: check environment and topic before pruning",
-        ["pool": poolName(pool), "percent": "\(percent)", "reason": reason])
-    case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": poolName(pool), "seconds": "\(seconds)"])
+        ["pool": poolName(pool), "percent": percent, "reason": reason])
+    case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": poolName(pool), "seconds": seconds])
     }
   }
 }

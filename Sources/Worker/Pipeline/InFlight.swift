@@ -131,6 +131,21 @@ final class InFlight {
       }
   }
 
+  /// What became of each device, for people: how many of each state.
+  var outcomes: String {
+    var counts: [String: Int] = [:]
+    for recipient in recipients {
+      switch recipient.state {
+      case .delivered: counts["delivered", default: 0] += 1
+      case .failed(let code): counts[code.rawValue, default: 0] += 1
+      case .postponed: counts["put off", default: 0] += 1
+      case .sameAs: counts["repeated", default: 0] += 1
+      case .waiting, .unresolved, .gone, .refused, .sent: counts["open", default: 0] += 1
+      }
+    }
+    return counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+  }
+
   /// Sending it again would reach a device twice.
   var hasReachedDevice: Bool {
     recipients.contains { if case .delivered = $0.state { true } else { false } }

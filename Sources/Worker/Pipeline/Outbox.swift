@@ -106,7 +106,7 @@ final class Outbox {
       "the broker refuses publications",
       [
         "exchange": String(decoding: publication.exchange, as: UTF8.self), "reason": reason,
-        "again_in_seconds": "\(Int(seconds))",
+        "again_in_seconds": seconds,
       ])
     loop.schedule(after: seconds) { [weak self] in self?.offerAgain() }
   }

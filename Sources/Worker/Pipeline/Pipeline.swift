@@ -70,6 +70,7 @@ final class Pipeline: OutboxOwner {
   var nextPurge = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
+  var deadLetterLog = DeadLetterLog()
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
@@ -112,6 +113,12 @@ final class Pipeline: OutboxOwner {
     let entry = table.insert(from: queue)
     let admission = intake.admit(entry, delivery, at: loop.wallClock)
     entry.delivery = consume delivery
+    log.debug(
+      "request taken",
+      [
+        "message_id": entry.messageID, "queue": queue.origin, "redelivered": entry.delivery.redelivered,
+        "attempts": entry.attempts,
+      ])
     switch admission {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let record):
@@ -282,6 +289,7 @@ final class Pipeline: OutboxOwner {
   }
 
   func acknowledge(_ entry: InFlight) {
+    log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
     if !entry.isOrphan { acknowledger?.acknowledge(entry.delivery.token) }
     if entry.work != nil { noteResultPublished(entry) }
     counters.acknowledged += 1

@@ -7,6 +7,12 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.sent -= 1
+    log.debug(
+      "answer",
+      [
+        "message_id": entry.messageID, "recipient": tag.recipient, "status": meaning.status,
+        "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
+      ])
     mark(meaning, entry, tag.recipient)
     if let event = feedback(meaning, entry, tag.recipient) {
       counters.feedback += 1
@@ -31,6 +37,7 @@ extension Pipeline: PoolHandler {
     let entry = table[tag.entry]
     entry.sent -= 1
     entry.recipients[tag.recipient].state = .waiting
+    log.debug("not sent", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": "\(why)"])
     switch why {
     case _ where entry.isOrphan: finishIfSettled(entry)
     case .refused:
@@ -50,6 +57,8 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.sent -= 1
+    log.debug(
+      "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
     let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
     postpone(entry, tag.recipient, by: delay, .unavailable, reason: "outcome unknown: \(reason)")
   }
@@ -99,8 +108,7 @@ extension Pipeline: PoolHandler {
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: loop.wallClock)
-    counters.deadLetters += 1
-    publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+    publishDeadLetter(letter, body: deadLetterBody(entry, index), of: entry)
     let wasCounted: Bool
     if case .refused = entry.recipients[index].state { wasCounted = false } else { wasCounted = true }
     if wasCounted {
@@ -121,6 +129,7 @@ extension Pipeline: PoolHandler {
     entry.lastFailure = (code, reason, status)
     entry.hasAttempted = true
     counters.postponed += 1
+    log.debug("put off", ["message_id": entry.messageID, "recipient": index, "seconds": Double(delay) / 1000])
     settle(entry, index, .postponed(until: until))
   }
 
@@ -139,12 +148,11 @@ extension Pipeline: PoolHandler {
   /// Never admitted: a dead letter as it came, and the same word to whoever waits.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
     counters.failed[Int(rejection.code.code)] += 1
-    counters.deadLetters += 1
     entry.isFinishing = true
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
     // A page keeps its ticket, so that replaying it sends no more than the page.
     let page = entry.page ?? PageTicket(entry.delivery.properties.headers)
-    publish(publications.deadLetter(letter, body: entry.delivery.body, page: page, for: entry))
+    publishDeadLetter(letter, body: entry.delivery.body, page: page, of: entry)
     if let page {
       guard page.campaign.isEmpty else {
         // Its chain may end here: an operator is to see that, and to replay the letter. A request's own header names no page.
@@ -192,8 +200,7 @@ extension Pipeline: PoolHandler {
     if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
-      counters.deadLetters += 1
-      publish(publications.deadLetter(letter, body: deadLetterBody(entry, index), for: entry))
+      publishDeadLetter(letter, body: deadLetterBody(entry, index), of: entry)
     }
     entry.recipients[index].state = .failed(.expired)
   }

@@ -23,7 +23,7 @@ enum WorkerCommand: Command {
     try options.refuseOperands()
     let configuration = try options.configuration()
     let fleet = try Fleet(
-      configuration, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
+      configuration, version: Pushfleet.version, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
     ) { () throws(ConfigurationError) in try options.configuration() }
     let (end, counters) = try fleet.run()
     switch end {

@@ -1,0 +1,16 @@
+import Glibc
+
+/// What tells this process from others of its fleet.
+public enum ThisProcess {
+  public static let pid = Int(getpid())
+
+  /// The machine's or container's name.
+  public static let host: String = {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "unknown" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }()
+
+  /// `host:pid`, for the broker's list of connections.
+  public static var name: String { "\(host):\(pid)" }
+}

@@ -1,0 +1,101 @@
+import PushCore
+import Wire
+
+/// Which dead letters the log tells of: the first of a kind at once, then once a minute how many of that kind came since.
+///
+/// Reasons are the words of parsers and providers, who may repeat what they were given: what looks like a token is left out.
+struct DeadLetterLog {
+  struct Kind: Hashable {
+    /// Index of the application; nil for a request of none that is known.
+    var app: Int?
+    var error: PushError
+    var reason: String
+  }
+
+  /// Kinds told apart; further ones count as other reasons of their application and error.
+  static let mostKinds = 50
+  /// Seconds.
+  static let period = 60.0
+
+  /// How many of a kind have not been told of.
+  private var untold: [Kind: Int] = [:]
+  private var nextReport = MonotonicTime(nanoseconds: 0)
+
+  /// - Returns: what to tell of at once; nil when it is only counted.
+  mutating func note(app: Int?, error: PushError, reason: String) -> Kind? {
+    var kind = Kind(app: app, error: error, reason: Self.words(of: reason))
+    if untold[kind] == nil, untold.count >= Self.mostKinds { kind.reason = "other reasons" }
+    if untold[kind] != nil {
+      untold[kind, default: 0] += 1
+      return nil
+    }
+    untold[kind] = 0
+    return kind
+  }
+
+  /// To be called about once a second: what has come since the last report. A kind that has not come back is forgotten.
+  mutating func due(at now: MonotonicTime) -> [(kind: Kind, count: Int)] {
+    guard now >= nextReport else { return [] }
+    nextReport = now.advanced(bySeconds: Self.period)
+    let report = untold.filter { $0.value > 0 }
+    untold = report.mapValues { _ in 0 }
+    return report.map { ($0.key, $0.value) }
+  }
+
+  /// A reason for people: without the place in the body, which is another in every request, and without what may be a token.
+  static func words(of reason: String) -> String {
+    let place = reason.firstRange(of: " at byte ")
+    let text = reason[..<(place?.lowerBound ?? reason.endIndex)].unicodeScalars
+    var words = ""
+    var run = ""
+    func endRun(isCut: Bool = false) {
+      words += isCut || run.utf8.count > longestWord ? "…" : run
+      run = ""
+    }
+    for character in text.prefix(longestReason) {
+      if isOfTokens(character) {
+        run.unicodeScalars.append(character)
+      } else {
+        endRun()
+        words.unicodeScalars.append(character)
+      }
+    }
+    // A word that is cut off may be the beginning of a token.
+    endRun(isCut: !run.isEmpty && text.count > longestReason)
+    return words
+  }
+
+  private static func isOfTokens(_ character: Unicode.Scalar) -> Bool {
+    switch character {
+    case "a"..."z", "A"..."Z", "0"..."9", "_", "-", ":", "%", "+", "/", "=": true
+    default: false
+    }
+  }
+
+  private static let longestReason = 200
+
+  /// Longer than every name of ours and of the providers, shorter than a token.
+  private static let longestWord = 31
+}
+
+extension Pipeline {
+  /// Publishes a dead letter, counts it and tells of it.
+  func publishDeadLetter(_ letter: DeadLetter, body: [UInt8], page: PageTicket? = nil, of entry: InFlight) {
+    counters.deadLetters += 1
+    log.debug(
+      "dead letter",
+      ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
+    if let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason) { tell(of: kind, 1) }
+    publish(publications.deadLetter(letter, body: body, page: page, for: entry))
+  }
+
+  /// To be called about once a second.
+  func reportDeadLetters() {
+    for (kind, count) in deadLetterLog.due(at: loop.now) { tell(of: kind, count) }
+  }
+
+  private func tell(of kind: DeadLetterLog.Kind, _ count: Int) {
+    let app = kind.app.map { String(decoding: apps[$0].id, as: UTF8.self) } ?? "unknown"
+    log.warning("dead letters", ["app": app, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
+  }
+}
