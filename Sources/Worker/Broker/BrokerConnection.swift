@@ -17,6 +17,7 @@ public final class BrokerConnection {
   private var backoff = Backoff(base: 0.5, cap: 4)
   private var timer: TimerToken?
   private var isStopped = false
+  private var heldSince: MonotonicTime?
 
   public init(loop: EventLoop, brokers: [BrokerURI], tls: TLSClientContext?) {
     self.loop = loop
@@ -41,13 +42,21 @@ public final class BrokerConnection {
     link.start()
   }
 
-  /// The connection has held: the next pause is short again.
-  public func held() { backoff.reset() }
+  /// The broker has let the connection in.
+  public func held(at now: MonotonicTime) { heldSince = now }
+
+  /// The broker has let the present connection in.
+  public var isHeld: Bool { heldSince != nil }
+
+  /// Seconds that a connection must have held for the next pause to be short again: who lets in and closes at once is not hurried.
+  private static let holding = 10.0
 
   /// The connection has ended; dials again after a pause, whose seconds it returns. nil after `stop`.
   @discardableResult
-  public func ended() -> Double? {
+  public func ended(at now: MonotonicTime) -> Double? {
     link = nil
+    if let heldSince, now.seconds(since: heldSince) >= Self.holding { backoff.reset() }
+    heldSince = nil
     guard !isStopped else { return nil }
     let seconds = backoff.next()
     timer = loop.schedule(after: seconds) { [weak self] in self?.start() }

@@ -48,7 +48,7 @@ final class BrokerSession: Acknowledger {
     self.log = log
     self.outbox = outbox
     topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
-    name = "pushfleet worker, shard \(shard)"
+    name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
     let tls = try configuration.brokerTLS()
     publishing = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
     consuming = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
@@ -180,15 +180,18 @@ final class BrokerSession: Acknowledger {
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
     lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
-    guard let seconds = connection.ended() else { return }
-    log.warning("broker connection ended", ["role": role, "reason": "\(reason)", "again_in_seconds": "\(seconds)"])
+    let wasHeld = connection.isHeld
+    guard let seconds = connection.ended(at: loop.now) else { return }
+    log.warning(
+      wasHeld ? "broker connection ended" : "no broker connection",
+      ["role": role, "reason": "\(reason)", "again_in_seconds": seconds])
   }
 }
 
 extension BrokerSession: PublisherHandler {
   func ready(_ publisher: Publisher) {
     hasBeenLetIn = true
-    publishing.held()
+    publishing.held(at: loop.now)
     log.info("publishing", ["broker": publishing.address])
     outbox.use(publisher)
     declareTopology(on: publisher)
@@ -219,7 +222,7 @@ extension BrokerSession: PublisherHandler {
 
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
-    consuming.held()
+    consuming.held(at: loop.now)
     consumer.transport?.isReadingPaused = isDeliveryPaused
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }

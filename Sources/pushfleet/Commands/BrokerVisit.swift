@@ -34,7 +34,7 @@ class BrokerVisit {
 
   func up() {
     isUp = true
-    connection.held()
+    connection.held(at: loop.now)
   }
 
   func fail(_ status: ExitStatus, _ message: String) {
@@ -56,6 +56,6 @@ class BrokerVisit {
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }
     if reason.isRefusal { return fail(.unavailable, "\(reason)") }
-    _ = connection.ended()
+    _ = connection.ended(at: loop.now)
   }
 }

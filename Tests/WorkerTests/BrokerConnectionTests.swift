@@ -1,0 +1,27 @@
+import AMQP
+import Reactor
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("The connection to the broker")
+struct BrokerConnectionTests {
+  private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
+
+  @Test("a broker that lets in and closes at once is dialled ever more rarely; one that has held for a while is dialled soon")
+  func heldBriefly() throws {
+    let loop = try EventLoop()
+    let connection = BrokerConnection(loop: loop, brokers: [try BrokerURI(parsing: "amqp://127.0.0.1")], tls: nil)
+    var pauses: [Double] = []
+    for round in 0..<8 {
+      connection.held(at: time(Double(round)))
+      pauses.append(try #require(connection.ended(at: time(Double(round) + 0.1))))
+    }
+    #expect(pauses[0] <= 0.5 && pauses[4...].allSatisfy { $0 >= 2 }, "\(pauses)")
+    connection.held(at: time(100))
+    #expect(try #require(connection.ended(at: time(111))) <= 0.5)
+    connection.stop()
+    #expect(connection.ended(at: time(112)) == nil)
+  }
+}
