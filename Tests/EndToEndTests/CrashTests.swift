@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Crashes and faults of the broker")
 struct CrashTests {
-  @Test("kill -9 of the worker, ten times at random moments: nothing is lost, at most what was in flight is doubled")
+  @Test("kill -9 of the worker, again and again at random moments: nothing is lost, at most what was in flight is doubled")
   func workerKilled() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -12,10 +12,11 @@ struct CrashTests {
     let prefetch = 400
     try site.startSimulator(settings: "prefetch: \(prefetch),")
     try site.declareTopology()
-    let tokens = (0..<9000).map(token)
+    let kills = Site.rounds("KILLS", usually: 10)
+    let tokens = (0..<kills * 900).map(token)
     try site.send(tokens: tokens)
     let journal = try site.followJournal()
-    for _ in 0..<10 {
+    for _ in 0..<kills {
       let moment = journal.linesSoFar + Int.random(in: 0...700, using: &generator)
       let worker = try site.startWorker()
       #expect(journal.waitForLines(moment, seconds: 60), "seed \(seed)")
@@ -28,7 +29,7 @@ struct CrashTests {
     var doubled: [Int: Int] = [:]
     for connections in senders.values { for connection in connections.dropLast() { doubled[connection, default: 0] += 1 } }
     let distribution = doubled.sorted { $0.key < $1.key }.map(\.value)
-    print("worker killed ten times, seed \(seed): \(lost) of \(tokens.count) lost, doubled by each kill \(distribution)")
+    print("worker killed \(kills) times, seed \(seed): \(lost) of \(tokens.count) lost, doubled by each kill \(distribution)")
     #expect(lost == 0, "seed \(seed)")
     #expect(distribution.allSatisfy { $0 <= prefetch }, "seed \(seed): \(distribution)")
     #expect(try site.depths(["send.normal", "dead", "feedback"]) == [0, 0, 0])
