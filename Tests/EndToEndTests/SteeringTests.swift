@@ -38,6 +38,9 @@ struct SteeringTests {
     #expect(try hasComeToRest(site))
     #expect(try site.campaigns()["b"]?["state"] as? String == "paused")
     #expect(try site.pushes().count < Self.devices / 2)
+    for words in ["campaign begins", "campaign waits"] {
+      #expect(eventually { workers.contains { $0.outputSoFar.contains(words) } }, "\(words)")
+    }
     try site.steer("resume", "b")
     #expect(try eventually { try site.depths(["results"]) == [1] })
     for worker in workers { worker.signal(15) }

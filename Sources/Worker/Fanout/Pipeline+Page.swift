@@ -39,14 +39,27 @@ extension Pipeline {
       if campaign.state == .cancelled {
         abandonPage(entry, record)
       } else {
-        log.debug("a page waits", ["campaign": campaign.description.id, "state": campaign.state.name])
+        noteWaiting(campaign)
         putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
       }
     case .open(let read, let record, let campaign):
       if let campaign { closeBreaker(of: entry, campaign) }
+      if let page = entry.page, waitingCampaigns.remove(page.campaign) != nil {
+        log.info("campaign goes on", ["campaign": page.campaign])
+      }
       beginPage(entry, read, record)
     }
   }
+
+  /// Says once that a campaign was paused or held, though its page comes back again and again.
+  private func noteWaiting(_ campaign: Campaign) {
+    if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }
+    guard waitingCampaigns.insert(campaign.description.id).inserted else { return }
+    log.info("campaign waits", ["campaign": campaign.description.id, "state": campaign.state.name])
+  }
+
+  /// Should there be more, some are told of twice.
+  private static let mostWaitingCampaigns = 1_000
 
   /// A paused campaign's page goes round on the ladder: this is how long it takes to notice that the campaign runs again.
   private static let pausedDelay: Int64 = 1_000

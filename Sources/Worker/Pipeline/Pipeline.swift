@@ -71,6 +71,8 @@ final class Pipeline: OutboxOwner {
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
   var deadLetterLog = DeadLetterLog()
+  /// Campaigns that this shard has found paused or held, for the log.
+  var waitingCampaigns: Set<[UInt8]> = []
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
