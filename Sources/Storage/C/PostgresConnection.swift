@@ -7,6 +7,8 @@ struct PostgresOptions {
   /// keep it.
   var connectTimeout: Int64 = 5_000
   var statementTimeout: Int64 = 5_000
+  /// Milliseconds to wait for another writer of devices.
+  var lockTimeout: Int64 = 5_000
 }
 
 /// A connection to PostgreSQL that comes back by itself: what runs outside of a transaction connects first where need be, and is tried
@@ -15,6 +17,9 @@ final class PostgresConnection: SQLSession {
   typealias Row = PostgresRow
 
   private let location: String
+  private let hosts: PostgresHosts
+  /// The server to be tried first: the last one that answered, or the one after the last that didn't.
+  private var nextHost = 0
   private let options: PostgresOptions
   private var link: PostgresLink?
   private var isInTransaction = false
@@ -26,7 +31,25 @@ final class PostgresConnection: SQLSession {
   init(location: String, options: PostgresOptions) throws(StoreError) {
     self.location = location
     self.options = options
-    link = try PostgresLink(location: location, options: options)
+    hosts = PostgresHosts(location)
+    link = try connect()
+  }
+
+  /// Tries the servers in turn, each for the whole time limit.
+  private func connect() throws(StoreError) -> PostgresLink {
+    var failure: StoreError?
+    for _ in hosts.attempts.indices {
+      do throws(StoreError) {
+        return try PostgresLink(
+          location: location, defaults: hosts.defaults[nextHost], overrides: hosts.attempts[nextHost], options: options)
+      } catch {
+        nextHost = (nextHost + 1) % hosts.attempts.count
+        // A server that knows us and refuses is the one that is meant: the others wouldn't do better.
+        if case .unusable = error { throw error }
+        failure = failure ?? error
+      }
+    }
+    throw failure ?? .unavailable(.down, "no server is named")
   }
 
   // MARK: Statements
@@ -75,7 +98,13 @@ final class PostgresConnection: SQLSession {
   // MARK: Transactions
 
   func begin(_ intent: TransactionIntent) throws(StoreError) {
-    try execute(intent == .devices ? Self.beginDevices : "BEGIN")
+    do throws(StoreError) {
+      try execute(intent == .devices ? beginDevices : "BEGIN")
+    } catch {
+      // The server is in the transaction even where the lock wasn't to be had.
+      rollback()
+      throw error
+    }
     isInTransaction = true
   }
 
@@ -92,7 +121,9 @@ final class PostgresConnection: SQLSession {
 
   /// One writer of devices, users, topics and groups at a time, in the whole fleet: they can't deadlock, and a batch sees what the one
   /// before it stored. Readers and campaigns don't wait for it.
-  private static let beginDevices = "BEGIN; SELECT pg_advisory_xact_lock(1885760628, 1)"
+  private var beginDevices: String {
+    "BEGIN; SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, 1); SET LOCAL lock_timeout = 0"
+  }
 
   // MARK: Holding
 
@@ -110,7 +141,7 @@ final class PostgresConnection: SQLSession {
     guard !isInTransaction else {
       throw .unavailable(.down, "the connection was lost within a transaction, which the server has rolled back")
     }
-    let fresh = try PostgresLink(location: location, options: options)
+    let fresh = try connect()
     link = fresh
     do throws(StoreError) {
       return try body(fresh)

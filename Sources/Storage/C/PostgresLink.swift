@@ -9,9 +9,14 @@ final class PostgresLink {
   /// The connection can't be used any more; the owner lets go of it.
   private(set) var isLost = false
 
-  init(location: String, options: PostgresOptions) throws(StoreError) {
+  /// - Parameters:
+  ///   - defaults: what holds where the location says nothing.
+  ///   - overrides: what holds whatever the location says.
+  init(
+    location: String, defaults: PostgresHosts.Parameters, overrides: PostgresHosts.Parameters, options: PostgresOptions
+  ) throws(StoreError) {
     self.options = options
-    handle = try Self.connect(location, options)
+    handle = try Self.connect(location, defaults, overrides, options)
     try execute(
       """
       SET search_path = pushfleet; SET client_min_messages = warning; SET statement_timeout = \(options.statementTimeout);
@@ -21,13 +26,15 @@ final class PostgresLink {
 
   deinit { PQfinish(handle) }
 
-  private static func connect(_ location: String, _ options: PostgresOptions) throws(StoreError) -> OpaquePointer {
-    // What the location says wins over what stands before it.
-    let parameters = [
+  private static func connect(
+    _ location: String, _ defaults: PostgresHosts.Parameters, _ overrides: PostgresHosts.Parameters, _ options: PostgresOptions
+  ) throws(StoreError) -> OpaquePointer {
+    // What the location says wins over what stands before it, and loses to what stands behind it.
+    let common = [
       ("fallback_application_name", "pushfleet"), ("tcp_user_timeout", "\(options.statementTimeout * 2)"),
       ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"), ("client_encoding", "UTF8"),
-      ("dbname", location),
     ]
+    let parameters = common + defaults + [("dbname", location)] + overrides
     let names = parameters.map { strdup($0.0) }
     let values = parameters.map { strdup($0.1) }
     defer {

@@ -12,18 +12,26 @@ enum PostgresLocation {
     let place = text.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
     let authority = place.prefix { $0 != "/" }
     guard authority.count(where: { $0 == "@" }) <= 1, !place.dropFirst(authority.count).contains("@"),
-      value("port", options).utf8.allSatisfy({ (48...57).contains($0) || $0 == UInt8(ascii: ",") })
+      (values(options)["port"] ?? "").utf8.allSatisfy({ (48...57).contains($0) || $0 == UInt8(ascii: ",") })
     else {
       throw .unusable(.badLocation, "names no host: special characters of the password are to be percent-encoded")
     }
   }
 
-  private static func value(_ keyword: String, _ options: UnsafePointer<PQconninfoOption>) -> String {
+  /// What it says, by keyword; nothing of what it can't be parsed to.
+  static func parameters(_ text: String) -> [String: String] {
+    guard let options = PQconninfoParse(text, nil) else { return [:] }
+    defer { PQconninfoFree(options) }
+    return values(options)
+  }
+
+  private static func values(_ options: UnsafePointer<PQconninfoOption>) -> [String: String] {
+    var found: [String: String] = [:]
     var option = options
     while let name = option.pointee.keyword {
-      if String(cString: name) == keyword { return option.pointee.val.map { String(cString: $0) } ?? "" }
+      if let value = option.pointee.val { found[String(cString: name)] = String(cString: value) }
       option += 1
     }
-    return ""
+    return found
   }
 }

@@ -43,13 +43,16 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
 public struct StoreOptions: Sendable {
   /// Milliseconds for one statement, a wait for another process's lock included. A worker's is short, a bulk load's long.
   public var patience: Int64
+  /// Milliseconds of it for which a writer of devices waits for another one, where the database tells that from a slow statement.
+  public var lockPatience: Int64
   /// Make an SQLite registry where there is none.
   public var create: Bool
   /// KiB of an SQLite registry kept in memory.
   public var cache: Int
 
-  public init(patience: Int64 = 5_000, create: Bool = true, cache: Int = 8 * 1024) {
+  public init(patience: Int64 = 5_000, lockPatience: Int64 = .max, create: Bool = true, cache: Int = 8 * 1024) {
     self.patience = patience
+    self.lockPatience = min(patience, lockPatience)
     self.create = create
     self.cache = cache
   }
@@ -71,8 +74,9 @@ public func openStore(
   case .postgres(let location):
     try PostgresStore(
       location: location,
-      options: PostgresOptions(connectTimeout: min(options.patience, 5_000), statementTimeout: options.patience), limits: limits
-    )
+      options: PostgresOptions(
+        connectTimeout: min(options.patience, 5_000), statementTimeout: options.patience, lockTimeout: options.lockPatience),
+      limits: limits)
   }
 }
 
