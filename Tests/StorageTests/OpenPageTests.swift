@@ -122,7 +122,9 @@ struct OpenPageTests {
 
   @Test("A campaign that an operator lets run again is not held a second time", arguments: Backend.all)
   func excused(_ backend: Backend) throws {
-    let store = try campaign(backend, 1).store
+    let registry = try campaign(backend, 1)
+    let store = registry.store
+    defer { withExtendedLifetime(registry) {} }
     for state in [.held, .running] as [CampaignState] { #expect(try store.setState(state, of: Self.id, now: 1)) }
     #expect(try store.setState(.held, of: Self.id, now: 2) == false)
     #expect(try store.campaign(Self.id)?.state == .running && store.campaign(Self.id)?.resumedAt == 1)
@@ -131,7 +133,9 @@ struct OpenPageTests {
 
   @Test("The number of pages never shrinks: a page may be reported as the last before a later one is", arguments: Backend.all)
   func pageCount(_ backend: Backend) throws {
-    let store = try campaign(backend, 1).store
+    let registry = try campaign(backend, 1)
+    let store = registry.store
+    defer { withExtendedLifetime(registry) {} }
     func report(_ page: Int64, isLast: Bool) throws -> Campaign? {
       try store.pageDone(PageReport(campaign: Self.id, page: page, isLast: isLast, sent: 0, failed: 0), now: 3)
     }

@@ -86,27 +86,93 @@ struct SQLiteFaultTests {
     #expect(why.contains("integrity_check"))
   }
 
-  @Test("A full database refuses what doesn't fit, keeps what it has, and goes on when there is space (F-99)")
+  @Test(
+    "A full disk refuses what doesn't fit, keeps what there is, and goes on when there is space (F-99)",
+    .enabled(if: SmallDisk.isPossible, "nothing may be mounted here"))
   func full() throws {
+    let disk = try SmallDisk(folder.path + "/disk", kilobytes: 2_048)
+    let path = disk.path + "/registry.db"
     let store = try SQLiteStore(path: path)
     try fill(store, 0..<100)
-    let pages = Int(String(decoding: try store.session.pragma("PRAGMA page_count"), as: UTF8.self)) ?? 0
-    try store.session.execute("PRAGMA max_page_count = \(pages + 2)")
-    guard case .unavailable(.full, _) = try fault({ try fill(store, 100..<20_000) }) else { throw TestFailure("fitted") }
-    #expect(try store.devices(app: nil, after: 0, limit: 1_000).count == 100)
-    try store.session.execute("PRAGMA max_page_count = 1000000")
-    try fill(store, 100..<2_000)
-    #expect(try store.devices(app: nil, after: 0, limit: 5_000).count == 2_000)
+    let ballast = disk.path + "/ballast"
+    #expect(FileManager.default.createFile(atPath: ballast, contents: Data(count: 1_000_000)))
+    let found = try fault { for start in 1..<200 { try fill(store, start * 100..<start * 100 + 100) } }
+    guard case .unavailable(.full, _) = found else { throw TestFailure("\(found)") }
+    let kept = try store.devices(app: nil, after: 0, limit: 50_000).count
+    #expect(kept >= 100 && kept % 100 == 0)
+    try FileManager.default.removeItem(atPath: ballast)
+    try store.probe(isWriting: true)
+    try fill(store, 30_000..<31_000)
+    #expect(try store.devices(app: nil, after: 0, limit: 50_000).count == kept + 1_000)
     #expect(try store.session.pragma("PRAGMA integrity_check") == Array("ok".utf8))
   }
 
-  @Test("A registry that can't be written to is read-only with its reason, and can still be read (F-99)")
+  @Test(
+    "A registry on a disk that can't be written to is unavailable with its reason, and in use again when it can (F-99)",
+    .enabled(if: SmallDisk.isPossible, "nothing may be mounted here"))
   func readOnly() throws {
+    let disk = try SmallDisk(folder.path + "/disk", kilobytes: 4_096)
+    let path = disk.path + "/registry.db"
+    do { try fill(try SQLiteStore(path: path), 0..<10) }
+    try disk.remount("ro")
+    let found = try fault { try fill(try SQLiteStore(path: path), 10..<11) }
+    guard case .unavailable(let kind, let why) = found else { throw TestFailure("\(found)") }
+    #expect([.readOnly, .down].contains(kind) && why.contains("writable"), "\(found)")
+    try disk.remount("rw")
+    let store = try SQLiteStore(path: path)
+    try fill(store, 10..<11)
+    #expect(try store.devices(app: nil, after: 0, limit: 50).count == 11)
+  }
+
+  @Test("Network file systems are known by the number that statfs(2) gives them (F-101)")
+  func networks() {
+    let names = [0x6969, 0xFF53_4D42, 0x0102_1997, 0xEF53, 0x0102_1994].map { FileFacts.networkFileSystem(ofType: $0) }
+    #expect(names == ["NFS", "CIFS", "9P", nil, nil])
+    #expect(FileFacts.networkFileSystem(folder.path) == nil && FileFacts.networkFileSystem("/nowhere at all") == nil)
+  }
+
+  @Test(
+    "A file that is deleted or replaced under its users takes nothing more, and nothing is read from what is left of it (F-99)",
+    arguments: [true, false])
+  func goneUnderneath(isReplaced: Bool) throws {
     let store = try SQLiteStore(path: path)
     try fill(store, 0..<10)
-    try store.session.execute("PRAGMA query_only = ON")
-    guard case .unavailable(.readOnly, _) = try fault({ try fill(store, 10..<11) }) else { throw TestFailure("written") }
-    #expect(try store.devices(app: nil, after: 0, limit: 50).count == 10)
+    if isReplaced {
+      do { try fill(try SQLiteStore(path: path + "2"), 0..<1) }
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.moveItem(atPath: path + "2", toPath: path)
+    } else {
+      try remove(path)
+    }
+    guard case .unavailable(.down, let why) = try fault({ try fill(store, 10..<20) }) else { throw TestFailure("stored") }
+    #expect(why.contains("deleted or replaced"))
+    guard case .unavailable(.down, _) = try fault({ _ = try store.resolve([[1]], app: TestRegistry.app) }) else {
+      throw TestFailure("read")
+    }
+  }
+
+  @Test("The registry and its log can be read by nobody else")
+  func permissions() throws {
+    let store = try SQLiteStore(path: path)
+    try fill(store, 0..<10)
+    for suffix in ["", "-wal", "-shm"] {
+      let rights = try FileManager.default.attributesOfItem(atPath: path + suffix)[.posixPermissions] as? Int
+      #expect(rights == 0o600, "\(suffix)")
+    }
+  }
+
+  @Test("What a process left behind that ended while it made the registry is cleared away, another's draft is not")
+  func drafts() throws {
+    let ended = Process()
+    ended.executableURL = URL(fileURLWithPath: "/bin/true")
+    try ended.run()
+    ended.waitUntilExit()
+    let left = ["", "-wal", "-shm"].map { "\(path).new-\(ended.processIdentifier)-7\($0)" }
+    let others = ["\(path).new-\(getpid())-7", "\(path).new-year", "\(path).newer"]
+    for name in left + others { #expect(FileManager.default.createFile(atPath: name, contents: nil)) }
+    _ = try SQLiteStore(path: path)
+    #expect(left.allSatisfy { !FileManager.default.fileExists(atPath: $0) })
+    #expect(others.allSatisfy { FileManager.default.fileExists(atPath: $0) })
   }
 
   @Test("Two workers that make one registry at the same time both get it (F-101, F-102)")
@@ -128,7 +194,10 @@ struct SQLiteFaultTests {
     #expect(try SQLiteStore(path: path).devices(app: nil, after: 0, limit: 50).count == 8)
   }
 
-  @Test("A writer killed in the middle of bulk writes leaves whole transactions only (F-100)", arguments: 0..<2)
+  /// `PUSHFLEET_TEST_KILLS=200 swift test --filter SQLiteFaultTests.killed` for a night.
+  private static let kills = ProcessInfo.processInfo.environment["PUSHFLEET_TEST_KILLS"].flatMap { Int($0) } ?? 2
+
+  @Test("A writer killed in the middle of bulk writes leaves whole transactions only (F-100)", arguments: 0..<kills)
   func killed(_ round: Int) throws {
     let writer = Process()
     writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -142,7 +211,7 @@ struct SQLiteFaultTests {
     writer.standardOutput = FileHandle.nullDevice
     writer.standardError = FileHandle.nullDevice
     try writer.run()
-    let wanted = 1_000_000 * (round + 1)
+    let wanted = 700_000 + 300_000 * (round % 10)
     for _ in 0..<1_000 where size(path) + size(path + "-wal") < wanted && writer.isRunning { usleep(5_000) }
     #expect(writer.isRunning)
     kill(writer.processIdentifier, SIGKILL)
@@ -172,6 +241,31 @@ struct WriterToKill {
         }, now: 1)
     }
   }
+}
+
+/// A file system in memory, of its own size, mounted for one test.
+final class SmallDisk {
+  let path: String
+
+  static let isPossible: Bool = {
+    let folder = NSTemporaryDirectory() + "/pushfleet-mount-\(UUID().uuidString.prefix(8))"
+    defer { rmdir(folder) }
+    return (try? SmallDisk(folder, kilobytes: 64)) != nil
+  }()
+
+  init(_ path: String, kilobytes: Int) throws {
+    self.path = path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    guard mount("tmpfs", path, "tmpfs", 0, "size=\(kilobytes)k") == 0 else { throw TestFailure("not mounted: \(errno)") }
+  }
+
+  /// - Parameter access: `ro` or `rw`.
+  func remount(_ access: String) throws {
+    let flags = UInt(MS_REMOUNT) | (access == "ro" ? UInt(MS_RDONLY) : 0)
+    guard mount("tmpfs", path, "tmpfs", flags, nil) == 0 else { throw TestFailure("not mounted again: \(errno)") }
+  }
+
+  deinit { umount2(path, Int32(MNT_DETACH)) }
 }
 
 /// What several threads found.

@@ -9,6 +9,17 @@ enum FileFacts {
     return stat(path, &status) == 0 ? Int64(status.st_size) : nil
   }
 
+  /// Which file a path names; nil when it names none.
+  static func identity(_ path: String) -> Identity? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Identity(device: status.st_dev, number: status.st_ino) : nil
+  }
+
+  struct Identity: Equatable {
+    let device: dev_t
+    let number: ino_t
+  }
+
   static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -19,12 +30,36 @@ enum FileFacts {
 
   static func remove(_ path: String) { _ = unlink(path) }
 
+  /// Makes an empty file that nobody else can read; SQLite gives its log the same rights.
+  static func makePrivate(_ path: String) {
+    let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// The names in a folder; none where it can't be read.
+  static func names(in folder: String) -> [String] {
+    guard let listing = opendir(folder) else { return [] }
+    defer { closedir(listing) }
+    var names: [String] = []
+    while let entry = readdir(listing) {
+      names.append(withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    }
+    return names
+  }
+
+  static func isRunning(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno != ESRCH }
+  static var ownProcess: Int32 { getpid() }
+
   /// The kind of a file system on which SQLite's locks and shared memory can't be relied on (sqlite.org/wal.html: "does not work over a
   /// network filesystem"), or nil.
   static func networkFileSystem(_ path: String) -> String? {
     var facts = statfs()
     guard statfs(path, &facts) == 0 else { return nil }
-    return network.first { $0.magic == UInt32(truncatingIfNeeded: facts.f_type) }?.name
+    return networkFileSystem(ofType: Int(facts.f_type))
+  }
+
+  static func networkFileSystem(ofType type: Int) -> String? {
+    network.first { $0.magic == UInt32(truncatingIfNeeded: type) }?.name
   }
 
   /// Magic numbers of statfs(2).

@@ -8,6 +8,7 @@ final class SQLiteConnection: SQLSession {
   private let handle: OpaquePointer
   private let scratch = SQLiteScratch()
   private var statements: [OpaquePointer?] = []
+  private let identity: FileFacts.Identity?
 
   var dialect: Dialect { .sqlite }
 
@@ -26,6 +27,7 @@ final class SQLiteConnection: SQLSession {
     }
     self.path = path
     handle = opened
+    identity = FileFacts.identity(path)
     sqlite3_busy_timeout(handle, busyTimeout)
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
   }
@@ -131,16 +133,27 @@ final class SQLiteConnection: SQLSession {
     guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
     try run(Self.beginReading, [])
     let result: Result
-    do throws(StoreError) { result = try body() } catch {
+    do throws(StoreError) {
+      result = try body()
+      try commit()
+    } catch {
       rollback()
       throw error
     }
-    try commit()
     return result
   }
 
   func begin(_ intent: TransactionIntent) throws(StoreError) { try run(Self.beginImmediate, []) }
-  func commit() throws(StoreError) { try run(Self.commitStatement, []) }
+
+  /// What is answered from here on must be in the file that others find, and not in one that was deleted or replaced.
+  func commit() throws(StoreError) {
+    guard FileFacts.identity(path) == identity else {
+      throw .unavailable(
+        .down, "\(path) was deleted or replaced while in use: restore it, or restart to begin with an empty one")
+    }
+    try run(Self.commitStatement, [])
+  }
+
   func rollback() {
     guard sqlite3_get_autocommit(handle) == 0 else { return }
     _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)

@@ -20,6 +20,7 @@ extension SQLStore where Session == SQLiteConnection {
     throws(StoreError)
   {
     if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
+    Self.removeDrafts(of: path)
     let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.busyTimeout)
     try Self.checkIdentity(connection)
     try Self.prepare(connection, cache: options.cache)
@@ -30,15 +31,15 @@ extension SQLStore where Session == SQLiteConnection {
   /// registry in its place would make every registration unknown (fault F-99).
   private static func isMissing(_ path: String, create: Bool) throws(StoreError) -> Bool {
     guard !path.isEmpty else { throw .unusable(.badLocation, "sqlite: names no file") }
-    let folder = path.contains("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : "."
-    if let kind = FileFacts.networkFileSystem(folder.isEmpty ? "/" : folder) {
+    let folder = self.folder(of: path)
+    if let kind = FileFacts.networkFileSystem(folder) {
       throw .unusable(
         .badLocation,
         "\(path) is on a network file system (\(kind)), where SQLite's locks don't hold: use a local disk, or PostgreSQL")
     }
     guard let size = FileFacts.size(path) else {
       guard create else { throw .unusable(.notARegistry, "\(path) doesn't exist") }
-      guard FileFacts.isFolder(folder.isEmpty ? "/" : folder) else {
+      guard FileFacts.isFolder(folder) else {
         throw .unusable(.badLocation, "the folder of \(path) doesn't exist")
       }
       guard (FileFacts.size(path + "-wal") ?? 0) == 0 else {
@@ -57,14 +58,32 @@ extension SQLStore where Session == SQLiteConnection {
 
   /// Makes the registry under another name and gives it its own when it is complete: no other worker ever sees it half made.
   private static func make(_ path: String, _ options: SQLiteOptions) throws(StoreError) {
-    let draft = "\(path).new-\(UInt32.random(in: .min ... .max))"
+    let draft = "\(path).new-\(FileFacts.ownProcess)-\(UInt32.random(in: .min ... .max))"
     defer { for suffix in ["", "-wal", "-shm"] { FileFacts.remove(draft + suffix) } }
+    FileFacts.makePrivate(draft)
     do {
       let connection = try SQLiteConnection(path: draft, create: true, busyTimeout: options.busyTimeout)
       try prepare(connection, cache: options.cache)
     }
     // False when another worker was first: then its registry is the one.
     _ = FileFacts.link(draft, to: path)
+  }
+
+  /// What processes that ended in the middle of it have left behind.
+  private static func removeDrafts(of path: String) {
+    let folder = self.folder(of: path)
+    let beginning = "\(path.split(separator: "/").last ?? "").new-"
+    for name in FileFacts.names(in: folder) where name.hasPrefix(beginning) {
+      guard let process = name.dropFirst(beginning.count).split(separator: "-").first.flatMap({ Int32($0) }), process > 0,
+        !FileFacts.isRunning(process)
+      else { continue }
+      FileFacts.remove("\(folder)/\(name)")
+    }
+  }
+
+  private static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
   private static func prepare(_ connection: SQLiteConnection, cache: Int) throws(StoreError) {
