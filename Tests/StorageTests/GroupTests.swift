@@ -34,6 +34,32 @@ struct GroupTests {
     guard case .refused(.notificationKeyNotFound, _) = try registry.change(add) else { throw TestFailure("still there") }
   }
 
+  @Test("A change that comes again is answered as it was, and one that asks for something else as ever", arguments: Backend.all)
+  func repeated(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for token in ["t0", "t1"] { _ = try registry.register(token) }
+    func again(_ json: String) throws -> ChangeAnswer {
+      let change = try RegistryChange.parse(Array(json.utf8), defaultApp: TestRegistry.app, limits: registry.limits).get()
+      return try #require(try registry.store.apply([.repeated(change)], now: 2_000).first)
+    }
+    let create = #"{"op":"group_create","notification_key_name":"home","registration_ids":["t1","t0","nobody"]}"#
+    let answer = try registry.change(create)
+    let key = try key(answer)
+    #expect(try again(create) == answer)
+    guard case .refused(.notificationKeyExists, _) = try registry.change(create) else { throw TestFailure("made twice") }
+    guard
+      case .refused(.notificationKeyExists, _) = try again(
+        create.replacing(#","nobody""#, with: "").replacing(#","t0""#, with: ""))
+    else { throw TestFailure("another group") }
+    let users = #"{"op":"group_create","notification_key_name":"club","users":["u1","u2"]}"#
+    let made = try registry.change(users)
+    #expect(try again(users) == made)
+    let remove = #"{"op":"group_remove","notification_key":"\#(text(key))","registration_ids":["t0","t1"]}"#
+    for _ in 0..<2 { #expect(try again(remove) == .notificationKey(key, failed: [])) }
+    guard case .refused(.notificationKeyNotFound, _) = try registry.change(remove) else { throw TestFailure("still there") }
+    #expect(try again(create.replacing("home", with: "new")) != answer)
+  }
+
   @Test(
     "A group's errors are in GCM's words", arguments: Backend.all,
     [

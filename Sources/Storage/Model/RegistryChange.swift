@@ -67,6 +67,8 @@ public enum RegistryChange: Equatable, Sendable {
   /// Adds the user of a device to a group of users (UPMC `registerGroup`), or takes it out.
   case groupJoin(app: [UInt8], GroupReference, DeviceReference)
   case groupLeave(app: [UInt8], GroupReference, DeviceReference)
+  /// One that may have been applied before, and whose answer is lost: it is answered as it was then.
+  indirect case repeated(RegistryChange)
 
   var app: [UInt8] {
     switch self {
@@ -75,6 +77,7 @@ public enum RegistryChange: Equatable, Sendable {
       .groupCreate(let app, _, _), .groupAdd(let app, _, _, _), .groupRemove(let app, _, _, _), .groupJoin(let app, _, _),
       .groupLeave(let app, _, _):
       app
+    case .repeated(let change): change.app
     }
   }
 }

@@ -22,12 +22,13 @@ extension SQLStore {
   /// One change, within a transaction. Every refusal comes before the first write.
   func apply(_ change: RegistryChange, _ now: Int64) throws(StoreError) -> ChangeAnswer {
     if case .register(let registration) = change { return try register(registration, now) }
+    if case .repeated(let change) = change { return try applyAgain(change, now) }
     if case .groupCreate(let app, let name, let members) = change {
       return try createGroup(name, members, try makeApp(app), now)
     }
     guard let app = try knownApp(change.app) else { return Self.unknownAppAnswer(change) }
     switch change {
-    case .register, .groupCreate: return .done
+    case .register, .groupCreate, .repeated: return .done
     case .unregister(_, let reference):
       for device in try found(reference, app) { try unregister(device, now) }
       return .done
@@ -46,7 +47,7 @@ extension SQLStore {
   /// Nothing was ever registered for the app: every device and group it could name is unknown.
   private static func unknownAppAnswer(_ change: RegistryChange) -> ChangeAnswer {
     switch change {
-    case .register, .unregister, .unregisterUser, .groupCreate: .done
+    case .register, .unregister, .unregisterUser, .groupCreate, .repeated: .done
     case .subscribe(_, _, let references), .unsubscribe(_, _, let references):
       .results(references.map { $0 == .invalid ? .invalidArgument : .notFound })
     case .groupAdd, .groupRemove: .refused(.notificationKeyNotFound, reason: "notification_key: not a group of this app")

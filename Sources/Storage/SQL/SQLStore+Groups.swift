@@ -66,6 +66,24 @@ extension SQLStore {
     return .notificationKey(key, failed: found.failed)
   }
 
+  /// A change that came before, for all that is known: the group that it made then is the one that it asks for, and one that it took the
+  /// last member from is gone. All others do the same again.
+  func applyAgain(_ change: RegistryChange, _ now: Int64) throws(StoreError) -> ChangeAnswer {
+    let answer = try apply(change, now)
+    switch (change, answer) {
+    case (.groupCreate(let app, let name, let members), .refused(.notificationKeyExists, _)):
+      guard let app = try knownApp(app), let group = try readGroup(.name(name), app) else { return answer }
+      let asked = try resolveMembers(members, app, adding: true)
+      var present: Set<Int64> = []
+      try session.run(SQL.groupMemberIDs, [.int(group.key.id), .int(group.kind.rawValue)]) { row in present.insert(row.int(0)) }
+      guard asked.kind == group.kind, asked.newUsers.isEmpty, present == Set(asked.ids) else { return answer }
+      return .notificationKey(group.key.notificationKey, failed: asked.failed)
+    case (.groupRemove(_, let key, _, .devices), .refused(.notificationKeyNotFound, _)) where RegistryKey(key, .group) != nil:
+      return .notificationKey(key, failed: [])
+    default: return answer
+    }
+  }
+
   /// Adds the user who is bound to a device to a group of users, or takes it out (UP-07 … UP-10).
   func moveUser(
     of reference: DeviceReference, _ groupReference: GroupReference, _ app: Int64, joining: Bool
