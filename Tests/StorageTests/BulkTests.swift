@@ -19,13 +19,28 @@ struct BulkTests {
   ) throws -> (BulkCount, Rows) {
     let rows = Rows()
     let bulk = BulkImport(
-      into: registry.store, format: format, defaultApp: TestRegistry.app, now: 7_000, handler: rows, limits: registry.limits)
+      into: registry.store, format: format, apps: [TestRegistry.app], defaultApp: TestRegistry.app, now: 7_000, handler: rows,
+      limits: registry.limits)
     let bytes = Array(text.utf8)
     for start in stride(from: 0, to: bytes.count, by: step) {
       try bulk.feed(Array(bytes[start..<min(start + step, bytes.count)]))
     }
     try bulk.finish()
     return (bulk.count, rows)
+  }
+
+  @Test("A row of an application that isn't configured is refused by itself", arguments: [BulkFormat.csv, .ndjson])
+  func unknownApp(_ format: BulkFormat) throws {
+    let registry = try Backend.sqlite.open()
+    let text =
+      format == .csv
+      ? "app,platform,token\ncom.example.app,fcm,t1\ncom.nobody,fcm,t2\n,fcm,t3\n"
+      : #"{"platform":"fcm","token":"t1"}"# + "\n" + #"{"app":"com.nobody","platform":"fcm","token":"t2"}"# + "\n"
+        + #"{"platform":"fcm","token":"t3"}"#
+    let (count, rows) = try load(text, format, into: registry)
+    #expect(count.stored == 2 && count.refused == 1)
+    #expect(rows.refused.map(\.line) == [format == .csv ? 3 : 2] && rows.refused[0].reason.contains("app"))
+    #expect(try registry.store.devices(app: nil, after: 0, limit: 9).count == 2)
   }
 
   private static let csv = """

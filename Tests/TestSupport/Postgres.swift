@@ -3,8 +3,11 @@ import Foundation
 /// A PostgreSQL server of our own: a fresh cluster in a temporary folder, reachable by a Unix socket there and nowhere else, without
 /// durability, ended with the process that started it however that ends.
 public final class Postgres: @unchecked Sendable {
-  /// Started by the first test that asks for it. Nil where PostgreSQL isn't installed.
-  public static let shared: Result<Postgres, any Error>? = binaries.map { folder in Result { try Postgres(binaries: folder) } }
+  /// Started by the first test that asks for it. Nil where PostgreSQL isn't installed, and its tests are left out; where they must not
+  /// be, a failure.
+  public static let shared: Result<Postgres, any Error>? =
+    binaries.map { folder in Result { try Postgres(binaries: folder) } }
+    ?? (isNothingLeftOut ? .failure(Failure(description: "PostgreSQL isn't installed")) : nil)
 
   private static let binaries: String? = {
     let root = "/usr/lib/postgresql"

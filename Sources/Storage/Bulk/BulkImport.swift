@@ -47,6 +47,7 @@ public final class BulkImport {
 
   private let store: any DeviceStore
   private let format: BulkFormat
+  private let apps: Set<[UInt8]>
   private let defaultApp: [UInt8]?
   private let limits: RegistryLimits
   private let now: Int64
@@ -61,14 +62,16 @@ public final class BulkImport {
   private static let portion = 10_000
 
   /// - Parameters:
+  ///   - apps: those that are configured; a row of another one could be reached by nobody, and is refused.
   ///   - defaultApp: what `app` is where a row has none.
   ///   - now: Unix milliseconds; when the devices count as registered whose rows don't say.
   public init(
-    into store: any DeviceStore, format: BulkFormat, defaultApp: [UInt8]?, now: Int64, handler: any BulkImportHandler,
-    limits: RegistryLimits = RegistryLimits()
+    into store: any DeviceStore, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
+    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits()
   ) {
     self.store = store
     self.format = format
+    self.apps = apps
     self.defaultApp = defaultApp
     self.now = now
     self.handler = handler
@@ -117,7 +120,7 @@ public final class BulkImport {
         case nil: refuse(line, .invalidParameters, "the line is longer than \(LineReader.longestLine) bytes")
         case .some(let text):
           switch RegistryChange.parse(text, defaultApp: defaultApp, limits: limits) {
-          case .success(let change): pending.append((line, change))
+          case .success(let change): take(change, line)
           case .failure(let refusal): refuse(line, refusal.code, refusal.reason)
           }
         }
@@ -168,10 +171,17 @@ public final class BulkImport {
           try builder.set(field, text)
         }
       }
-      pending.append((line, .register(try builder.registration())))
+      take(.register(try builder.registration()), line)
     } catch {
       refuse(line, error.code, error.reason)
     }
+  }
+
+  private func take(_ change: RegistryChange, _ line: Int) {
+    guard apps.contains(change.app) else {
+      return refuse(line, .invalidParameters, "app: no application of this name is configured")
+    }
+    pending.append((line, change))
   }
 
   private func flush() throws(BulkError) {

@@ -57,5 +57,6 @@ extension SQL {
     "SELECT count(*) FROM (SELECT 1 FROM members WHERE device = ?1 AND topic <> ?2 LIMIT ?3) m")
   static let deleteMember = Statement("DELETE FROM members WHERE topic = ?1 AND device = ?2")
   static let topicsByName = Statement("SELECT id, name FROM topics WHERE app = ?1 AND name > ?2 ORDER BY name LIMIT ?3")
-  static let countMembers = Statement("SELECT count(*) FROM members WHERE topic = ?1")
+  static let countMembers = Statement(
+    "SELECT count(*) FROM members m JOIN devices d ON d.id = m.device WHERE m.topic = ?1 AND d.state <> 2")
 }

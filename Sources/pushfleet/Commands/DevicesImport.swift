@@ -34,8 +34,8 @@ enum DevicesImport {
     var bytes = try file.read(chunk)
     let format = given ?? file.format(bytes)
     let load = BulkImport(
-      into: visit.store, format: format, defaultApp: app, now: RegistryVisit.now, handler: account,
-      limits: visit.configuration.registryLimits)
+      into: visit.store, format: format, apps: Set(visit.configuration.apps.map { Array($0.id.utf8) }), defaultApp: app,
+      now: RegistryVisit.now, handler: account, limits: visit.configuration.registryLimits)
     defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {
