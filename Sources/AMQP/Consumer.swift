@@ -22,14 +22,10 @@ public final class Consumer: Connection {
   public struct Subscription: Sendable {
     public var queue: String
     public var prefetch: UInt16
-    /// Consumed until the connection ends, `cancelConsumers` or not: a single active consumer that is cancelled lets the next one
-    /// overtake what it has in hand.
-    public var isKept: Bool
 
-    public init(queue: String, prefetch: UInt16, isKept: Bool = false) {
+    public init(queue: String, prefetch: UInt16) {
       self.queue = queue
       self.prefetch = prefetch
-      self.isKept = isKept
     }
   }
 
@@ -117,7 +113,7 @@ public final class Consumer: Connection {
   public func cancelConsumers() {
     isDraining = true
     guard isOpen else { return reportCancelled() }
-    for (queue, state) in states.enumerated() where !subscriptions[queue].isKept {
+    for (queue, state) in states.enumerated() {
       switch state {
       case .active, .starting:
         states[queue] = .cancelling
@@ -141,9 +137,7 @@ public final class Consumer: Connection {
   }
 
   private func reportCancelled() {
-    let isDone = states.indices.allSatisfy { queue in
-      if case .cancelled = states[queue] { true } else { subscriptions[queue].isKept }
-    }
+    let isDone = states.allSatisfy { if case .cancelled = $0 { true } else { false } }
     if isDraining, isDone { handler.consumersCancelled() }
   }
 

@@ -11,13 +11,13 @@ public protocol DeviceStore: AnyObject {
   /// answer, has no effect, and doesn't touch the others.
   func apply(_ changes: [RegistryChange], now: Int64) throws(StoreError) -> [ChangeAnswer]
 
-  /// Marks tokens by what their provider said of them.
+  /// Marks tokens by what their provider said of them. Never waits for who changes a device right now: that one is busy.
   func mark(_ marks: [DeviceMark], now: Int64) throws(StoreError) -> [MarkOutcome]
 
   // MARK: Reading for delivery
 
-  /// The devices of registrations, gone ones included: their state says so.
-  func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws(StoreError) -> Resolution
+  /// The devices of registrations, of any number of apps, gone ones included: their state says so.
+  func resolve(_ lookUps: [LookUp]) throws(StoreError) -> Resolution
 
   /// The devices that have these provider tokens; a token that isn't registered is left out.
   func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows
@@ -70,6 +70,6 @@ public protocol DeviceStore: AnyObject {
 
   /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
   func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(StoreError) -> Int
-  /// Cheap: whether the store answers; after a fault of writing, whether a write may begin.
-  func probe(after fault: StoreError?) throws(StoreError)
+  /// Cheap: whether the store answers, or whether a write may begin.
+  func probe(isWriting: Bool) throws(StoreError)
 }

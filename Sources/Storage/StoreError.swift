@@ -37,6 +37,14 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case broken
   }
 
+  /// What can be read is no sign that it has passed.
+  var isOfWriting: Bool {
+    switch self {
+    case .unavailable(.readOnly, _), .unavailable(.full, _): true
+    case .unavailable, .unusable, .refused: false
+    }
+  }
+
   public var description: String {
     switch self {
     case .unavailable(let kind, let why): "registry \(kind.rawValue): \(why)"

@@ -39,6 +39,13 @@ extension Backend {
   }
 }
 
+extension DeviceStore {
+  /// Registrations of one app.
+  func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws -> Resolution {
+    try resolve(registrations.map { LookUp(app: app, registration: $0) })
+  }
+}
+
 /// A registry of one test, with the short forms that tests need.
 struct TestRegistry {
   let location: String

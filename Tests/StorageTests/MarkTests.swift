@@ -1,4 +1,5 @@
 import PushCore
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -44,6 +45,57 @@ struct MarkTests {
     _ = try registry.mark("t1", .gone(since: 30_000))
     #expect(try registry.mark("t1", .suspect) == .unchanged(registration: id))
     #expect(try registry.resolve(id)?.state == .gone)
+  }
+
+  @Test("Many marks at once are each their own: by app, by platform, twice the same, unknown", arguments: Backend.all)
+  func many(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let ids = try (0..<600).map { try registry.register("t\($0)", now: 5_000) }
+    let other = Array("com.example.other".utf8)
+    _ = try registry.change(#"{"app":"com.example.other","platform":"fcm","token":"t0"}"#)
+    func mark(_ token: String, _ verdict: DeviceMark.Verdict, app: [UInt8] = TestRegistry.app, _ platform: Platform = .fcm)
+      -> DeviceMark
+    {
+      DeviceMark(app: app, platform: platform, token: Array(token.utf8), verdict: verdict, reason: Array("Ünregistered".utf8))
+    }
+    var marks = (0..<600).map {
+      mark("t\($0)", $0 % 3 == 0 ? .gone(since: 6_000) : $0 % 3 == 1 ? .suspect : .gone(since: 4_000))
+    }
+    marks += [
+      mark("t0", .suspect), mark("t1", .gone(since: 7_000)), mark("t2", .suspect, .apns), mark("t0", .suspect, app: other),
+      mark("t0", .suspect, app: Array("com.example.none".utf8)), mark("nobody", .gone(since: 9_999)),
+    ]
+    let outcomes = try registry.store.mark(marks, now: 9_000)
+    for (index, id) in ids.enumerated() {
+      #expect(outcomes[index] == (index % 3 == 2 ? .registeredSince(registration: id) : .marked(registration: id)))
+    }
+    guard case .marked = outcomes[603] else { throw TestFailure("\(outcomes[603])") }
+    #expect(
+      outcomes[600..<603] == [.unchanged(registration: ids[0]), .marked(registration: ids[1]), .unknown]
+        && outcomes[604...] == [.unknown, .unknown])
+    let states = try ids.map { try registry.resolve($0)?.state }
+    #expect(states[0..<6] == [.gone, .gone, .active, .gone, .suspect, .active])
+    #expect(try registry.record("t0")?.reason == Array("Ünregistered".utf8))
+    #expect(try registry.store.mark(marks, now: 9_500).allSatisfy { if case .marked = $0 { false } else { true } })
+  }
+
+  @Test(
+    "Marks wait for nobody who writes devices; a device that is just being changed is busy",
+    .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+  func neverWait() throws {
+    let registry = try Backend.postgres.open()
+    let ids = [try registry.register("t0"), try registry.register("t1")]
+    let other = try PostgresConnection(location: registry.location, options: PostgresOptions())
+    try other.begin(.devices)
+    try other.execute("UPDATE devices SET last_seen = 2 WHERE token = 't0'")
+    let marks = ["t0", "t1"].map {
+      DeviceMark(app: TestRegistry.app, platform: .fcm, token: Array($0.utf8), verdict: .gone(since: 5_000), reason: [])
+    }
+    let begun = ContinuousClock.now
+    #expect(try registry.store.mark(marks, now: 9_000) == [.busy, .marked(registration: ids[1])])
+    #expect(ContinuousClock.now - begun < .seconds(2))
+    try other.commit()
+    #expect(try registry.store.mark(marks, now: 9_000) == [.marked(registration: ids[0]), .unchanged(registration: ids[1])])
   }
 
   @Test("Devices long gone are removed with all that hangs on them, others stay", arguments: Backend.all)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-@Suite("Faults of a PostgreSQL registry", .serialized, .enabled(if: Postgres.shared != nil))
+@Suite("Faults of a PostgreSQL registry", .serialized, .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
 struct PostgresFaultTests {
   private func server() throws -> Postgres { try #require(try Postgres.shared?.get()) }
 

@@ -15,6 +15,8 @@ private final class Recorder: RegistryHandler {
   func registryFailed(_ tag: Int, _ error: StoreError) { failures.append((tag, error)) }
   func registryUnavailable(_ error: StoreError) { conditions.append(error) }
   func registryAvailable() { conditions.append(nil) }
+  var writes: [(kind: WriteKind, fault: StoreError?)] = []
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?) { writes.append((kind, fault)) }
   var settled: Int { answers.count + failures.count }
 }
 
@@ -72,7 +74,8 @@ struct RegistryTests {
     #expect(loop.run { recorder.settled == 4 })
   }
 
-  @Test("While another process holds the lock, requests fail with the reason and nothing is lost afterwards (F-98)")
+  @Test(
+    "While another process holds the lock, writes fail with the reason, look-ups go on and nothing is lost afterwards (F-98)")
   func locked() throws {
     let registry = try open(options())
     try registry.submit(registering("before"), tag: 0)
@@ -81,14 +84,45 @@ struct RegistryTests {
     try other.execute("BEGIN EXCLUSIVE")
     try registry.submit(registering("during"), tag: 1)
     try registry.submit(registering("during too"), tag: 2)
-    #expect(loop.run { recorder.failures.count == 2 })
+    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 3)
+    #expect(loop.run { recorder.settled == 4 })
+    #expect(recorder.failures.map(\.tag) == [1, 2] && recorder.answers.map(\.tag) == [0, 3])
     guard case .unavailable(.locked, let why) = recorder.failures[0].error else { throw TestFailure("another error") }
     #expect(why.contains(path))
+    #expect(recorder.writes.count == 1 && recorder.writes[0].kind == .devices && recorder.writes[0].fault != nil)
     try other.execute("COMMIT")
-    #expect(loop.run { registry.condition == .available })
-    try registry.submit(registering("after"), tag: 3)
-    #expect(loop.run { recorder.answers.count == 2 })
-    #expect(recorder.conditions.first == .some(nil) && recorder.conditions.last == .some(nil))
+    // Nobody writes, and a probe finds out all the same that it can be done again.
+    var tag = 4
+    #expect(
+      loop.run {
+        do throws(StoreError) { try registry.submit(.probe, tag: tag) } catch { return true }
+        tag += 1
+        return recorder.writes.count == 2
+      })
+    #expect(recorder.writes.last?.fault == nil && recorder.conditions == [nil])
+    try registry.submit(registering("after"), tag: tag)
+    #expect(loop.run { recorder.answers.last?.tag == tag })
+  }
+
+  @Test("Changes that are given back aren't applied any more, whatever else waits is answered")
+  func withdrawn() throws {
+    let registry = try open(options(patience: 5_000))
+    try registry.submit(registering("before"), tag: 0)
+    #expect(loop.run { recorder.settled == 1 })
+    let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
+    try other.execute("BEGIN IMMEDIATE")
+    // Under way until the lock is free, then the others' turn comes.
+    try registry.submit(
+      .createCampaign(CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)),
+      tag: 1)
+    for tag in 2..<300 { try registry.submit(registering("t\(tag)"), tag: tag) }
+    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 300)
+    registry.withdrawChanges()
+    try registry.submit(registering("later"), tag: 301)
+    try other.execute("COMMIT")
+    #expect(loop.run { recorder.settled == 302 })
+    #expect(recorder.answers.map(\.tag) == [0, 1, 300, 301] && recorder.failures.map(\.tag) == Array(2..<300))
+    #expect(recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
   @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended (F-99)")
@@ -128,6 +162,54 @@ struct RegistryTests {
     try other.execute("COMMIT")
     #expect(loop.run { registry.waiting == 0 })
     #expect(recorder.failures.isEmpty)
+  }
+
+  @Test("A registry whose file is deleted is unavailable, isn't made anew, and is in use again when the file is back (F-99)")
+  func deletedUnderneath() throws {
+    let registry = try open(options())
+    try registry.submit(registering("before"), tag: 0)
+    #expect(loop.run { recorder.settled == 1 })
+    for suffix in ["", "-wal", "-shm"] where access(path + suffix, F_OK) == 0 {
+      #expect(rename(path + suffix, path + ".away" + suffix) == 0)
+    }
+    try registry.submit(registering("into nothing"), tag: 1)
+    #expect(loop.run { if case .unavailable(.unusable(.notARegistry, _)) = registry.condition { true } else { false } })
+    #expect(recorder.failures.map(\.tag) == [1] && access(path, F_OK) != 0)
+    for suffix in ["", "-wal", "-shm"] where access(path + ".away" + suffix, F_OK) == 0 {
+      #expect(rename(path + ".away" + suffix, path + suffix) == 0)
+    }
+    #expect(loop.run { registry.condition == .available })
+    try registry.submit(.find([(.fcm, Array("before".utf8))], app: TestRegistry.app), tag: 2)
+    #expect(loop.run { recorder.settled == 3 })
+    guard case .devices(let rows)? = recorder.answers.last?.answer else { throw TestFailure("another answer") }
+    #expect(rows.count == 1)
+  }
+
+  @Test("While answers come, nothing is refused for the age of what waits")
+  func slowButSteady() throws {
+    var options = options(patience: 5_000)
+    options.slowAfter = 0.25
+    let registry = try open(options)
+    #expect(loop.run { registry.condition == .available })
+    // Each takes its time: a thousand registrations of their own.
+    for tag in 0..<60 {
+      let devices = (0..<500).map {
+        RegistryChange.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\(tag)-\($0)".utf8)))
+      }
+      try registry.submit(tag % 2 == 0 ? .apply(devices) : .survey(.topic([1]), app: TestRegistry.app), tag: tag)
+    }
+    let begun = ContinuousClock.now
+    var batches: [Int] = []
+    #expect(
+      loop.run(atMost: 60) {
+        if let last = batches.last, last == recorder.settled { return false }
+        batches.append(recorder.settled)
+        do throws(StoreError) { try registry.submit(.probe, tag: 1_000) } catch { return true }
+        return recorder.settled >= 60
+      })
+    #expect(recorder.failures.isEmpty && recorder.settled >= 60)
+    // Whoever asked first knows it long before the last of them does.
+    #expect(batches.count > 5, "\(batches), \(ContinuousClock.now - begun)")
   }
 
   @Test("After close nothing is reported and nothing is taken")

@@ -34,7 +34,7 @@ struct StatementTests {
     ("takeOverTopics", SQL.takeOverTopics), ("takeOverGroups", SQL.takeOverGroups), ("redirectAliases", SQL.redirectAliases),
     ("replaceToken", SQL.replaceToken), ("leaveTopics", SQL.leaveTopics), ("countOtherTopics", SQL.countOtherTopics),
     ("topicsByName", SQL.topicsByName), ("groupByName", SQL.groupByName), ("groupByKey", SQL.groupByKey),
-    ("groupsOfDevice", SQL.groupsOfDevice), ("devicesOfApp", SQL.devicesOfApp), ("aliasTarget", SQL.aliasTarget),
+    ("groupsOfDevice", SQL.groupsOfDevice), ("devicesWithApp", SQL.devicesWithApp), ("aliasTarget", SQL.aliasTarget),
     ("rowByToken", SQL.rowByToken), ("topicPage", SQL.topicPage), ("userPage", SQL.userPage), ("memberIDs", SQL.memberIDs),
     ("appDeviceIDs", SQL.appDeviceIDs), ("devicesByID", SQL.devicesByID), ("highestDevice", SQL.highestDevice),
     ("sampleMembers", SQL.sampleMembers), ("sampleApp", SQL.sampleApp), ("sampleUser", SQL.sampleUser),

@@ -50,6 +50,17 @@ public enum ResolvedRegistration: Equatable, Sendable {
   static let mostDevices = 100
 }
 
+/// A registration, or a list's user, device group or topic as a target names it, to be looked up.
+public struct LookUp: Equatable, Sendable {
+  public var app: [UInt8]
+  public var registration: [UInt8]
+
+  public init(app: [UInt8], registration: [UInt8]) {
+    self.app = app
+    self.registration = registration
+  }
+}
+
 /// The devices of a list of registrations; a device named twice stands there once.
 public struct Resolution: Sendable {
   public var devices = DeviceRows()

@@ -35,4 +35,6 @@ public enum MarkOutcome: Equatable, Sendable {
   case unchanged(registration: [UInt8])
   /// No such token.
   case unknown
+  /// Somebody else changes the device right now: to be marked again later.
+  case busy
 }

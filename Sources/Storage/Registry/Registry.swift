@@ -1,4 +1,5 @@
 import Reactor
+import Synchronization
 import Wire
 
 /// Who asks a ``Registry``. Called on the loop's thread, never from within a call into the registry.
@@ -9,17 +10,19 @@ public protocol RegistryHandler: AnyObject {
   /// From now on requests are refused at once with this error, until `registryAvailable`.
   func registryUnavailable(_ error: StoreError)
   func registryAvailable()
+  /// Writes of one kind fail while look-ups go on, until it is called without a fault.
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?)
 }
 
 /// How much a shard may ask of its registry at a time.
 public struct RegistryOptions: Sendable {
   /// Requests under way before the next one is refused.
   public var mostWaiting = 4_096
-  /// Seconds for which the oldest request may be under way before the next one is refused.
+  /// Seconds without an answer to any of the requests under way after which the next one is refused.
   public var slowAfter = 2.0
   /// Seconds between attempts to come back.
   public var backoff = Backoff(base: 0.1, cap: 10)
-  public var store = StoreOptions(patience: 2_000)
+  public var store = StoreOptions(patience: 2_000, lockPatience: 500)
 
   public init() {}
 }
@@ -27,8 +30,8 @@ public struct RegistryOptions: Sendable {
 /// A shard's way to its registry: requests go to a thread of their own, answers come back through the loop's mailbox, and the loop
 /// never waits for a database (faults F-98, F-99, F-103, F-104).
 ///
-/// Opens by itself and comes back by itself. While the database is locked, full, damaged, down or slow, requests are refused at once
-/// with the reason, so that what needs no registry goes on undisturbed. Confined to the loop's thread.
+/// Opens by itself and comes back by itself. While the database is full, damaged, down or slow, requests are refused at once with the
+/// reason, so that what needs no registry goes on undisturbed; while somebody holds a lock, only writes are. Confined to the loop's thread.
 public final class Registry {
   public enum Condition: Equatable {
     /// Requests wait for the first attempt to open. Becomes available or unavailable.
@@ -51,7 +54,9 @@ public final class Registry {
   /// When each request under way was submitted, the oldest at `answered`: they are answered in order.
   private var submitted: [MonotonicTime] = []
   private var answered = 0
+  private var progressedAt = MonotonicTime(nanoseconds: 0)
   private var era = 0
+  private var changeEra = 0
 
   /// - Throws: when there is no thread to be had. What is wrong with the registry itself comes to the handler.
   public init(
@@ -61,8 +66,11 @@ public final class Registry {
     self.loop = loop
     self.handler = handler
     self.options = options
-    thread = StoreThread(mailbox: loop.mailbox, backoff: options.backoff) { () throws(StoreError) in
-      try openStore(location, options: options.store, limits: limits)
+    thread = StoreThread(mailbox: loop.mailbox, backoff: options.backoff) { isFirst throws(StoreError) in
+      // One that was there and is gone isn't made again: every registration would be unknown.
+      var store = options.store
+      store.create = store.create && isFirst
+      return try openStore(location, options: store, limits: limits)
     }
     thread.front.registry = self
     try thread.start()
@@ -82,14 +90,17 @@ public final class Registry {
       throw .unavailable(.overloaded, "\(waiting) requests are waiting for the registry")
     }
     if answered < submitted.count {
-      let age = loop.now.seconds(since: submitted[answered])
-      guard age <= options.slowAfter else {
-        throw .unavailable(.slow, "a request has been waiting for the registry for \(Int(age * 1000)) ms")
+      let silence = loop.now.seconds(since: max(submitted[answered], progressedAt))
+      guard silence <= options.slowAfter else {
+        throw .unavailable(.slow, "no answer from the registry for \(Int(silence * 1000)) ms")
       }
     }
     submitted.append(loop.now)
-    thread.submit(StoreThread.Job(tag: tag, era: era, now: loop.wallClock, request: request))
+    thread.submit(StoreThread.Job(tag: tag, era: era, changeEra: changeEra, now: loop.wallClock, request: request))
   }
+
+  /// Changes that were submitted and aren't begun fail: whoever they came from gives them to somebody else.
+  public func withdrawChanges() { changeEra = thread.changeEra.add(1, ordering: .relaxed).newValue }
 
   /// Ends the thread after what was submitted before; no answer is reported any more.
   public func close() {
@@ -108,10 +119,20 @@ public final class Registry {
     }
     for completion in completions {
       switch completion.result {
-      case .success(let answer): handler?.registryAnswered(completion.tag, answer)
+      case .success(let answer):
+        progressedAt = loop.now
+        handler?.registryAnswered(completion.tag, answer)
       case .failure(let error): handler?.registryFailed(completion.tag, error)
       }
     }
+  }
+
+  /// A change has failed, and those before this era with it: later ones may be applied.
+  func changesFailed(_ era: Int) { changeEra = max(changeEra, era) }
+
+  func writesChanged(_ kind: WriteKind, fault: StoreError?) {
+    guard condition != .closed else { return }
+    handler?.registryWritesChanged(kind, fault)
   }
 
   func becameAvailable(_ era: Int) {

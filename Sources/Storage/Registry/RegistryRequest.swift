@@ -2,7 +2,7 @@ import PushCore
 
 /// A question to the registry, or a change of it.
 public enum RegistryRequest: Sendable {
-  case resolve([[UInt8]], app: [UInt8])
+  case resolve([LookUp])
   case find([(platform: Platform, token: [UInt8])], app: [UInt8])
   case survey(Audience, app: [UInt8])
   case page(Audience, app: [UInt8], after: Int64, upTo: Int64, limit: Int)
@@ -18,6 +18,27 @@ public enum RegistryRequest: Sendable {
   case setState(CampaignState, campaign: [UInt8])
   case campaign([UInt8])
   case purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int)
+  /// Whether it answers and, when writes to devices failed lately, takes them.
+  case probe
+}
+
+/// What a write is to; writes of one kind wait for each other.
+public enum WriteKind: Sendable {
+  /// Devices, users, topics and groups.
+  case devices
+  /// The accounts of campaigns.
+  case campaigns
+}
+
+extension RegistryRequest {
+  /// What it writes to; nil for a look-up.
+  var writes: WriteKind? {
+    switch self {
+    case .resolve, .find, .survey, .page, .loadPage, .campaign: nil
+    case .mark, .apply, .purge, .probe: .devices
+    case .createCampaign, .openPage, .pageDone, .savePage, .finish, .resultPublished, .setState: .campaigns
+    }
+  }
 }
 
 /// What a ``RegistryRequest`` is answered with; each says for which.
@@ -44,7 +65,7 @@ public enum RegistryAnswer: Sendable {
   case claim(ResultClaim)
   /// `setState`
   case happened(Bool)
-  /// `savePage`, `resultPublished`, `purge`
+  /// `savePage`, `resultPublished`, `purge`, `probe`
   case done
 }
 
@@ -52,7 +73,7 @@ extension DeviceStore {
   /// Does what a request asks for.
   func answer(_ request: RegistryRequest, now: Int64) throws(StoreError) -> RegistryAnswer {
     switch request {
-    case .resolve(let registrations, let app): return .resolution(try resolve(registrations, app: app))
+    case .resolve(let lookUps): return .resolution(try resolve(lookUps))
     case .find(let tokens, let app): return .devices(try find(tokens, app: app))
     case .survey(let audience, let app): return .survey(try survey(audience, app: app))
     case .page(let audience, let app, let cursor, let highWater, let limit):
@@ -75,6 +96,9 @@ extension DeviceStore {
     case .campaign(let id): return .campaign(try campaign(id))
     case .purge(let goneBefore, let campaignsBefore, let limit):
       _ = try purge(goneBefore: goneBefore, campaignsBefore: campaignsBefore, limit: limit)
+      return .done
+    case .probe:
+      try probe(isWriting: false)
       return .done
     }
   }

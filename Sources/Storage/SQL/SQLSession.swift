@@ -92,6 +92,9 @@ protocol SQLSession: AnyObject {
   /// Never throws: a connection that can't roll back is dropped.
   func rollback()
 
+  /// Marks devices by the quickest way that the database has.
+  static func mark(_ marks: [DeviceMark], in store: SQLStore<Self>, now: Int64) throws(StoreError) -> [MarkOutcome]
+
   /// Stores many registrations in one transaction, by the quickest way that the database has.
   static func load(_ registrations: [Registration], into store: SQLStore<Self>, now: Int64) throws(StoreError) -> [ChangeAnswer]
 }

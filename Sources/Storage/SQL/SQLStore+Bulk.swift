@@ -12,4 +12,8 @@ extension SQLSession {
   ) throws(StoreError) -> [ChangeAnswer] {
     try store.apply(registrations.map { .register($0) }, now: now)
   }
+
+  static func mark(_ marks: [DeviceMark], in store: SQLStore<Self>, now: Int64) throws(StoreError) -> [MarkOutcome] {
+    try store.markEach(marks, now)
+  }
 }

@@ -3,8 +3,12 @@ import PushCore
 /// What providers' answers do to devices: never more than their own time allows.
 extension SQLStore {
   func mark(_ marks: [DeviceMark], now: Int64) throws(StoreError) -> [MarkOutcome] {
-    guard !marks.isEmpty else { return [] }
-    return try transaction(.devices) { () throws(StoreError) in
+    marks.isEmpty ? [] : try Session.mark(marks, in: self, now: now)
+  }
+
+  /// One by one, which costs little where the database is a file.
+  func markEach(_ marks: [DeviceMark], _ now: Int64) throws(StoreError) -> [MarkOutcome] {
+    try transaction(.devices) { () throws(StoreError) in
       var outcomes: [MarkOutcome] = []
       outcomes.reserveCapacity(marks.count)
       for mark in marks { outcomes.append(try apply(mark, now)) }

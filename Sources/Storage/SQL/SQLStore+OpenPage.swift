@@ -21,7 +21,7 @@ extension SQLStore {
     }
     switch opening.content {
     case .rest(let registrations):
-      let devices = try resolve(registrations, app: opening.app).devices
+      let devices = try resolve(registrations.map { LookUp(app: opening.app, registration: $0) }).devices
       let extent = record?.extent
       return .open(AudiencePage(devices: devices, next: extent?.end ?? 0, isLast: extent?.isLast ?? false), record, campaign)
     case .members(let audience, let cursor, let highWater, let limit):

@@ -2,30 +2,30 @@ import PushCore
 
 /// From names to devices, for delivery.
 extension SQLStore {
-  func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws(StoreError) -> Resolution {
-    try session.reading { () throws(StoreError) in try resolveNow(registrations, app) }
+  func resolve(_ lookUps: [LookUp]) throws(StoreError) -> Resolution {
+    try session.reading { () throws(StoreError) in try resolveNow(lookUps) }
   }
 
-  private func resolveNow(_ registrations: [[UInt8]], _ app: [UInt8]) throws(StoreError) -> Resolution {
+  private func resolveNow(_ lookUps: [LookUp]) throws(StoreError) -> Resolution {
     var resolution = Resolution()
-    resolution.entries = [ResolvedRegistration](repeating: .unknown, count: registrations.count)
-    let name = app
-    guard let app = try knownApp(app) else { return resolution }
+    resolution.entries = [ResolvedRegistration](repeating: .unknown, count: lookUps.count)
+    var apps: [[UInt8]: Int64] = [:]
+    for name in Set(lookUps.map(\.app)) { apps[name] = try knownApp(name) }
+    guard !apps.isEmpty else { return resolution }
 
-    let keys = registrations.map { RegistryKey($0, .registration) }
+    let keys = lookUps.map { apps[$0.app] == nil ? nil : RegistryKey($0.registration, .registration) }
     var devices = DeviceRows()
-    var indexOf: [Int64: Int] = [:]
-    try session.runForIDs(SQL.devicesOfApp, Array(Set(keys.compactMap { $0?.id })).sorted()) { row in
-      guard row.int(8) == app else { return }
-      indexOf[row.int(DeviceColumn.id)] = devices.count
+    var found: [Int64: (row: Int, app: Int64)] = [:]
+    try session.runForIDs(SQL.devicesWithApp, Array(Set(keys.compactMap { $0?.id })).sorted()) { row in
+      found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
       devices.append(row)
     }
 
     var older: [(Int, [SQLValue])] = []
     for (index, key) in keys.enumerated() {
       guard let key else { continue }
-      if let at = indexOf[key.id], devices[at].salt == key.salt {
-        resolution.entries[index] = .device(at, isCanonical: true)
+      if let (row, app) = found[key.id], devices[row].salt == key.salt, app == apps[lookUps[index].app] {
+        resolution.entries[index] = .device(row, isCanonical: true)
       } else {
         older.append((index, [.int(key.id), .int(key.salt)]))
       }
@@ -33,29 +33,30 @@ extension SQLStore {
     if !older.isEmpty {
       var targets: [(Int, Int64)] = []
       try session.runEach(SQL.aliasTarget, older.map(\.1)) { index, row in targets.append((older[index].0, row.int(0))) }
-      let missing = Set(targets.map(\.1)).filter { indexOf[$0] == nil }.sorted()
-      try session.runForIDs(SQL.devicesOfApp, missing) { row in
-        guard row.int(8) == app else { return }
-        indexOf[row.int(DeviceColumn.id)] = devices.count
+      let missing = Set(targets.map(\.1)).filter { found[$0] == nil }.sorted()
+      try session.runForIDs(SQL.devicesWithApp, missing) { row in
+        found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
         devices.append(row)
       }
       for (index, id) in targets {
-        if let at = indexOf[id] { resolution.entries[index] = .device(at, isCanonical: false) }
+        guard let (row, app) = found[id], app == apps[lookUps[index].app] else { continue }
+        resolution.entries[index] = .device(row, isCanonical: false)
       }
     }
     for (index, key) in keys.enumerated() where key == nil {
-      guard let audience = Self.audience(registrations[index]) else { continue }
-      let page = try readPage(audience, name, 0, .max, ResolvedRegistration.mostDevices)
-      var found: [Int] = []
+      guard let app = apps[lookUps[index].app], let audience = Self.audience(lookUps[index].registration) else { continue }
+      let page = try readPage(audience, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
+      var members: [Int] = []
       for row in page.devices.rows.indices where page.isLast {
         let id = page.devices[row].id
-        if indexOf[id] == nil {
-          indexOf[id] = devices.count
+        let at = found[id]?.row ?? devices.count
+        if at == devices.count {
+          found[id] = (at, app)
           devices.append(row, of: page.devices)
         }
-        found.append(indexOf[id] ?? 0)
+        members.append(at)
       }
-      resolution.entries[index] = .devices(found)
+      resolution.entries[index] = .devices(members)
     }
     resolution.devices = devices
     return resolution
@@ -84,7 +85,7 @@ extension SQLStore {
 }
 
 extension SQL {
-  static let devicesOfApp = Statement(
+  static let devicesWithApp = Statement(
     "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
     postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
   static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")

@@ -26,12 +26,12 @@ extension SQLStore {
     return devices + campaigns
   }
 
-  func probe(after fault: StoreError?) throws(StoreError) {
-    switch fault {
-    case .unavailable(.locked, _), .unavailable(.readOnly, _), .unavailable(.full, _):
-      _ = try transaction(.devices) { () throws(StoreError) in try session.run(SQL.probe, []) }
-    default: try session.run(SQL.probe, [])
+  func probe(isWriting: Bool) throws(StoreError) {
+    guard isWriting else {
+      try session.run(SQL.probe, [])
+      return
     }
+    _ = try transaction(.devices) { () throws(StoreError) in try session.run(SQL.probe, []) }
   }
 }
 

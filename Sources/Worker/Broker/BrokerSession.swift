@@ -5,8 +5,6 @@ import Wire
 /// What a shard hears from the broker, besides what concerns publications.
 protocol BrokerSessionHandler: AnyObject {
   func delivered(_ delivery: consuming Delivery, from queue: WorkQueue)
-  /// A message of the registry queue, which is consumed where a registry is configured.
-  func registryChangeDelivered(_ delivery: Delivery)
   /// Every delivery in hand will be delivered again.
   func channelLost()
   /// A queue or exchange exists with other settings: only an operator can help.
@@ -15,7 +13,8 @@ protocol BrokerSessionHandler: AnyObject {
   func brokerRefused(_ reason: String)
 }
 
-/// A shard's two connections to the broker, kept up: one publishes and declares the topology, the other consumes.
+/// A shard's connections to the broker, kept up: one publishes and declares the topology, another consumes, and where a registry is
+/// configured a third one takes its changes.
 ///
 /// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
 /// acknowledgements.
@@ -29,6 +28,8 @@ final class BrokerSession: Acknowledger {
   private let outbox: Outbox
   private let publishing: BrokerConnection
   private let consuming: BrokerConnection
+  /// nil where no registry is configured.
+  private(set) var changes: ChangeFeed?
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
@@ -54,6 +55,14 @@ final class BrokerSession: Acknowledger {
     consuming = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
+    guard configuration.registry != nil else { return }
+    let changes = ChangeFeed(
+      topology.registryQueue, prefetch: configuration.prefetch, loop: loop, log: log,
+      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), registry changes") },
+      connection: { [unowned self] in BrokerConnection(loop: loop, brokers: consuming.brokers, tls: tls) })
+    changes.onQueueLost = { [unowned self] in restoreTopology() }
+    changes.onEnded = { [unowned self] in reportIfClosed() }
+    self.changes = changes
   }
 
   func start() { publishing.start() }
@@ -65,24 +74,15 @@ final class BrokerSession: Acknowledger {
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    var queues = WorkQueue.allCases.map {
+    let queues = WorkQueue.allCases.map {
       Consumer.Subscription(
         queue: topology.name($0.origin), prefetch: UInt16($0.isFanOut ? configuration.fanOut.prefetch : configuration.prefetch))
-    }
-    if configuration.registry != nil {
-      // Kept while draining: the next worker to consume it would overtake the changes in hand here.
-      queues.append(
-        .init(
-          queue: topology.registryQueue, prefetch: UInt16(min(configuration.prefetch, Self.mostChanges)), isKept: true))
     }
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
     let consumer = Consumer(settings: settings, queues: queues, maximumBody: Self.keptBody, handler: self)
     self.consumer = consumer
     return consumer
   }
-
-  /// Changes of the registry held at once.
-  private static let mostChanges = 500
 
   /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
   private static let keptBody = 4 << 20
@@ -108,6 +108,7 @@ final class BrokerSession: Acknowledger {
   func cancelConsumers() {
     isDraining = true
     consumer?.cancelConsumers()
+    changes?.drain()
   }
 
   /// Ready messages of each queue, in order; nil when one could not be asked.
@@ -124,7 +125,7 @@ final class BrokerSession: Acknowledger {
     }
   }
 
-  /// Flushes what is acknowledged, says goodbye on both connections, then calls `completion`.
+  /// Flushes what is acknowledged, says goodbye on every connection, then calls `completion`.
   func close(_ completion: @escaping () -> Void) {
     isDraining = true
     onClosed = completion
@@ -132,8 +133,13 @@ final class BrokerSession: Acknowledger {
     consuming.stop()
     publisher?.close()
     consumer?.close()
+    changes?.close()
     loop.schedule(after: 3) { [weak self] in self?.reportClosed() }
-    if publisher == nil, consumer == nil { reportClosed() }
+    reportIfClosed()
+  }
+
+  private func reportIfClosed() {
+    if publisher == nil, consumer == nil, changes?.isClosed != false { reportClosed() }
   }
 
   private func reportClosed() {
@@ -167,6 +173,7 @@ final class BrokerSession: Acknowledger {
   }
 
   private func startConsuming() {
+    changes?.topologyDeclared()
     guard !isConsuming, !isDraining else { return }
     isConsuming = true
     consuming.start()
@@ -216,7 +223,7 @@ extension BrokerSession: PublisherHandler {
     self.publisher = nil
     outbox.use(nil)
     noteEnd(publishing, "publishing", reason)
-    if consumer == nil { reportClosed() }
+    reportIfClosed()
   }
 }
 
@@ -229,16 +236,12 @@ extension BrokerSession: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    guard let queue = WorkQueue(rawValue: delivery.consumer) else {
-      // A stopping worker leaves them to the broker and the next one.
-      if !isDraining { handler?.registryChangeDelivered(delivery) }
-      return
-    }
+    guard let queue = WorkQueue(rawValue: delivery.consumer) else { return }
     handler?.delivered(consume delivery, from: queue)
   }
 
   func cancelled(queue: Int) {
-    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? "registry"])
+    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? ""])
     restoreTopology()
     loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
@@ -256,6 +259,6 @@ extension BrokerSession: ConsumerHandler {
     handler?.channelLost()
     if case .notFound = reason { restoreTopology() }
     noteEnd(consuming, "consuming", reason)
-    if publisher == nil { reportClosed() }
+    reportIfClosed()
   }
 }

@@ -3,7 +3,7 @@ import PushCore
 import Storage
 
 /// Changes of the registry that come by the registry queue, in their order.
-extension Pipeline {
+extension Pipeline: ChangeFeedHandler {
   /// A change that the registry doesn't have yet.
   struct OwedChange {
     var entry: Int
@@ -13,10 +13,11 @@ extension Pipeline {
   }
 
   /// Applied, answered to whoever asked, a dead letter when any of it is refused and nobody did.
-  func acceptChange(_ delivery: Delivery) {
+  func registryChangeDelivered(_ delivery: Delivery) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     let entry = table.insert(from: .sendNormal)
+    entry.isChange = true
     entry.delivery = delivery
     entry.messageID = delivery.properties.messageID ?? UUIDText.random()
     hold(delivery.body.count)
@@ -25,7 +26,7 @@ extension Pipeline {
     switch RegistryChange.parse(delivery.body, defaultApp: defaultApp, limits: registryLimits) {
     case .failure(let refusal): changeAnswered(entry, refusal.answer)
     case .success(let change):
-      entry.change = change
+      entry.change = delivery.redelivered ? .repeated(change) : change
       entry.changeSequence = changesSeen
       changesSeen += 1
       owe(entry)
@@ -52,6 +53,28 @@ extension Pipeline {
     }
   }
 
+  /// The connection that brought them is gone. What the registry hasn't been asked for is forgotten, and so is what it has been asked for
+  /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
+  func registryChangesLost() {
+    owed = []
+    desk?.withdrawChanges()
+    changesStuckSince = nil
+    for entry in table.entries where entry.isHeld && entry.isChange && !entry.isOrphan {
+      entry.isOrphan = true
+      if entry.publications == 0 { release(entry) }
+    }
+  }
+
+  /// To be called about once a second.
+  func giveBackStuckChanges() {
+    guard let since = changesStuckSince, changesAsked == 0, let oldest = owed.first else { return }
+    var returns: Int64 = 0
+    if case .integer(let count)? = table[oldest.entry].delivery.properties.headers["x-delivery-count"] { returns = count }
+    guard ChangePatience.givesBack(stuckSince: since, returns: returns, at: loop.now) else { return }
+    registryChangesLost()
+    changeFeed?.giveBack()
+  }
+
   /// Behind what came before it and before what came after it.
   func owe(_ entry: InFlight) {
     let place = owed.firstIndex { $0.sequence > entry.changeSequence } ?? owed.endIndex
@@ -60,6 +83,7 @@ extension Pipeline {
 
   func changesAnswered(_ index: Int, _ generation: Int, _ answer: RegistryAnswer) {
     changesAsked -= 1
+    changesStuckSince = nil
     if case .changes(let answers) = answer, let first = answers.first {
       with(index, generation) { entry in if !entry.isFinishing { changeAnswered(entry, first) } }
     }
@@ -69,6 +93,7 @@ extension Pipeline {
   func changeFailed(_ index: Int, _ generation: Int, _ error: StoreError) {
     changesAsked -= 1
     if changesAsked > 0 { areChangesHeld = true }
+    if changesStuckSince == nil { changesStuckSince = loop.now }
     with(index, generation) { entry in
       if case .refused = error {
         changeAnswered(entry, .refused(.invalidParameters, reason: "\(error)"))

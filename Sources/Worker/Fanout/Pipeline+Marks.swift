@@ -28,16 +28,34 @@ extension Pipeline {
 
   private static let marksPerWrite = 500
 
-  /// To be called about once a second. A mark that can't be written is made again by the next send's answer.
+  /// To be called about once a second.
   func writeMarks() {
     guard !marks.isEmpty else { return }
-    ask(.marks, .mark(marks))
+    ask(.marks(marks), .mark(marks))
     marks.removeAll(keepingCapacity: true)
+  }
+
+  private static let mostKeptMarks = 20_000
+
+  /// Marks that couldn't be written now. What doesn't fit is made again by the next send's answer.
+  func keep(_ marks: [DeviceMark]) {
+    for mark in marks where keptMarks.count < Self.mostKeptMarks {
+      if let app = apps.firstIndex(where: { $0.id == mark.app }), !breakers[app].isOpen { keptMarks.append(mark) }
+    }
+  }
+
+  /// To be called about once a second: one portion, to see whether it goes again.
+  func retryMarks() {
+    guard !keptMarks.isEmpty else { return }
+    let marks = Array(keptMarks.prefix(Self.marksPerWrite))
+    keptMarks.removeFirst(marks.count)
+    ask(.marks(marks), .mark(marks))
   }
 
   private func breakerOpened(_ app: Int, _ reason: String) {
     // What led here is as doubtful as what follows.
     marks.removeAll { $0.app == apps[app].id }
+    keptMarks.removeAll { $0.app == apps[app].id }
     log.error(
       "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
       ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])

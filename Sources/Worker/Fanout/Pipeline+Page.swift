@@ -9,7 +9,10 @@ extension Pipeline {
   func takePage(_ entry: InFlight) {
     guard let page = entry.page, let audience = entry.work?.audience else { return }
     let rest = page.pending?.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }
-    if page.campaign.isEmpty { return ask(entry, .readRest, .resolve(rest ?? [], app: appID(of: entry))) }
+    if page.campaign.isEmpty {
+      let app = appID(of: entry)
+      return ask(entry, .readRest, .resolve((rest ?? []).map { LookUp(app: app, registration: $0) }))
+    }
     if rest?.isEmpty == true {
       endPage(entry)
       return reportPage(entry)

@@ -10,7 +10,7 @@ extension Pipeline {
     var registration: [UInt8]
   }
 
-  /// At the end of a turn: the registrations of all requests that the turn has brought. All of one request's are looked up
+  /// At the end of a turn: the registrations of all requests that the turn has brought, whatever their app. All of one request's are looked up
   /// together, since its recipients refer to the rows of one answer.
   func resolveRegistrations() {
     guard !unresolved.isEmpty else { return }
@@ -22,9 +22,11 @@ extension Pipeline {
       repeat {
         let entry = all[end].place.entry
         while end < all.count, all[end].place.entry == entry { end += 1 }
-      } while end < all.count && all[end].app == all[start].app && end - start < Self.registrationsPerLookUp
+      } while end < all.count && end - start < Self.registrationsPerLookUp
       let batch = all[start..<end]
-      ask(.resolve(batch.map(\.place)), .resolve(batch.map(\.registration), app: apps[all[start].app].id))
+      ask(
+        .resolve(batch.map(\.place)),
+        .resolve(batch.map { LookUp(app: apps[$0.app].id, registration: $0.registration) }))
       start = end
     }
   }

@@ -28,6 +28,8 @@ extension Pipeline: RegistryDeskOwner {
     case (.request(let step, let index, let generation), let answer):
       with(index, generation) { answered($0, step, answer) }
     case (.change(let index, let generation), let answer): changesAnswered(index, generation, answer)
+    case (.marks(let marks), .marks(let outcomes)):
+      keep(zip(marks, outcomes).compactMap { mark, outcome in outcome == .busy ? mark : nil })
     case (.marks, _), (.note, _), (.resolve, _), (.hold, _): return
     }
   }
@@ -51,7 +53,8 @@ extension Pipeline: RegistryDeskOwner {
 
   func registryFailed(_ ask: RegistryDesk.Ask, _ error: StoreError) {
     switch ask {
-    case .marks, .hold, .note: return
+    case .hold, .note: return
+    case .marks(let marks): if case .unavailable = error { keep(marks) }
     case .resolve(let places):
       for place in places { with(place.entry, place.generation) { refuseOrPutOff($0, error) } }
     case .request(let step, let index, let generation):
@@ -66,11 +69,22 @@ extension Pipeline: RegistryDeskOwner {
   }
 
   func registryChanged(isAvailable: Bool, _ reason: String) {
+    changeFeed?.registryChanged(isUsable: isAvailable)
     guard isAvailable else {
       return log.error("the registry can't be used; sends with provider tokens go on", ["reason": reason])
     }
     log.info("the registry is in use")
     applyOwedChanges()
+  }
+
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?) {
+    if kind == .devices { changeFeed?.registryChanged(isUsable: fault == nil) }
+    let what = kind == .devices ? "devices" : "campaigns"
+    guard let fault else {
+      log.info("the registry can be written to again", ["what": what])
+      return kind == .devices ? applyOwedChanges() : ()
+    }
+    log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])
   }
 
   // MARK: the registry can't answer
@@ -107,9 +121,17 @@ extension Pipeline: RegistryDeskOwner {
   private static let purgePause = 600.0
   private static let purgedAtOnce = 500
 
-  /// To be called about once a second; does something every ten minutes.
-  func purgeRegistry() {
-    guard desk != nil, loop.now >= nextPurge else { return }
+  /// A shard that asks for nothing is to know of an outage as well: or it would take the changes that another one has given back.
+  private static let probePause = 10.0
+
+  /// To be called about once a second; purges every ten minutes.
+  func lookAfterRegistry() {
+    guard desk != nil else { return }
+    if loop.now >= nextProbe {
+      nextProbe = loop.now.advanced(bySeconds: Self.probePause)
+      ask(.note, .probe)
+    }
+    guard loop.now >= nextPurge else { return }
     let isFirst = nextPurge.nanoseconds == 0
     // Workers that are started together don't purge together.
     nextPurge = loop.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5))

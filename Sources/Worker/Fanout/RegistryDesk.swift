@@ -8,6 +8,8 @@ protocol RegistryDeskOwner: AnyObject {
   /// The registry can't answer now, or refuses a value for good; the question had no effect, or none that asking again would double.
   func registryFailed(_ ask: RegistryDesk.Ask, _ error: StoreError)
   func registryChanged(isAvailable: Bool, _ reason: String)
+  /// Writes of one kind fail, or no longer where there is no fault; look-ups go on.
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?)
 }
 
 /// A shard's questions to the registry, each with what it was asked for. Answers come in later turns, in the order of the questions;
@@ -21,7 +23,7 @@ final class RegistryDesk: RegistryHandler {
     /// A change of the registry that came as a message.
     case change(entry: Int, generation: Int)
     /// Tokens that answers spoke against.
-    case marks
+    case marks([DeviceMark])
     /// A campaign is held: by the breaker, or because one of its pages is a dead letter.
     case hold(campaign: [UInt8])
     /// Accounts that nobody waits for.
@@ -82,6 +84,9 @@ final class RegistryDesk: RegistryHandler {
     }
   }
 
+  /// Changes that were asked for and aren't begun fail.
+  func withdrawChanges() { registry?.withdrawChanges() }
+
   /// What was asked before is still done; no answer is reported any more.
   func close() {
     registry?.close()
@@ -108,4 +113,5 @@ final class RegistryDesk: RegistryHandler {
 
   func registryUnavailable(_ error: StoreError) { owner?.registryChanged(isAvailable: false, "\(error)") }
   func registryAvailable() { owner?.registryChanged(isAvailable: true, "") }
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?) { owner?.registryWritesChanged(kind, fault) }
 }

@@ -43,6 +43,8 @@ final class Shard: TurnHook {
     broker = try BrokerSession(configuration, loop: loop, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
+    broker.changes?.handler = pipeline
+    pipeline.changeFeed = broker.changes
     pipeline.pageSize = configuration.fanOut.pageSize
     pipeline.registryLimits = configuration.registryLimits
     pipeline.breakers = configuration.apps.map { _ in
@@ -121,8 +123,11 @@ final class Shard: TurnHook {
     pipeline.parkUnreachable()
     pipeline.forgetStrayed()
     pipeline.writeMarks()
+    pipeline.retryMarks()
+    pipeline.giveBackStuckChanges()
     pipeline.applyOwedChanges()
-    pipeline.purgeRegistry()
+    broker.changes?.check()
+    pipeline.lookAfterRegistry()
     pipeline.reportDeadLetters()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
@@ -172,7 +177,6 @@ final class Shard: TurnHook {
 
 extension Shard: BrokerSessionHandler {
   func delivered(_ delivery: consuming Delivery, from queue: WorkQueue) { pipeline.accept(consume delivery, from: queue) }
-  func registryChangeDelivered(_ delivery: Delivery) { pipeline.acceptChange(delivery) }
   func channelLost() { pipeline.channelLost() }
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
   func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }

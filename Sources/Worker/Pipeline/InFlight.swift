@@ -64,6 +64,8 @@ final class InFlight {
   var members: [(place: Int, others: Range<Int>)] = []
   /// What an earlier round had settled of a list, until its devices are known.
   var settledBefore: [UInt8]?
+  /// It came by the registry's queue, and so by a connection of its own.
+  var isChange = false
   var change: RegistryChange?
   var changeSequence = 0
 
@@ -112,6 +114,7 @@ final class InFlight {
     rows = nil
     members.removeAll()
     settledBefore = nil
+    isChange = false
     change = nil
     page = nil
     work = nil

@@ -60,6 +60,8 @@ final class Pipeline: OutboxOwner {
   var unresolved: [Unresolved] = []
   /// What answers have said against tokens, to be written.
   var marks: [DeviceMark] = []
+  /// Those that couldn't be written when they were to be.
+  var keptMarks: [DeviceMark] = []
   /// Changes that the registry doesn't have yet, in the order of their arrival.
   var owed: [OwedChange] = []
   /// Changes that the registry has been asked for and hasn't answered.
@@ -67,6 +69,10 @@ final class Pipeline: OutboxOwner {
   /// A change has failed while others were under way: nothing is asked for before they are answered.
   var areChangesHeld = false
   var changesSeen = 0
+  /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
+  var changesStuckSince: MonotonicTime?
+  weak var changeFeed: ChangeFeed?
+  var nextProbe = MonotonicTime(nanoseconds: 0)
   var nextPurge = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
@@ -292,7 +298,13 @@ final class Pipeline: OutboxOwner {
 
   func acknowledge(_ entry: InFlight) {
     log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
-    if !entry.isOrphan { acknowledger?.acknowledge(entry.delivery.token) }
+    if !entry.isOrphan {
+      if entry.isChange {
+        changeFeed?.acknowledge(entry.delivery.token)
+      } else {
+        acknowledger?.acknowledge(entry.delivery.token)
+      }
+    }
     if entry.work != nil { noteResultPublished(entry) }
     counters.acknowledged += 1
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
@@ -312,7 +324,7 @@ final class Pipeline: OutboxOwner {
   /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
   /// here or elsewhere; what has been is kept, to be recognised when it comes back.
   func channelLost() {
-    for entry in table.entries where entry.isHeld && !entry.isOrphan {
+    for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isChange {
       entry.isOrphan = true
       entry.orphanedAt = loop.now
       saveBegunPage(entry)

@@ -1,0 +1,165 @@
+import AMQP
+import Reactor
+import Wire
+
+/// What a shard hears of the registry's changes.
+protocol ChangeFeedHandler: AnyObject {
+  func registryChangeDelivered(_ delivery: Delivery)
+  /// The changes in hand will be delivered again, here or elsewhere.
+  func registryChangesLost()
+}
+
+/// A shard's connection for the changes of the registry, of its own: a change that waits for the registry holds up what is delivered
+/// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
+final class ChangeFeed {
+  weak var handler: (any ChangeFeedHandler)?
+  /// The queue is gone, or the broker has stopped its consumption.
+  var onQueueLost: (() -> Void)?
+  var onEnded: (() -> Void)?
+
+  private let settings: (BrokerURI) -> ConnectionSettings
+  private let subscription: Consumer.Subscription
+  private let makeConnection: () -> BrokerConnection
+  private let loop: EventLoop
+  private let log: Log
+  private var patience = ChangePatience()
+  private var state = State.idle
+  private var consumer: Consumer?
+  private var isDeclared = false
+  private var isDraining = false
+
+  private enum State {
+    /// Becomes open when changes can be applied.
+    case idle
+    /// Dials, and dials again, by itself. Becomes closing.
+    case open(BrokerConnection)
+    /// Says goodbye, now or as soon as it can. Becomes idle.
+    case closing(BrokerConnection)
+  }
+
+  init(
+    _ queue: String, prefetch: Int, loop: EventLoop, log: Log, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    connection: @escaping () -> BrokerConnection
+  ) {
+    subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, Self.mostChanges)))
+    self.loop = loop
+    self.log = log
+    self.settings = settings
+    makeConnection = connection
+  }
+
+  /// Changes held at once.
+  private static let mostChanges = 128
+  /// Bytes of a body that are kept: a thousand tokens have room in it.
+  private static let keptBody = 1 << 20
+
+  /// No connection is there or on its way.
+  var isClosed: Bool { consumer == nil }
+
+  // MARK: asked by the shard
+
+  func acknowledge(_ token: DeliveryToken) {
+    patience.progressed()
+    consumer?.acknowledge(token)
+  }
+
+  /// The queue is there.
+  func topologyDeclared() {
+    isDeclared = true
+    check()
+  }
+
+  func registryChanged(isUsable: Bool) {
+    patience.registryChanged(isUsable: isUsable, at: loop.now)
+    check()
+  }
+
+  /// To be called about once a second.
+  func check() {
+    guard !isDraining else { return }
+    switch state {
+    case .idle where isDeclared && patience.begins(at: loop.now): open()
+    case .open where (consumer?.unacknowledged ?? 0) == 0 && patience.leaves(at: loop.now): leave()
+    case .idle, .open, .closing: return
+    }
+  }
+
+  /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
+  func giveBack() {
+    log.warning("changes go back to the queue: the registry doesn't take them here")
+    patience.gaveBack(at: loop.now)
+    leave()
+  }
+
+  /// Nothing new from now on. What is in hand stays until `close`: the next worker to consume would overtake it.
+  func drain() { isDraining = true }
+
+  func close() {
+    isDraining = true
+    leave()
+  }
+
+  // MARK: the connection
+
+  private func open() {
+    let connection = makeConnection()
+    connection.makeMachine = { [unowned self] broker in
+      let consumer = Consumer(settings: settings(broker), queues: [subscription], maximumBody: Self.keptBody, handler: self)
+      self.consumer = consumer
+      return consumer
+    }
+    state = .open(connection)
+    connection.start()
+  }
+
+  private func leave() {
+    guard case .open(let connection) = state else { return }
+    connection.stop()
+    state = consumer == nil ? .idle : .closing(connection)
+    consumer?.close()
+  }
+}
+
+extension ChangeFeed: ConsumerHandler {
+  func ready(_ consumer: Consumer) {
+    guard case .open(let connection) = state else { return consumer.close() }
+    connection.held(at: loop.now)
+    log.info("consuming the registry's changes", ["broker": connection.address])
+  }
+
+  func delivered(_ delivery: consuming Delivery) {
+    // A stopping worker leaves them to the broker and the next one.
+    if case .open = state, !isDraining { handler?.registryChangeDelivered(delivery) }
+  }
+
+  func cancelled(queue: Int) {
+    log.error("the broker ended the consumption of a queue", ["queue": subscription.queue])
+    onQueueLost?()
+    loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
+  }
+
+  func consumersCancelled() {}
+
+  /// The broker's patience has ended before ours.
+  func channelLost(_ reason: ConnectionEnd) {
+    log.warning("the broker closed the channel of the registry's changes", ["reason": "\(reason)"])
+    handler?.registryChangesLost()
+    patience.gaveBack(at: loop.now)
+    leave()
+  }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    guard consumer === self.consumer else { return }
+    self.consumer = nil
+    handler?.registryChangesLost()
+    defer { onEnded?() }
+    guard case .open(let connection) = state else {
+      state = .idle
+      return
+    }
+    if case .notFound = reason { onQueueLost?() }
+    guard let seconds = connection.ended(at: loop.now) else { return }
+    log.warning(
+      "broker connection ended", ["role": "registry changes", "reason": "\(reason)", "again_in_seconds": "\(seconds)"])
+  }
+}

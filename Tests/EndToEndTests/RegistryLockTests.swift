@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Writers that wait for a lock of the registry", .serialized)
+struct RegistryLockTests {
+  @Test(
+    "While somebody holds the lock for writers, a dead token and a change wait for it, and no registration does (F-104)",
+    .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+  func lookUpsGoOn() throws {
+    let server = try #require(try Postgres.shared?.get())
+    let location = try server.makeDatabase()
+    let site = try Site()
+    let dead = token(7_000)
+    try site.startFleet(location, script: [dead: ["status": 410, "reason": "Unregistered", "timestamp": 9_999_999_999_999]])
+    let worker = try site.startWorker()
+    let live = (0..<40).map { token($0) }
+    let answers = try site.change((live + [dead]).map { ["platform": "apns", "token": $0] })
+    let registrations = answers.compactMap { $0["registration"] as? String }
+    #expect(registrations.count == live.count + 1)
+
+    let holder = Process()
+    let input = Pipe()
+    holder.executableURL = URL(fileURLWithPath: "/bin/sh")
+    let psql = "/usr/lib/postgresql/*/bin/psql -XAtq -d '\(location)'"
+    holder.arguments = ["-c", "\(psql)"]
+    holder.standardInput = input
+    holder.standardOutput = FileHandle.nullDevice
+    try holder.run()
+    defer {
+      try? input.fileHandleForWriting.close()
+      holder.waitUntilExit()
+    }
+    input.fileHandleForWriting.write(Data("BEGIN; SELECT pg_advisory_xact_lock(1885760628, 1);\n".utf8))
+    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1"
+    #expect(try eventually { try server.execute(held, at: location) != "0" })
+
+    try site.askForChanges([["platform": "fcm", "token": "late"]])
+    try site.broadcast("dead", to: ["to": registrations[live.count]])
+    #expect(worker.waitForOutput("the registry can't be written to", seconds: 30), "\(worker.outputSoFar)")
+    for (number, registration) in registrations.prefix(live.count).enumerated() {
+      try site.broadcast("live\(number)", to: ["to": registration])
+    }
+    #expect(try eventually { try live.allSatisfy { try site.deliveries()[$0] == 1 } }, "\(worker.outputSoFar)")
+    // The mark needs no lock of anybody's.
+    let state = "SELECT state FROM pushfleet.devices WHERE token IN (decode('\(dead)', 'hex'), '\(dead)'::bytea)"
+    #expect(try eventually { try server.execute(state, at: location) == "2" })
+    #expect(try site.depths(["retry.200ms", "retry.1s", "answers"]) == [0, 0, 0])
+    try input.fileHandleForWriting.close()
+    #expect(try site.takeAll(from: "\(site.prefix).answers", count: 1).first?.json["registration"] != nil)
+    #expect(worker.waitForOutput("the registry can be written to again", seconds: 30))
+    #expect(!worker.outputSoFar.contains("the registry can't be used"))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+}
