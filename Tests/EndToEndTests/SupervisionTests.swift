@@ -105,7 +105,7 @@ struct SupervisionTests {
     #expect(second.wait() == 0)
   }
 
-  @Test("a worker without room for its descriptors ends with 69: its configuration is not to blame", arguments: 4...8)
+  @Test("a worker without room for its descriptors ends with 69: its configuration is not to blame", arguments: 4...7)
   func withoutDescriptors(limit: Int) throws {
     let site = try Site()
     try site.configure(port: 1)

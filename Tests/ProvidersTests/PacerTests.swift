@@ -65,4 +65,15 @@ struct PacerTests {
     let available = pacer.available(at: start)
     #expect(available == 1)
   }
+
+  @Test("takes another rate from now on, without a burst of its own")
+  func change() {
+    var pacer = Pacer(perMinute: 6000, at: start)
+    _ = drain(&pacer, seconds: 1)
+    pacer.change(perMinute: 600, at: start.advanced(bySeconds: 1))
+    #expect(drain(&pacer, from: 1, seconds: 10).allSatisfy { $0 <= 11 })
+    pacer.change(perMinute: 12_000, at: start.advanced(bySeconds: 11))
+    let faster = drain(&pacer, from: 11, seconds: 10)
+    #expect(faster.allSatisfy { (150...201).contains($0) }, "\(faster)")
+  }
 }

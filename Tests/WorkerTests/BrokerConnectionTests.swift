@@ -12,7 +12,8 @@ struct BrokerConnectionTests {
   @Test("a broker that lets in and closes at once is dialled ever more rarely; one that has held for a while is dialled soon")
   func heldBriefly() throws {
     let loop = try EventLoop()
-    let connection = BrokerConnection(loop: loop, brokers: [try BrokerURI(parsing: "amqp://127.0.0.1")], tls: nil)
+    let connection = BrokerConnection(
+      loop: loop, brokers: [BrokerAddress(uri: try BrokerURI(parsing: "amqp://127.0.0.1"), tls: nil)])
     var pauses: [Double] = []
     for round in 0..<8 {
       connection.held(at: time(Double(round)))

@@ -30,7 +30,7 @@ final class CredentialTests {
           apns: [ \(apns(certificates.p8)), \(apns(certificates.p8, ", environment: 'sandbox', topic: 'com.example.app.beta'")) ],
           senders: { '1001': { apns: \(apns(certificates.otherP8)) }, '1002': { apns: \(apns(certificates.p8)) } } } }
       """
-    let pools = try PoolSet(try configuration(apps), loop: EventLoop())
+    let pools = PoolSet(try ShardSetup(try configuration(apps)), loop: try EventLoop())
     let app = try #require(pools.apps.first)
     #expect(app.routes.apns?.pool == app.routes.production?.pool)
     #expect(app.routes.sandbox?.pool != app.routes.production?.pool)
@@ -38,21 +38,6 @@ final class CredentialTests {
     #expect(app.senders[Array("1001".utf8)]?.apns?.pool != app.routes.apns?.pool)
     #expect(app.senders[Array("1002".utf8)]?.apns?.pool == app.routes.apns?.pool)
     #expect(pools.lanes.count == 3)
-  }
-
-  @Test("are taken over when a file changes, and left alone when it doesn't or can't be used")
-  func reload() throws {
-    let certificates = try TestCertificates.make()
-    let key = folder.appendingPathComponent("key.p8")
-    try Data(contentsOf: URL(fileURLWithPath: certificates.p8)).write(to: key)
-    let settings = try configuration("{ a: { apns: \(apns(key.path)) } }")
-    let pools = try PoolSet(settings, loop: EventLoop())
-    #expect(try pools.reload(settings) == [])
-    try Data(contentsOf: URL(fileURLWithPath: certificates.otherP8)).write(to: key)
-    #expect(try pools.reload(settings) == ["a APNs production"])
-    try Data("not a key".utf8).write(to: key)
-    let error = try #require(throws: ConfigurationError.self) { try pools.reload(settings) }
-    #expect(error.key == "apps.a.apns.key")
   }
 
   @Test("of the same environment twice are refused by their key")
@@ -69,20 +54,20 @@ final class CredentialTests {
     let marks = [31, 30, 29, 8, 7, 2, 1, 0, -1].map { ExpiryWatch.mark(notAfter: 1_000 * day, at: (1_000 - $0) * day) }
     #expect(marks == [nil, 30, 30, 30, 7, 7, 1, 0, 0])
   }
+}
 
-  @Test("are looked at again when a file was rewritten or replaced, but not when it is missing for a moment")
-  func watch() throws {
-    let file = folder.appendingPathComponent("watched").path
-    let other = folder.appendingPathComponent("other").path
-    try Data("one".utf8).write(to: URL(fileURLWithPath: file))
-    var watch = FileWatch()
-    var looks = [watch.hasChanged([file]), watch.hasChanged([file])]
-    try Data("longer".utf8).write(to: URL(fileURLWithPath: file))
-    looks.append(watch.hasChanged([file]))
-    try FileManager.default.moveItem(atPath: file, toPath: other)
-    looks.append(watch.hasChanged([file]))
-    try FileManager.default.moveItem(atPath: other, toPath: file)
-    looks.append(watch.hasChanged([file]))
-    #expect(looks == [false, false, true, false, false])
+extension ShardSetup {
+  /// What a worker begins with.
+  init(_ configuration: Configuration) throws {
+    var shelf = CredentialShelf()
+    self = try shelf.setup(configuration)
+  }
+}
+
+extension CredentialShelf {
+  /// What a worker goes on with; throws where a credential can't be used.
+  mutating func setup(_ configuration: Configuration) throws -> ShardSetup {
+    if let error = load(configuration).first { throw error }
+    return ShardSetup(configuration: configuration, credentials: credentials, brokers: brokers)
   }
 }

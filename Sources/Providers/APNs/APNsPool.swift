@@ -62,8 +62,10 @@ public final class APNsPool: ProviderPool {
   }
 
   /// Sends with another credential from now on; what is in flight finishes with the old one.
-  public func replaceCredentials(_ credentials: APNsCredentials) {
+  /// - Parameter requestTimeout: seconds for an answer, from now on; nil: as before.
+  public func replaceCredentials(_ credentials: APNsCredentials, requestTimeout: Double? = nil) {
     self.credentials = credentials
+    if let requestTimeout { connections.setRequestTimeout(requestTimeout) }
     headers = APNsHeaders(authority: credentials.target.authority)
     token = nil
     tokenCheckAt = MonotonicTime(nanoseconds: .min)

@@ -31,7 +31,7 @@ final class ConnectionSet {
 
   weak var owner: (any ConnectionSetOwner)?
   private let surroundings: any PoolSurroundings
-  private let configuration: ClientConfiguration
+  private var configuration: ClientConfiguration
   let maximum: Int
   private(set) var target: DialTarget
   /// Counts the credentials that the set has served.
@@ -111,6 +111,9 @@ final class ConnectionSet {
   }
 
   // MARK: Replacing and ending
+
+  /// Seconds for an answer, on connections made from now on.
+  func setRequestTimeout(_ seconds: Double) { configuration.requestTimeout = seconds }
 
   /// The connection takes nothing new; what is in flight on it goes on. Another one is made when wanted.
   func replace(_ connection: PooledConnection) {

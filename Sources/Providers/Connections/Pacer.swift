@@ -9,19 +9,30 @@ struct Pacer {
   /// A ramp starts at this share of the full rate, so that the first request ever leaves.
   static let rampFloor = 0.01
 
-  let perSecond: Double
-  let burst: Double
+  private(set) var perSecond: Double
+  private(set) var burst: Double
   private var tokens: Double
   private var filledAt: MonotonicTime
   private(set) var rampStart: MonotonicTime?
 
   /// A full burst plus a minute of refill is exactly `perMinute`.
   init(perMinute: Int, at now: MonotonicTime) {
-    let limit = Double(max(perMinute, 1))
-    burst = max(limit / 61, 1)
-    perSecond = max(limit - burst, 1) / 60
+    (burst, perSecond) = Self.shape(perMinute)
     tokens = burst
     filledAt = now
+  }
+
+  private static func shape(_ perMinute: Int) -> (burst: Double, perSecond: Double) {
+    let limit = Double(max(perMinute, 1))
+    let burst = max(limit / 61, 1)
+    return (burst, max(limit - burst, 1) / 60)
+  }
+
+  /// Another rate from now on; a ramp goes on.
+  mutating func change(perMinute: Int, at now: MonotonicTime) {
+    refill(to: now)
+    (burst, perSecond) = Self.shape(perMinute)
+    tokens = min(tokens, burst)
   }
 
   /// Whole pushes that may leave now.

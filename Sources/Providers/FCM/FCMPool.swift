@@ -107,6 +107,12 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     credentialReplaced(target: credentials.target)
   }
 
+  /// Another share of the project's quota from now on.
+  public func changePace(messagesPerMinute: Int) {
+    pacer.change(perMinute: messagesPerMinute, at: surroundings.now)
+    rearm()
+  }
+
   override func submit(_ slot: Int, to session: ClientSession) {
     guard let token else { return }
     headers.submit(payloads[slot], authorization: token.authorization, to: session, tag: slot)

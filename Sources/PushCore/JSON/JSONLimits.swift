@@ -1,5 +1,5 @@
 /// What a document may cost at most. Each bound is checked before the work that it bounds.
-public struct JSONLimits: Sendable {
+public struct JSONLimits: Sendable, Equatable {
   /// Bytes of the whole body.
   public var bytes: Int
   /// Levels of nesting; `{"a":[]}` has two.

@@ -1,5 +1,5 @@
 /// Sizes that a request may have. The defaults are GCM's (server reference; rules GS-004, GS-005 and the table of limits).
-public struct RequestLimits: Sendable {
+public struct RequestLimits: Sendable, Equatable {
   /// The body as JSON.
   public var json: JSONLimits = JSONLimits()
   /// UTF-8 bytes of the keys and values of `notification`, after unescaping.

@@ -16,7 +16,7 @@ public struct TranslationContext: Sendable {
 }
 
 /// What translation to APNs needs of an app.
-public struct APNsSettings: Sendable {
+public struct APNsSettings: Sendable, Equatable {
   /// The bundle ID (for `mdm` the certificate's UID), without a push type's suffix.
   public let topic: [UInt8]
   /// For a request that names no priority (GS-051).

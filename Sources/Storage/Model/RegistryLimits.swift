@@ -1,5 +1,5 @@
 /// Bounds on what the registry takes (GCM and FCM references, "Sizes and limits").
-public struct RegistryLimits: Sendable {
+public struct RegistryLimits: Sendable, Equatable {
   /// Members of a device group.
   public var groupMembers = 20
   /// Users of a user group.

@@ -8,10 +8,9 @@ public final class BrokerConnection {
   public var makeMachine: ((BrokerURI) -> any Machine)?
 
   /// Tried in turn; a change counts from the next attempt on. Never empty.
-  public var brokers: [BrokerURI]
+  public var brokers: [BrokerAddress]
 
   private let loop: EventLoop
-  private let tls: TLSClientContext?
   private var link: Link?
   private var next: Int
   private var backoff = Backoff(base: 0.5, cap: 4)
@@ -19,10 +18,9 @@ public final class BrokerConnection {
   private var isStopped = false
   private var heldSince: MonotonicTime?
 
-  public init(loop: EventLoop, brokers: [BrokerURI], tls: TLSClientContext?) {
+  public init(loop: EventLoop, brokers: [BrokerAddress]) {
     self.loop = loop
     self.brokers = brokers
-    self.tls = tls
     next = Int.random(in: 0..<brokers.count)
   }
 
@@ -33,10 +31,10 @@ public final class BrokerConnection {
     guard !isStopped else { return }
     let broker = brokers[next % brokers.count]
     next += 1
-    guard let machine = makeMachine?(broker) else { return }
+    guard let machine = makeMachine?(broker.uri) else { return }
     // A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
     let link = Link(
-      loop: loop, machine: machine, to: Endpoint(host: broker.host, port: broker.port), tls: broker.isTLS ? tls : nil,
+      loop: loop, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
       options: LinkOptions(connectTimeout: 5, userTimeout: 0))
     self.link = link
     link.start()
@@ -70,13 +68,24 @@ public final class BrokerConnection {
   }
 }
 
+/// A broker, and what it is verified with: an `amqps` address can't be used without.
+public struct BrokerAddress: Sendable {
+  let uri: BrokerURI
+  /// nil exactly for `amqp`.
+  let tls: TLSClientContext?
+}
+
 extension Configuration {
-  /// What `amqps` connections verify the broker with; nil when none is configured.
-  public func brokerTLS() throws(ConfigurationError) -> TLSClientContext? {
-    guard brokers.contains(where: \.isTLS) else { return nil }
-    let trust = try TrustStore.make(brokerCA, for: "ca")
-    do throws(CredentialError) { return try TLSClientContext(trust: trust) } catch {
-      throw ConfigurationError(key: "ca", problem: "cannot be used: \(error)")
-    }
+  /// The brokers, for a command that needs nothing else of the credentials.
+  public func brokerAddresses() throws(ConfigurationError) -> [BrokerAddress] {
+    var trusts = TrustCache()
+    return try brokerAddresses(files: MaterialCache(), trusts: &trusts)
+  }
+
+  func brokerAddresses(files: MaterialCache, trusts: inout TrustCache) throws(ConfigurationError) -> [BrokerAddress] {
+    guard brokers.contains(where: \.isTLS) else { return brokers.map { BrokerAddress(uri: $0, tls: nil) } }
+    let trust = try trusts.trust(brokerCA, files, for: "ca")
+    let tls = try usable("ca") { () throws(CredentialError) in try TLSClientContext(trust: trust.store) }
+    return brokers.map { BrokerAddress(uri: $0, tls: $0.isTLS ? tls : nil) }
   }
 }

@@ -42,17 +42,15 @@ final class BrokerSession: Acknowledger {
   private var noticesLogged: [TopologyNotice] = []
   private var onClosed: (() -> Void)?
 
-  /// - Throws: when the broker's CA file cannot be used.
-  init(_ configuration: Configuration, loop: EventLoop, log: Log, shard: Int, outbox: Outbox) throws(ConfigurationError) {
-    self.configuration = configuration
+  init(_ setup: ShardSetup, loop: EventLoop, log: Log, shard: Int, outbox: Outbox) {
+    configuration = setup.configuration
     self.loop = loop
     self.log = log
     self.outbox = outbox
     topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
     name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
-    let tls = try configuration.brokerTLS()
-    publishing = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
-    consuming = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: tls)
+    publishing = BrokerConnection(loop: loop, brokers: setup.brokers)
+    consuming = BrokerConnection(loop: loop, brokers: setup.brokers)
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
     guard configuration.registry != nil else { return }
@@ -98,8 +96,8 @@ final class BrokerSession: Acknowledger {
   /// Publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
 
-  /// Addresses and passwords for connections from now on; the present ones go on.
-  func reload(_ brokers: [BrokerURI]) {
+  /// Addresses, passwords and authorities for connections from now on; the present ones go on.
+  func reload(_ brokers: [BrokerAddress]) {
     publishing.brokers = brokers
     consuming.brokers = brokers
   }

@@ -31,6 +31,8 @@ public struct Configuration: Sendable {
   public var metrics: Endpoint?
   /// Sorted by id.
   public var apps: [AppConfiguration]
+  /// The files that values came from.
+  var valueFiles: [String] = []
 }
 
 /// Which requests have a result published to `<prefix>.results`.
@@ -45,7 +47,7 @@ public enum LogLevel: String, CaseIterable, Comparable, Sendable {
   private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-public struct FanOutSettings: Sendable {
+public struct FanOutSettings: Sendable, Equatable {
   /// Devices on a page.
   public var pageSize: Int
   /// Pages a shard holds of each lane.
@@ -53,14 +55,14 @@ public struct FanOutSettings: Sendable {
 }
 
 /// When answers against tokens are so many that something else must be wrong.
-public struct BreakerSettings: Sendable {
+public struct BreakerSettings: Sendable, Equatable {
   /// Refused tokens among all answers of a minute.
   public var percent: Int
   /// Answers before the share counts.
   public var sample: Int
 }
 
-public struct RetrySettings: Sendable {
+public struct RetrySettings: Sendable, Equatable {
   /// The ladder, shortest delay first.
   public var steps: [RetryStep]
   /// Attempts in all before a request ends in the dead letters.

@@ -67,6 +67,7 @@ extension Configuration {
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
     apps = try Self.apps(reader.object("apps"))
+    valueFiles = reader.source.files.paths
     try reader.refuseUnknownKeys()
   }
 

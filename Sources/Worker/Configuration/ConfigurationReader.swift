@@ -139,6 +139,12 @@ struct ConfigurationSource {
   let environment: [String: String]
   /// What relative paths start from: the folder of the configuration file.
   let directory: String
+  /// The files that values have been read from, so that they can be watched.
+  let files = FilesRead()
+
+  final class FilesRead {
+    fileprivate(set) var paths: [String] = []
+  }
 
   func variable(for path: [String]) -> String {
     let name = path.joined(separator: "_").uppercased()
@@ -151,6 +157,7 @@ struct ConfigurationSource {
 
   /// A secret's file, without the line break that editors leave at its end.
   func text(of file: String, key: String) throws(ConfigurationError) -> String {
+    files.paths.append(absolute(file))
     guard let text = String(validating: try FileText.read(absolute(file), for: key), as: UTF8.self) else {
       throw ConfigurationError(key: key, problem: "names a file that is not UTF-8 text: \(Shown.path(file))")
     }

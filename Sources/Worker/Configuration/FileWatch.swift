@@ -1,33 +1,27 @@
-import Foundation
+import Reactor
 
-/// Notices that a file was written or replaced, by size, inode and time of modification.
+/// Notices that a file was written or replaced, or that what its links lead to was.
 struct FileWatch {
-  private var seen: [String: Stamp] = [:]
+  /// nil: there was none.
+  private var seen: [String: FileStamp?] = [:]
 
-  private struct Stamp: Equatable {
-    var size: Int
-    var inode: Int
-    var modified: Date
+  init(_ files: [String]) { follow(files) }
+
+  /// Watches these files from now on; of those that it knows already, a change since the last look counts.
+  mutating func follow(_ files: [String]) {
+    let known = seen
+    seen = [:]
+    for file in files { seen[file] = .some(known[file] ?? FileStamp(of: file)) }
   }
 
-  /// - Returns: whether one of the files has changed since the last look; the first look at a file is no change.
-  mutating func hasChanged(_ files: [String]) -> Bool {
+  /// Whether one of the files has changed since the last look. One that is missing for a moment, while it is replaced, has not.
+  mutating func hasChanged() -> Bool {
     var isChanged = false
-    var now: [String: Stamp] = [:]
-    for file in files {
-      // A file that is being replaced may be missing for a moment: that is not yet a change.
-      guard let stamp = Self.stamp(of: file) ?? seen[file] else { continue }
-      now[file] = stamp
-      if let earlier = seen[file], earlier != stamp { isChanged = true }
+    for (file, earlier) in seen {
+      guard let stamp = FileStamp(of: file), stamp != earlier else { continue }
+      seen[file] = stamp
+      isChanged = true
     }
-    seen = now
     return isChanged
-  }
-
-  private static func stamp(of file: String) -> Stamp? {
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: file) else { return nil }
-    return Stamp(
-      size: attributes[.size] as? Int ?? 0, inode: attributes[.systemFileNumber] as? Int ?? 0,
-      modified: attributes[.modificationDate] as? Date ?? .distantPast)
   }
 }

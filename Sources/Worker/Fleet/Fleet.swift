@@ -22,10 +22,12 @@ public final class Fleet: TurnHook {
   /// Reads the configuration anew.
   public typealias Reload = () throws(ConfigurationError) -> Configuration
 
-  private var configuration: Configuration
+  /// What the shards were started with.
+  private let configuration: Configuration
+  private var shelf = CredentialShelf()
   private let configurationFile: String?
   private let reload: Reload
-  private var watch = FileWatch()
+  private var watch: FileWatch
   private let version: String
   private let isUntilEmpty: Bool
   private let shards: Int
@@ -40,7 +42,7 @@ public final class Fleet: TurnHook {
   ///   - version: this program's, for the log.
   ///   - file: the configuration's file, which is watched as the credentials' files are.
   ///   - reload: called on SIGHUP and when one of the files has changed.
-  /// - Throws: when the process is out of descriptors.
+  /// - Throws: `ConfigurationError` when a credential can't be used; when the process is out of descriptors.
   public init(_ configuration: Configuration, version: String, file: String?, isUntilEmpty: Bool, reload: @escaping Reload)
     throws
   {
@@ -50,11 +52,21 @@ public final class Fleet: TurnHook {
     self.reload = reload
     self.isUntilEmpty = isUntilEmpty
     shards = configuration.shards
+    watch = FileWatch(configuration.watchedFiles + (file.map { [$0] } ?? []))
     log = Log(level: configuration.log)
     log.describeDrops()
     loop = try EventLoop()
     board = ShardBoard(shards: shards, at: loop.now)
+    if let error = shelf.load(configuration).first {
+      // Without descriptors, what can't be opened says nothing of the configuration.
+      throw ProcessUsage.isOutOfDescriptors ? OutOfDescriptors(reason: "\(error)") : error
+    }
     loop.afterEvents(self)
+  }
+
+  private struct OutOfDescriptors: Error, CustomStringConvertible {
+    let reason: String
+    var description: String { reason }
   }
 
   /// Runs until a signal, or until everything is empty; returns how it ended and what was done.
@@ -93,9 +105,7 @@ public final class Fleet: TurnHook {
 
   /// On the main thread.
   private func everySecond() {
-    if watch.hasChanged(configuration.credentialFiles + (configurationFile.map { [$0] } ?? [])) {
-      reloadCredentials(because: "a file has changed")
-    }
+    if watch.hasChanged() { reloadCredentials(because: "a file has changed") }
     tellManager()
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
@@ -132,15 +142,24 @@ public final class Fleet: TurnHook {
   /// Seconds.
   private static let figuresPause = 1.0
 
-  /// A configuration that can't be used leaves the old one in force.
+  /// A configuration that can't be used leaves the old one in force; a credential that can't be used, the old credential.
   private func reloadCredentials(because reason: String) {
-    do throws(ConfigurationError) {
-      configuration = try reload()
-      log.info("reloading credentials", ["because": reason])
-      board.reloadAll(configuration)
-    } catch {
-      log.error("the old configuration stays in force", ["reason": "\(error)"])
+    let next: Configuration
+    do throws(ConfigurationError) { next = try reload() } catch {
+      return log.error("the old configuration stays in force", ["reason": "\(error)"])
     }
+    log.info("reloading credentials", ["because": reason])
+    watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
+    for error in shelf.load(next) { log.error("the old credential stays in use", ["reason": "\(error)"]) }
+    let others = next.changesForRestart(from: configuration)
+    if !others.isEmpty {
+      log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])
+    }
+    board.reloadAll(setup(of: next))
+  }
+
+  private func setup(of configuration: Configuration) -> ShardSetup {
+    ShardSetup(configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers)
   }
 
   public func turnEnding(at now: MonotonicTime) {
@@ -148,14 +167,15 @@ public final class Fleet: TurnHook {
   }
 
   private func start(_ number: Int) throws {
-    try startThread(named: "shard \(number)") { [configuration, isUntilEmpty, board, mailbox = loop.mailbox] in
-      board.noteEnd(of: number, Self.runShard(number, configuration, isUntilEmpty: isUntilEmpty, board))
+    let setup = setup(of: configuration)
+    try startThread(named: "shard \(number)") { [isUntilEmpty, board, mailbox = loop.mailbox] in
+      board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board))
       mailbox.post { _ in }
     }
   }
 
   /// A shard's life, on its thread.
-  private static func runShard(_ number: Int, _ configuration: Configuration, isUntilEmpty: Bool, _ board: ShardBoard) -> (
+  private static func runShard(_ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ board: ShardBoard) -> (
     End, Counters
   ) {
     do {
@@ -164,7 +184,7 @@ public final class Fleet: TurnHook {
       defer { withExtendedLifetime(loop) {} }
       let control = ShardControl(mailbox: loop.mailbox, at: loop.now)
       do throws(ConfigurationError) {
-        let shard = try Shard(configuration, number: number, isUntilEmpty: isUntilEmpty, loop: loop, control: control)
+        let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, loop: loop, control: control)
         board.register(control, as: number)
         return shard.run()
       } catch {

@@ -2,35 +2,47 @@ import Providers
 import PushCore
 import Reactor
 
-/// A shard's pools: one for each credential, whichever application, sender and environment it belongs to.
+/// What a shard works with, loaded on the main thread: at the start, and again whenever files have changed.
+struct ShardSetup: Sendable {
+  let configuration: Configuration
+  let credentials: [CredentialPlace: LoadedCredential]
+  /// Never empty.
+  let brokers: [BrokerAddress]
+}
+
+/// A shard's pools: one for each credential with its settings, whichever applications and senders it serves.
 final class PoolSet {
   private(set) var apps: [Pipeline.App] = []
+  /// Only ever grows: what was begun with a pool that nobody uses any longer still finishes there.
   private(set) var lanes: [PoolLanes] = []
+  private var recipes: [PoolRecipe] = []
   private var names: [ObjectIdentifier: String] = [:]
-  private var loaded: [LoadedCredential] = []
   private let surroundings: LoopSurroundings
   private let shards: Int
+  private weak var handler: (any PoolHandler)?
+  private weak var observer: (any PoolObserver)?
 
-  /// - Throws: naming the setting whose key, certificate or CA file cannot be used.
-  init(_ configuration: Configuration, loop: EventLoop) throws(ConfigurationError) {
+  init(_ setup: ShardSetup, loop: EventLoop) {
     surroundings = LoopSurroundings(loop: loop)
-    shards = configuration.shards
-    for app in configuration.apps {
+    shards = setup.configuration.shards
+    for app in setup.configuration.apps {
       var entry = Pipeline.App(
-        id: Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) },
-        routes: try routes(app.credentials, of: app, path: "apps.\(app.id)"))
-      for (sender, set) in app.senders.sorted(by: { $0.key < $1.key }) {
-        entry.senders[Array(sender.utf8)] = try routes(set, of: app, path: "apps.\(app.id).senders.\(sender)")
-      }
+        id: Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, routes: Pipeline.Routes())
+      for sender in app.senders.keys { entry.senders[Array(sender.utf8)] = Pipeline.Routes() }
       apps.append(entry)
     }
+    _ = reload(setup)
   }
 
   func connect(handler: any PoolHandler, observer: any PoolObserver) {
-    for lane in lanes {
-      lane.provider.base.handler = handler
-      lane.provider.base.observer = observer
-    }
+    self.handler = handler
+    self.observer = observer
+    for lane in lanes { connect(lane.provider.base) }
+  }
+
+  private func connect(_ pool: ProviderPool) {
+    pool.handler = handler
+    pool.observer = observer
   }
 
   /// For logs.
@@ -44,68 +56,79 @@ final class PoolSet {
     }
   }
 
-  /// Takes over the credentials whose files or settings have changed; what is in flight finishes with the old ones.
+  // MARK: taking over a setup
+
+  /// Takes over the credentials and settings of the applications and senders that were there from the start; what is in flight
+  /// finishes with the old ones.
   ///
-  /// - Returns: the names of the pools that changed.
-  /// - Throws: leaving every pool as it was.
-  func reload(_ configuration: Configuration) throws(ConfigurationError) -> [String] {
-    var fresh: [String: CredentialSet] = [:]
-    for app in configuration.apps {
-      fresh["apps.\(app.id)"] = app.credentials
-      for (sender, set) in app.senders { fresh["apps.\(app.id).senders.\(sender)"] = set }
+  /// A pool goes with its users where none of them stays as it is. Users that then want something else than their pool is are
+  /// served by the pool that is, made where there is none.
+  /// - Returns: the names of what changed.
+  func reload(_ setup: ShardSetup) -> [String] {
+    let uses = uses(in: setup)
+    let before = uses.map { $0.pool.map { recipes[$0] } }
+    for pool in lanes.indices {
+      let wanted = uses.filter { $0.pool == pool }.compactMap(\.recipe)
+      if let next = wanted.first, !wanted.contains(recipes[pool]), !recipes.contains(next) { follow(next, pool) }
     }
-    var changes: [(pool: Int, credential: LoadedCredential)] = []
-    for (index, old) in loaded.enumerated() {
-      guard let set = fresh[old.path], let next = try old.successor(in: set), next.fingerprint != old.fingerprint else {
-        continue
-      }
-      changes.append((index, next))
+    var changed: [String] = []
+    for (use, earlier) in zip(uses, before) {
+      let isTuned = use.settings != use.routes.apnsRoute(for: use.place.reach)?.settings
+      if use.recipe != earlier || isTuned { changed.append(use.place.name) }
+      use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
     }
-    for (index, credential) in changes {
-      loaded[index] = credential
-      switch (lanes[index].provider, credential.value) {
-      case (.apns(let pool), .apns(let credentials)): pool.replaceCredentials(credentials)
-      case (.fcm(let pool), .fcm(let credentials)): pool.replaceCredentials(credentials)
-      default: continue
-      }
-    }
-    return changes.map { name(of: lanes[$0.pool].pool) }
+    for use in uses { use.routes.apns = nil }
+    for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
+    return changed
   }
 
-  private func routes(_ set: CredentialSet, of app: AppConfiguration, path: String) throws(ConfigurationError)
-    -> Pipeline.Routes
-  {
-    let routes = Pipeline.Routes(fcmSettings: FCMSettings(defaultPriority: app.defaultPriority))
-    for apns in set.apns {
-      let settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority)
-      let route = Pipeline.APNsRoute(pool: try pool(.apns(apns), path: path), settings: settings)
-      if routes.apns == nil { routes.apns = route }
-      switch apns.environment {
-      case .production: routes.production = route
-      case .sandbox: routes.sandbox = route
+  private func uses(in setup: ShardSetup) -> [PoolUse] {
+    var uses: [PoolUse] = []
+    for app in setup.configuration.apps {
+      guard let entry = apps.first(where: { $0.id.elementsEqual(app.id.utf8) }) else { continue }
+      for (sender, set) in app.sets {
+        guard let routes = sender.map({ entry.senders[Array($0.utf8)] }) ?? entry.routes else { continue }
+        uses += PoolUse.all(of: set, app, sender, routes, setup.credentials, shards: shards)
       }
     }
-    if let fcm = set.fcm { routes.fcm = try pool(.fcm(fcm), path: path) }
-    return routes
+    return uses
   }
 
-  /// The pool of a credential; senders that share one share its pool.
-  private func pool(_ source: LoadedCredential.Source, path: String) throws(ConfigurationError) -> Int {
-    if let index = loaded.firstIndex(where: { $0.source == source }) { return index }
-    let credential = try LoadedCredential(source, path: path)
-    loaded.append(credential)
-    switch credential.value {
+  /// The pool keeps what waits for it and its connections' place in line; new connections are made the new way.
+  private func follow(_ recipe: PoolRecipe, _ pool: Int) {
+    let old = recipes[pool]
+    recipes[pool] = recipe
+    let isReplaced = old.credential !== recipe.credential
+    switch (lanes[pool].provider, recipe.credential.value) {
+    case (.apns(let pool), .apns(let credentials)):
+      if isReplaced || old.requestTimeout != recipe.requestTimeout {
+        pool.replaceCredentials(credentials, requestTimeout: recipe.requestTimeout)
+      }
+    case (.fcm(let pool), .fcm(let credentials)):
+      if isReplaced { pool.replaceCredentials(credentials) }
+      if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: recipe.messagesPerMinute) }
+    // A place's reach decides which of the two it is.
+    default: break
+    }
+  }
+
+  private func pool(for recipe: PoolRecipe, of use: PoolUse) -> Int {
+    if let index = use.pool, recipes[index] == recipe { return index }
+    if let index = recipes.firstIndex(of: recipe) { return index }
+    switch recipe.credential.value {
     case .apns(let credentials):
       var settings = APNsPool.Settings()
-      if case .apns(let apns) = source { settings.requestTimeout = Double(apns.timeout) }
+      settings.requestTimeout = recipe.requestTimeout
       lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings, settings: settings))))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
-      if case .fcm(let fcm) = source { settings.messagesPerMinute = fcm.messagesPerMinute }
-      settings.messagesPerMinute = max(settings.messagesPerMinute / shards, 1)
+      settings.messagesPerMinute = recipe.messagesPerMinute
       lanes.append(PoolLanes(.fcm(FCMPool(credentials: credentials, surroundings: surroundings, settings: settings))))
     }
-    names[ObjectIdentifier(lanes[lanes.count - 1].pool)] = credential.name
+    recipes.append(recipe)
+    let pool = lanes[lanes.count - 1].pool
+    names[ObjectIdentifier(pool)] = use.place.name
+    connect(pool)
     return lanes.count - 1
   }
 }

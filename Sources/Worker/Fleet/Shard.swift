@@ -22,17 +22,17 @@ final class Shard: TurnHook {
   private var drainDeadline: MonotonicTime?
   private var end: Fleet.End?
 
-  /// - Throws: when a key, certificate or CA file cannot be used.
-  init(_ configuration: Configuration, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl)
+  /// - Throws: when the registry cannot be used.
+  init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl)
     throws(ConfigurationError)
   {
     self.control = control
-    self.configuration = configuration
+    configuration = setup.configuration
     self.isUntilEmpty = isUntilEmpty
     self.loop = loop
     log = Log(level: configuration.log, shard: number)
     outbox = Outbox(loop: loop, log: log)
-    pools = try PoolSet(configuration, loop: loop)
+    pools = PoolSet(setup, loop: loop)
     pipeline = Pipeline(
       apps: pools.apps,
       intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
@@ -40,7 +40,7 @@ final class Shard: TurnHook {
         prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
       outbox: outbox, loop: loop, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
     pipeline.pools = pools.lanes
-    broker = try BrokerSession(configuration, loop: loop, log: log, shard: number, outbox: outbox)
+    broker = BrokerSession(setup, loop: loop, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
     broker.changes?.handler = pipeline
@@ -110,7 +110,7 @@ final class Shard: TurnHook {
 
   func turnEnding(at now: MonotonicTime) {
     if let requests = control.take() {
-      if let configuration = requests.configuration { reload(configuration) }
+      if let setup = requests.setup { reload(setup) }
       for _ in 0..<requests.stops { drain() }
     }
     pipeline.dispatchAll()
@@ -143,15 +143,12 @@ final class Shard: TurnHook {
       expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
   }
 
-  /// New credentials replace the old ones without failing a push; a file that can't be used leaves everything as it was.
-  private func reload(_ configuration: Configuration) {
-    do throws(ConfigurationError) {
-      let changed = try pools.reload(configuration)
-      broker.reload(configuration.brokers)
-      log.info("reloaded", ["credentials": changed.isEmpty ? "none changed" : changed.joined(separator: ", ")])
-    } catch {
-      log.error("the old credentials stay in use", ["reason": "\(error)"])
-    }
+  /// New credentials and settings replace the old ones without failing a push.
+  private func reload(_ setup: ShardSetup) {
+    let changed = pools.reload(setup)
+    pipeline.pools += pools.lanes[pipeline.pools.count...]
+    broker.reload(setup.brokers)
+    log.info("reloaded", ["credentials": changed.isEmpty ? "none changed" : changed.joined(separator: ", ")])
   }
 
   private func checkEmptiness() {

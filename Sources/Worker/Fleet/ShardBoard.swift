@@ -7,6 +7,8 @@ final class ShardBoard: Sendable {
     /// The shards whose loops run or have run, by number.
     var controls: [Int: ShardControl] = [:]
     var stops = 0
+    /// What the shards were last asked to take over.
+    var setup: ShardSetup?
     var ended: Set<Int> = []
     var end = Fleet.End.done
     var counters = Counters()
@@ -23,10 +25,11 @@ final class ShardBoard: Sendable {
 
   /// A shard's loop is about to run.
   func register(_ control: ShardControl, as number: Int) {
-    let stops = state.withLock {
+    let (stops, setup) = state.withLock {
       $0.controls[number] = control
-      return $0.stops
+      return ($0.stops, $0.setup)
     }
+    if let setup { control.reload(setup) }
     for _ in 0..<stops { control.stop() }
   }
 
@@ -38,8 +41,12 @@ final class ShardBoard: Sendable {
     for control in controls { control.stop() }
   }
 
-  func reloadAll(_ configuration: Configuration) {
-    for control in state.withLock({ $0.controls.values }) { control.reload(configuration) }
+  func reloadAll(_ setup: ShardSetup) {
+    let controls = state.withLock {
+      $0.setup = setup
+      return $0.controls.values
+    }
+    for control in controls { control.reload(setup) }
   }
 
   /// The latest report of each shard that has begun.

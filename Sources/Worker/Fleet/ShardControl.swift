@@ -7,8 +7,8 @@ final class ShardControl: Sendable {
   struct Requests {
     /// How often stopping was asked for: once drains, twice ends at once.
     var stops = 0
-    /// Credentials to take over.
-    var configuration: Configuration?
+    /// Credentials and settings to take over.
+    var setup: ShardSetup?
   }
 
   private let requests = Mutex(Requests())
@@ -25,7 +25,7 @@ final class ShardControl: Sendable {
   func stop() { ask { $0.stops += 1 } }
 
   /// From any thread: credentials have changed.
-  func reload(_ configuration: Configuration) { ask { $0.configuration = configuration } }
+  func reload(_ setup: ShardSetup) { ask { $0.setup = setup } }
 
   private func ask(_ change: (inout Requests) -> Void) {
     requests.withLock { change(&$0) }

@@ -175,6 +175,6 @@ extension Pipeline.Routes {
     if let apns, apns.pool == pool { return apns.settings }
     if let production, production.pool == pool { return production.settings }
     if let sandbox, sandbox.pool == pool { return sandbox.settings }
-    return nil
+    return former.last { $0.pool == pool }?.settings
   }
 }

@@ -17,17 +17,17 @@ final class Pipeline: OutboxOwner {
     var senders: [[UInt8]: Routes] = [:]
   }
 
-  /// The pools that reach an application's devices for one sender, by index. Shared by the requests that take them; filled in
-  /// before the first of these.
+  /// The pools that reach an application's devices for one sender, by index. Shared by the requests that take them; changed when
+  /// credentials or settings are.
   final class Routes {
     /// For tokens whose environment isn't known.
     var apns: APNsRoute?
     var production: APNsRoute?
     var sandbox: APNsRoute?
     var fcm: Int?
-    let fcmSettings: FCMSettings
-
-    init(fcmSettings: FCMSettings = FCMSettings()) { self.fcmSettings = fcmSettings }
+    var fcmSettings = FCMSettings()
+    /// What requests that were here before a change may still go by.
+    var former: [APNsRoute] = []
   }
 
   struct APNsRoute {

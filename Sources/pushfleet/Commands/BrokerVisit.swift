@@ -18,7 +18,7 @@ class BrokerVisit {
   init(_ configuration: Configuration) throws {
     self.configuration = configuration
     loop = try EventLoop()
-    connection = BrokerConnection(loop: loop, brokers: configuration.brokers, tls: try configuration.brokerTLS())
+    connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
   }
 
   /// - Throws: status 69 when no broker could be reached or the connection was lost for good.

@@ -1,0 +1,20 @@
+import Glibc
+
+/// What tells whether a file has been written or replaced, links to it followed: a mounted secret is replaced behind its link.
+public struct FileStamp: Equatable, Sendable {
+  private let device: UInt
+  private let inode: UInt
+  private let size: Int
+  /// Seconds and nanoseconds.
+  private let modified: [Int]
+
+  /// nil where there is no such file.
+  public init?(of path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    device = status.st_dev
+    inode = status.st_ino
+    size = status.st_size
+    modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+  }
+}

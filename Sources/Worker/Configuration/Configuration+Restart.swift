@@ -1,0 +1,26 @@
+extension Configuration {
+  /// The settings that differ from those of a running worker, and that it can't take over.
+  func changesForRestart(from running: Configuration) -> [String] {
+    var changes = Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
+    for app in apps where !running.apps.contains(where: { $0.id == app.id }) { changes.append("apps.\(app.id) (added)") }
+    for old in running.apps {
+      guard let app = apps.first(where: { $0.id == old.id }) else {
+        changes.append("apps.\(old.id) (removed)")
+        continue
+      }
+      if Set(app.senders.keys) != Set(old.senders.keys) { changes.append("apps.\(app.id).senders") }
+      if app.packages != old.packages { changes.append("apps.\(app.id).fcm.package") }
+    }
+    return changes
+  }
+
+  /// What a worker is built around.
+  private static let fixedSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
+    ("breaker", { $0.breaker != $1.breaker }), ("drainTimeout", { $0.drainTimeout != $1.drainTimeout }),
+    ("fanOut", { $0.fanOut != $1.fanOut }), ("limits", { $0.limits != $1.limits }), ("log", { $0.log != $1.log }),
+    ("metrics", { $0.metrics != $1.metrics }), ("prefetch", { $0.prefetch != $1.prefetch }),
+    ("prefix", { $0.prefix != $1.prefix }), ("registry", { $0.registry != $1.registry }),
+    ("registryLimits", { $0.registryLimits != $1.registryLimits }), ("results", { $0.results != $1.results }),
+    ("retry", { $0.retry != $1.retry }), ("shards", { $0.shards != $1.shards }),
+  ]
+}

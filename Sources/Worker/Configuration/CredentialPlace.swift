@@ -1,0 +1,118 @@
+/// Where a credential stands: an application, or one of its senders, and what it reaches.
+struct CredentialPlace: Hashable, Sendable {
+  enum Reach: Hashable, Sendable {
+    case apns(APNsConfiguration.Environment)
+    case fcm
+  }
+
+  let app: String
+  /// nil for the application's own.
+  let sender: String?
+  let reach: Reach
+
+  /// The setting, for errors.
+  var setting: String {
+    let kind = if case .fcm = reach { "fcm" } else { "apns" }
+    return "apps.\(owner).\(kind)"
+  }
+
+  /// For logs and figures.
+  var name: String {
+    switch reach {
+    case .apns(let environment): "\(owner) APNs \(environment.rawValue)"
+    case .fcm: "\(owner) FCM"
+    }
+  }
+
+  private var owner: String { app + (sender.map { ".senders.\($0)" } ?? "") }
+}
+
+/// What a credential is made of, without the settings that can change while it stays the same.
+enum CredentialSource: Hashable, Sendable {
+  case apns(APNsConfiguration.Credential, host: String, port: Int, ca: Material?)
+  case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool, ca: Material?)
+
+  /// What it is made of besides the authorities, by the names of the settings.
+  var materials: [(name: String, material: Material)] {
+    switch self {
+    case .apns(.token(let key, _, _), _, _, _): [("key", key)]
+    case .apns(.certificate(let certificate, let key, _), _, _, _):
+      [("certificate", certificate)] + (key.map { [("key", $0)] } ?? [])
+    case .fcm(let account, _, _, _, _): [("serviceAccount", account)]
+    }
+  }
+
+  var ca: Material? {
+    switch self {
+    case .apns(_, _, _, let ca), .fcm(_, _, _, _, let ca): ca
+    }
+  }
+}
+
+extension CredentialSet {
+  /// Each credential with what it reaches, in the configuration's order.
+  var sources: [(reach: CredentialPlace.Reach, source: CredentialSource)] {
+    apns.map { (.apns($0.environment), .apns($0.credential, host: $0.host, port: $0.port, ca: $0.ca)) }
+      + (fcm.map {
+        [
+          (
+            .fcm,
+            .fcm(
+              serviceAccount: $0.serviceAccount, host: $0.host, port: $0.port, isEndpointGiven: $0.isEndpointGiven, ca: $0.ca)
+          )
+        ]
+      } ?? [])
+  }
+}
+
+extension AppConfiguration {
+  /// Its own credentials, then those of its senders.
+  var sets: [(sender: String?, set: CredentialSet)] {
+    [(nil, credentials)] + senders.sorted { $0.key < $1.key }.map { (Optional($0.key), $0.value) }
+  }
+
+  /// What `restricted_package_name` may say.
+  public var packages: [String] {
+    let sets = [credentials] + Array(senders.values)
+    return Set([id] + sets.compactMap { $0.fcm?.package }).sorted()
+  }
+}
+
+extension Configuration {
+  /// Every credential of every application and sender.
+  var credentials: [(place: CredentialPlace, source: CredentialSource)] {
+    apps.flatMap { app in
+      app.sets.flatMap { sender, set in
+        set.sources.map { (CredentialPlace(app: app.id, sender: sender, reach: $0.reach), $0.source) }
+      }
+    }
+  }
+
+  /// The pools that this makes, as logs name them; what several places share stands by the first.
+  var poolNames: [String] {
+    var apns: Set<APNsConfiguration> = []
+    var fcm: Set<FCMConfiguration> = []
+    var names: [String] = []
+    for app in apps {
+      for (sender, set) in app.sets {
+        for way in set.apns where apns.insert(way).inserted {
+          names.append(CredentialPlace(app: app.id, sender: sender, reach: .apns(way.environment)).name)
+        }
+        if let way = set.fcm, fcm.insert(way).inserted {
+          names.append(CredentialPlace(app: app.id, sender: sender, reach: .fcm).name)
+        }
+      }
+    }
+    return names
+  }
+
+  /// Where the registry is, without what leads there.
+  var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
+
+  /// Every file that the configuration is made of, its own left out.
+  var watchedFiles: [String] {
+    var materials = [brokerCA]
+    for (_, source) in credentials { materials += source.materials.map(\.material) + [source.ca] }
+    return Set(materials.compactMap { $0?.path }).union(valueFiles).sorted()
+  }
+}

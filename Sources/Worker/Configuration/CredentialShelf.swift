@@ -1,0 +1,55 @@
+import Reactor
+
+/// The credentials of a process: each loaded once for all shards, and loaded again when its files or settings have changed.
+///
+/// For the main thread, so that no shard waits while files are read; what it hands out is immutable.
+struct CredentialShelf {
+  private(set) var credentials: [CredentialPlace: LoadedCredential] = [:]
+  private(set) var brokers: [BrokerAddress] = []
+  private var trusts = TrustCache()
+
+  /// Loads what is new or has changed. What can't be loaded stays as it was, and costs nothing else.
+  ///
+  /// - Returns: what can't be used, by the setting that names it.
+  mutating func load(_ configuration: Configuration) -> [ConfigurationError] {
+    let files = MaterialCache()
+    var errors: [ConfigurationError] = []
+    var loaded: [CredentialPlace: LoadedCredential] = [:]
+    var known: [CredentialSource: LoadedCredential?] = [:]
+    let earlier = Dictionary(credentials.values.map { ($0.fingerprint, $0) }, uniquingKeysWith: { first, _ in first })
+    for (place, source) in configuration.credentials {
+      if known[source] == nil {
+        do throws(ConfigurationError) {
+          let trust = try trusts.trust(source.ca, files, for: "\(place.setting).ca")
+          let fingerprint = try Self.fingerprint(of: source, place.setting, trust, files)
+          known[source] =
+            if let same = earlier[fingerprint] { same } else {
+              try LoadedCredential(source, setting: place.setting, fingerprint: fingerprint, files: files, trust: trust)
+            }
+        } catch {
+          errors.append(error)
+          known[source] = .some(nil)
+        }
+      }
+      loaded[place] = known[source].flatMap(\.self) ?? credentials[place]
+    }
+    credentials = loaded
+    do throws(ConfigurationError) {
+      brokers = try configuration.brokerAddresses(files: files, trusts: &trusts)
+    } catch {
+      errors.append(error)
+    }
+    trusts.forgetUnused()
+    return errors
+  }
+
+  private static func fingerprint(of source: CredentialSource, _ setting: String, _ trust: Trust, _ files: MaterialCache)
+    throws(ConfigurationError) -> Int
+  {
+    var hasher = Hasher()
+    hasher.combine(source)
+    hasher.combine(trust.digest)
+    for (name, material) in source.materials { hasher.combine(try files.digest(of: material, for: "\(setting).\(name)")) }
+    return hasher.finalize()
+  }
+}

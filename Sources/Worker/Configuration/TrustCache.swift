@@ -1,0 +1,69 @@
+import Providers
+import Reactor
+
+/// The authorities of a `ca` setting, and the TLS context of those who trust them and present no certificate.
+struct Trust: Sendable {
+  /// Of the authorities' text; nil for the system's.
+  let digest: Int?
+  let store: TrustStore
+  let anonymous: TLSClientContext
+}
+
+/// One `Trust` for each list of authorities, however many credentials name it.
+struct TrustCache {
+  private var trusts: [Int?: Trust] = [:]
+  private var used: Set<Int?> = []
+
+  /// - Parameter setting: names `ca`, for the error.
+  mutating func trust(_ ca: Material?, _ files: MaterialCache, for setting: String) throws(ConfigurationError) -> Trust {
+    var digest: Int?
+    if let ca { digest = try files.digest(of: ca, for: setting) }
+    used.insert(digest)
+    if let trust = trusts[digest] { return trust }
+    let pem: [UInt8]? = if let ca { try files.bytes(of: ca, for: setting) } else { nil }
+    let trust = try usable(setting) { () throws(CredentialError) in
+      let store = if let pem { try TrustStore(pem: pem, file: ca?.path) } else { try TrustStore.system() }
+      return Trust(digest: digest, store: store, anonymous: try .provider(trust: store))
+    }
+    trusts[digest] = trust
+    return trust
+  }
+
+  /// Lets go of what has not been asked for since the last call.
+  mutating func forgetUnused() {
+    trusts = trusts.filter { used.contains($0.key) }
+    used = []
+  }
+}
+
+/// The contents of what one reading of the configuration needs, each file read once.
+final class MaterialCache {
+  private struct Content {
+    var bytes: [UInt8]
+    var digest: Int
+  }
+
+  private var contents: [Material: Result<Content, ConfigurationError>] = [:]
+
+  /// - Parameter setting: names the material, for the error.
+  func bytes(of material: Material, for setting: String) throws(ConfigurationError) -> [UInt8] {
+    try content(material, setting).bytes
+  }
+
+  /// Equal for equal contents.
+  func digest(of material: Material, for setting: String) throws(ConfigurationError) -> Int {
+    try content(material, setting).digest
+  }
+
+  private func content(_ material: Material, _ setting: String) throws(ConfigurationError) -> Content {
+    if contents[material] == nil {
+      contents[material] = Result { () throws(ConfigurationError) in
+        let bytes = try material.bytes(for: setting)
+        return Content(bytes: bytes, digest: bytes.hashValue)
+      }
+    }
+    do throws(ConfigurationError) { return try contents[material]!.get() } catch {
+      throw ConfigurationError(key: setting, problem: error.problem)
+    }
+  }
+}

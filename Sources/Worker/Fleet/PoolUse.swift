@@ -1,0 +1,85 @@
+import PushCore
+
+/// What a pool is made of. Whoever wants the same shares a pool.
+struct PoolRecipe: Equatable {
+  let credential: LoadedCredential
+  /// Seconds that APNs may take to answer.
+  var requestTimeout = 0.0
+  /// What this shard may send by FCM.
+  var messagesPerMinute = 0
+  /// The bundle id or the package: applications are kept apart, whatever their credential reaches.
+  let application: String
+
+  static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
+    a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute
+      && a.application == b.application
+  }
+}
+
+/// One of the ways in which an application or a sender reaches devices, and what a setup wants of it.
+struct PoolUse {
+  let place: CredentialPlace
+  let routes: Pipeline.Routes
+  /// nil where the setup has no such way.
+  var recipe: PoolRecipe?
+  var settings: APNsSettings?
+  let priority: Priority
+  /// It serves APNs tokens whose environment isn't known.
+  var isFirst = false
+
+  /// The pool that serves it so far.
+  var pool: Int? {
+    if case .fcm = place.reach { routes.fcm } else { routes.apnsRoute(for: place.reach)?.pool }
+  }
+
+  static func all(
+    of set: CredentialSet, _ app: AppConfiguration, _ sender: String?, _ routes: Pipeline.Routes,
+    _ credentials: [CredentialPlace: LoadedCredential], shards: Int
+  ) -> [PoolUse] {
+    func use(_ reach: CredentialPlace.Reach) -> PoolUse {
+      PoolUse(
+        place: CredentialPlace(app: app.id, sender: sender, reach: reach), routes: routes, priority: app.defaultPriority)
+    }
+    var uses: [PoolUse] = []
+    for environment in APNsConfiguration.Environment.allCases {
+      var use = use(.apns(environment))
+      if let apns = set.apns.first(where: { $0.environment == environment }), let credential = credentials[use.place] {
+        use.recipe = PoolRecipe(credential: credential, requestTimeout: Double(apns.timeout), application: apns.topic)
+        use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority)
+        use.isFirst = set.apns.first?.environment == environment
+      }
+      uses.append(use)
+    }
+    var last = use(.fcm)
+    if let fcm = set.fcm, let credential = credentials[last.place] {
+      last.recipe = PoolRecipe(
+        credential: credential, messagesPerMinute: max(fcm.messagesPerMinute / shards, 1), application: fcm.package)
+    }
+    return uses + [last]
+  }
+
+  func assign(pool: Int?) {
+    let route = pool.flatMap { pool in settings.map { Pipeline.APNsRoute(pool: pool, settings: $0) } }
+    switch place.reach {
+    case .apns(let environment):
+      if let old = routes.apnsRoute(for: place.reach), old.pool != pool { routes.former.append(old) }
+      switch environment {
+      case .production: routes.production = route
+      case .sandbox: routes.sandbox = route
+      }
+    case .fcm:
+      routes.fcm = pool
+      routes.fcmSettings = FCMSettings(defaultPriority: priority)
+    }
+  }
+}
+
+extension Pipeline.Routes {
+  func apnsRoute(for reach: CredentialPlace.Reach) -> Pipeline.APNsRoute? {
+    switch reach {
+    case .apns(.production): production
+    case .apns(.sandbox): sandbox
+    case .fcm: nil
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Credentials changed under load", .serialized)
+struct RotationTests {
+  @Test("key, service account, the broker's password and its way are replaced while pushes go out, and none fails")
+  func rotation() throws {
+    let certificates = try TestCertificates.make()
+    let broker = try Broker(certificates: (certificates.authority, certificates.server, certificates.serverKey))
+    defer { broker.stop() }
+    let site = try Site(broker: broker)
+    try site.startSimulator()
+    let fcm = try site.startFCM()
+    func copy(_ path: String, to name: String) throws {
+      try Data(contentsOf: URL(fileURLWithPath: path)).write(to: site.folder.appendingPathComponent(name))
+    }
+    func configure(keyID: String) throws {
+      try site.write(
+        """
+        { brokerFile: "broker.secret", prefix: "\(site.prefix)", ca: "\(certificates.authority)",
+          apps: { "\(Site.app)": { \(fcm) apns: { key: "key.p8", keyID: "\(keyID)", teamID: "DEF123GHIJ",
+            endpoint: "https://127.0.0.1:\(site.port)", ca: "\(certificates.authority)" } } } }
+        """, to: "pushfleet.json5")
+    }
+    try broker.control("add_user", "worker", "first-secret")
+    try broker.control("set_permissions", "worker", ".*", ".*", ".*")
+    try copy(certificates.p8, to: "key.p8")
+    try site.write("amqp://worker:first-secret@127.0.0.1:\(broker.port)\n", to: "broker.secret")
+    try configure(keyID: "ABC123DEFG")
+    var sent: [String] = []
+    /// Publishes for as many iPhones as Android phones.
+    func load(_ count: Int) throws {
+      let fresh = (sent.count..<sent.count + count).flatMap { ["apns:\(token($0))", "fcm:device-\($0)"] }
+      sent += fresh
+      try site.publish(fresh.map { (["to": $0, "data": ["a": "b"]], [:]) })
+    }
+    try site.declareTopology()
+    try load(300)
+    let worker = try site.startWorker()
+
+    // The files are noticed by themselves.
+    try copy(certificates.otherP8, to: "key.p8")
+    try configure(keyID: "HIJ456KLMN")
+    #expect(worker.waitForOutput("\(Site.app) APNs production", seconds: 20))
+    try load(100)
+    var account = try #require(Site.objects(try String(contentsOfFile: site.file("account.json"), encoding: .utf8)).first)
+    account["private_key_id"] = "4567cdef"
+    try JSONSerialization.data(withJSONObject: account).write(to: site.folder.appendingPathComponent("account.json"))
+    #expect(worker.waitForOutput("\(Site.app) FCM", seconds: 20))
+    try load(100)
+
+    // From plain text to TLS, with another password; then every connection is cut.
+    let reloads = worker.outputSoFar.ranges(of: #""message":"reloaded""#).count
+    try site.write("amqps://worker:second-secret@127.0.0.1:\(broker.tlsPort)\n", to: "broker.secret")
+    #expect(worker.waitForOutput(#""message":"reloaded""#, times: reloads + 1, seconds: 20))
+    try broker.control("change_password", "worker", "second-secret")
+    let connections = worker.outputSoFar.ranges(of: #""message":"consuming""#).count
+    try broker.control("close_all_connections", "rotation")
+    #expect(worker.waitForOutput(#""message":"consuming""#, times: connections + 1, seconds: 30))
+    let ways = try broker.control("list_connections", "user", "ssl").split(separator: "\n").filter { $0.hasPrefix("worker") }
+    #expect(!ways.isEmpty && ways.allSatisfy { $0.hasSuffix("true") }, "\(ways)")
+    try load(100)
+
+    func answered() throws -> [String: Int] {
+      let android = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8))
+        .filter { ($0["answer"] as? [String: Any])?["status"] as? Int == 200 }
+        .compactMap { ($0["token"] as? String).map { "fcm:\($0)" } }.filter { $0.hasPrefix("fcm:device-") }
+      let all = try site.deliveries().map { ("apns:\($0.key)", $0.value) } + android.map { ($0, 1) }
+      return Dictionary(all, uniquingKeysWith: +)
+    }
+    #expect(try eventually { try answered().count == sent.count })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try answered() == Dictionary(uniqueKeysWithValues: sent.map { ($0, 1) }))
+    #expect(try site.depths(["send.normal", "dead", "feedback"]) == [0, 0, 0])
+    let keys = try String(contentsOfFile: site.file("journal.ndjson"), encoding: .utf8)
+    #expect(keys.contains("ABC123DEFG") && keys.contains("HIJ456KLMN"))
+    #expect(!worker.outputSoFar.contains("-secret"))
+  }
+
+  @Test("on SIGHUP a file that can't be used is named, what was in use stays, and pushes go out")
+  func refused() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    let key = site.folder.appendingPathComponent("key.p8")
+    try Data(contentsOf: URL(fileURLWithPath: site.certificates.p8)).write(to: key)
+    try site.write(config.replacing(site.certificates.p8, with: key.path), to: "pushfleet.json5")
+    try site.declareTopology()
+    let worker = try site.startWorker()
+    try Data("no key at all".utf8).write(to: key)
+    worker.signal(1)
+    #expect(worker.waitForOutput("apps.com.example.app.apns.key cannot be used", seconds: 20))
+    try site.write("{ broker: ", to: "pushfleet.json5")
+    worker.signal(1)
+    #expect(worker.waitForOutput("the old configuration stays in force", seconds: 20))
+    try site.write(
+      config.replacing("broker:", with: "prefetch: 7, broker:").replacing(site.certificates.p8, with: key.path),
+      to: "pushfleet.json5")
+    #expect(worker.waitForOutput(#""a restart is needed for what else has changed","settings":["prefetch"]"#, seconds: 20))
+    let journal = try site.followJournal()
+    try site.publish([(["to": token(1), "data": ["a": "b"]], [:])])
+    #expect(journal.waitForLines(1, seconds: 30))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.deliveries() == [token(1): 1])
+  }
+}

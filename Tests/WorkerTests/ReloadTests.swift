@@ -1,0 +1,224 @@
+import Foundation
+import Providers
+import Reactor
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite("Reloading")
+final class ReloadTests {
+  let files: TestCertificates
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reload-\(UUID().uuidString)")
+  var shelf = CredentialShelf()
+
+  init() throws {
+    files = try TestCertificates.make()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try copy(files.p8, to: "key.p8")
+    try copy(files.p8, to: "second.p8")
+  }
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func file(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  func copy(_ path: String, to name: String) throws {
+    try Data(contentsOf: URL(fileURLWithPath: path)).write(to: folder.appendingPathComponent(name))
+  }
+
+  func configuration(_ apps: String, _ settings: String = "broker: 'amqp://h/'") throws -> Configuration {
+    try "{ \(settings), apps: \(apps) }".write(toFile: file("c.json5"), atomically: false, encoding: .utf8)
+    return try Configuration.load(path: file("c.json5"), environment: [:])
+  }
+
+  func apns(_ key: String = "key.p8", _ more: String = "") -> String {
+    "apns: { key: '\(key)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', ca: '\(files.authority)'\(more) }"
+  }
+
+  func fcm(_ more: String = "") throws -> String {
+    let fields = [
+      "type": "service_account", "project_id": "example-project", "client_email": "sender@example.com",
+      "private_key": try String(contentsOfFile: files.rsaKey, encoding: .utf8),
+    ]
+    try JSONSerialization.data(withJSONObject: fields, options: .sortedKeys).write(
+      to: folder.appendingPathComponent("account.json"))
+    return "fcm: { serviceAccount: 'account.json', ca: '\(files.authority)'\(more) }"
+  }
+
+  @Test("three hundred applications share one list of authorities for each `ca`")
+  func sharedAuthorities() throws {
+    try copy(files.otherAuthority, to: "other.pem")
+    let text = (0..<300).map { number in
+      "'app\(number)': { apns: { key: 'key.p8', keyID: 'ABC123DEFG', teamID: 'TEAM\(String(format: "%06d", number))'"
+        + (number % 3 == 0 ? "" : number % 3 == 1 ? ", ca: 'other.pem'" : ", ca: '\(files.otherAuthority)'") + " } }"
+    }
+    let setup = try shelf.setup(try configuration("{ \(text.joined(separator: ",")) }"))
+    let contexts = setup.credentials.values.compactMap { credential in
+      if case .apns(let apns) = credential.value { apns.target.tls.map { ObjectIdentifier($0) } } else { nil }
+    }
+    #expect(contexts.count == 300 && Set(contexts).count == 2)
+  }
+
+  @Test("loads only what has changed")
+  func onlyChanges() throws {
+    let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
+    let before = try shelf.setup(settings)
+    let pools = PoolSet(before, loop: try EventLoop())
+    #expect(pools.reload(try shelf.setup(settings)) == [])
+    try copy(files.otherP8, to: "key.p8")
+    let after = try shelf.setup(settings)
+    #expect(before.credentials.filter { after.credentials[$0.key] !== $0.value }.map(\.key.name) == ["a APNs production"])
+    #expect(pools.reload(after) == ["a APNs production"])
+    #expect(pools.reload(try shelf.setup(settings)) == [])
+  }
+
+  @Test("a file that can't be used costs only its own application, which keeps its credential")
+  func oneBadFile() throws {
+    let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
+    let before = try shelf.setup(settings)
+    try Data("no key".utf8).write(to: folder.appendingPathComponent("key.p8"))
+    try copy(files.otherP8, to: "second.p8")
+    let errors = shelf.load(settings)
+    #expect(errors.map(\.key) == ["apps.a.apns.key"])
+    for (place, credential) in shelf.credentials {
+      #expect((before.credentials[place] !== credential) == (place.app == "b"), "\(place.name)")
+    }
+    try copy(files.p384Key, to: "second.p8")
+    #expect(shelf.load(settings).map(\.key) == ["apps.a.apns.key", "apps.b.apns.key"])
+    #expect(throws: ConfigurationError.self) { try ShardSetup(settings) }
+  }
+
+  @Test("a sender that gets a credential of its own is served by it, and those it shared one with are left alone")
+  func apart() throws {
+    let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"
+    let pools = PoolSet(try shelf.setup(try configuration(shared)), loop: try EventLoop())
+    let app = try #require(pools.apps.first)
+    let sender = try #require(app.senders[Array("1001".utf8)])
+    #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
+    let own = "{ a: { \(apns()), senders: { '1001': { \(apns("second.p8")) }, '1002': { \(apns()) } } } }"
+    #expect(pools.reload(try shelf.setup(try configuration(own))) == ["a.senders.1001 APNs production"])
+    #expect(pools.lanes.count == 2 && sender.apns?.pool == 1 && app.routes.apns?.pool == 0)
+    // What was waiting for the pool that it shared is still translated.
+    #expect(sender.apnsSettings(of: 0) != nil)
+    // The application goes over to another key: the sender stays where it is.
+    try copy(files.otherP8, to: "key.p8")
+    #expect(
+      pools.reload(try shelf.setup(try configuration(own))) == ["a APNs production", "a.senders.1002 APNs production"])
+    #expect(pools.lanes.count == 2 && app.routes.apns?.pool == 0)
+    // And back to one for all.
+    #expect(pools.reload(try shelf.setup(try configuration(shared))) == ["a.senders.1001 APNs production"])
+    #expect(pools.lanes.count == 2 && sender.apns?.pool == 0)
+  }
+
+  @Test("topics, default priorities, quotas, timeouts and the platforms of an application are taken over")
+  func settings() throws {
+    let pools = PoolSet(try shelf.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), loop: try EventLoop())
+    let routes = try #require(pools.apps.first?.routes)
+    func reload(_ app: String) throws -> [String] { pools.reload(try shelf.setup(try configuration("{ a: { \(app) } }"))) }
+
+    #expect(try reload("\(apns("key.p8", ", topic: 'a.beta'")), \(try fcm())") == ["a APNs production"])
+    #expect(routes.apns?.settings.topic == Array("a.beta".utf8))
+    #expect(try reload("\(apns()), \(try fcm(", messagesPerMinute: 600"))") == ["a APNs production", "a FCM"])
+    #expect(try reload("\(apns("key.p8", ", timeout: 5")), \(try fcm(", messagesPerMinute: 600"))") == ["a APNs production"])
+    #expect(try reload("defaultPriority: 'high', \(apns()), \(try fcm())") == ["a APNs production", "a FCM"])
+    #expect(routes.apns?.settings.defaultPriority == .high && routes.fcmSettings.defaultPriority == .high)
+    #expect(try reload(apns("key.p8", ", environment: 'sandbox'")) == ["a APNs production", "a APNs sandbox", "a FCM"])
+    #expect(routes.production == nil && routes.fcm == nil && routes.apns?.pool == routes.sandbox?.pool)
+    #expect(pools.lanes.count == 3)
+  }
+
+  @Test("brokers, their authorities and passwords are taken over: no amqps address is ever without TLS")
+  func brokers() throws {
+    let apps = "{ a: { \(apns()) } }"
+    #expect(try shelf.setup(try configuration(apps)).brokers.map { $0.tls == nil } == [true])
+    let two = "broker: ['amqps://one/', 'amqp://two/', 'amqps://three/'], ca: '\(files.authority)'"
+    let secure = try shelf.setup(try configuration(apps, two))
+    #expect(secure.brokers.map { $0.tls == nil } == [false, true, false])
+    // A list of authorities that can't be used leaves the addresses as they were.
+    #expect(shelf.load(try configuration(apps, "broker: 'amqps://four/', ca: '\(files.serverKey)'")).map(\.key) == ["ca"])
+    #expect(shelf.brokers.map(\.uri.host) == ["one", "two", "three"])
+    let other = try shelf.setup(try configuration(apps, "broker: 'amqps://one/', ca: '\(files.otherAuthority)'"))
+    #expect(other.brokers[0].tls !== secure.brokers[0].tls)
+  }
+
+  @Test("what a running worker can't take over is named")
+  func restart() throws {
+    let running = try configuration("{ a: { \(apns()), senders: { '1': { \(apns("second.p8")) } } }, b: { \(apns()) } }")
+    #expect(running.changesForRestart(from: running) == [])
+    let next = try configuration(
+      "{ a: { \(apns("second.p8")), \(try fcm(", package: 'a.b'")) }, c: { \(apns()) } }",
+      "broker: 'amqp://other/', prefetch: 5, log: 'debug', retry: { attempts: 3 }, registry: 'sqlite:r.db'")
+    #expect(
+      next.changesForRestart(from: running) == [
+        "log", "prefetch", "registry", "retry", "apps.c (added)", "apps.a.senders", "apps.a.fcm.package", "apps.b (removed)",
+      ])
+  }
+}
+
+@Suite("Watched files")
+final class FileWatchTests {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("watch-\(UUID().uuidString)")
+
+  init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  func write(_ text: String, _ name: String) throws { try Data(text.utf8).write(to: folder.appendingPathComponent(name)) }
+
+  @Test("are looked at again when one was rewritten or replaced, but not when it is missing for a moment")
+  func rewritten() throws {
+    try write("one", "watched")
+    var watch = FileWatch([path("watched")])
+    var changes = [watch.hasChanged()]
+    try write("longer", "watched")
+    changes += [watch.hasChanged(), watch.hasChanged()]
+    try FileManager.default.moveItem(atPath: path("watched"), toPath: path("other"))
+    changes.append(watch.hasChanged())
+    try FileManager.default.moveItem(atPath: path("other"), toPath: path("watched"))
+    changes.append(watch.hasChanged())
+    #expect(changes == [false, true, false, false, false])
+  }
+
+  @Test("are looked at again when what a link leads to is exchanged, as mounted secrets are")
+  func exchanged() throws {
+    let manager = FileManager.default
+    for version in ["1", "2"] {
+      try manager.createDirectory(atPath: path(version), withIntermediateDirectories: true)
+      try write("same size \(version)", "\(version)/key.p8")
+    }
+    try manager.createSymbolicLink(atPath: path("data"), withDestinationPath: "1")
+    try manager.createSymbolicLink(atPath: path("key.p8"), withDestinationPath: "data/key.p8")
+    var watch = FileWatch([path("key.p8")])
+    try manager.removeItem(atPath: path("data"))
+    try manager.createSymbolicLink(atPath: path("data"), withDestinationPath: "2")
+    let isNoticed = watch.hasChanged()
+    #expect(isNoticed)
+  }
+
+  @Test("may come later, and a new list of them forgets no change")
+  func later() throws {
+    try write("one", "a")
+    var watch = FileWatch([path("a"), path("b")])
+    try write("more", "a")
+    watch.follow([path("a"), path("b"), path("c")])
+    var changes = [watch.hasChanged(), watch.hasChanged()]
+    try write("now", "b")
+    changes.append(watch.hasChanged())
+    #expect(changes == [true, false, true])
+  }
+
+  @Test("are those of credentials, authorities and every value that stands in a file of its own")
+  func listed() throws {
+    try write("amqp://h/", "broker.txt")
+    try write("secret", "pass.txt")
+    try write("sqlite:r.db", "registry.txt")
+    let text = """
+      { brokerFile: 'broker.txt', registryFile: 'registry.txt', ca: 'broker-ca.pem',
+        apps: { a: { apns: { certificate: 'c.p12', passphraseFile: 'pass.txt', ca: 'ca.pem' } } } }
+      """
+    try write(text, "c.json5")
+    let configuration = try Configuration.load(path: path("c.json5"), environment: [:])
+    let names = configuration.watchedFiles.map { URL(fileURLWithPath: $0).lastPathComponent }
+    #expect(names == ["broker-ca.pem", "broker.txt", "c.p12", "ca.pem", "pass.txt", "registry.txt"])
+  }
+}
