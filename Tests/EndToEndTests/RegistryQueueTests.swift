@@ -49,6 +49,38 @@ struct RegistryQueueTests {
     #expect(try export(site).compactMap { $0["token"] as? String }.filter { $0.hasPrefix("old") } == [])
   }
 
+  @Test(
+    "a group whose maker died before it was acknowledged is answered with its key, and so is its end",
+    arguments: RegistryKind.all)
+  func repeated(_ registry: RegistryKind) throws {
+    let site = try Site()
+    try site.startFleet(try registry.make())
+    try site.importDevices(1...2, #""user":"u""#)
+    let members = [token(1), token(2)]
+    func command(_ words: [String]) throws -> String {
+      let ended = try site.run(["groups"] + words + ["--config", site.file("pushfleet.json5")])
+      guard ended.status == 0 else { throw Broken("groups: \(ended.output)") }
+      return ended.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+    /// What the queue says to a change that was taken once before, and not acknowledged.
+    func answer(_ change: [String: Any]) throws -> [String: Any] {
+      try site.askForChanges([change])
+      try site.peer(["consume", "\(site.prefix).registry", "--count", "1", "--wait", "30", "--give-back"])
+      let worker = try site.startWorker()
+      let answers = try site.takeAll(from: "\(site.prefix).answers", count: 1)
+      worker.signal(15)
+      #expect(worker.wait() == 0)
+      return answers[0].json
+    }
+    let key = try command(["create", "home"] + members)
+    let create: [String: Any] = ["op": "group_create", "notification_key_name": "home", "registration_ids": members]
+    #expect(try answer(create)["notification_key"] as? String == key)
+    _ = try command(["remove", key] + members)
+    #expect(
+      try answer(["op": "group_remove", "notification_key": key, "registration_ids": members])["notification_key"] as? String
+        == key)
+  }
+
   @Test("whoever names no application means the only one; an id that can't be one is refused, and so is a token nobody knows")
   func unanswered() throws {
     let site = try Site()

@@ -68,6 +68,25 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 3).count == 1)
   }
 
+  @Test("A lock for writers that isn't to be had costs the write, and leaves the connection as it was (F-104)")
+  func writersWait() throws {
+    let location = try server().makeDatabase()
+    let store = try PostgresStore(location: location, options: PostgresOptions(lockTimeout: 50))
+    _ = try store.apply([Self.register], now: 1)
+    let other = try PostgresConnection(location: location, options: PostgresOptions())
+    try other.begin(.devices)
+    let backend = try store.session.firstInt(Statement("SELECT pg_backend_pid()"), [])
+    for _ in 0..<2 {
+      guard case .unavailable(.locked, _) = try fault({ _ = try store.apply([Self.register], now: 2) }) else {
+        throw TestFailure("written")
+      }
+      #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
+    }
+    try other.commit()
+    #expect(try store.apply([Self.register], now: 3).count == 1)
+    #expect(try store.session.firstInt(Statement("SELECT pg_backend_pid()"), []) == backend)
+  }
+
   @Test("A server that is stopped in the middle costs the time limit, and is used again when it goes on (F-104)")
   func frozen() throws {
     let server = try Postgres()

@@ -48,21 +48,9 @@ struct PostgresHostTests {
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func silent() throws {
     let server = try #require(try Postgres.shared?.get())
-    let silent = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(silent) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let bound = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(silent, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-    }
-    #expect(bound == 0 && listen(silent, 1) == 0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    _ = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(silent, $0, &length) }
-    }
+    let silent = try Listening()
     let location = try server.makeDatabase().replacing("host=", with: "host=127.0.0.1,")
-      .replacing("port=", with: "port=\(UInt16(bigEndian: address.sin_port)),")
+      .replacing("port=", with: "port=\(silent.port),")
     let begun = ContinuousClock.now
     let connection = try PostgresConnection(
       location: location, options: PostgresOptions(connectTimeout: 300, statementTimeout: 2_000))
@@ -74,4 +62,55 @@ struct PostgresHostTests {
     try connection.execute("SELECT 1")
     #expect(ContinuousClock.now - lost < .milliseconds(300))
   }
+
+  @Test("A server that offers no TLS gets no name and no password, unless it is on this machine")
+  func noTLS() throws {
+    let server = try Listening()
+    let words = Collected<Int>()
+    let isDone = DispatchSemaphore(value: 0)
+    Thread.detachNewThread { [descriptor = server.descriptor] in
+      defer { isDone.signal() }
+      let client = accept(descriptor, nil, nil)
+      guard client >= 0 else { return }
+      defer { close(client) }
+      var buffer = [UInt8](repeating: 0, count: 256)
+      // The request for TLS, whose answer is no; then nothing more may come.
+      words.add(read(client, &buffer, buffer.count))
+      _ = write(client, "N", 1)
+      words.add(read(client, &buffer, buffer.count))
+    }
+    // An address of this machine that doesn't look like one.
+    let location = "postgresql://user:secret@2130706433:\(server.port)/d"
+    #expect {
+      _ = try PostgresConnection(location: location, options: PostgresOptions(connectTimeout: 10_000))
+    } throws: {
+      "\($0)".contains("SSL")
+    }
+    isDone.wait()
+    #expect(words.all == [8, 0])
+  }
+}
+
+/// A socket on which nobody accepts.
+private final class Listening {
+  let descriptor: Int32
+  let port: UInt16
+
+  init() throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = descriptor
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) == 0 && listen(descriptor, 4) == 0 && getsockname(descriptor, $0, &length) == 0
+      }
+    }
+    guard isBound else { throw TestFailure("no socket: \(errno)") }
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  deinit { close(descriptor) }
 }

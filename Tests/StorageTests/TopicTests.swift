@@ -26,6 +26,15 @@ struct TopicTests {
       ])
   }
 
+  @Test("A member that is gone isn't counted", arguments: Backend.all)
+  func goneMembers(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for token in ["t1", "t2", "t3"] { _ = try registry.register(token, #""topics":["news"]"#) }
+    _ = try registry.mark("t1", .gone(since: 5_000))
+    _ = try registry.mark("t2", .suspect)
+    #expect(try registry.store.topics(app: TestRegistry.app, after: [], limit: 9).map(\.members) == [2])
+  }
+
   @Test("A topic that was never made is unknown; one whose members have left is empty (F-88)", arguments: Backend.all)
   func unknownAndEmpty(_ backend: Backend) throws {
     let registry = try backend.open()

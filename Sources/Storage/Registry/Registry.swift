@@ -18,8 +18,8 @@ public protocol RegistryHandler: AnyObject {
 public struct RegistryOptions: Sendable {
   /// Requests under way before the next one is refused.
   public var mostWaiting = 4_096
-  /// Seconds without an answer to any of the requests under way after which the next one is refused.
-  public var slowAfter = 2.0
+  /// Seconds without an answer to any of the requests under way after which the next one is refused: more than one statement may take.
+  public var slowAfter = 3.0
   /// Seconds between attempts to come back.
   public var backoff = Backoff(base: 0.1, cap: 10)
   public var store = StoreOptions(patience: 2_000, lockPatience: 500)

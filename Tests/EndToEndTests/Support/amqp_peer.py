@@ -64,7 +64,8 @@ def consume(channel, options):
         fields = {name: plain(getattr(properties, name)) for name in PROPERTIES if getattr(properties, name) is not None}
         print(json.dumps({"body": body.decode("utf-8", "backslashreplace"), "properties": fields,
                           "redelivered": method.redelivered}, ensure_ascii=False), flush=True)
-        channel.basic_ack(method.delivery_tag)
+        if not options.give_back:
+            channel.basic_ack(method.delivery_tag)
         remaining -= 1
         if remaining == 0:
             break
@@ -98,6 +99,7 @@ def main():
     consuming.add_argument("queue")
     consuming.add_argument("--count", type=int, default=0, help="0: as many as come")
     consuming.add_argument("--wait", type=float, default=0.3)
+    consuming.add_argument("--give-back", action="store_true", help="acknowledge nothing, as one that dies")
     consuming.set_defaults(run=consume)
     counting = commands.add_parser("depth")
     counting.add_argument("queue", nargs="+")
