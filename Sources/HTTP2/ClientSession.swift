@@ -42,9 +42,10 @@ public final class ClientSession: Machine {
 
   // MARK: Submitting
 
-  /// Requests that may be submitted now; 0 before the transport is open, while draining and after the end.
+  /// Requests that may be submitted now; 0 before the transport is open, while draining and after the end, and from the moment in
+  /// which nghttp2 gives the session up: what it ended with may free a request for being sent again before the end is told.
   public var availableStreams: Int {
-    guard state == .open else { return 0 }
+    guard state == .open, !engine.isBroken else { return 0 }
     var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)
     if let streamCap { limit = min(limit, streamCap) }
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
@@ -79,7 +80,8 @@ public final class ClientSession: Machine {
     latestBodySize = body.count
     largestBodySize = max(largestBodySize, latestBodySize)
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
-      preconditionFailure("nghttp2 is out of memory")
+      // A session that is not broken, with a stream id left, refuses for nothing else.
+      fatalError("out of memory")
     }
     if engine.remainingStreamIDs == 0 { beginDraining() }
     if sendableStreams == 0 { availabilityReported = false }
@@ -306,8 +308,8 @@ public final class ClientSession: Machine {
   }
 
   private func end(_ reason: TransportEnd) {
-    guard state != .ended, state != .finishing else { return }
-    fault = reason
+    guard state != .ended else { return }
+    if fault == nil { fault = reason }
     state = .finishing
     transport?.close()
   }

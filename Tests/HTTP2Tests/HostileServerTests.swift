@@ -3,20 +3,10 @@ import Testing
 import TestSupport
 import Wire
 
-/// A frame written by hand (RFC 9113 §4.1).
-func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
-  let count = payload.count
-  return [UInt8(count >> 16 & 0xff), UInt8(count >> 8 & 0xff), UInt8(count & 0xff), type, flags]
-    + withUnsafeBytes(of: stream.bigEndian, Array.init) + payload
-}
-
 /// A header field as a literal without indexing and without Huffman coding (RFC 7541 §6.2.2), for values under 127 bytes.
 func literal(_ name: String, _ value: String) -> [UInt8] {
   [0x00, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
 }
-
-let status200: [UInt8] = [0x88]
-let emptySettings = frame(4)
 
 @Suite struct HostileServerTests {
   /// A client that has `count` requests open, against a server made of bytes.
@@ -32,16 +22,17 @@ let emptySettings = frame(4)
       driver = MachineDriver(session)
       driver.open(at: now)
       feed(settings)
-      var values = HeaderValues()
-      for tag in 0..<min(count, session.availableStreams) {
-        values.removeAll()
-        values.append(Array("/3/device/00".utf8))
-        values.append(Array("bearer abc".utf8))
-        values.append(Array("id".utf8))
-        values.appendAbsent()
-        session.submit(template, body: [0x7b, 0x7d], tag: tag, &values)
-      }
+      for tag in 0..<min(count, session.availableStreams) { submit(tag) }
       flush()
+    }
+
+    func submit(_ tag: Int) {
+      var values = HeaderValues()
+      values.append(Array("/3/device/00".utf8))
+      values.append(Array("bearer abc".utf8))
+      values.append(Array("id".utf8))
+      values.appendAbsent()
+      session.submit(template, body: [0x7b, 0x7d], tag: tag, &values)
     }
 
     func feed(_ bytes: [UInt8]) {
@@ -160,6 +151,49 @@ let emptySettings = frame(4)
     }
     victim.flush()
     #expect(victim.recorder.end != nil)
+  }
+
+  @Test(
+    "A request refused by a server that breaks the session in the same breath is not submitted to it",
+    arguments: GivenUp.allCases)
+  func givenUp(_ what: GivenUp) {
+    let victim = Victim(requests: 2)
+    var wasAvailable = false
+    victim.recorder.onFailure = { [unowned victim] tag in
+      wasAvailable = wasAvailable || victim.session.sendableStreams > 0
+      if victim.session.availableStreams > 0 { victim.submit(tag + 100) }
+    }
+    victim.feed(what.bytes(refusing: 1, open: 3))
+    #expect(!wasAvailable)
+    #expect(victim.recorder.failures == [0: .notProcessed(.refusedStream), 1: .unknown(.connectionLost)])
+    #expect(victim.recorder.ends.count == 2)
+    #expect(victim.recorder.end != nil)
+  }
+
+  @Test("A session that breaks with the server's first SETTINGS takes no request")
+  func givenUpAtOnce() {
+    let victim = Victim(requests: 0, settings: [])
+    victim.recorder.onReady = { [unowned victim] in if victim.session.availableStreams > 0 { victim.submit(0) } }
+    victim.feed((0..<1002).flatMap { _ in emptySettings })
+    #expect(victim.recorder.readyCount == 1 && victim.recorder.ends.isEmpty)
+    #expect(victim.recorder.end != nil)
+  }
+
+  @Test(
+    "A session that has ended, and whose last words nobody reads, is dropped in time, and asks for few deadlines until then")
+  func unreadGoodbye() {
+    let victim = Victim()
+    victim.driver.receive(frame(1, flags: 5, stream: 0, status200), at: victim.now)
+    let end = victim.now.advanced(bySeconds: 35)
+    var deadlines = 0
+    while victim.driver.end == nil, victim.session.deadline <= end, deadlines < 1000 {
+      victim.now = max(victim.now.advanced(bySeconds: 0.001), victim.session.deadline)
+      victim.driver.checkDeadline(at: victim.now)
+      victim.driver.settle(at: victim.now)
+      deadlines += 1
+    }
+    #expect(deadlines < 10)
+    #expect(victim.recorder.ends.sorted() == [0, 1, 2] && victim.recorder.end != nil)
   }
 
   @Test("Resets of streams over and over end each request once")

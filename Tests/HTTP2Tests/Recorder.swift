@@ -13,11 +13,15 @@ final class Recorder: ClientSessionHandler {
   var goAways: [GoAway] = []
   var drainCount = 0
   var end: TransportEnd?
+  var onReady: (() -> Void)?
   var onAnswer: ((Int) -> Void)?
   var onAvailable: (() -> Void)?
   var onFailure: ((Int) -> Void)?
 
-  func sessionReady() { readyCount += 1 }
+  func sessionReady() {
+    readyCount += 1
+    onReady?()
+  }
   func answersReady(in session: ClientSession) {
     while let (tag, response) = session.nextAnswer() {
       answers[tag] = response

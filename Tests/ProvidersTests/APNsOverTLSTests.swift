@@ -16,8 +16,9 @@ struct APNsOverTLSTests {
     let loop: EventLoop
     let apns: APNsPool
 
-    init(_ credentials: APNsCredentials) throws {
-      loop = try EventLoop()
+    init(_ credentials: APNsCredentials, on loop: EventLoop? = nil) throws {
+      let loop = try loop ?? EventLoop()
+      self.loop = loop
       apns = APNsPool(
         credentials: credentials, surroundings: LoopSurroundings(loop: loop), tokens: ProviderTokenCache())
       super.init()

@@ -7,7 +7,7 @@ import Wire
 /// A pool's surroundings in memory: a clock that only the test moves, and connections to scripted servers.
 final class VirtualWorld: Dialer, PoolClock {
   enum Dial {
-    case accept(ServerSession)
+    case accept(any Machine)
     case fail(TransportEnd)
     /// Connects and says nothing, ever.
     case hang
@@ -110,8 +110,8 @@ final class VirtualWorld: Dialer, PoolClock {
         connection.client.finish(end, at: now)
         return true
       case .hang: break
-      case .accept(let session):
-        connection.server = MachineDriver(session)
+      case .accept(let server):
+        connection.server = MachineDriver(server)
         connection.server?.open(at: now)
       }
       connection.client.open(at: now)

@@ -36,7 +36,8 @@ final class ClientEngine {
   private var framedSlot: Int32 = -1
   /// nghttp2 ended with an error and is not to be called again, except to be deleted.
   private(set) var isBroken = false
-  private var cachedStreamID: Int32 = 0
+  /// No stream has this id.
+  private var cachedStreamID: Int32 = -1
   private var cachedSlot: Int32 = -1
 
   init(_ configuration: ClientConfiguration) {
@@ -158,7 +159,7 @@ final class ClientEngine {
     events.append(.settingsReceived)
   }
 
-  /// Queues a request; false when nghttp2 can't take it (memory, ids), which leaves nothing behind.
+  /// Queues a request; false when nghttp2 can't take it (broken, memory, ids), which leaves nothing behind.
   func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) -> Bool {
     guard !isBroken else { return false }
     let isEmpty = body.isEmpty
