@@ -78,7 +78,8 @@ public final class ClientSession: Machine {
   public func submit(_ template: consuming HeaderTemplate, body: consuming [UInt8], tag: Int, _ values: inout HeaderValues) {
     precondition(availableStreams > 0, "submitted without a stream available")
     latestBodySize = body.count
-    largestBodySize = max(largestBodySize, latestBodySize)
+    // Shrinks with each smaller one: a single very large body is not to be reckoned with for ever.
+    largestBodySize = max(latestBodySize, largestBodySize - (largestBodySize - latestBodySize) / 128)
     guard engine.submit(consume template, body: consume body, tag: tag, &values) else {
       // A session that is not broken, with a stream id left, refuses for nothing else.
       fatalError("out of memory")

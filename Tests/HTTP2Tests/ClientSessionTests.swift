@@ -281,4 +281,22 @@ import Wire
     talk.pair.exchange()
     #expect(talk.recorder.answers.count == 2000)
   }
+
+  @Test("A very large body narrows the use of the server's window for a while only")
+  func largeBodyForgotten() {
+    let conversation = Conversation()
+    conversation.pair.open()
+    conversation.submit(0, body: [UInt8](repeating: 0x20, count: 60_000))
+    conversation.pair.exchange()
+    let body = [UInt8](repeating: 0x20, count: 1000)
+    conversation.submit(1, body: body)
+    conversation.pair.exchange()
+    #expect(conversation.client.sendableStreams < 10)
+    for tag in 2..<800 {
+      conversation.submit(tag, body: body)
+      conversation.pair.exchange()
+    }
+    #expect(conversation.recorder.answers.count == 800)
+    #expect(conversation.client.sendableStreams > 60)
+  }
 }
