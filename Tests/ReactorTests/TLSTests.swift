@@ -44,6 +44,9 @@ import Wire
     #expect(
       try refusal(files.server, files.serverKey, name: "api.push.apple.com")
         == "the server's certificate is not for api.push.apple.com")
+    #expect(
+      try refusal(files.commonNameOnly, files.commonNameOnlyKey, name: "localhost")
+        == "the server's certificate is not for localhost")
   }
 
   @Test("the system's authorities are used where no file is named, and do not know a test's")

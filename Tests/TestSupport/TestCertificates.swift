@@ -20,6 +20,9 @@ public struct TestCertificates: Sendable {
   /// For other.example only.
   public var wrongHost: String { path("wrong-host.pem") }
   public var wrongHostKey: String { path("wrong-host.key") }
+  /// For localhost by its subject's common name alone.
+  public var commonNameOnly: String { path("common-name.pem") }
+  public var commonNameOnlyKey: String { path("common-name.key") }
   /// The server's names, signed by itself.
   public var selfSigned: String { path("self-signed.pem") }
   public var selfSignedKey: String { path("self-signed.key") }
@@ -70,6 +73,7 @@ public struct TestCertificates: Sendable {
       leaf server /CN=localhost 30 "subjectAltName=\(names)"
       leaf expired /CN=localhost -1 "subjectAltName=\(names)"
       leaf wrong-host /CN=other.example 30 "subjectAltName=DNS:other.example"
+      leaf common-name /CN=localhost 30 "keyUsage=digitalSignature"
       key self-signed.key
       openssl req -x509 -new -key self-signed.key -subj /CN=localhost -days 30 -addext "subjectAltName=\(names)" -out self-signed.pem
       leaf client "/UID=com.example.app/CN=Apple Push Services: com.example.app/C=US" 30 \

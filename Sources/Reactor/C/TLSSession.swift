@@ -54,7 +54,9 @@ final class TLSSession {
       isAccepted = true
     } else {
       OpenSSLError.clear()
-      X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+      // Without the second, OpenSSL looks into the subject's common name where there is no alternative name (RFC 9110 §4.3.4).
+      X509_VERIFY_PARAM_set_hostflags(
+        parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
       isAccepted = X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1 && shim_set_server_name(ssl, host) == 1
     }
     guard isAccepted else { throw CredentialError(file: nil, reason: "TLS: \(host) cannot be a server's name") }
