@@ -1,3 +1,5 @@
+import Reactor
+import TestSupport
 import Testing
 
 @testable import Providers
@@ -38,6 +40,25 @@ struct ServiceAccountTests {
     #expect(TokenEndpoint("http://oauth2.googleapis.com/token") == nil)
     #expect(TokenEndpoint("https://host/a\r\nb") == nil)
     #expect(TokenEndpoint("") == nil)
+  }
+
+  @Test("a key file may not send assertions elsewhere than to Google, unless another endpoint is configured for FCM as well")
+  func foreignTokenEndpoint() throws {
+    func credentials(_ uri: String, _ endpoint: Endpoint? = nil) throws {
+      let account = try ServiceAccount(file: TestKeys.serviceAccountFile(tokenURI: uri))
+      let tls = try TLSClientContext.provider(trust: TrustStore(file: TestCertificates.make().authority))
+      if let endpoint {
+        _ = try FCMCredentials(account: account, endpoint: endpoint, tls: tls)
+      } else {
+        _ = try FCMCredentials(account: account, tls: tls)
+      }
+    }
+    try credentials("https://oauth2.googleapis.com/token")
+    try credentials("https://token.test/token", Endpoint(host: "127.0.0.1", port: 8444))
+    for uri in ["https://token.test/token", "https://googleapis.com.token.test/", "https://notgoogleapis.com/token"] {
+      let error = #expect(throws: CredentialError.self) { try credentials(uri) }
+      #expect(error?.description.contains("which is not Google's") == true)
+    }
   }
 }
 
