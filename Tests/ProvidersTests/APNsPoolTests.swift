@@ -1,5 +1,6 @@
 import HTTP2
 import PushCore
+import TestSupport
 import Testing
 import Wire
 
@@ -295,6 +296,42 @@ struct APNsPoolTests {
     #expect(bench.world.connections.count == 10)
     #expect(Set(bench.provider.delivered).count == 9500)
     #expect(bench.provider.delivered.count == 9500)
+  }
+
+  @Test("connections that the server ends every thirty seconds cost nothing but their making")
+  func shortLives() throws {
+    let bench = try APNsBench()
+    for round in 0..<20 {
+      bench.offer(round * 200..<round * 200 + 100)
+      bench.world.advance(by: 30)
+      bench.offer(round * 200 + 100..<round * 200 + 200)
+      bench.provider.sessions.last?.goAway(lastStreamID: bench.provider.requests.last?.stream ?? 0)
+      bench.world.settle()
+    }
+    bench.world.advance(by: 5)
+    #expect(bench.delivered == 4000 && bench.provider.requests.count == 4000)
+    #expect(bench.unknown.isEmpty && bench.notSent.isEmpty)
+    #expect((20...21).contains(bench.world.connections.count))
+    #expect(!bench.events.contains { if case .backingOff = $0 { true } else { false } })
+  }
+
+  @Test("a tenth of the answers being failures costs a tenth more requests, and no pause")
+  func amplification() throws {
+    let bench = try APNsBench()
+    var generator = SeededGenerator(seed: 7)
+    bench.provider.answer = { _ in
+      Int.random(in: 0..<10, using: &generator) == 0 ? .status(500, #"{"reason":"InternalServerError"}"#) : .status(200)
+    }
+    var round = Array(0..<5000)
+    while !round.isEmpty {
+      bench.offer(round)
+      bench.world.advance(by: 60)
+      // The caller's next attempt has another tag.
+      round = round.filter { bench.answers[$0]?.reaction != .delivered }.map { $0 + 10_000 }
+    }
+    #expect(bench.delivered == 5000)
+    #expect(bench.provider.requests.count < 5000 * 12 / 10)
+    #expect(!bench.events.contains { if case .paused = $0 { true } else { false } })
   }
 
   @Test("a wrong environment is told from wrong tokens by their number")

@@ -153,7 +153,7 @@ import Testing
     #expect(APNsReply.interpret(status: 503, body: [], retryAfter: Array("7".utf8)).retryAfter == 7)
   }
 
-  @Test("no byte sequence in an answer can trap", arguments: 0..<200)
+  @Test("no byte sequence in an answer can trap, kill a token that its status doesn't, or leave its bounds", arguments: 0..<200)
   func noise(seed: UInt64) {
     var random = SplitMix(state: seed)
     let template = Array(#"{"reason":"Unregistered","timestamp":1732137600000,"error":{"details":[{"@type":"x"}]}}"#.utf8)
@@ -163,9 +163,16 @@ import Testing
         body[Int.random(in: body.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
       let field = (0..<Int.random(in: 0...30, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
-      _ = APNsReply.interpret(status: 410, body: body, retryAfter: field, now: 0)
-      _ = FCMReply.interpret(status: 404, body: body, retryAfter: field, now: .max)
-      _ = FCMReply.messageName(body)
+      let apns = APNsReply.interpret(status: 410, body: body, retryAfter: field, now: 0)
+      let fcm = FCMReply.interpret(status: 404, body: body, retryAfter: field, now: .max)
+      #expect(apns.reaction == .gone(.notRegistered), "\(body)")
+      #expect(!fcm.reaction.isFeedback, "\(body)")
+      for meaning in [apns, fcm] {
+        #expect(meaning.reason.utf8.count <= 200 && meaning.reason.utf8.allSatisfy { 0x20...0x7E ~= $0 }, "\(body)")
+        #expect(meaning.retryAfter.map(RetryAfter.range.contains) ?? true, "\(field)")
+        #expect(meaning.invalidSince.map { 1...Timestamp.latest ~= $0 } ?? true, "\(body)")
+      }
+      #expect(FCMReply.messageName(body) == nil, "\(body)")
     }
   }
 }
