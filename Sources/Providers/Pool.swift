@@ -78,12 +78,16 @@ public enum PoolEvent: Equatable, Sendable {
   case tokenRefreshed
   /// The access token could not be fetched.
   case tokenFailed(reason: String)
-  case credentialStopped(reason: String)
+  /// The token endpoint refuses the account: an operator has to look.
+  case tokenRefused(reason: String, credential: String)
+  case credentialStopped(reason: String, advice: String, credential: String)
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)
   /// Most tokens are refused of late with `reason`: the environment, topic or sender is likely to be wrong.
   case manySuspectTokens(percent: Int, reason: String)
+  /// The provider refuses pushes for what a person has to mend; `count` of them since this was last said.
+  case alarm(reason: String, advice: String, count: Int)
   /// The provider's clock minus ours, in seconds, when an authorisation was refused and they differ by over a minute.
   case clockOff(seconds: Int)
 }

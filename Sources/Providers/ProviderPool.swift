@@ -19,16 +19,21 @@ public class ProviderPool: Pool {
   /// The longest the whole pool waits on the word of one answer, in seconds.
   static let longestPause = 600.0
 
-  /// Refusals for want of quota within `quotaWindow` seconds that make the pool pause for `quotaPause` where the provider doesn't
-  /// say how long: a single one may be about one device.
+  /// Refusals for want of quota in a row that make the pool pause, for `quotaPause` seconds where the provider doesn't say how long: a
+  /// single one may be about one device.
   static let quotaTrip = 10
-  static let quotaWindow = 10.0
   static let quotaPause = 60.0
+  /// So many refusals of an authorisation in a row are no longer the trouble of single requests.
+  static let refusalTrip = 20
 
   /// The provider refuses the credential.
   private struct Stop {
     var reason: String
+    /// What a push ends with that can't wait.
+    var code: PushError
     var probeAt: MonotonicTime
+    /// A push that was in flight and is taken shows that others are.
+    var yields: Bool
     var isProbing = false
   }
 
@@ -44,7 +49,10 @@ public class ProviderPool: Pool {
   private var hadOutage = false
   private var pauseReason = ""
   private var quotaRefusals = 0
-  private var quotaRefusedAt = MonotonicTime(nanoseconds: 0)
+  /// The newest authorisation of the present credential that the provider has taken, and how often it has refused any since.
+  private var acceptedGeneration = -1
+  private var authorisationRefusals = 0
+  private var alarms = AlarmGate()
   /// Somebody found no capacity and wants to be told.
   private(set) var isStarved = false
   private(set) var isDraining = false
@@ -68,6 +76,21 @@ public class ProviderPool: Pool {
   /// Forgets the push in `slot`.
   func forget(_ slot: Int) {}
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
+  /// What an answer means to the push in `slot` and what to do about it, for operators.
+  func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { "" }
+  /// The credential, for operators: its ids, never its secrets.
+  var credentialName: String { "" }
+  /// Whom a refusal of the credential, or of what belongs to it, concerns.
+  enum RefusalScope {
+    case everyPush
+    /// Every push, as long as the provider takes none.
+    case everyPushUntilTaken
+    case thisPush
+  }
+
+  func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
+    meaning.connection == .stopProject ? .everyPushUntilTaken : .everyPush
+  }
   /// The provider's name for the message, of a delivered one.
   func messageName(in response: Response) -> [UInt8]? { nil }
   /// The generation of the authorisation that `submit` would use; nil while there is none.
@@ -76,6 +99,9 @@ public class ProviderPool: Pool {
   var isAuthorising: Bool { false }
   /// The provider refused the authorisation `generation`. False when there will be no other one for it.
   func renewAuthorisation(after generation: Int) -> Bool { false }
+  /// The provider refused the credential with the authorisation `generation`. True when that one was made under another clock than
+  /// there is now, and there is a new one.
+  func redateAuthorisation(after generation: Int) -> Bool { false }
   /// The provider saw too many tokens.
   func restAuthorisation() {}
   /// How many pushes the pace allows now.
@@ -214,12 +240,19 @@ public class ProviderPool: Pool {
   // MARK: Answers
 
   private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
+    if meaning.alarm { raiseAlarm(meaning, of: slot) }
     forget(slot)
     let name = readsNames && meaning.reaction == .delivered ? messageName(in: response) : nil
     handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
   }
 
-  /// The token ran out under the push: once, it is sent again with a new one.
+  private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
+    guard let count = alarms.raised(meaning.reason, at: surroundings.now) else { return }
+    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count))
+  }
+
+  /// The token ran out under the push: once, it is sent again with a new one. An authorisation that the provider takes from others
+  /// is not to blame: then the push alone waits. Of one that nobody has been taken with, a second push's refusal is believed.
   private func reauthorise(
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
@@ -231,21 +264,58 @@ public class ProviderPool: Pool {
       if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
       slots[slot].wasReauthorised = true
       sendAgain(slot)
-    } else {
-      stopCredential(meaning.reason, response)
+    } else if stop == nil, authorisationRefusals < (acceptedGeneration >= slots[slot].generation ? Self.refusalTrip : 1) {
+      authorisationRefusals += 1
+      raiseAlarm(meaning, of: slot)
       finish(slot, meaning, response, handler)
+    } else {
+      refuse(slot, meaning, response, on: connection)
     }
   }
 
-  final func stopCredential(_ reason: String, _ response: Response?) {
-    if let offset = response.flatMap(clockOffset), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
+  /// The provider refuses the credential, or only what the push wants of it, where it takes others.
+  private func refused(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
+    let scope = scope(of: meaning, slot)
+    let isAlone =
+      scope == .thisPush
+      || scope == .everyPushUntilTaken && acceptedGeneration >= 0 && authorisationRefusals < Self.refusalTrip
+    guard isAlone else { return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken) }
+    if scope == .everyPushUntilTaken { authorisationRefusals += 1 }
+    finish(slot, meaning, response, handler)
+  }
+
+  /// Nothing more goes out but a probe now and then, and the push has not been sent.
+  private func refuse(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, yields: Bool = false
+  ) {
+    let isReplaced = connection.epoch != connections.epoch
+    if !slots[slot].wasReauthorised, isReplaced || redateAuthorisation(after: slots[slot].generation) {
+      if !isReplaced { connections.replace(connection) }
+      slots[slot].wasReauthorised = true
+      return sendAgain(slot)
+    }
+    // What was in flight when the credential stopped says nothing new.
+    if stop == nil || connection.phase == .open {
+      if let offset = clockOffset(in: response), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
+      stopCredential(meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot), yields: yields)
+    }
+    giveBack(slot, .unauthorised)
+  }
+
+  final func stopCredential(_ reason: String, _ code: PushError, _ advice: String, yields: Bool = false) {
     let isNew = stop == nil
-    stop = Stop(reason: reason, probeAt: surroundings.now.advanced(bySeconds: Self.stoppedProbeInterval))
+    stop = Stop(
+      reason: reason, code: code, probeAt: surroundings.now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
     connections.replaceAll()
-    if isNew { observed(.credentialStopped(reason: reason)) }
+    if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName)) }
     giveBackResends(.unauthorised)
     rearm()
   }
+
+  /// What a push ends with that can't wait for the pool.
+  public var refusalCode: PushError { stop?.code ?? .unavailable }
 
   /// What an answer says of the provider's health.
   private func weigh(_ meaning: ReplyMeaning) {
@@ -259,11 +329,10 @@ public class ProviderPool: Pool {
     case .device: circuit.succeeded()
     case .connection: break
     case .provider:
-      if kind == .heldToken { return }
-      if let wait = meaning.retryAfter {
+      if kind == .quota {
+        quotaRefused(meaning)
+      } else if let wait = meaning.retryAfter {
         pause(seconds: min(Double(wait), Self.longestPause), reason: meaning.reason)
-      } else if kind == .quota {
-        quotaRefused(meaning.reason)
       } else if let wait = circuit.failed(at: surroundings.now) {
         paused(seconds: wait, reason: meaning.reason)
       }
@@ -276,22 +345,19 @@ public class ProviderPool: Pool {
     }
   }
 
-  private func quotaRefused(_ reason: String) {
-    let now = surroundings.now
-    if now.seconds(since: quotaRefusedAt) > Self.quotaWindow {
-      quotaRefusals = 0
-      quotaRefusedAt = now
-    }
+  /// One alone says nothing of the others.
+  private func quotaRefused(_ meaning: ReplyMeaning) {
     quotaRefusals += 1
     guard quotaRefusals >= Self.quotaTrip else { return }
-    quotaRefusals = 0
-    pause(seconds: Self.quotaPause, reason: reason)
+    pause(seconds: min(meaning.retryAfter.map(Double.init) ?? Self.quotaPause, Self.longestPause), reason: meaning.reason)
   }
 
   private func pause(seconds: Double, reason: String) {
+    let wasPaused = circuit.allowance == 0
     // A little later than asked, so that many workers don't come back at once.
     let wait = seconds * Double.random(in: 1...1.1)
-    if circuit.pause(seconds: wait, at: surroundings.now) { paused(seconds: wait, reason: reason) }
+    guard circuit.pause(seconds: wait, at: surroundings.now) else { return }
+    if wasPaused { rearm() } else { paused(seconds: wait, reason: reason) }
   }
 
   private func paused(seconds: Double, reason: String) {
@@ -305,11 +371,14 @@ public class ProviderPool: Pool {
     guard stop != nil else { return }
     stop = nil
     observed(.credentialAccepted)
+    if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
   }
 
   /// A new credential takes over: pushes in flight finish with the old one.
   final func credentialReplaced(target: DialTarget) {
     stop = nil
+    acceptedGeneration = -1
+    authorisationRefusals = 0
     let wasUsed = connections.isOpen || connections.isConnecting
     connections.replaceAll(target: target)
     if wasUsed || isStarved { wantsCapacity() }
@@ -357,28 +426,34 @@ extension ProviderPool: ConnectionSetOwner {
     connection.answers += 1
     weigh(meaning)
     switch meaning.connection {
-    case .keep, .replace, .keepTokenAndWait:
-      if response.status < 500, response.status != 403, !connection.hasServed || stop != nil { served(connection) }
-      if meaning.connection == .replace { connections.replace(connection) }
-      if meaning.connection == .keepTokenAndWait { restAuthorisation() }
-      finish(slot, meaning, response, handler)
-    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection, handler)
-    case .stopCredential:
-      if connection.epoch != connections.epoch, !slots[slot].wasReauthorised {
-        // The refused credential has been replaced meanwhile.
-        slots[slot].wasReauthorised = true
-        sendAgain(slot)
-      } else {
-        stopCredential(meaning.reason, response)
-        finish(slot, meaning, response, handler)
+    case .keep, .replace:
+      if response.status < 500, response.status != 403 {
+        if response.status != 429 { quotaRefusals = 0 }
+        accepted(slot, on: connection)
       }
+      if meaning.connection == .replace { connections.replace(connection) }
+      finish(slot, meaning, response, handler)
+    case .keepTokenAndWait:
+      restAuthorisation()
+      raiseAlarm(meaning, of: slot)
+      pause(seconds: Self.stoppedProbeInterval, reason: meaning.reason)
+      giveBack(slot, .unauthorised)
+    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection, handler)
+    case .stopCredential, .stopTopic, .stopProject: refused(slot, meaning, response, on: connection, handler)
     }
+  }
+
+  private func accepted(_ slot: Int, on connection: PooledConnection) {
+    if connection.epoch == connections.epoch { acceptedGeneration = max(acceptedGeneration, slots[slot].generation) }
+    authorisationRefusals = 0
+    if !connection.hasServed || stop != nil { served(connection) }
   }
 
   private func served(_ connection: PooledConnection) {
     connections.served(connection)
-    if connection.epoch == connections.epoch { credentialAccepted() }
     connection.session.limitStreams(to: nil)
+    // What was in flight when the credential stopped doesn't say that it is taken again.
+    if connection.epoch == connections.epoch, connection.phase == .open || stop?.yields == true { credentialAccepted() }
   }
 
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {

@@ -72,16 +72,75 @@ struct ProviderFaultTests {
     #expect(try site.deliveries() == [token(1): 1, token(3): 1, token(4): 1])
   }
 
-  @Test("a credential that the provider refuses stops sending; the requests end as InvalidApnsCredential")
+  @Test(
+    "a credential that the provider refuses holds the requests, and only what lives for now alone ends; all go out once it is right"
+  )
   func refusedCredential() throws {
     let site = try Site()
-    try site.startSimulator(options: ["--provider-key", site.certificates.otherP8], settings: #"retry: { steps: ["1s"] },"#)
+    let settings = #"retry: { steps: ["1s"] },"#
+    try site.startSimulator(options: ["--provider-key", site.certificates.otherP8], settings: settings)
     try site.declareTopology()
-    try site.send(tokens: [token(1)])
-    try site.drain()
-    let letters = try site.take("dead")
+    try site.send(lines: (1...20).map { #"{"to":"\#(token($0))"}"# } + [#"{"to":"\#(token(21))","time_to_live":0}"#])
+    let worker = try site.startWorker()
+    let letters = try site.take("dead", count: 1)
     #expect(letters.map { $0.header("x-push-error") } == ["InvalidApnsCredential"])
     #expect(letters.map { $0.header("x-push-reason") } == ["InvalidProviderToken"])
-    #expect(try site.depths(["feedback"]) == [0])
+    let line = try #require(refusals(worker).first)
+    #expect(refusals(worker).count == 1 && line["credential"] as? String == "APNs key ABC123DEFG of team DEF123GHIJ")
+    #expect((line["advice"] as? String)?.contains("check key id, team id, key file and clock") == true)
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    site.stopSimulator()
+    try site.startSimulator(options: ["--provider-key", site.certificates.p8], settings: settings)
+    try site.drain()
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (1...20).map { (token($0), 1) }))
+    #expect(try site.depths(["dead", "feedback"]) == [0, 0])
+  }
+
+  @Test("a topic that the credential may not send to holds the backlog, is said once, and all goes out once it may")
+  func topicDisallowed() throws {
+    let site = try Site()
+    let settings = #"retry: { steps: ["1s"] },"#
+    try site.startSimulator(options: ["--topic", "com.example.other"], settings: settings)
+    try site.declareTopology()
+    let tokens = (0..<300).map(token)
+    try site.send(tokens: tokens)
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("credential refused by the provider", seconds: 30))
+    // Parked after five seconds: put on the ladder and fetched again.
+    #expect(try eventually { try site.depths(["retry.1s"])[0] > 0 })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let lines = refusals(worker)
+    #expect(lines.map { $0["reason"] as? String } == ["TopicDisallowed"])
+    #expect((lines.first?["advice"] as? String)?.contains("(the topic is \(Site.app))") == true)
+    #expect(try site.pushes().count < 10)
+    site.stopSimulator()
+    try site.startSimulator(options: ["--topic", Site.app], settings: settings)
+    try site.drain()
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: tokens.map { ($0, 1) }))
+    #expect(try site.depths(["dead", "feedback"]) == [0, 0])
+  }
+
+  @Test("a Firebase project that isn't there holds the backlog, is said once, and all goes out once it is")
+  func wrongProject() throws {
+    let site = try Site()
+    try site.startFleet(apps: try site.startFCM(["--project", "another-project"]))
+    try site.send(lines: (0..<300).map { #"{"to":"fcm:device-\#($0)","data":{"k":"v"}}"# })
+    let worker = try site.startWorker()
+    #expect(worker.waitForOutput("credential refused by the provider", seconds: 30))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let lines = refusals(worker)
+    #expect(lines.map { $0["reason"] as? String } == ["NOT_FOUND"])
+    #expect((lines.first?["credential"] as? String)?.contains("example-project") == true)
+    try site.configureFleet("sqlite:registry.db", apps: try site.startFCM(["--project", "example-project"]))
+    let figures = try site.drain()
+    #expect(figures["delivered"] as? Int == 300)
+    #expect(try site.depths(["dead", "feedback"]) == [0, 0])
+  }
+
+  private func refusals(_ worker: ChildProcess) -> [[String: Any]] {
+    Site.objects(worker.outputSoFar).filter { $0["message"] as? String == "credential refused by the provider" }
   }
 }

@@ -166,18 +166,19 @@ struct RetryTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test("an expired provider token is replaced once for everything in flight")
+  @Test("an expired provider token is replaced once for everything in flight, and with it the connection")
   func expiredProviderToken() throws {
     let site = try Site()
-    try site.startSimulator(script: ["*": [["status": 200, "times": 1]]], settings: Self.ladder)
-    site.stopSimulator()
     try site.startSimulator(
       script: Dictionary(
         uniqueKeysWithValues: (100..<200).map { (token($0), [["status": 403, "reason": "ExpiredProviderToken"]]) }),
       settings: Self.ladder)
     try site.declareTopology()
     try site.send(tokens: (0..<300).map(token))
-    try site.drain()
+    let ended = try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"])
+    #expect(ended.status == 0)
+    let messages = Site.objects(ended.output).compactMap { $0["message"] as? String }
+    #expect(messages.count { $0 == "provider token made" } == 2 && messages.count { $0 == "connected to the provider" } == 2)
     #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (0..<300).map { (token($0), 1) }))
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }

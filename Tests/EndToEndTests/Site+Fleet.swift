@@ -54,11 +54,12 @@ extension Site {
 
   /// Starts FCM's simulator, whose journal is `fcm.ndjson`.
   /// - Returns: the app's settings that lead to it.
-  func startFCM() throws -> String {
-    let child = try start([
-      "simulate", "fcm", "--listen", "127.0.0.1:0", "--certificate", certificates.server, "--key", certificates.serverKey,
-      "--journal", file("fcm.ndjson"),
-    ])
+  func startFCM(_ options: [String] = []) throws -> String {
+    let child = try start(
+      [
+        "simulate", "fcm", "--listen", "127.0.0.1:0", "--certificate", certificates.server, "--key", certificates.serverKey,
+        "--journal", file("fcm.ndjson"),
+      ] + options)
     guard child.waitForOutput("listens on 127.0.0.1:", seconds: 30),
       let port = Int(child.outputSoFar.split(separator: ":").last?.trimmingCharacters(in: .whitespacesAndNewlines) ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }

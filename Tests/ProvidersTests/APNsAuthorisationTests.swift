@@ -56,52 +56,149 @@ struct APNsAuthorisationTests {
     bench.world.advance(by: 30)
     #expect(bench.tokensSeen.count == 2)
     #expect(bench.apns.isStopped)
-    #expect(bench.answers.count == 1)
+    #expect(bench.answers.count == 1 && bench.notSent.allSatisfy { $0.why == .unauthorised })
     bench.world.advance(by: 600)
+    #expect(bench.answers.count == 1)
     #expect(bench.tokensSeen.count == 2)
     #expect(bench.provider.requests.count < 20)
   }
 
-  @Test("TooManyProviderTokenUpdates: the token stays, nothing is minted for twenty minutes, others go on")
+  @Test(
+    "TooManyProviderTokenUpdates: the token stays, nothing is minted for twenty minutes, one push a minute asks, no other is spent"
+  )
   func tooManyUpdates() throws {
     let bench = try APNsBench()
+    bench.sendsAgain = true
     bench.warmUp()
     bench.world.advance(by: 45 * 60)
-    bench.provider.answer = {
-      $0.device == APNsBench.device(0) ? .status(429, #"{"reason":"TooManyProviderTokenUpdates"}"#) : .status(200)
-    }
-    bench.offer(0..<10)
-    bench.world.settle()
-    #expect(bench.delivered == 10)
-    #expect(bench.answers[0]?.reaction == .retry(.heldToken, .unavailable))
+    bench.provider.answer = { _ in .status(429, #"{"reason":"TooManyProviderTokenUpdates"}"#) }
+    bench.offer(0..<300)
     bench.world.advance(by: 10 * 60)
-    bench.offer([20])
-    bench.world.settle()
+    #expect(bench.answers.count == 1 && bench.notSent.allSatisfy { $0.why == .unauthorised })
+    #expect(bench.provider.requests.count < 1 + 300 + 15)
+    #expect(bench.apns.state == .paused(reason: "TooManyProviderTokenUpdates"))
     #expect(bench.tokensSeen.count == 1)
-    bench.world.advance(by: 10 * 60)
-    bench.offer([21])
+    #expect(bench.events.count { if case .alarm = $0 { true } else { false } } <= 3)
+    bench.provider.answer = { _ in .status(200) }
+    bench.world.advance(by: 70)
+    #expect(bench.delivered == 301)
+    #expect(bench.tokensSeen.count == 1)
+    bench.world.advance(by: 20 * 60)
+    bench.offer([900])
     bench.world.settle()
-    #expect(bench.tokensSeen.count == 2)
+    #expect(bench.delivered == 302 && bench.tokensSeen.count == 2)
   }
 
-  @Test("a refused credential stops, asks once a minute, and goes on when it is accepted")
+  @Test("a refused credential stops, asks once a minute at the cost of no push, and goes on when it is accepted")
   func stopped() throws {
     let bench = try APNsBench()
+    bench.sendsAgain = true
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<100)
     bench.world.settle()
     #expect(bench.apns.state == .stopped(reason: "InvalidProviderToken"))
-    #expect(bench.answers.count == 1)
-    #expect(bench.answers[0]?.reaction == .credential(.invalidAPNsCredential))
-    #expect(bench.events.contains(.credentialStopped(reason: "InvalidProviderToken")))
+    #expect(bench.answers.isEmpty && bench.notSent.map(\.why) == [.unauthorised])
+    #expect(bench.apns.refusalCode == .invalidAPNsCredential)
+    #expect(
+      bench.events.contains(
+        .credentialStopped(
+          reason: "InvalidProviderToken", advice: "the provider token is refused: check key id, team id, key file and clock",
+          credential: "APNs key ABC123DEFG of team DEF123GHIJ")))
     bench.world.advance(by: 305)
     #expect((5...6).contains(bench.provider.requests.count))
     #expect(bench.tokensSeen.count == 1)
     bench.provider.answer = { _ in .status(200) }
     bench.world.advance(by: 61)
-    #expect(bench.answers.count == 100)
+    #expect(bench.delivered == 100)
     #expect(bench.apns.state == .open)
     #expect(bench.events.contains(.credentialAccepted))
+    #expect(bench.events.count { if case .credentialStopped = $0 { true } else { false } } == 1)
+  }
+
+  @Test("of a thousand in flight when the credential is refused none is spent, and those that were taken don't start it again")
+  func stoppedUnderLoad() throws {
+    let bench = try APNsBench()
+    bench.sendsAgain = true
+    bench.warmUp()
+    bench.provider.streamLimit = 1000
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<100)
+    bench.world.settle()
+    let held = bench.provider.requests.dropFirst()
+    #expect(held.count == 100)
+    for (index, request) in held.enumerated() {
+      bench.provider.give(
+        index % 2 == 0 ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200), to: request)
+    }
+    bench.provider.answer = { _ in .status(200) }
+    bench.world.settle()
+    #expect(bench.apns.isStopped && bench.delivered == 51 && bench.waiting.count == 50)
+    bench.world.advance(by: 61)
+    #expect(bench.delivered == 101 && bench.answers.count == 101)
+    #expect(bench.events.count { if case .credentialStopped = $0 { true } else { false } } == 1)
+  }
+
+  @Test("a topic that the credential may not send to stops it at the cost of no push; one that a request chose stops nothing")
+  func topic() throws {
+    for reason in ["TopicDisallowed", "BadTopic", "MissingTopic"] {
+      let bench = try APNsBench()
+      bench.sendsAgain = true
+      bench.provider.answer = { _ in .status(400, #"{"reason":"\#(reason)"}"#) }
+      bench.offer(0..<100)
+      bench.world.advance(by: 200)
+      #expect(bench.apns.state == .stopped(reason: reason))
+      #expect(bench.answers.isEmpty && bench.provider.requests.count <= 5 && bench.apns.refusalCode == .invalidPackageName)
+      let stops = bench.events.compactMap {
+        if case .credentialStopped(_, let advice, _) = $0 { advice } else { nil }
+      }
+      #expect(stops.count == 1 && stops[0].hasSuffix("(the topic is com.example.app)"))
+      bench.provider.answer = { _ in .status(200) }
+      bench.world.advance(by: 61)
+      #expect(bench.delivered == 100)
+
+      let chosen = try APNsBench()
+      chosen.headers = #","apns-topic":"com.other""#
+      chosen.provider.answer = { _ in .status(400, #"{"reason":"\#(reason)"}"#) }
+      chosen.offer(0..<100)
+      chosen.world.settle()
+      #expect(chosen.answers.count == 100 && !chosen.apns.isStopped)
+      #expect(chosen.answers.values.allSatisfy { $0.reaction == .credential(.invalidPackageName) })
+      #expect(chosen.events.count { if case .alarm(reason, _, 1) = $0 { true } else { false } } == 1)
+    }
+  }
+
+  @Test("the topic of another push type stops a credential that has taken nothing, and not one that takes alerts")
+  func topicOfPushType() throws {
+    let refusal = ScriptedProvider.Answer.status(400, #"{"reason":"TopicDisallowed"}"#)
+    let bench = try APNsBench(certificate: true)
+    bench.provider.answer = { $0.header("apns-topic") == "com.example.app.voip" ? refusal : .status(200) }
+    bench.headers = #","apns-push-type":"voip""#
+    bench.offer([0])
+    bench.world.settle()
+    #expect(bench.apns.isStopped && bench.answers.isEmpty)
+    let other = try APNsBench(certificate: true)
+    other.provider.answer = bench.provider.answer
+    other.warmUp()
+    other.headers = #","apns-push-type":"voip""#
+    other.offer([0])
+    other.world.settle()
+    #expect(!other.apns.isStopped && other.answers[0]?.reaction == .credential(.invalidPackageName))
+  }
+
+  @Test("an alarm is given once in five minutes for each reason, and says how many there were")
+  func alarms() throws {
+    let bench = try APNsBench()
+    bench.provider.answer = {
+      $0.device.hasSuffix("7") ? .status(403, #"{"reason":"Forbidden"}"#) : .status(200)
+    }
+    for round in 0..<60 {
+      bench.offer(round * 100..<round * 100 + 100)
+      bench.world.advance(by: 10)
+    }
+    let alarms = bench.events.compactMap { event -> Int? in
+      if case .alarm("Forbidden", "the action is not allowed", let count) = event { count } else { nil }
+    }
+    #expect(alarms == [1, 300] && bench.answers.count == 6000)
   }
 
   @Test("a refused certificate stops the credential with the provider's reason")
@@ -123,6 +220,48 @@ struct APNsAuthorisationTests {
     bench.offer([1])
     bench.world.settle()
     #expect(bench.events.contains(.clockOff(seconds: 7200)))
+  }
+
+  @Test("a token made under a wrong clock is made anew once the clock is right, before its twenty minutes are over")
+  func misdated() throws {
+    let bench = try APNsBench()
+    bench.sendsAgain = true
+    bench.world.wallClock -= 7_200_000
+    bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
+    bench.offer(0..<10)
+    bench.world.advance(by: 90)
+    #expect(bench.apns.isStopped && bench.tokensSeen.count == 1)
+    let wrong = bench.provider.requests[0].authorization
+    bench.provider.answer = {
+      $0.authorization == wrong ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200)
+    }
+    bench.world.wallClock += 7_200_000
+    bench.world.advance(by: 60)
+    #expect(bench.delivered == 10 && bench.tokensSeen.count == 2)
+    #expect(bench.apns.state == .open)
+  }
+
+  @Test("a token refused under a right clock is not made anew")
+  func refusedUnderARightClock() throws {
+    let bench = try APNsBench()
+    bench.sendsAgain = true
+    bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
+    bench.offer(0..<10)
+    bench.world.advance(by: 900)
+    #expect(bench.tokensSeen.count == 1)
+  }
+
+  @Test("single pushes whose token is called expired wait alone: the token that others go with is replaced once")
+  func expiredForSome() throws {
+    let bench = try APNsBench()
+    bench.warmUp()
+    bench.provider.answer = { $0.device.hasSuffix("99") ? Self.expired : .status(200) }
+    for round in 0..<30 {
+      bench.offer(round * 100..<round * 100 + 100)
+      bench.world.advance(by: 1)
+    }
+    #expect(bench.answers.count == 3001 && bench.delivered == 2971)
+    #expect(bench.tokensSeen.count == 2 && bench.world.connections.count == 2)
   }
 
   @Test("new credentials take over under load without a failed push")

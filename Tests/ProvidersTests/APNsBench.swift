@@ -24,13 +24,15 @@ final class APNsBench: Sender {
   }
 
   override var pool: any Pool { apns }
-  override func hand(_ tag: Int) { apns.send(Self.push(tag), tag: tag) }
+  /// Further members of the requests' `apns.headers`.
+  var headers = ""
+  override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), tag: tag) }
 
   static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
-  static func push(_ tag: Int) -> APNsPush {
+  static func push(_ tag: Int, _ headers: String = "") -> APNsPush {
     let body = """
       {"to":"apns:ab","priority":"high","apns":{"payload":{"aps":{"alert":"\(tag)"}},"headers":
-      {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"0"}}}
+      {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"0"\(headers)}}}
       """
     var report: LossReport?
     guard

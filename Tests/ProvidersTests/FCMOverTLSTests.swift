@@ -67,7 +67,7 @@ struct FCMOverTLSTests {
     let simulator = try simulate { $0.clientEmail = "somebody@else.example" }
     let shard = try Shard(port: simulator.port, ca: files.authority)
     shard.offer(0..<10)
-    #expect(shard.loop.run { shard.events.contains { if case .tokenFailed = $0 { true } else { false } } })
+    #expect(shard.loop.run { shard.events.contains { if case .tokenRefused = $0 { true } else { false } } })
     #expect(shard.answers.isEmpty)
     if case .backingOff(let reason) = shard.fcm.state {
       #expect(reason.contains("invalid_grant"))

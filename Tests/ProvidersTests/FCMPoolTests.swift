@@ -100,7 +100,8 @@ struct FCMPoolTests {
     #expect((10...25).contains(bench.oauth.requests.count))
     #expect(bench.provider.requests.isEmpty)
     #expect(
-      bench.events.contains { if case .tokenFailed(let reason) = $0 { reason.contains("invalid_grant") } else { false } })
+      bench.events.contains(
+        .tokenRefused(reason: "invalid_grant", credential: "the service account of project example-project")))
   }
 
   @Test("a token endpoint that never answers is given up after its time")
@@ -159,6 +160,59 @@ struct FCMPoolTests {
     #expect(bench.fcm.state == .open)
   }
 
+  @Test("401 to one push in a hundred: a token a minute, no other connection, few words; those pushes wait alone")
+  func unauthenticatedForSome() throws {
+    let bench = try FCMBench()
+    bench.provider.answer = { [unowned bench] in
+      bench.provider.requests.count % 100 == 0 ? FCMBench.error(401, "UNAUTHENTICATED") : FCMBench.success($0)
+    }
+    for step in 0..<250 {
+      bench.offer(step * 50..<step * 50 + 50)
+      bench.world.advance(by: 0.1)
+    }
+    #expect(bench.answers.count == 12_500 && bench.notSent.isEmpty && bench.delivered > 12_300)
+    #expect(
+      bench.answers.values.allSatisfy { $0.reaction == .delivered || $0.reaction == .retry(.refreshedToken, .unavailable) })
+    #expect(bench.tokensGiven == 2 && !bench.fcm.isStopped)
+    #expect(bench.world.connections.count <= 4)
+    #expect(bench.events.count < 10)
+  }
+
+  @Test("a project that doesn't exist stops the pool at the cost of no push")
+  func noSuchProject() throws {
+    let bench = try FCMBench()
+    bench.sendsAgain = true
+    bench.provider.answer = { _ in FCMBench.error(404, "NOT_FOUND") }
+    bench.offer(0..<300)
+    bench.world.advance(by: 200)
+    #expect(bench.fcm.state == .stopped(reason: "NOT_FOUND") && bench.answers.isEmpty)
+    #expect(
+      bench.events.count {
+        if case .credentialStopped("NOT_FOUND", let advice, let credential) = $0 {
+          advice.contains("project_id") && credential.hasSuffix("example-project")
+        } else {
+          false
+        }
+      } == 1)
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.world.advance(by: 70)
+    #expect(bench.delivered == 300)
+  }
+
+  @Test("a project that is there for others is not missed for one push; twenty in a row are believed")
+  func projectForOthers() throws {
+    let bench = try FCMBench()
+    bench.sendsAgain = true
+    bench.provider.answer = { $0.body == Array("0".utf8) ? FCMBench.error(404, "NOT_FOUND") : FCMBench.success($0) }
+    bench.offer(0..<100)
+    bench.world.advance(by: 5)
+    #expect(bench.delivered == 99 && bench.answers[0]?.reaction == .credential(.internalServerError) && !bench.fcm.isStopped)
+    bench.provider.answer = { _ in FCMBench.error(404, "NOT_FOUND") }
+    bench.offer(100..<200)
+    bench.world.advance(by: 5)
+    #expect(bench.fcm.isStopped && (101...120).contains(bench.answers.count))
+  }
+
   @Test("no more than the quota leaves in a minute")
   func pace() throws {
     var settings = FCMPool.Settings()
@@ -208,19 +262,35 @@ struct FCMPoolTests {
     #expect(bench.world.connections.filter { $0.target.host == "fcm.test" }.count <= 2)
   }
 
-  @Test("Retry-After of a quota refusal holds the whole pool")
+  @Test("Retry-After of ten quota refusals in a row holds the whole pool")
   func quotaRetryAfter() throws {
     let bench = try FCMBench()
     bench.warmUp()
     bench.provider.answer = { _ in FCMBench.error(429, "RESOURCE_EXHAUSTED", [("retry-after", "30")]) }
-    bench.offer([0])
+    bench.offer(0..<10)
     bench.world.settle()
     bench.provider.answer = { FCMBench.success($0) }
-    bench.offer(1..<5)
+    bench.offer(10..<15)
     bench.world.advance(by: 29)
     #expect(bench.delivered == 1)
     bench.world.advance(by: 10)
-    #expect(bench.delivered == 5)
+    #expect(bench.delivered == 6)
+  }
+
+  @Test("a quota refusal that may be one device's holds nobody else, whatever it says of the time")
+  func quotaOfOneDevice() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = {
+      $0.body.last == UInt8(ascii: "7")
+        ? FCMBench.error(429, "RESOURCE_EXHAUSTED", [("retry-after", "600")]) : FCMBench.success($0)
+    }
+    for step in 0..<30 {
+      bench.offer(step * 10..<step * 10 + 10)
+      bench.world.advance(by: 1)
+    }
+    #expect(bench.delivered == 1 + 270 && bench.answers.count == 301)
+    #expect(bench.answers[7]?.retryAfter == 600)
   }
 
   @Test("one quota refusal without a time holds nobody else; many do, for a minute")

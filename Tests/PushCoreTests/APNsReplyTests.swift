@@ -14,8 +14,10 @@ import Testing
       (400, "BadCollapseId", .drop(.invalidParameters), .keep), (400, "BadExpirationDate", .drop(.invalidParameters), .keep),
       (400, "BadMessageId", .drop(.invalidParameters), .keep), (400, "BadPriority", .drop(.invalidParameters), .keep),
       (400, "InvalidPushType", .drop(.invalidParameters), .keep), (400, "PayloadEmpty", .drop(.invalidParameters), .keep),
-      (400, "DuplicateHeaders", .drop(.invalidParameters), .keep), (400, "BadTopic", .drop(.invalidPackageName), .keep),
-      (400, "MissingTopic", .drop(.invalidPackageName), .keep), (400, "TopicDisallowed", .drop(.invalidPackageName), .keep),
+      (400, "DuplicateHeaders", .drop(.invalidParameters), .keep),
+      (400, "BadTopic", .credential(.invalidPackageName), .stopTopic),
+      (400, "MissingTopic", .credential(.invalidPackageName), .stopTopic),
+      (400, "TopicDisallowed", .credential(.invalidPackageName), .stopTopic),
       (400, "MissingDeviceToken", .drop(.internalServerError), .keep),
       (400, "BadDeviceToken", .suspect(.invalidRegistration), .keep),
       (400, "DeviceTokenNotForTopic", .suspect(.invalidRegistration), .keep),
@@ -31,7 +33,7 @@ import Testing
       (403, "Forbidden", .drop(.invalidAPNsCredential), .keep), (404, "BadPath", .drop(.internalServerError), .keep),
       (405, "MethodNotAllowed", .drop(.internalServerError), .keep), (410, "Unregistered", .gone(.notRegistered), .keep),
       (410, "ExpiredToken", .gone(.notRegistered), .keep), (413, "PayloadTooLarge", .drop(.messageTooBig), .keep),
-      (429, "TooManyProviderTokenUpdates", .retry(.heldToken, .unavailable), .keepTokenAndWait),
+      (429, "TooManyProviderTokenUpdates", .credential(.unavailable), .keepTokenAndWait),
       (429, "TooManyRequests", .retry(.perDevice, .deviceMessageRateExceeded), .keep),
       (500, "InternalServerError", .retry(.outage, .internalServerError), .keep),
       (503, "ServiceUnavailable", .retry(.outage, .unavailable), .keep),
@@ -52,7 +54,10 @@ import Testing
       let meaning = Self.answer(row.status, #"{ "reason" : "\#(row.reason)" }"#)
       #expect(meaning.reaction == row.reaction && meaning.connection == row.connection && meaning.alarm == row.alarm)
       #expect(!row.words.isEmpty)
-      if case .credential = row.reaction { #expect(row.connection == .stopCredential && row.alarm) }
+      if case .credential = row.reaction {
+        #expect([.stopCredential, .stopTopic, .keepTokenAndWait].contains(row.connection) && row.alarm)
+      }
+      #expect(APNsReply.words(for: meaning) == row.words)
     }
   }
 
@@ -112,7 +117,7 @@ import Testing
     for body in Self.unreadable {
       let meaning = Self.answer(status, body)
       #expect(meaning.reaction == reaction, "\(body.prefix(40))")
-      #expect(meaning.connection != .stopCredential)
+      #expect(meaning.connection != .stopCredential && meaning.connection != .stopTopic)
     }
     let invalidUTF8 = APNsReply.interpret(status: status, body: Array(#"{"reason":"BadDeviceToken"#.utf8) + [0xFF, 0x22, 0x7D])
     #expect(invalidUTF8.reaction == reaction)

@@ -32,11 +32,14 @@ import Testing
       | gone | `NotRegistered` | |
       | suspect | the code | the code |
       | dropped | | the code |
-      | credential | | the code; the credential stops until it is changed |
+      | credential | | none: it waits, costing no attempt, until the provider takes the credential; the code, when it can't wait |
       | retried | | the code, when attempts or time to live are used up |
 
       A reason counts only with its own class of status; what the tables don't know is judged by the status alone. `invalid_since` of a
-      410 is the provider's own time: prune only what was registered before. ⚠ marks what a person has to look at.
+      410 is the provider's own time: prune only what was registered before. ⚠ marks what a person has to look at: the log says it, at
+      most once in five minutes for each credential and reason. A stopped credential asks again once a minute, with one push. A topic that
+      the request chose itself stops nothing, nor does that of another push type than an alert's or a missing project once other pushes are
+      taken: the push is a dead letter with the code.
 
       ## Waiting
 
@@ -146,8 +149,10 @@ import Testing
     case .replace: "replaced"
     case .refreshTokenAndReplace: "token made anew, replaced"
     case .refreshToken: "token made anew"
-    case .keepTokenAndWait: "no new token for 20 min"
+    case .keepTokenAndWait: "one push a minute, no new token for 20 min"
     case .stopCredential: "credential stopped"
+    case .stopTopic: "credential stopped, if the topic is the app's"
+    case .stopProject: "credential stopped, unless others are taken"
     }
   }
 

@@ -28,12 +28,12 @@ import Testing
       (403, "SENDER_ID_MISMATCH", "PERMISSION_DENIED", .suspect(.mismatchSenderID), .keep),
       (403, nil, "PERMISSION_DENIED", .credential(.internalServerError), .stopCredential),
       (404, "UNREGISTERED", "NOT_FOUND", .gone(.notRegistered), .keep),
-      (404, nil, "NOT_FOUND", .drop(.internalServerError), .keep),
+      (404, nil, "NOT_FOUND", .credential(.internalServerError), .stopProject),
       (429, "QUOTA_EXCEEDED", "RESOURCE_EXHAUSTED", .retry(.quota, .unavailable), .keep),
       (429, nil, "RESOURCE_EXHAUSTED", .retry(.quota, .unavailable), .keep),
       (500, "INTERNAL", "INTERNAL", .retry(.fcm, .internalServerError), .keep),
       (503, "UNAVAILABLE", "UNAVAILABLE", .retry(.fcm, .unavailable), .keep),
-      (404, "UNSPECIFIED_ERROR", "NOT_FOUND", .drop(.internalServerError), .keep),
+      (404, "UNSPECIFIED_ERROR", "NOT_FOUND", .credential(.internalServerError), .stopProject),
       (500, "UNSPECIFIED_ERROR", nil, .retry(.fcm, .unavailable), .keep),
     ] as [(Int, String?, String?, Reaction, ConnectionReaction)])
   func errors(status: Int, errorCode: String?, word: String?, reaction: Reaction, connection: ConnectionReaction) {

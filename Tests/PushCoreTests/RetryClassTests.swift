@@ -9,7 +9,6 @@ import Testing
       (.perDevice, [10_000, 20_000, 40_000], 3_600_000), (.outage, [900_000, 1_800_000, 3_600_000], 3_600_000),
       (.connection, [1000, 2000, 4000], 60_000), (.fcm, [10_000, 20_000, 40_000], 3_600_000),
       (.quota, [60_000, 120_000, 240_000], 3_600_000), (.refreshedToken, [0, 60_000, 120_000], 3_600_000),
-      (.heldToken, [1_200_000, 1_200_000, 1_200_000], 1_200_000),
     ] as [(RetryClass, [Int64], Int64)])
   func ladder(retry: RetryClass, first: [Int64], cap: Int64) {
     #expect((1...3).map { retry.delay(afterAttempt: $0) } == first)

@@ -93,6 +93,26 @@ public final class APNsPool: ProviderPool {
       status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
   }
 
+  override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
+    let words = APNsReply.words(for: meaning)
+    guard meaning.connection == .stopTopic, let topic = slot.flatMap({ pushes[$0]?.topic }) else { return words }
+    return "\(words) (the topic is \(String(decoding: topic, as: UTF8.self)))"
+  }
+
+  override var credentialName: String {
+    if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
+  }
+
+  /// A credential that takes alerts may lack the topic of another push type; one that a request chose is its own affair.
+  override func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
+    guard meaning.connection == .stopTopic else { return .everyPush }
+    return switch pushes[slot]?.template.topicOrigin {
+    case .app: .everyPush
+    case .pushType: .everyPushUntilTaken
+    case .request, nil: .thisPush
+    }
+  }
+
   override func clockOffset(in response: Response) -> Int? {
     response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: surroundings.wallClock) }
   }
@@ -111,7 +131,7 @@ public final class APNsPool: ProviderPool {
       tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
       return fresh.generation
     } catch {
-      stopCredential("the key can't sign: \(error)", nil)
+      stopCredential("the key can't sign: \(error)", .invalidAPNsCredential, "check the key file")
       return nil
     }
   }
@@ -119,9 +139,20 @@ public final class APNsPool: ProviderPool {
   override func renewAuthorisation(after generation: Int) -> Bool {
     guard case .token(let credential) = credentials.authentication else { return false }
     let now = surroundings.now
-    guard
-      let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: surroundings.wallClock)
-    else { return false }
+    let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: surroundings.wallClock)
+    return take(fresh, at: now)
+  }
+
+  override func redateAuthorisation(after generation: Int) -> Bool {
+    guard case .token(let credential) = credentials.authentication else { return false }
+    let now = surroundings.now
+    let fresh = try? tokens.successor(
+      of: generation, of: credential, at: now, wallClock: surroundings.wallClock, ifMisdated: true)
+    return take(fresh, at: now)
+  }
+
+  private func take(_ fresh: ProviderToken?, at now: MonotonicTime) -> Bool {
+    guard let fresh else { return false }
     if fresh.generation != token?.generation { observed(.tokenRefreshed) }
     token = fresh
     tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)

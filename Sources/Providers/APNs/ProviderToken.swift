@@ -75,6 +75,12 @@ struct TokenLifetime {
     return true
   }
 
+  /// The clock has been set since the minting: `iat` is not what it would be now.
+  func isMisdated(at now: MonotonicTime, wallClock: Int64) -> Bool {
+    guard let token else { return false }
+    return abs(drift(of: token, age: now.seconds(since: token.mintedAt), wallClock: wallClock)) >= Self.tolerableDrift
+  }
+
   /// The provider saw too many tokens: the current one stays for 20 minutes, unless it turns an hour old.
   mutating func rest(at now: MonotonicTime) { restsUntil = now.advanced(bySeconds: Self.shortest) }
 

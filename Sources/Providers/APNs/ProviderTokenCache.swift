@@ -31,14 +31,18 @@ public final class ProviderTokenCache: Sendable {
 
   /// The provider called `generation` expired: gives its successor, which another shard may have minted already, or nil where
   /// minting one now would be too often.
+  ///
+  /// - Parameter ifMisdated: the provider refused the token for an unknown reason: minted only where its time may be the reason.
   func successor(
-    of generation: Int, of credential: TokenCredential, at now: MonotonicTime, wallClock: Int64
+    of generation: Int, of credential: TokenCredential, at now: MonotonicTime, wallClock: Int64, ifMisdated: Bool = false
   ) throws -> ProviderToken? {
     try lifetimes.withLock { lifetimes throws in
       var lifetime = lifetimes[credential.cacheKey] ?? TokenLifetime(refreshAge: credential.refreshAge)
       defer { lifetimes[credential.cacheKey] = lifetime }
       if let token = lifetime.token, token.generation > generation { return token }
-      guard lifetime.mayReplaceExpired(at: now) else { return nil }
+      guard !ifMisdated || lifetime.isMisdated(at: now, wallClock: wallClock), lifetime.mayReplaceExpired(at: now) else {
+        return nil
+      }
       return try Self.mint(credential, &lifetime, now, wallClock)
     }
   }

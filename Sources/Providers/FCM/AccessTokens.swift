@@ -20,6 +20,9 @@ final class AccessTokens {
   static let safetyMargin = 5.0
   /// Seconds for one fetch.
   static let timeout = 15.0
+  /// Seconds between two tokens fetched because the provider refused the one before: a new one that is refused as well is not to
+  /// blame, and the endpoint is not to be stormed.
+  static let renewalFloor = 60.0
 
   struct Token {
     /// `Bearer …`.
@@ -40,6 +43,7 @@ final class AccessTokens {
   private var fetch: AccessTokenFetch?
   private var backoff = Backoff(base: 1, cap: 60)
   private var retryAt: MonotonicTime?
+  private var forcedAt: MonotonicTime?
   private(set) var lastFailure = ""
   private var isStopped = false
 
@@ -66,10 +70,14 @@ final class AccessTokens {
     return nil
   }
 
-  /// The provider refused `generation`. False when the endpoint lets no new one be had at present.
+  /// The provider refused `generation`. False when no other one is to be had at present.
   func refused(_ generation: Int, at now: MonotonicTime) -> Bool {
-    if let token, token.generation == generation { self.token = nil }
-    if token != nil { return true }
+    if let token, token.generation != generation { return true }
+    if token != nil {
+      if let forcedAt, now.seconds(since: forcedAt) < Self.renewalFloor { return false }
+      forcedAt = now
+      token = nil
+    }
     begin(at: now)
     return fetch != nil
   }
@@ -122,15 +130,18 @@ final class AccessTokens {
         expiresAt: now.advanced(bySeconds: max(lifetime - Self.safetyMargin, lifetime / 2)))
       owner?.observed(.tokenRefreshed)
       owner?.accessTokenArrived()
-    case .refused(let why): failed("the token endpoint refuses the account: \(why); check the key and the clock", at: now)
-    case .failed(let why): failed("no access token: \(why)", at: now)
+    case .refused(let why):
+      failed("the token endpoint refuses the account: \(why)", at: now)
+      owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
+    case .failed(let why):
+      failed("no access token: \(why)", at: now)
+      owner?.observed(.tokenFailed(reason: lastFailure))
     }
   }
 
   private func failed(_ reason: String, at now: MonotonicTime) {
     lastFailure = reason
     retryAt = now.advanced(bySeconds: backoff.next())
-    owner?.observed(.tokenFailed(reason: reason))
     if token.map({ now >= $0.expiresAt }) ?? true { owner?.accessTokenFailed(reason: reason) }
   }
 }

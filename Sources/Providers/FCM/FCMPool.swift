@@ -131,6 +131,10 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
       status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
   }
 
+  override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { FCMReply.words(for: meaning) }
+
+  override var credentialName: String { credentials.account.description }
+
   override func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }
 
   override func clockOffset(in response: Response) -> Int? {

@@ -4,7 +4,7 @@ import Reactor
 /// A Google service account's key file: who signs for which project, and where access tokens are had.
 ///
 /// Immutable, shareable between threads. Descriptions name the project only.
-public final class ServiceAccount: Sendable {
+public final class ServiceAccount: CustomStringConvertible, Sendable {
   /// `project_id`.
   public let project: String
   let clientEmail: String
@@ -50,6 +50,8 @@ public final class ServiceAccount: Sendable {
     let pem = try text("private_key")
     do { key = try SigningKey(pem: Array(pem.utf8)) } catch { throw .badKey("\(error)") }
   }
+
+  public var description: String { "the service account of project \(project)" }
 
   static let scope = "https://www.googleapis.com/auth/firebase.messaging"
 

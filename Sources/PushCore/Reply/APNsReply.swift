@@ -16,6 +16,11 @@ public enum APNsReply {
     return meaning
   }
 
+  /// What the answer means and what to do about it, for operators.
+  public static func words(for meaning: ReplyMeaning) -> String {
+    byReason[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
+  }
+
   /// A known reason counts when it comes with its own class of status: a "BadDeviceToken" in a 500 says nothing of the token.
   private static func meaning(status: Int, reason: [UInt8]?) -> ReplyMeaning {
     let word = reason.map(ErrorBody.word)

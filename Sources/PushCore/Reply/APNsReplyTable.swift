@@ -30,13 +30,13 @@ extension APNsReply {
       400, "DuplicateHeaders", .drop(.invalidParameters),
       "a header stands twice"),
     .init(
-      400, "BadTopic", .drop(.invalidPackageName), alarm: true,
+      400, "BadTopic", .credential(.invalidPackageName), connection: .stopTopic, alarm: true,
       "the topic is invalid: check the app's topic and the push type's suffix"),
     .init(
-      400, "MissingTopic", .drop(.invalidPackageName), alarm: true,
+      400, "MissingTopic", .credential(.invalidPackageName), connection: .stopTopic, alarm: true,
       "the topic is missing and the certificate has several: set the app's topic"),
     .init(
-      400, "TopicDisallowed", .drop(.invalidPackageName), alarm: true,
+      400, "TopicDisallowed", .credential(.invalidPackageName), connection: .stopTopic, alarm: true,
       "the credential may not send to this topic: check topic, key and team"),
     .init(
       400, "MissingDeviceToken", .drop(.internalServerError), alarm: true,
@@ -121,7 +121,7 @@ extension APNsReply {
       413, "PayloadTooLarge", .drop(.messageTooBig),
       "the payload is larger than the push type allows"),
     .init(
-      429, "TooManyProviderTokenUpdates", .retry(.heldToken, .unavailable), connection: .keepTokenAndWait, alarm: true,
+      429, "TooManyProviderTokenUpdates", .credential(.unavailable), connection: .keepTokenAndWait, alarm: true,
       "provider tokens were made more often than every 20 minutes: check how many workers share the key, and the clock"),
     .init(
       429, "TooManyRequests", .retry(.perDevice, .deviceMessageRateExceeded),

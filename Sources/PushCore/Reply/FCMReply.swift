@@ -14,6 +14,11 @@ public enum FCMReply {
     return meaning
   }
 
+  /// As `APNsReply.words`.
+  public static func words(for meaning: ReplyMeaning) -> String {
+    byErrorCode[meaning.reason]?.words ?? byStatusWord[meaning.reason]?.words ?? StatusRow.words(meaning.status, by: statusRows)
+  }
+
   /// `projects/<id>/messages/<message id>` of a success; nil when the body has no such thing.
   public static func messageName(_ body: [UInt8]) -> [UInt8]? {
     if let name = plainName(body) { return name }

@@ -45,7 +45,7 @@ extension FCMReply {
       403, "PERMISSION_DENIED", .credential(.internalServerError), connection: .stopCredential, alarm: true,
       "the API is disabled or the service account lacks the role: nothing is said of the token"),
     .init(
-      404, "NOT_FOUND", .drop(.internalServerError), alarm: true,
+      404, "NOT_FOUND", .credential(.internalServerError), connection: .stopProject, alarm: true,
       "no such project: check project_id; the token is not judged"),
     .init(
       409, "ABORTED", .retry(.fcm, .unavailable),

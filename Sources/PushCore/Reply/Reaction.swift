@@ -11,7 +11,8 @@ public enum Reaction: Equatable, Sendable {
   case suspect(PushError)
   /// Transient: to the ladder; a dead letter with this code when attempts or time to live are used up.
   case retry(RetryClass, PushError)
-  /// The credential is refused: a dead letter with this code; `ConnectionReaction` says that the credential stops.
+  /// Refused for what is said of the credential, its topic or its project, whatever the push: it counts as not sent and waits until
+  /// the provider takes it. The code is what a push ends with that can't wait.
   case credential(PushError)
 
   /// The GCM code that the outcome carries; nil when delivered.
@@ -33,8 +34,8 @@ public enum Reaction: Equatable, Sendable {
   /// Whether a dead letter is published at once; a retry's comes only when its attempts or its time are used up.
   public var isDeadLetter: Bool {
     switch self {
-    case .drop, .suspect, .credential: true
-    case .delivered, .gone, .retry: false
+    case .drop, .suspect: true
+    case .delivered, .gone, .retry, .credential: false
     }
   }
 }
@@ -48,10 +49,14 @@ public enum ConnectionReaction: String, Equatable, Sendable, CaseIterable {
   case refreshTokenAndReplace
   /// Fetch an access token; the connection stays.
   case refreshToken
-  /// Mint nothing before the provider's twenty minutes are over.
+  /// Mint nothing before the provider's twenty minutes are over, and send nothing but a probe now and then.
   case keepTokenAndWait
-  /// Send nothing more with this credential until it is changed.
+  /// Send nothing but a probe now and then until the provider takes the credential.
   case stopCredential
+  /// As `stopCredential` where the topic is the app's own; a topic that the request chose is its own affair: the push is dropped.
+  case stopTopic
+  /// As `stopCredential` as long as the provider has taken no push; where it takes others, this one is dropped.
+  case stopProject
 }
 
 /// An answer, understood.

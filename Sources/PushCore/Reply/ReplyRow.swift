@@ -46,6 +46,10 @@ public struct StatusRow: Sendable {
     self.words = words
   }
 
+  static func words(_ status: Int, by rows: [StatusRow]) -> String {
+    rows.first { $0.statuses.contains(status) }?.words ?? ""
+  }
+
   /// By the first row that holds `status`; an unknown `word` is kept for people.
   static func judge(_ status: Int, _ word: String?, by rows: [StatusRow]) -> ReplyMeaning {
     let reason = if let word, !word.isEmpty { word } else { "HTTP \(status)" }

@@ -12,8 +12,6 @@ public enum RetryClass: String, CaseIterable, Sendable {
   case quota
   /// The provider token has just been replaced: once at once, then slowly.
   case refreshedToken
-  /// APNs wants no new provider token yet: it allows one in twenty minutes.
-  case heldToken
 
   /// Whom the wait concerns.
   public enum Scope: String, Sendable { case device, connection, provider }
@@ -55,8 +53,6 @@ public enum RetryClass: String, CaseIterable, Sendable {
       Row(first: nil, base: 60_000, cap: 3_600_000, least: 10_000, scope: .provider, words: "FCM 429")
     case .refreshedToken:
       Row(first: 0, base: 30_000, cap: 3_600_000, least: 0, scope: .connection, words: "provider token expired")
-    case .heldToken:
-      Row(first: nil, base: 1_200_000, cap: 1_200_000, least: 1000, scope: .provider, words: "token made anew too often")
     }
   }
 }

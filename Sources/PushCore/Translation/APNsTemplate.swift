@@ -3,6 +3,7 @@ public final class APNsTemplate: Sendable {
   public let payload: [UInt8]
   public let pushType: PushType
   public let topic: [UInt8]
+  public let topicOrigin: TopicOrigin
   /// 1, 5 or 10.
   public let priority: Int
   /// Unix seconds; 0: one attempt, nothing stored.
@@ -14,6 +15,16 @@ public final class APNsTemplate: Sendable {
   /// The `apns-id` that the request itself names; nil: each device's push gets its own.
   public let fixedID: [UInt8]?
   let identity: DeviceIdentity
+
+  /// Whom a refusal of the topic concerns.
+  public enum TopicOrigin: Sendable {
+    /// The app's own.
+    case app
+    /// The app's own as another push type than an alert's has it, which the credential may lack while it has the app's.
+    case pushType
+    /// The request named it.
+    case request
+  }
 
   /// Headers and payload by the rules of ``MappingRule``; the request's `apns` block wins over what is translated.
   ///
@@ -40,7 +51,9 @@ public final class APNsTemplate: Sendable {
     let aps = APSContent(request)
     pushType = request.apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
     payload = try APNsPayload.make(request, aps, pushType)
-    topic = request.apnsHeader(.apnsTopic).map(document.string) ?? settings.topics[Int(pushType.rawValue)]
+    let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
+    topic = chosenTopic ?? settings.topics[Int(pushType.rawValue)]
+    topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
     priority = Self.priority(request, pushType, settings.defaultPriority)
     expiration =
       request.apnsHeader(.apnsExpiration).flatMap { Self.seconds(document.string($0)) } ?? Self.expiration(request, context)

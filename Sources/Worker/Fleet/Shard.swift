@@ -189,8 +189,21 @@ extension Shard: PoolObserver {
     case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
     case .tokenRefreshed: log.info("provider token made", ["pool": poolName(pool)])
     case .tokenFailed(let reason): log.warning("no access token", ["pool": poolName(pool), "reason": reason])
-    case .credentialStopped(let reason):
-      log.error("credential refused by the provider", ["pool": poolName(pool), "reason": reason])
+    case .tokenRefused(let reason, let credential):
+      log.error(
+        "credential refused by the token endpoint",
+        [
+          "pool": poolName(pool), "credential": credential, "reason": reason,
+          "advice": "check that the project still has this key, and this machine's clock",
+        ])
+    case .credentialStopped(let reason, let advice, let credential):
+      log.error(
+        "credential refused by the provider",
+        ["pool": poolName(pool), "credential": credential, "reason": reason, "advice": advice])
+    case .alarm(let reason, let advice, let count):
+      log.error(
+        "the provider refuses pushes for what a person has to mend",
+        ["pool": poolName(pool), "reason": reason, "advice": advice, "pushes": count])
     case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
     case .backingOff(let seconds, let reason):
       log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
