@@ -56,7 +56,7 @@ let package = Package(
     .testTarget(name: "CommandTests", dependencies: ["PushCore", "Storage", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),
-    .testTarget(name: "EndToEndTests", dependencies: ["TestSupport", "pushfleet"], exclude: ["Support"]),
+    .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
   ],
   swiftLanguageModes: [.v6]
 )

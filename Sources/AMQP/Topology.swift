@@ -41,10 +41,12 @@ public struct Topology: Sendable {
   /// "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
 
-  /// The header that names the queue, without prefix, to which an expired retry goes back: one of `lanes`.
+  /// The header that names the queue, without prefix, to which an expired retry or a replayed dead letter goes back: one of `lanes`, or
+  /// the registry's.
   ///
   /// Its name begins with `x-`, so only the match `all-with-x` looks at it (RabbitMQ 3.10 and later).
   public static let originHeader = "x-push-origin"
+  public static let registryOrigin = "registry"
   public static let lanes = ["send.high", "send.normal", "fanout.high", "fanout.normal"]
 }
 
@@ -56,7 +58,7 @@ extension Topology {
   public var fanoutExchange: String { name("fanout") }
   /// Routing key: a step's name.
   public var retryExchange: String { name("retry") }
-  /// Routes expired retries by `originHeader`.
+  /// Routes expired retries, and dead letters that are replayed, by `originHeader`.
   public var returnExchange: String { name("return") }
   /// Routing keys `feedback.<app>` and `result.<app>`.
   public var eventsExchange: String { name("events") }
@@ -70,7 +72,7 @@ extension Topology {
   public var feedbackQueue: String { name("feedback") }
   public var resultsQueue: String { name("results") }
   public var deadQueue: String { name("dead") }
-  public var registryQueue: String { name("registry") }
+  public var registryQueue: String { name(Self.registryOrigin) }
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
 
@@ -101,7 +103,7 @@ extension Topology {
       let parts = lane.split(separator: ".")
       return [
         (name(lane), name(String(parts[0])), String(parts[1]), FieldTable()),
-        (name(lane), returnExchange, "", ["x-match": .text("all-with-x"), Self.originHeader: .text(lane)]),
+        (name(lane), returnExchange, "", Self.cameFrom(lane)),
       ]
     }
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
@@ -109,7 +111,12 @@ extension Topology {
       (feedbackQueue, eventsExchange, "feedback.#", FieldTable()),
       (resultsQueue, eventsExchange, "result.#", FieldTable()),
       (deadQueue, deadExchange, "dead", FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
+      (registryQueue, returnExchange, "", Self.cameFrom(Self.registryOrigin)),
     ]
+  }
+
+  private static func cameFrom(_ origin: String) -> FieldTable {
+    ["x-match": .text("all-with-x"), originHeader: .text(origin)]
   }
 
   /// In an order in which every step finds what it needs.

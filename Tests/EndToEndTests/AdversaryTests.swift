@@ -2,6 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import AMQP
+@testable import Worker
+
 @Suite("A producer that means harm")
 struct AdversaryTests {
   @Test("replies to nowhere, to the fleet's own queues and to what only looks like a queue hold nothing up")
@@ -75,46 +78,121 @@ struct AdversaryTests {
     #expect(requests.count == Self.overrides.count && requests.allSatisfy { $0["connection"] as? Int == 1 })
   }
 
+  /// What workers write themselves, and what they would never write, as bytes and numbers of headers.
+  private static func forgeries(campaign: String) -> [[String: Any]] {
+    let later = Int64(Date().timeIntervalSince1970 * 1000) + 300 * 86_400_000
+    func ticket(_ campaign: String, _ change: (inout PageTicket) -> Void = { _ in }) -> [String: Any] {
+      var ticket = PageTicket(campaign: Array(campaign.utf8), number: 0, after: 0, upTo: .max, deadline: later)
+      change(&ticket)
+      var headers = FieldTable()
+      ticket.append(to: &headers)
+      return [PageTicket.header: latin1(headers.string(PageTicket.header) ?? [])]
+    }
+    func retry(_ attempts: Int = 1, settled: [Recipient.State]? = nil) -> [String: Any] {
+      var headers: [String: Any] = ["x-push-retry-attempts": attempts, "x-push-retry-deadline": later]
+      if let settled {
+        let recipients = settled.map { Recipient(platform: .apns, token: [1], pool: 0, state: $0) }
+        headers["x-push-retry-settled"] = latin1(SettledTargets.encode(recipients))
+      }
+      return headers
+    }
+    let farAway = Recipient.State.postponed(until: (1 << 47) - 1)
+    return [
+      ticket("no such campaign"), ticket(campaign), ticket(campaign) { $0.number = 1 },
+      ticket(campaign) {
+        $0.isLast = true
+        $0.pending = []
+      }, ticket(""), ticket("") { $0.pending = [] },
+      [PageTicket.header: "\u{1}"], [PageTicket.header: "\u{9}later"], [PageTicket.header: 7],
+      retry(), retry(9), retry(1_000), retry(settled: [.delivered(name: [])]),
+      retry(settled: [.delivered(name: []), .failed(.notRegistered)]), retry(settled: [farAway]),
+      retry(settled: [farAway, farAway]),
+      ["x-push-retry-attempts": 1], ["x-push-retry-form": 2], ["x-push-aside-since": 1], ["x-push-origin": "fanout.normal"],
+      ticket(campaign).merging(retry()) { $1 }, ["x-death": "x", "x-first-death-queue": 1, "x-delivery-count": -5],
+    ]
+  }
+
+  /// One character for each byte.
+  private static func latin1(_ bytes: [UInt8]) -> String { String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) })) }
+  private static let binary = [PageTicket.header, "x-push-retry-settled"]
+
   @Test("forged headers of pages and retries change nothing for anybody")
   func forgedHeaders() throws {
     let site = try Site()
-    try site.startSimulator(settings: #"results: "all","#)
-    try site.declareTopology()
-    // Version 1, no flags, page 1, from 0 to 1, deadline, sent, failed, a campaign of three letters.
-    let number = { (value: UInt8) in String(repeating: "\0", count: 7) + String(UnicodeScalar(value)) }
-    let deadline = "\0\0\u{2}" + String(repeating: "\u{7F}", count: 5)
-    let page = "\u{1}\0" + number(1) + number(0) + number(1) + deadline + number(0) + number(0) + "\u{3}abc"
-    let forged: [[String: Any]] = [
-      ["x-push-page": page], ["x-push-page": "\u{1}"], ["x-push-page": 7],
-      ["x-push-retry-attempts": 3, "x-push-retry-deadline": 4_000_000_000_000, "x-push-retry-round": Int64.max],
-      ["x-push-retry-attempts": 1000, "x-push-retry-deadline": Int64.max, "x-push-retry-settled": "\u{1}\0"],
-      [
-        "x-push-retry-attempts": 1, "x-push-retry-deadline": 4_000_000_000_000, "x-push-retry-error": "\r\n",
-        "x-push-retry-status": Int64.min,
-      ],
-      ["x-push-page": page, "x-push-retry-attempts": 1, "x-push-retry-deadline": 4_000_000_000_000],
-      ["x-death": "x", "x-first-death-queue": 1, "x-delivery-count": -5],
-    ]
-    var messages: [(body: Any, properties: [String: Any])] = []
+    try site.startFleet(settings: "fanOut: { pageSize: 3 },")
+    let devices = 5
+    try site.importDevices(10_000..<10_000 + devices, #""topics":["all"],"user":"u""#)
+    try site.broadcast("real")
+    try site.drain()
+    let campaign = try #require(try site.campaigns()["real"]?["id"] as? String)
+    let forged = Self.forgeries(campaign: campaign)
+    var lines: [[String: Any]] = []
     for (index, headers) in forged.enumerated() {
-      messages.append((#"{"to":"\#(token(index))"}"#, ["message_id": "one \(index)", "headers": headers]))
-      messages.append(
-        (
-          #"{"registration_ids":["\#(token(100 + index))","\#(token(200 + index))"]}"#,
-          ["message_id": "list \(index)", "headers": headers]
-        ))
-      messages.append((#"{"to":"/topics/news"}"#, ["message_id": "topic \(index)", "headers": headers]))
+      func add(_ kind: String, _ body: [String: Any], _ properties: [String: Any] = [:]) {
+        lines.append([
+          "body": body.merging(["data": ["m": "\(kind) \(index)"]]) { $1 }, "exchange": "\(site.prefix).send",
+          "routing_key": index % 2 == 0 ? "normal" : "high", "latin1": Self.binary.filter { headers[$0] is String },
+          "properties": properties.merging(["message_id": "\(kind) \(index)", "headers": headers]) { $1 },
+        ])
+      }
+      add("one", ["to": token(index)])
+      add("list", ["registration_ids": [token(100 + index), token(200 + index)]])
+      add("topic", ["to": "/topics/all"])
+      add("user", ["to": "/users/u"])
+      let hourAgo = Int(Date().timeIntervalSince1970) - 3_600
+      add("late", ["to": token(300 + index), "time_to_live": 60], ["timestamp": hourAgo])
     }
-    try site.publish(messages)
-    try site.publish(messages.map { ($0.body, ($0.properties).merging(["message_id": "fan-out"]) { $1 }) }, to: "high")
+    try site.publish(lines: lines)
     let figures = try site.drain()
-    #expect(figures["received"] as? Int == messages.count * 2)
-    let reached = try site.deliveries()
-    for index in forged.indices {  // Number 4 says of itself that it was delivered.
-      #expect((index == 4 ? 0...2 : 1...2).contains(reached[token(index)] ?? 0), "\(index)")
+    #expect(figures["received"] as? Int == lines.count + 2 * forged.count && figures["dead_letters"] as? Int == 0)
+    let results = try site.results()
+    for index in forged.indices {
+      for (kind, count) in ["one": 1, "list": 2, "topic": devices, "user": devices, "late": 0] {
+        let reached = try site.deliveries(of: "\(kind) \(index)")
+        #expect(reached.count == count && reached.values.allSatisfy { $0 == 1 }, "\(kind) \(index): \(reached)")
+        let result = results["\(kind) \(index)"]
+        #expect(
+          result != nil && result! == (count, kind == "late" ? 1 : 0, 1), "\(kind) \(index): \(String(describing: result))")
+      }
     }
-    #expect(try site.take("results").count { $0.id.hasPrefix("one") } == forged.count)
-    #expect(try site.depths(["send.normal", "send.high", "retry.1s"]) == [0, 0, 0])
+    let account = try site.run(["campaigns", "show", "--config", site.file("pushfleet.json5"), "--json", campaign])
+    #expect(Site.objects(account.output).first?["sent"] as? Int == devices, "\(account.output)")
+    #expect(
+      try site.depths(["send.normal", "send.high", "fanout.normal", "fanout.high", "retry.1s", "dead"])
+        == Array(repeating: 0, count: 6))
+  }
+
+  @Test("what is no page on a fan-out queue is a dead letter as it came, and never a broadcast")
+  func strayPages() throws {
+    let site = try Site()
+    try site.startFleet(settings: "fanOut: { pageSize: 3 },")
+    try site.importDevices(0..<5, #""topics":["all"]"#)
+    let headers: [[String: Any]] = [
+      [:], ["x-push-page": ""], ["x-push-page": "\u{1}more"], ["x-push-page": "\u{2}cut"], ["x-push-page": 7],
+      Self.forgeries(campaign: "no such campaign")[1],
+    ]
+    var lines: [[String: Any]] = []
+    for exchange in ["\(site.prefix).fanout", ""] {
+      for (index, headers) in headers.enumerated() {
+        lines.append([
+          "body": ["to": "/topics/all", "data": ["m": "b"]], "exchange": exchange,
+          "routing_key": exchange.isEmpty ? "\(site.prefix).fanout.normal" : "high",
+          "latin1": Self.binary.filter { headers[$0] is String }, "properties": ["message_id": "\(index)", "headers": headers],
+        ])
+      }
+    }
+    try site.publish(lines: lines)
+    try site.drain()
+    #expect(try site.pushes().isEmpty && site.campaigns().isEmpty && site.results().isEmpty)
+    let letters = try site.take("dead")
+    #expect(letters.count == lines.count && letters.allSatisfy { $0.header("x-push-error") == "InvalidParameters" })
+    for letter in letters {
+      let sent = headers[Int(letter.id) ?? 0]["x-push-page"]
+      #expect((letter.headers["x-push-page"] == nil) == (sent == nil), "\(letter)")
+      #expect(letter.json["to"] as? String == "/topics/all")
+    }
+    #expect(letters.count { $0.header("x-push-reason")?.contains("no such campaign") == true } == 1)
+    #expect(letters.count { $0.header("x-push-reason")?.contains("fleet's own exchanges only") == true } == headers.count)
   }
 
   @Test("what a stranger puts on a step of the ladder without a way back does not stop the step")

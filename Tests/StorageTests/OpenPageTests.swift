@@ -29,8 +29,10 @@ struct OpenPageTests {
 
   private func tokens(_ opened: OpenedPage) -> [String]? {
     guard case .open(let page, _, _) = opened else { return nil }
-    return (0..<page.devices.count).map { text(page.devices.token($0)) }
+    return tokens(page)
   }
+
+  private func tokens(_ page: AudiencePage) -> [String] { (0..<page.devices.count).map { text(page.devices.token($0)) } }
 
   @Test(
     "The first copy of a page that opens it has it, as often as it comes; another copy gets nothing", arguments: Backend.all)
@@ -42,30 +44,45 @@ struct OpenPageTests {
     #expect(tokens(try open(other, 0, copy: 7, after: 0)) == ["t0", "t1", "t2"])
     _ = try registry.store.pageDone(PageReport(campaign: Self.id, page: 0, isLast: false, sent: 3, failed: 0), now: 3)
     for copy in [7, 8] as [Int64] {
-      guard case .done(let campaign?) = try open(other, 0, copy: copy, after: 0) else { throw TestFailure("opened again") }
+      guard case .done(let campaign) = try open(other, 0, copy: copy, after: 0) else { throw TestFailure("opened again") }
       #expect(campaign.sent == 3)
     }
+  }
+
+  @Test("A page of a campaign that nobody has made, or of another application's, is not taken up", arguments: Backend.all)
+  func unknown(_ backend: Backend) throws {
+    let registry = try campaign(backend, 2)
+    let content = PageOpening.Content.members(Self.news, after: 0, upTo: 1_000, limit: 3)
+    for (id, app) in [(Array("campaign-2".utf8), TestRegistry.app), (Self.id, Array("com.other".utf8))] {
+      for content in [content, .rest([])] {
+        let opened = try registry.store.openPage(
+          PageOpening(campaign: id, page: 0, copy: 7, app: app, content: content), now: 2)
+        guard case .unknown = opened else { throw TestFailure("opened") }
+      }
+      #expect(try registry.store.loadPage(campaign: id, page: 0) == nil)
+    }
+    #expect(tokens(try open(registry.store, 0, copy: 8, after: 0)) == ["t0", "t1"])
   }
 
   @Test("A page keeps its end while devices leave it and join it", arguments: Backend.all)
   func extent(_ backend: Backend) throws {
     let registry = try campaign(backend, 6)
-    guard case .open(let first, nil, _?) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
+    guard case .open(let first, nil, _) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
     #expect(!first.isLast && first.devices.count == 3)
     // One goes: without a fixed end the page would take over the next page's first device.
     try registry.change(#"{"op":"unsubscribe","topic":"news","tokens":["fcm:t1"]}"#)
-    guard case .open(let shrunk, let record?, _?) = try open(registry.store, 0, copy: 7, after: 0) else {
+    guard case .open(let shrunk, let record?, _) = try open(registry.store, 0, copy: 7, after: 0) else {
       throw TestFailure("not open")
     }
-    #expect(tokens(.open(shrunk, nil, nil)) == ["t0", "t2"] && shrunk.next == first.next && !shrunk.isLast)
+    #expect(tokens(shrunk) == ["t0", "t2"] && shrunk.next == first.next && !shrunk.isLast)
     #expect(record.extent == PageExtent(end: first.next, isLast: false, copy: 7))
     // It comes back: with a fixed number of devices the last one would belong to no page.
     try registry.change(#"{"op":"subscribe","topic":"news","tokens":["fcm:t1"]}"#)
     #expect(tokens(try open(registry.store, 0, copy: 7, after: 0, limit: 2)) == ["t0", "t1", "t2"])
-    guard case .open(let second, nil, _?) = try open(registry.store, 1, copy: 9, after: first.next) else {
+    guard case .open(let second, nil, _) = try open(registry.store, 1, copy: 9, after: first.next) else {
       throw TestFailure("not open")
     }
-    #expect(tokens(.open(second, nil, nil)) == ["t3", "t4", "t5"] && second.isLast)
+    #expect(tokens(second) == ["t3", "t4", "t5"] && second.isLast)
   }
 
   @Test("A condition's page keeps its end too", arguments: Backend.all)
@@ -115,7 +132,7 @@ struct OpenPageTests {
     let registry = try campaign(backend, 2)
     for token in ["late1", "late2"] { _ = try registry.register(token) }
     guard case .open(let page, nil, _) = try open(registry.store, 0, copy: 7, after: 0) else { throw TestFailure("not open") }
-    #expect(page.isLast && tokens(.open(page, nil, nil)) == ["t0", "t1"])
+    #expect(page.isLast && tokens(page) == ["t0", "t1"])
     try registry.change(#"{"op":"subscribe","topic":"news","tokens":["late1","late2"]}"#)
     #expect(tokens(try open(registry.store, 0, copy: 7, after: 0)) == ["t0", "t1"])
   }

@@ -13,6 +13,7 @@ final class FanoutModel {
   static let app = Array("com.example.app".utf8)
 
   struct Message {
+    var exchange: String
     var queue: WorkQueue
     var properties: BasicProperties
     var body: [UInt8]
@@ -56,7 +57,9 @@ final class FanoutModel {
     var properties = BasicProperties()
     properties.messageID = Array(messageID.utf8)
     queue.append(
-      Message(queue: .sendNormal, properties: properties, body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8)))
+      Message(
+        exchange: "push.send", queue: .sendNormal, properties: properties,
+        body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8)))
   }
 
   var isQuiet: Bool { queue.isEmpty && workers.allSatisfy { $0.held.isEmpty && $0.publications.isEmpty } }
@@ -81,7 +84,10 @@ final class FanoutModel {
       properties.headers = properties.headers.removing(["x-push-origin"])
       let origin = publication.properties.headers.string("x-push-origin").map { String(decoding: $0, as: UTF8.self) }
       let queue = WorkQueue.allCases.first { $0.origin == origin } ?? .fanoutNormal
-      self.queue.append(Message(queue: queue, properties: properties, body: publication.body))
+      let exchange = publication.exchange == Array("push.retry".utf8) ? Array("push.return".utf8) : publication.exchange
+      self.queue.append(
+        Message(
+          exchange: String(decoding: exchange, as: UTF8.self), queue: queue, properties: properties, body: publication.body))
     case .deadLetter:
       let body = String(decoding: publication.body, as: UTF8.self)
       reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
@@ -170,6 +176,7 @@ final class FanoutModel {
       held[lastTag] = message
       var delivery = Delivery()
       delivery.token = DeliveryToken(generation: generation, tag: lastTag)
+      delivery.exchange = Array(message.exchange.utf8)
       delivery.redelivered = message.isRedelivered
       delivery.properties = message.properties
       delivery.body = message.body

@@ -11,7 +11,8 @@ struct PageTicketTests {
     var headers = FieldTable()
     headers.append("traceparent", .text("00-1-2-01"))
     ticket.append(to: &headers)
-    return PageTicket(headers)
+    guard case .ticket(let carried) = PageTicket.read(headers) else { return nil }
+    return carried
   }
 
   @Test("comes back from a header as it was, with and without what is left of a page")
@@ -35,21 +36,27 @@ struct PageTicketTests {
     #expect(next.copy != fresh.next(after: 900).copy)
   }
 
-  @Test("cut or unknown forms are no tickets, at any length")
+  @Test("cut or lengthened at any place it is unreadable; one of a later version is told from that")
   func malformed() throws {
     var ticket = fresh
     ticket.pending = [.init(id: 1, salt: 2)]
     var headers = FieldTable()
     ticket.append(to: &headers)
     let bytes = try #require(headers.string(PageTicket.header))
-    for length in 0..<bytes.count - 16 {
-      let cut: FieldTable = [PageTicket.header: .string(Array(bytes.prefix(length)))]
-      #expect(PageTicket(cut) == nil, "\(length)")
+    func read(_ bytes: some Sequence<UInt8>) -> PageTicket.Reading {
+      PageTicket.read([PageTicket.header: .string(Array(bytes))])
     }
-    let newer: FieldTable = [PageTicket.header: .string([9] + bytes.dropFirst())]
-    #expect(PageTicket(newer) == nil)
-    #expect(PageTicket([PageTicket.header: .integer(2)]) == nil)
-    #expect(PageTicket(FieldTable()) == nil)
+    // Less its only device it is whole again.
+    for length in 0..<bytes.count where length != bytes.count - 16 {
+      #expect(read(bytes.prefix(length)) == .unreadable, "\(length)")
+    }
+    for rest in 1..<16 { #expect(read(bytes + Array(repeating: 0, count: rest)) == .unreadable, "\(rest)") }
+    for version in 0...UInt8.max where version != bytes[0] {
+      #expect(read([version] + bytes.dropFirst()) == (version > bytes[0] ? .newer : .unreadable), "\(version)")
+    }
+    #expect(read([bytes[0] + 1]) == .newer)
+    #expect(PageTicket.read([PageTicket.header: .integer(2)]) == .unreadable)
+    #expect(PageTicket.read(FieldTable()) == .absent)
   }
 
   @Test("the largest page's rest fits a frame")

@@ -14,16 +14,37 @@ struct RetryRecordTests {
       settled: [1, 2, 3])
     var headers = FieldTable()
     record.append(to: &headers)
-    let back = try #require(RetryRecord(headers))
+    guard case .record(let back) = RetryRecord.read(headers) else {
+      Issue.record("unreadable")
+      return
+    }
     #expect(back.attempts == 3 && back.round == 5 && back.deadline == 1_795_000_000_123 && back.status == 429)
     #expect(back.error == .deviceMessageRateExceeded && back.reason == "TooManyRequests" && back.settled == [1, 2, 3])
   }
 
-  @Test("is absent without its headers, and where a producer forged them badly")
-  func absent() {
-    #expect(RetryRecord(FieldTable()) == nil)
-    #expect(RetryRecord(["x-push-retry-attempts": .text("many"), "x-push-retry-deadline": .integer(1)]) == nil)
-    #expect(RetryRecord(["x-push-retry-attempts": .integer(-1), "x-push-retry-deadline": .integer(1)]) == nil)
+  @Test("is absent without its headers; what is not of its form is unreadable, or a later worker's")
+  func forms() {
+    func read(_ headers: FieldTable) -> String {
+      switch RetryRecord.read(headers) {
+      case .absent: "absent"
+      case .newer: "newer"
+      case .unreadable: "unreadable"
+      case .record: "record"
+      }
+    }
+    let (attempts, deadline, form) = ("x-push-retry-attempts", "x-push-retry-deadline", "x-push-retry-form")
+    #expect(read(FieldTable()) == "absent")
+    #expect(read(["x-push-retry-round": .integer(3)]) == "absent")
+    #expect(read([attempts: .integer(1), deadline: .integer(1)]) == "record")
+    #expect(read([attempts: .integer(1), deadline: .integer(1), form: .integer(1)]) == "record")
+    #expect(read([attempts: .integer(1), deadline: .integer(1), form: .integer(2)]) == "newer")
+    #expect(read([form: .integer(2)]) == "newer")
+    #expect(read([attempts: .integer(1), deadline: .integer(1), form: .integer(0)]) == "unreadable")
+    #expect(read([attempts: .integer(1), deadline: .integer(1), form: .text("2")]) == "unreadable")
+    #expect(read([attempts: .text("many"), deadline: .integer(1)]) == "unreadable")
+    #expect(read([attempts: .integer(-1), deadline: .integer(1)]) == "unreadable")
+    #expect(read([attempts: .integer(1)]) == "unreadable")
+    #expect(read([deadline: .integer(1)]) == "unreadable")
   }
 
   static func recipient(_ state: Recipient.State) -> Recipient {
@@ -38,7 +59,7 @@ struct RetryRecordTests {
     ]
     let bytes = SettledTargets.encode(states.map(Self.recipient))
     var restored = states.map { _ in Self.recipient(.waiting) }
-    SettledTargets.restore(bytes, to: &restored)
+    SettledTargets.restore(bytes, to: &restored, until: .max)
     #expect(SettledTargets.encode(restored).count == bytes.count)
     guard case .waiting = restored[0].state, case .waiting = restored[1].state, case .delivered(let none) = restored[2].state,
       case .delivered(let name) = restored[3].state, case .failed(.notRegistered) = restored[4].state,
@@ -48,6 +69,17 @@ struct RetryRecordTests {
       return
     }
     #expect(none.isEmpty && name.count == 21)
+  }
+
+  @Test("lets no target wait beyond the request's deadline")
+  func bounded() {
+    var recipients = [Self.recipient(.waiting), Self.recipient(.waiting)]
+    let bytes = SettledTargets.encode([Self.recipient(.postponed(until: 7)), Self.recipient(.postponed(until: 1 << 47))])
+    SettledTargets.restore(bytes, to: &recipients, until: 1_000)
+    guard case .postponed(7) = recipients[0].state, case .postponed(1_000) = recipients[1].state else {
+      Issue.record("states differ: \(recipients)")
+      return
+    }
   }
 
   @Test("knows devices by their tokens where groups change between two rounds, and a gone one by its place")
@@ -62,7 +94,7 @@ struct RetryRecordTests {
       device(3, .waiting), Recipient(platform: .apns, token: [], pool: -1, state: refused), device(1, .waiting),
       device(4, .waiting),
     ]
-    SettledTargets.restore(bytes, to: &later)
+    SettledTargets.restore(bytes, to: &later, until: .max)
     guard case .postponed(5) = later[0].state, case .failed(.notRegistered) = later[1].state,
       case .delivered = later[2].state, case .waiting = later[3].state
     else {
@@ -76,7 +108,7 @@ struct RetryRecordTests {
     let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no"))
     for forged in [[3, 0, 0, 0, 0, 0, 1], [1, 0], [0]] as [[UInt8]] {
       var recipients = [Recipient(platform: .apns, token: [], pool: -1, state: refused)]
-      SettledTargets.restore(forged, to: &recipients)
+      SettledTargets.restore(forged, to: &recipients, until: .max)
       guard case .refused = recipients[0].state else {
         Issue.record("took \(forged)")
         return
@@ -88,7 +120,7 @@ struct RetryRecordTests {
     "ignores a record that does not fit the request", arguments: [[], [9], [1, 200], [2, 250], [3, 0], [0, 0]] as [[UInt8]])
   func misfit(_ bytes: [UInt8]) {
     var recipients = [Self.recipient(.waiting)]
-    SettledTargets.restore(bytes, to: &recipients)
+    SettledTargets.restore(bytes, to: &recipients, until: .max)
     guard case .waiting = recipients[0].state else {
       Issue.record("took \(bytes)")
       return

@@ -189,13 +189,15 @@ public struct PageOpening: Sendable {
 
 /// What is to be done with a page.
 public enum OpenedPage: Sendable {
+  /// Nothing: the application has no such campaign, and nothing is sent without an account.
+  case unknown
   /// Nothing: it is settled. The campaign's result may still be owed.
-  case done(Campaign?)
+  case done(Campaign)
   /// Nothing: another copy of its message has it.
   case taken
   /// It is not to be sent, at least not now: the campaign is paused, held or cancelled. The record is nil unless the page was opened
   /// before.
   case stopped(Campaign, PageRecord?)
   /// It is to be sent, but for what the record names as settled.
-  case open(AudiencePage, PageRecord?, Campaign?)
+  case open(AudiencePage, PageRecord?, Campaign)
 }

@@ -11,13 +11,13 @@ extension SQLStore {
   private static var looks: Int { 2 }
 
   private func look(_ opening: PageOpening) throws(StoreError) -> OpenedPage? {
-    let campaign = try campaign(opening.campaign)
+    guard let campaign = try campaign(opening.campaign), campaign.description.app == opening.app else { return .unknown }
     let record = try loadPage(campaign: opening.campaign, page: opening.page)
     if let record, record.isDone { return .done(campaign) }
     if let extent = record?.extent, extent.copy != opening.copy { return .taken }
-    switch campaign?.state {
-    case .paused?, .held?, .cancelled?: if let campaign { return .stopped(campaign, record) }
-    case .running?, .completed?, nil: break
+    switch campaign.state {
+    case .paused, .held, .cancelled: return .stopped(campaign, record)
+    case .running, .completed: break
     }
     switch opening.content {
     case .rest(let registrations):

@@ -50,7 +50,7 @@ extension PageTicket {
   /// Pending devices that surely fit a frame, whatever other headers there are.
   static let mostPending = 5_000
 
-  /// Grows when the form changes; a worker leaves a form that it doesn't know to a newer one.
+  /// Grows when the form changes; a worker leaves a form above its own to a newer one.
   private static let version: UInt8 = 2
   /// Beyond it a number is no page's, and none may overflow what is added to it.
   private static let counts: ClosedRange<Int64> = 0...(1 << 48)
@@ -60,9 +60,22 @@ extension PageTicket {
     static let isBegun: UInt8 = 2
   }
 
-  /// nil when there is none, or none that can be read.
-  init?(_ headers: FieldTable) {
-    guard let bytes = headers.string(Self.header), bytes.first == Self.version else { return nil }
+  enum Reading: Equatable {
+    case absent
+    /// Of a later version.
+    case newer
+    case unreadable
+    case ticket(PageTicket)
+  }
+
+  static func read(_ headers: FieldTable) -> Reading {
+    guard let value = headers[header] else { return .absent }
+    guard case .string(let bytes) = value, let version = bytes.first else { return .unreadable }
+    if version > Self.version { return .newer }
+    return version == Self.version ? PageTicket(bytes).map { .ticket($0) } ?? .unreadable : .unreadable
+  }
+
+  private init?(_ bytes: [UInt8]) {
     var reader = Reader(bytes: bytes, at: 1)
     guard let flags = reader.byte(), let number = reader.integer(), let copy = reader.integer(), let after = reader.integer(),
       let upTo = reader.integer(), let deadline = reader.integer(), let sent = reader.integer(), let failed = reader.integer(),
@@ -74,10 +87,13 @@ extension PageTicket {
     self.sent = sent
     self.failed = failed
     isLast = flags & Flag.isLast != 0
-    guard flags & Flag.isBegun != 0 else { return }
+    guard flags & Flag.isBegun != 0 else {
+      guard reader.isAtEnd else { return nil }
+      return
+    }
     var pending: [Device] = []
-    while let id = reader.integer() {
-      guard let salt = reader.integer() else { return nil }
+    while !reader.isAtEnd {
+      guard let id = reader.integer(), let salt = reader.integer() else { return nil }
       pending.append(Device(id: id, salt: salt))
     }
     self.pending = pending
@@ -99,6 +115,7 @@ extension PageTicket {
   private struct Reader {
     let bytes: [UInt8]
     var at: Int
+    var isAtEnd: Bool { at == bytes.count }
 
     mutating func byte() -> UInt8? { bytes(1)?.first }
 

@@ -29,6 +29,9 @@ extension Pipeline {
     // A stopping worker leaves it to the broker and the next worker.
     guard !isDraining else { return }
     switch opened {
+    case .unknown:
+      let reason = "\(PageTicket.header): the registry has no such campaign of the application"
+      reject(entry, Rejection(.invalidParameters, reason))
     case .taken:
       counters.duplicatesSuppressed += 1
       endPage(entry)
@@ -36,7 +39,7 @@ extension Pipeline {
     case .done(let campaign):
       endPage(entry)
       entry.work?.campaign = campaign
-      if campaign?.isComplete == true { claimResult(entry) } else { acknowledge(entry) }
+      if campaign.isComplete { claimResult(entry) } else { acknowledge(entry) }
     case .stopped(let campaign, let record):
       entry.work?.campaign = campaign
       if campaign.state == .cancelled {
@@ -46,7 +49,7 @@ extension Pipeline {
         putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
       }
     case .open(let read, let record, let campaign):
-      if let campaign { closeBreaker(of: entry, campaign) }
+      closeBreaker(of: entry, campaign)
       if let page = entry.page, waitingCampaigns.remove(page.campaign) != nil {
         log.info("campaign goes on", ["campaign": page.campaign])
       }

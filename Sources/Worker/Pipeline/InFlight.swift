@@ -86,6 +86,9 @@ final class InFlight {
 
   var request: SendRequest? { held?.request }
 
+  /// Which queue it goes back to when it is replayed: ``Topology/originHeader``.
+  var origin: String { isChange ? Topology.registryOrigin : queue.origin }
+
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
     isHeld = false

@@ -12,32 +12,36 @@ struct Intake {
   /// How long a request for now or never (`time_to_live` 0) may have waited in the queue, in milliseconds.
   static let graceOfNow: Int64 = 10_000
 
-  /// Checks a delivery and fills in its entry: message id, app, request, deadline, attempts.
-  func admit(_ entry: InFlight, _ delivery: borrowing Delivery, at now: Int64) -> Result<RetryRecord?, Rejection> {
+  /// Known before the body is: a request that can't be read has its outcome under its message id and application all the same.
+  func identify(_ entry: InFlight, _ delivery: borrowing Delivery) {
     if let id = delivery.properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
-    // Known before the body is: a request that can't be read has its outcome under its application all the same.
     if let appID = delivery.properties.appID, !appID.isEmpty {
       entry.app = apps.firstIndex { $0.id == appID }
     } else if apps.count == 1 {
       entry.app = 0
     }
-    if let rejection = Self.checkEncoding(delivery.properties) { return .failure(rejection) }
+  }
+
+  /// Checks an identified delivery and fills in its entry: app, request, deadline, attempts.
+  /// - Parameter record: what an earlier round has noted.
+  func admit(
+    _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, at now: Int64
+  ) -> Rejection? {
+    if let rejection = Self.checkEncoding(delivery.properties) { return rejection }
     if delivery.bodySize > UInt64(limits.json.bytes) {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
-      return .failure(Rejection(.messageTooBig, reason))
+      return Rejection(.messageTooBig, reason)
     }
     let held: HeldRequest
-    do { held = try HeldRequest(parsing: delivery.body, limits: limits) } catch { return .failure(error) }
+    do { held = try HeldRequest(parsing: delivery.body, limits: limits) } catch { return error }
     switch app(for: delivery.properties.appID, held.package) {
     case .success(let index):
       entry.app = index
       if let package = held.package, !apps[index].packages.contains(package) {
-        return .failure(
-          Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to"))
+        return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
       }
-    case .failure(let rejection): return .failure(rejection)
+    case .failure(let rejection): return rejection
     }
-    let record = delivery.properties.headers.isEmpty ? nil : RetryRecord(delivery.properties.headers)
     if let record {
       entry.attempts = record.attempts
       entry.round = record.round
@@ -46,7 +50,7 @@ struct Intake {
     entry.deadline = record?.deadline ?? Self.deadline(held.lifetime, delivery.properties, at: now)
     entry.held = held
     entry.isNowOrNever = held.lifetime == 0
-    return .success(record)
+    return nil
   }
 
   private func app(for id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {

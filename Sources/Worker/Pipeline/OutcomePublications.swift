@@ -3,7 +3,7 @@ import PushCore
 
 /// Builds the messages that follow from a request: contract §3, one function per kind.
 struct OutcomePublications {
-  private let prefix: String
+  let prefix: String
   private let events: [UInt8]
   private let dead: [UInt8]
   private let retry: [UInt8]
@@ -27,10 +27,15 @@ struct OutcomePublications {
       body: event.json(), owner: entry.index)
   }
 
-  /// The request as it came, or, for one device of several, addressed to that device alone; with its ticket where it is a page.
-  func deadLetter(_ letter: DeadLetter, body: [UInt8], page: PageTicket? = nil, for entry: InFlight) -> Publication {
+  /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
+  /// readable or not, so that replaying it sends no more than the page. Each names the way back that ``Topology/originHeader`` means.
+  func deadLetter(_ letter: DeadLetter, body: [UInt8], isWholePage: Bool = false, for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
-    page?.append(to: &properties.headers)
+    if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
+      properties.headers.append(PageTicket.header, ticket)
+    }
+    properties.headers.append(
+      Topology.originHeader, .text(isWholePage || !entry.queue.isFanOut ? entry.origin : entry.queue.sending.origin))
     for (name, value) in letter.headers {
       switch value {
       case .text(let text): properties.headers.append(name, .string(text))
@@ -59,12 +64,34 @@ struct OutcomePublications {
 
   /// On to the step of the ladder that is not shorter than `delay` milliseconds; the longest serves what is longer still.
   func retry(_ record: RetryRecord, after delay: Int64, for entry: InFlight) -> Publication {
-    let step = steps.first { $0.delay >= delay } ?? steps[steps.count - 1]
+    let step = step(for: delay)
     var properties = requestProperties(entry)
     properties.messageID = entry.messageID
     record.append(to: &properties.headers)
     entry.page?.append(to: &properties.headers)
-    properties.headers.append("x-push-origin", .text(entry.queue.origin))
+    return toLadder(step, properties, entry)
+  }
+
+  /// As it came, notes included, for a worker that can read them; not before `delay` milliseconds.
+  /// - Parameter since: when it was first put aside, in unix milliseconds.
+  func aside(since: Int64, after delay: Int64, for entry: InFlight) -> Publication {
+    var properties = entry.delivery.properties
+    properties.headers = Self.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.asideSince])
+    properties.headers.append(Self.asideSince, .integer(since))
+    properties.deliveryMode = 2
+    properties.expiration = nil
+    properties.userID = nil
+    return toLadder(step(for: delay), properties, entry)
+  }
+
+  /// Says since when a message waits for a newer worker.
+  static let asideSince = "x-push-aside-since"
+
+  private func step(for delay: Int64) -> RetryStep { steps.first { $0.delay >= delay } ?? steps[steps.count - 1] }
+
+  private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
+    var properties = properties
+    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
       owner: entry.index)
@@ -78,6 +105,8 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.appID = app(of: entry)
     ticket.append(to: &properties.headers)
+    // Should the broker give it up, replaying finds the way back.
+    properties.headers.append(Topology.originHeader, .text(entry.queue.fanOut.origin))
     return toQueue(entry.queue.fanOut, .page, properties, entry)
   }
 
@@ -130,14 +159,19 @@ struct OutcomePublications {
   private static let traceparent = "traceparent"
   private static let sender = Array("x-push-sender".utf8)
   /// A copied `x-death` would make the broker take the next expiry for a cycle and drop the message.
-  private static let added = ["x-push-", "x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
+  private static let brokers = ["x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
     .map { Array($0.utf8) }
+  private static let workers = Array("x-push-".utf8)
   /// RabbitMQ routes by these as well: copied, they would send a retry to more queues than one.
   private static let routes = ["CC", "BCC"].map { Array($0.utf8) }
 
+  private static func isBrokers(_ name: [UInt8]) -> Bool {
+    routes.contains(name) || brokers.contains { name.starts(with: $0) }
+  }
+
+  private static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
+
   private static func withoutAdded(_ headers: FieldTable) -> FieldTable {
-    headers.removing { name in
-      name != sender && (routes.contains(name) || added.contains { name.starts(with: $0) })
-    }
+    headers.removing { name in name != sender && (name.starts(with: workers) || isBrokers(name)) }
   }
 }

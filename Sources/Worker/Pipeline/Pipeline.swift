@@ -37,6 +37,7 @@ final class Pipeline: OutboxOwner {
 
   let apps: [App]
   let intake: Intake
+  let noteReader: NoteReader
   let publications: OutcomePublications
   let outbox: Outbox
   let loop: EventLoop
@@ -74,6 +75,8 @@ final class Pipeline: OutboxOwner {
   weak var changeFeed: ChangeFeed?
   var nextProbe = MonotonicTime(nanoseconds: 0)
   var nextPurge = MonotonicTime(nanoseconds: 0)
+  /// When it may be said again that messages wait for a newer worker.
+  var nextNewerNotice = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates = DuplicateWindow()
   var deadLetterLog = DeadLetterLog()
@@ -93,6 +96,7 @@ final class Pipeline: OutboxOwner {
   ) {
     self.apps = apps
     self.intake = intake
+    noteReader = NoteReader(prefix: publications.prefix)
     self.publications = publications
     self.outbox = outbox
     self.loop = loop
@@ -119,7 +123,20 @@ final class Pipeline: OutboxOwner {
     hold(delivery.body.count)
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
-    let admission = intake.admit(entry, delivery, at: loop.wallClock)
+    intake.identify(entry, delivery)
+    var record: RetryRecord?
+    var rejection: Rejection?
+    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: loop.wallClock) {
+    case .none: break
+    case .notes(let page, let retry):
+      entry.page = page
+      record = retry
+    case .newer:
+      entry.delivery = consume delivery
+      return leaveToNewer(entry)
+    case .refused(let reason): rejection = reason
+    }
+    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: loop.wallClock) }
     entry.delivery = consume delivery
     log.debug(
       "request taken",
@@ -127,38 +144,45 @@ final class Pipeline: OutboxOwner {
         "message_id": entry.messageID, "queue": queue.origin, "redelivered": entry.delivery.redelivered,
         "attempts": entry.attempts,
       ])
-    switch admission {
-    case .failure(let rejection): reject(entry, rejection)
-    case .success(let record):
-      entry.admittedAt = loop.wallClock
-      // A producer can forge the header: it means nothing without an audience.
-      if desk != nil, entry.held?.request.audience != nil, let page = PageTicket(entry.delivery.properties.headers) {
-        entry.page = page
-        entry.deadline = page.deadline
-      }
-      let sender = entry.delivery.properties.headers.string("x-push-sender")
-      if isIdentified, isDuplicate(entry, sender) { return }
-      switch routes(for: entry, sender) {
-      case .failure(let rejection): return reject(entry, rejection)
-      case .success(let routes): entry.routes = routes
-      }
-      if entry.held?.isDryRun == true, entry.held?.audience != nil {
-        concludeDryRunOfAudience(entry)
-      } else if let audience = entry.held?.audience {
-        beginAudience(entry, audience)
-      } else {
-        addRecipients(to: entry, by: entry.routes)
-        entry.settledBefore = record?.settled
-        // What is too late needs no look-up.
-        if entry.unresolved == 0 || loop.wallClock > entry.deadline { sendRecipients(of: entry) }
-      }
-    }
+    if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
     noteHeldBytes()
+  }
+
+  /// Admitted: on to its devices, or to its audience.
+  private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
+    entry.admittedAt = loop.wallClock
+    if let page = entry.page {
+      guard entry.held?.audience != nil else {
+        return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
+      }
+      entry.deadline = page.deadline
+    }
+    let sender: [UInt8]?
+    switch entry.delivery.properties.headers["x-push-sender"] {
+    case nil: sender = nil
+    case .string(let name): sender = name
+    default: return reject(entry, Rejection(.mismatchSenderID, "x-push-sender: must be a string"))
+    }
+    if isIdentified, isDuplicate(entry, sender) { return }
+    switch routes(for: entry, sender) {
+    case .failure(let rejection): return reject(entry, rejection)
+    case .success(let routes): entry.routes = routes
+    }
+    if entry.held?.isDryRun == true, entry.held?.audience != nil {
+      concludeDryRunOfAudience(entry)
+    } else if let audience = entry.held?.audience {
+      beginAudience(entry, audience)
+    } else {
+      addRecipients(to: entry, by: entry.routes)
+      entry.settledBefore = record?.settled
+      // What is too late needs no look-up.
+      if entry.unresolved == 0 || loop.wallClock > entry.deadline { sendRecipients(of: entry) }
+    }
   }
 
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
   func sendRecipients(of entry: InFlight) {
-    if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients) }
+    if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline) }
     if loop.wallClock > entry.deadline {
       expire(entry)
     } else if entry.held?.isDryRun == true {

@@ -17,6 +17,8 @@ struct RetryRecord {
   var settled: [UInt8]?
 
   private enum Name {
+    /// Which form the other headers have; the present one, 1, is not written.
+    static let form = "x-push-retry-form"
     static let attempts = "x-push-retry-attempts"
     static let round = "x-push-retry-round"
     static let deadline = "x-push-retry-deadline"
@@ -36,8 +38,26 @@ struct RetryRecord {
     self.settled = settled
   }
 
-  /// nil when the request has not been on the ladder.
-  init?(_ headers: FieldTable) {
+  enum Reading {
+    /// The request has not been on the ladder.
+    case absent
+    /// Of a later form.
+    case newer
+    case unreadable
+    case record(RetryRecord)
+  }
+
+  static func read(_ headers: FieldTable) -> Reading {
+    switch headers[Name.form] {
+    case nil, .integer(1): break
+    case .integer(2...): return .newer
+    default: return .unreadable
+    }
+    if headers[Name.attempts] == nil, headers[Name.deadline] == nil { return .absent }
+    return RetryRecord(headers).map { .record($0) } ?? .unreadable
+  }
+
+  private init?(_ headers: FieldTable) {
     guard case .integer(let attempts)? = headers[Name.attempts], case .integer(let deadline)? = headers[Name.deadline],
       (0...1_000).contains(attempts)
     else { return nil }
@@ -119,7 +139,8 @@ enum SettledTargets {
 
   /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request, and one that no pool can
   /// take in any case.
-  static func restore(_ bytes: [UInt8], to recipients: inout [Recipient]) {
+  /// - Parameter deadline: nothing waits longer; unix milliseconds.
+  static func restore(_ bytes: [UInt8], to recipients: inout [Recipient], until deadline: Int64) {
     var states: [Recipient.State?] = []
     var names: [UInt64] = []
     let isNamed = bytes.first == Mark.named
@@ -145,7 +166,7 @@ enum SettledTargets {
         states.append(.failed(error))
       case Mark.postponed:
         guard let time = take(6) else { return }
-        states.append(.postponed(until: time.reduce(0) { $0 << 8 | Int64($1) }))
+        states.append(.postponed(until: min(time.reduce(0) { $0 << 8 | Int64($1) }, deadline)))
       default: return
       }
     }

@@ -150,22 +150,24 @@ extension Pipeline: PoolHandler {
     counters.failed[Int(rejection.code.code)] += 1
     entry.isFinishing = true
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
-    // A page keeps its ticket, so that replaying it sends no more than the page.
-    let page = entry.page ?? PageTicket(entry.delivery.properties.headers)
-    publishDeadLetter(letter, body: entry.delivery.body, page: page, of: entry)
-    if let page {
-      guard page.campaign.isEmpty else {
-        // Its chain may end here: an operator is to see that, and to replay the letter. A request's own header names no page.
-        guard entry.queue.isFanOut else { return }
-        log.error(
-          "a page of a campaign is a dead letter: mend what it says, resume the campaign, replay the letter",
-          ["campaign": String(decoding: page.campaign, as: UTF8.self), "reason": rejection.reason])
-        return hold(campaign: page.campaign)
-      }
+    let isWholePage = entry.page != nil || entry.queue.isFanOut
+    publishDeadLetter(letter, body: entry.delivery.body, isWholePage: isWholePage, of: entry)
+    if let page = entry.page, page.campaign.isEmpty {
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
+    } else if isWholePage {
+      pageRejected(entry, rejection)
     } else {
       publishResult(of: entry, targets: [.failed(rejection.code)])
     }
+  }
+
+  /// Its chain may end here: an operator is to see that, and to replay the letter.
+  private func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
+    let campaign = entry.page?.campaign
+    log.error(
+      "a page of a campaign is a dead letter: mend what it says, resume the campaign, replay the letter",
+      ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
+    if let campaign { hold(campaign: campaign) }
   }
 
   /// Too late: not sent to whom it has not reached.

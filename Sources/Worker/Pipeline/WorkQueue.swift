@@ -13,6 +13,14 @@ enum WorkQueue: Int, CaseIterable {
     }
   }
 
+  /// Where a request goes that names one device of a page.
+  var sending: WorkQueue {
+    switch self {
+    case .sendHigh, .fanoutHigh: .sendHigh
+    case .sendNormal, .fanoutNormal: .sendNormal
+    }
+  }
+
   /// The exchange, after the prefix, and the routing key that lead here.
   var route: (exchange: String, key: String) {
     switch self {

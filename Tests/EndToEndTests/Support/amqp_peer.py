@@ -4,7 +4,8 @@
 publish: each line of standard input is {"body": …, "properties": {…}, "routing_key": "…", "exchange": "…"}; everything
          but `body` is optional. A string is sent as it is, or, when `bytes` is true, with its backslash escapes decoded;
          anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
-         With --times, prints for each the unix milliseconds at which it was handed over.
+         Of the headers that `latin1` names, each character of the text stands for one byte. With --times, prints for each the unix milliseconds at which it was handed over.
+move:    takes all messages that wait in a queue, sets the first byte of a header, and publishes them elsewhere.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
 depth:   prints the number of ready messages of each queue named.
@@ -33,15 +34,38 @@ def body_bytes(line):
     return codecs.escape_decode(body)[0] if line.get("bytes") else body.encode()
 
 
+class Bytes(str):
+    """Text whose characters stand for bytes: pika writes only text as the kind of string that other clients write."""
+
+    def encode(self, *_):
+        return super().encode("latin-1")
+
+
 def publish(channel, options):
     channel.confirm_delivery()
     for text in sys.stdin:
         line = json.loads(text)
         properties = pika.BasicProperties(**{"delivery_mode": 2, **line.get("properties", {})})
+        for name in line.get("latin1", []):
+            properties.headers[name] = Bytes(properties.headers[name])
         if options.times:
             print(int(time.time() * 1000), flush=True)
         channel.basic_publish(line.get("exchange", "push.send"), line.get("routing_key", "normal"), body_bytes(line),
                               properties, mandatory=True)
+
+
+def move(channel, options):
+    channel.confirm_delivery()
+    count = channel.queue_declare(options.queue, passive=True).method.message_count
+    for _ in range(count):
+        method, properties, body = channel.basic_get(options.queue)
+        value = properties.headers[options.header]
+        octets = value.encode() if isinstance(value, str) else value
+        properties.headers[options.header] = Bytes((bytes([options.first_byte]) + octets[1:]).decode("latin-1"))
+        properties.headers.pop("x-death", None)
+        channel.basic_publish(options.exchange, options.routing_key, body, properties, mandatory=True)
+        channel.basic_ack(method.delivery_tag)
+    print(count)
 
 
 def plain(value):
@@ -95,6 +119,13 @@ def main():
     publishing = commands.add_parser("publish")
     publishing.add_argument("--times", action="store_true")
     publishing.set_defaults(run=publish)
+    moving = commands.add_parser("move")
+    moving.add_argument("queue")
+    moving.add_argument("--exchange", required=True)
+    moving.add_argument("--routing-key", required=True)
+    moving.add_argument("--header", required=True)
+    moving.add_argument("--first-byte", type=int, required=True)
+    moving.set_defaults(run=move)
     consuming = commands.add_parser("consume")
     consuming.add_argument("queue")
     consuming.add_argument("--count", type=int, default=0, help="0: as many as come")

@@ -1,0 +1,61 @@
+import AMQP
+import PushCore
+
+/// What a worker has noted on a message for the next one: which page of an audience it is, and how far it had come on the ladder.
+enum FleetNotes {
+  /// A producer's request.
+  case none
+  case notes(page: PageTicket?, retry: RetryRecord?)
+  /// In a form that only a newer worker knows.
+  case newer
+  /// They can't be what a worker has written, or don't belong here.
+  case refused(Rejection)
+}
+
+/// Tells the fleet's own notes from what a producer makes up. Headers can be forged, the exchange that a message came by can't: the
+/// broker names it, and its permissions decide who may publish to it.
+struct NoteReader {
+  /// Pages come by this one, from workers and from operators who replay them.
+  private let fanOut: [UInt8]
+  /// Whatever has been on the ladder comes back by this one, and dead letters that are replayed.
+  private let returns: [UInt8]
+
+  init(prefix: String) {
+    fanOut = Array("\(prefix).fanout".utf8)
+    returns = Array("\(prefix).return".utf8)
+  }
+
+  /// - Parameter now: unix milliseconds; no note makes a message live longer than four weeks from then.
+  func notes(
+    on properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue, at now: Int64
+  ) -> FleetNotes {
+    guard !properties.hasUnreadableHeaders else { return Self.refused("headers: malformed, or nested too deep") }
+    let isReturned = exchange == returns
+    guard isReturned || queue.isFanOut else { return .none }
+    guard isReturned || exchange == fanOut else {
+      return Self.refused("a fan-out queue takes pages by the fleet's own exchanges only")
+    }
+    let latest = now + Intake.longestLife
+    var page: PageTicket?
+    switch PageTicket.read(properties.headers) {
+    case .absent where queue.isFanOut: return Self.refused("\(PageTicket.header): missing, so this is no page")
+    case .absent: break
+    case .newer: return .newer
+    case .unreadable: return Self.refused("\(PageTicket.header): not a page's ticket, or of a form that is no longer known")
+    case .ticket(var ticket):
+      ticket.deadline = min(ticket.deadline, latest)
+      page = ticket
+    }
+    guard isReturned else { return .notes(page: page, retry: nil) }
+    switch RetryRecord.read(properties.headers) {
+    case .absent: return .notes(page: page, retry: nil)
+    case .newer: return .newer
+    case .unreadable: return Self.refused("x-push-retry-…: not what a worker writes")
+    case .record(var record):
+      record.deadline = min(record.deadline, latest)
+      return .notes(page: page, retry: record)
+    }
+  }
+
+  private static func refused(_ reason: String) -> FleetNotes { .refused(Rejection(.invalidParameters, reason)) }
+}

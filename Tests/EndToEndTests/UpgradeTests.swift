@@ -1,0 +1,53 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Worker
+
+/// Workers of two versions share the queues while a fleet is brought up to date, and when it goes back.
+@Suite("Workers of two versions", .serialized)
+struct UpgradeTests {
+  /// Gives every page that waits for a worker another version of its ticket.
+  private func rewritePages(_ site: Site, version: Int) throws -> Int {
+    let words = ["move", "\(site.prefix).fanout.normal", "--exchange", "\(site.prefix).fanout", "--routing-key", "normal"]
+    let count = try site.peer(words + ["--header", "x-push-page", "--first-byte", "\(version)"])
+    return Int(count.trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1
+  }
+
+  @Test(
+    "a broadcast whose pages a newer worker has written waits for a newer worker: nothing is sent twice, lost or begun anew")
+  func newerPages() throws {
+    let devices = 400
+    let site = try Site()
+    try site.startFleet(
+      script: ["*": ["delay_ms": 20]], options: ["--streams", "10"], settings: "fanOut: { pageSize: 20, prefetch: 2 },")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    var worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(60, seconds: 60))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try eventually { try site.depths(["retry.200ms", "retry.1s"]) == [0, 0] })
+    let sent = try site.pushes().count
+    let waiting = try rewritePages(site, version: 3)
+    #expect(waiting > 0 && sent < devices)
+
+    worker = try site.startWorker()
+    #expect(worker.waitForOutput("messages of a newer worker wait for one", seconds: 30))
+    // Some rounds on the ladder.
+    #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
+    #expect(try eventually { try site.depths(["retry.1s"]) == [0] })
+    #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().count == sent && site.depths(["dead", "results", "send.normal"]) == [0, 0, 0])
+    #expect(try site.campaigns()["b"]?["state"] as? String == "running")
+
+    #expect(try eventually { try site.depths(["fanout.normal"]) == [waiting] })
+    #expect(try rewritePages(site, version: 2) == waiting)
+    try site.drain()
+    #expect(try site.deliveries(of: "b") == Dictionary(uniqueKeysWithValues: (0..<devices).map { (token($0), 1) }))
+    #expect(try site.results()["b"]! == (devices, 0, 1))
+  }
+}

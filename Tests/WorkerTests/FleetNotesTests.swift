@@ -1,0 +1,94 @@
+import AMQP
+import Testing
+
+@testable import Worker
+
+@Suite("What workers note on messages")
+struct FleetNotesTests {
+  private static let now: Int64 = 1_800_000_000_000
+  private static let fourWeeks: Int64 = 28 * 86_400_000
+  private let reader = NoteReader(prefix: "push")
+
+  private func headers(version: UInt8? = nil, form: Int64? = nil, deadline: Int64 = now + 1) -> FieldTable {
+    var headers = FieldTable()
+    PageTicket(campaign: [1], number: 3, after: 1, upTo: 9, deadline: deadline).append(to: &headers)
+    if let version, let bytes = headers.string(PageTicket.header) {
+      headers = [PageTicket.header: .string([version] + bytes.dropFirst())]
+    }
+    RetryRecord(attempts: 4, round: 5, deadline: deadline, error: .unavailable, reason: "", status: nil, settled: nil).append(
+      to: &headers)
+    if let form { headers.append("x-push-retry-form", .integer(form)) }
+    return headers
+  }
+
+  private func read(_ headers: FieldTable, by exchange: String, _ queue: WorkQueue) -> String {
+    var properties = BasicProperties()
+    properties.headers = headers
+    switch reader.notes(on: properties, exchange: Array(exchange.utf8), queue: queue, at: Self.now) {
+    case .none: return "none"
+    case .newer: return "newer"
+    case .refused(let rejection): return rejection.reason
+    case .notes(let page, let retry):
+      #expect((page?.deadline ?? 0) <= Self.now + Self.fourWeeks && (retry?.deadline ?? 0) <= Self.now + Self.fourWeeks)
+      return [page == nil ? nil : "page", retry == nil ? nil : "retry"].compactMap { $0 }.joined(separator: " ")
+    }
+  }
+
+  @Test("a producer can write none, whatever the headers say")
+  func producers() {
+    for exchange in ["push.send", "", "push.retry", "other.return", "push.returned"] {
+      for table in [headers(), headers(version: 3), headers(version: 0), headers(form: 2)] {
+        for queue in [WorkQueue.sendHigh, .sendNormal] { #expect(read(table, by: exchange, queue) == "none", "\(exchange)") }
+        #expect(read(table, by: exchange, .fanoutHigh).contains("fleet's own exchanges only"), "\(exchange)")
+      }
+    }
+    #expect(read(headers(), by: "push.fanout", .sendNormal) == "none")
+  }
+
+  @Test("a page's ticket counts on a fan-out queue, a retry's record only when it comes back from the ladder")
+  func workers() {
+    for queue in [WorkQueue.fanoutHigh, .fanoutNormal] {
+      #expect(read(headers(), by: "push.fanout", queue) == "page")
+      #expect(read(headers(), by: "push.return", queue) == "page retry")
+    }
+    // A small audience is sent within its request.
+    #expect(read(headers(), by: "push.return", .sendNormal) == "page retry")
+    #expect(read(FieldTable(), by: "push.return", .sendNormal) == "")
+  }
+
+  @Test("a later form is left to a later worker; what nobody can have written is refused, never taken for a new request")
+  func forms() {
+    for exchange in ["push.fanout", "push.return"] {
+      #expect(read(headers(version: 3), by: exchange, .fanoutNormal) == "newer")
+      #expect(read(headers(version: 1), by: exchange, .fanoutNormal).contains("not a page's ticket"))
+      #expect(read(FieldTable(), by: exchange, .fanoutNormal).contains("missing"))
+      #expect(read([PageTicket.header: .integer(7)], by: exchange, .fanoutNormal).contains("not a page's ticket"))
+    }
+    #expect(read(headers(form: 2), by: "push.return", .sendNormal) == "newer")
+    #expect(read(["x-push-retry-attempts": .integer(1)], by: "push.return", .sendNormal).contains("not what a worker writes"))
+  }
+
+  @Test("no note makes a message live longer than four weeks")
+  func bounded() {
+    #expect(read(headers(deadline: .max), by: "push.return", .fanoutNormal) == "page retry")
+    #expect(read(headers(deadline: .min), by: "push.return", .fanoutNormal) == "page retry")
+  }
+
+  @Test("headers that can't be read are refused on every queue: one of them may say which sender's credential to use")
+  func unreadable() {
+    var properties = BasicProperties()
+    properties.hasUnreadableHeaders = true
+    for queue in WorkQueue.allCases {
+      for exchange in ["push.send", "push.fanout", "push.return"] {
+        guard
+          case .refused(let rejection) = reader.notes(
+            on: properties, exchange: Array(exchange.utf8), queue: queue, at: Self.now)
+        else {
+          Issue.record("taken")
+          return
+        }
+        #expect(rejection.code == .invalidParameters && rejection.reason.hasPrefix("headers: "))
+      }
+    }
+  }
+}
