@@ -42,8 +42,8 @@ public protocol DeviceStore: AnyObject {
   func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(StoreError)
   func loadPage(campaign: [UInt8], page: Int64) throws(StoreError) -> PageRecord?
   /// Who is to publish the campaign's result: the first who asks once all pages are done, and another one when the result is not known
-  /// to be out `lease` milliseconds later, as the first may have died.
-  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64, now: Int64) throws(StoreError) -> ResultClaim
+  /// to be out `lease` milliseconds after the first has asked last, as it may have died. Time is the database's.
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(StoreError) -> ResultClaim
   /// The campaign's result is out: nobody else is to publish it.
   func resultPublished(_ campaign: [UInt8], now: Int64) throws(StoreError)
   /// Moves a campaign to a state. False when it isn't in a state that allows it. A campaign that was held and runs again is never

@@ -72,7 +72,7 @@ struct CampaignsTests {
 
     let last = Array(Self.ids[2].utf8)
     _ = try store.pageDone(PageReport(campaign: last, page: 0, isLast: true, sent: 5, failed: 0), now: 2_000)
-    _ = try store.finish(last, claimant: [1], lease: 500, now: 2_000)
+    _ = try store.finish(last, claimant: [1], lease: 500)
     #expect(try refused(["cancel", "9c"], "is over (completed)"))
 
     #expect(try refused(["pause", "3f2"], "the beginning of 2 campaigns' ids"))

@@ -23,7 +23,7 @@ struct CampaignTests {
     #expect(try registry.store.pageDone(report(2, isLast: true, sent: 500, failed: 0), now: 2_000)?.isComplete == false)
     #expect(try other.pageDone(report(0), now: 2_000)?.isComplete == false)
     #expect(try registry.store.pageDone(report(0), now: 2_500)?.sent == 1_490)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_600) == .nobodys)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500) == .nobodys)
     let done = try #require(try registry.store.pageDone(report(1), now: 3_000))
     #expect(done.isComplete && done.sent == 2_480 && done.failed == 20 && done.pagesDone == 3 && done.pageCount == 3)
     #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
@@ -34,20 +34,53 @@ struct CampaignTests {
     let registry = try backend.open()
     let other = try registry.another()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 1_500) == .nobodys)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .nobodys)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_000) == .ours)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_100) == .ours)
-    #expect(try other.finish(Self.id, claimant: [2], lease: 500, now: 2_499) == .others)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 60_000) == .others)
     let campaign = try #require(try other.campaign(Self.id))
-    #expect(campaign.state == .completed && campaign.finishedAt == 2_000 && campaign.remaining == 0)
-    #expect(try other.finish(Self.id, claimant: [2], lease: 500, now: 2_500) == .ours)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500, now: 2_600) == .others)
+    #expect(campaign.state == .completed && campaign.finishedAt != nil && campaign.remaining == 0)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .ours)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .others)
     try other.resultPublished(Self.id, now: 2_700)
     for claimant in [[1], [2], [3]] as [[UInt8]] {
-      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 500, now: 9_000) == .nobodys)
+      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 0) == .nobodys)
     }
-    #expect(try registry.store.finish([9], claimant: [1], lease: 500, now: 1) == .nobodys)
+    #expect(try registry.store.finish([9], claimant: [1], lease: 0) == .nobodys)
+  }
+
+  @Test("A worker whose clock is wrong takes nobody's claim away and keeps its own no longer", arguments: Backend.all)
+  func clocks(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
+    func ask(_ store: any DeviceStore, _ claimant: UInt8, lease: Int64, clock: Int64) throws -> ResultClaim? {
+      let question = RegistryRequest.finish(campaign: Self.id, claimant: [claimant], lease: lease)
+      guard case .claim(let claim) = try store.answer(question, now: clock) else { return nil }
+      return claim
+    }
+    let now = Int64(1_800_000_000_000)
+    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .ours)
+    #expect(try ask(other, 2, lease: 60_000, clock: now + 3_600_000) == .others)
+    #expect(try ask(other, 2, lease: 60_000, clock: now - 3_600_000) == .others)
+    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .ours)
+  }
+
+  @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
+  func renewed(_ backend: Backend) throws {
+    let store = try backend.open().store
+    _ = try store.createCampaign(Self.description, now: 1_000)
+    _ = try store.pageDone(report(0, isLast: true), now: 2_000)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+    let first = try #require(try store.campaign(Self.id)?.finishedAt)
+    var last = first
+    for _ in 0..<10_000 where last == first {
+      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+      last = try #require(try store.campaign(Self.id)?.finishedAt)
+    }
+    #expect(last > first)
   }
 
   @Test("States change only as they may", arguments: Backend.all)
@@ -63,7 +96,7 @@ struct CampaignTests {
     #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
     #expect(try store.setState(.cancelled, of: Self.id, now: 1))
     for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
-    #expect(try store.finish(Self.id, claimant: [1], lease: 500, now: 2) == .ours)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .ours)
     #expect(try store.campaign(Self.id)?.state == .cancelled)
     #expect(try store.setState(.paused, of: [9], now: 1) == false)
   }

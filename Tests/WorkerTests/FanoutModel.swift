@@ -25,6 +25,8 @@ final class FanoutModel {
   /// Devices whose dead letters have arrived, once for each.
   var reached: [String] = []
   var results: [[UInt8]] = []
+  /// What has happened, step by step: the same for the same steps.
+  private(set) var trace: [String] = []
   private(set) var workers: [Worker] = []
   let store: any DeviceStore
   private let folder: String
@@ -53,13 +55,14 @@ final class FanoutModel {
 
   private var registry: String { "sqlite:\(folder)/registry.db" }
 
-  func request(_ messageID: String) {
+  func request(_ messageID: String) { queue.append(Self.broadcast(messageID)) }
+
+  static func broadcast(_ messageID: String) -> Message {
     var properties = BasicProperties()
     properties.messageID = Array(messageID.utf8)
-    queue.append(
-      Message(
-        exchange: "push.send", queue: .sendNormal, properties: properties,
-        body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8)))
+    return Message(
+      exchange: "push.send", queue: .sendNormal, properties: properties,
+      body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8))
   }
 
   var isQuiet: Bool { queue.isEmpty && workers.allSatisfy { $0.held.isEmpty && $0.publications.isEmpty } }
@@ -69,6 +72,7 @@ final class FanoutModel {
   /// Gives the first message to a worker.
   func deliver(to index: Int) {
     guard !queue.isEmpty, workers[index].held.count < 4 else { return }
+    trace.append("\(queue[0].queue.origin) to \(index)")
     workers[index].accept(queue.removeFirst())
   }
 
@@ -78,6 +82,7 @@ final class FanoutModel {
   /// A publication reaches its queue.
   func arrive(_ index: Int) {
     guard let publication = workers[index].arrive() else { return }
+    trace.append("\(publication.kind) from \(index)")
     switch publication.kind {
     case .page, .retry:
       var properties = publication.properties
@@ -101,6 +106,7 @@ final class FanoutModel {
 
   /// kill -9, and another worker in its place. The broker delivers again what it held.
   func kill(_ index: Int) throws {
+    trace.append("\(index) dies with \(workers[index].held.count)")
     giveBack(workers[index].held)
     workers[index].die()
     workers[index] = try Worker(registry, lease)
@@ -138,11 +144,11 @@ final class FanoutModel {
   // MARK: a worker
 
   final class Worker: Acknowledger {
-    private let loop: EventLoop
-    private let pipeline: Pipeline
+    let loop: EventLoop
+    let pipeline: Pipeline
     private let outbox: Outbox
     private(set) var held: [UInt64: Message] = [:]
-    private var arrived: Set<Int> = []
+    private var arrived: [Int] = []
     private var lastTag: UInt64 = 0
     private var generation: UInt32 = 0
     var isDeliveryPaused = false
@@ -155,7 +161,8 @@ final class FanoutModel {
         apps: [Pipeline.App(id: FanoutModel.app, packages: [], routes: Pipeline.Routes())],
         intake: Intake(apps: [(FanoutModel.app, [])], limits: RequestLimits()),
         publications: OutcomePublications(
-          prefix: "push", apps: ["com.example.app"], steps: [RetryStep(name: "1s", delay: 1_000)]),
+          prefix: "push", apps: ["com.example.app"],
+          steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)]),
         outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
       pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
       pipeline.pageSize = 7
@@ -191,13 +198,13 @@ final class FanoutModel {
 
     func arrive() -> Publication? {
       guard let slot = publications.first(where: { !arrived.contains($0) }) else { return nil }
-      arrived.insert(slot)
+      arrived.append(slot)
       return outbox.slots[slot]
     }
 
     func confirm() {
       guard let slot = arrived.first else { return }
-      arrived.remove(slot)
+      arrived.removeFirst()
       outbox.confirmed(slot)
     }
 
@@ -205,6 +212,12 @@ final class FanoutModel {
       held = [:]
       generation += 1
       pipeline.channelLost()
+    }
+
+    /// What a shard does once a second.
+    func tick() {
+      pipeline.renewResultClaims()
+      pipeline.saveGrownPages()
     }
 
     func die() { pipeline.desk?.close() }

@@ -43,32 +43,45 @@ struct FanoutModelTests {
   func faults() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     for seed in first..<first + 40 {
-      var generator = SeededGenerator(seed: seed)
-      let model = try FanoutModel(devices: Self.devices, workers: 2)
-      model.request("b")
-      if Bool.random(using: &generator) { model.request("b") }
-      var doubled = 0
-      var losses = 0
-      for _ in 0..<Int.random(in: 10...250, using: &generator) {
-        let worker = Int.random(in: 0..<2, using: &generator)
-        switch Int.random(in: 0..<40, using: &generator) {
-        case 0..<8: model.deliver(to: worker)
-        case 8..<16: model.run(worker)
-        case 16..<27: model.arrive(worker)
-        case 27..<38: model.confirm(worker)
-        case 38:
-          doubled += model.workers[worker].held.count * 7
-          losses += 1
-          try model.kill(worker)
-        default:
-          doubled += model.workers[worker].held.count * 7
-          losses += 1
-          model.loseChannel(worker)
-        }
-      }
-      model.finish()
+      let (model, doubled, losses) = try run(seed)
       try check(model, doubled: doubled, results: 1 + losses, seed)
     }
+  }
+
+  @Test("the same seed is the same broadcast, step by step")
+  func reproducible() throws {
+    let seed = UInt64.random(in: 0...UInt64(UInt32.max))
+    let traces = try (0..<2).map { _ in try run(seed).model.trace }
+    #expect(traces[0] == traces[1] && traces[0].count > 20, "seed \(seed)")
+  }
+
+  /// - Returns: how many devices may have been reached twice, and how many workers have died or lost their channel.
+  private func run(_ seed: UInt64) throws -> (model: FanoutModel, doubled: Int, losses: Int) {
+    var generator = SeededGenerator(seed: seed)
+    let model = try FanoutModel(devices: Self.devices, workers: 2)
+    model.request("b")
+    if Bool.random(using: &generator) { model.request("b") }
+    var doubled = 0
+    var losses = 0
+    for _ in 0..<Int.random(in: 10...250, using: &generator) {
+      let worker = Int.random(in: 0..<2, using: &generator)
+      switch Int.random(in: 0..<40, using: &generator) {
+      case 0..<8: model.deliver(to: worker)
+      case 8..<16: model.run(worker)
+      case 16..<27: model.arrive(worker)
+      case 27..<38: model.confirm(worker)
+      case 38:
+        doubled += model.workers[worker].held.count * 7
+        losses += 1
+        try model.kill(worker)
+      default:
+        doubled += model.workers[worker].held.count * 7
+        losses += 1
+        model.loseChannel(worker)
+      }
+    }
+    model.finish()
+    return (model, doubled, losses)
   }
 
   @Test("cancelled at any moment, and with workers that die, it ends with one account of what was sent")
@@ -116,6 +129,13 @@ struct FanoutModelTests {
       model.run(0)
     }
     #expect(model.workers[0].isPublishingResult)
+    let claimed = try #require(try model.store.campaigns(limit: 1).first?.finishedAt)
+    let isRenewed = try eventually {
+      model.workers[0].tick()
+      model.run(0)
+      return try model.store.campaigns(limit: 1).first?.finishedAt ?? 0 > claimed
+    }
+    #expect(isRenewed, "a result that the broker doesn't confirm for a while is another worker's")
     model.loseChannel(0)
     for _ in 0..<20 {
       model.deliver(to: 1)
@@ -131,5 +151,31 @@ struct FanoutModelTests {
     }
     model.finish()
     #expect(model.results.count == 1 && model.isQuiet)
+  }
+
+  /// Looks again and again until a condition holds; false when it doesn't within ten seconds.
+  private func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
+    let end = Date().addingTimeInterval(10)
+    while try !condition() { if Date() > end { return false } }
+    return true
+  }
+
+  @Test("a broadcast whose time passed while the registry is out of reach waits a day for its word, then is a dead letter")
+  func doubtful() throws {
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    for (late, kind, step) in [(3_600_000, "retry", "5m"), (90_000_000, "deadLetter", "dead")] as [(Int64, String, String)] {
+      let worker = try FanoutModel.Worker("sqlite:/nonexistent/registry.db", 0)
+      var message = FanoutModel.broadcast("b")
+      message.exchange = "push.return"
+      RetryRecord(
+        attempts: 0, round: 3, deadline: now - late, error: .unavailable, reason: "", status: nil, settled: nil
+      ).append(to: &message.properties.headers)
+      worker.accept(message)
+      worker.run()
+      let publications = worker.publications.compactMap { _ in worker.arrive() }
+      #expect(publications.contains { "\($0.kind)" == kind && $0.routingKey == Array(step.utf8) }, "\(publications)")
+      #expect(!publications.contains { "\($0.kind)" == (kind == "retry" ? "deadLetter" : "retry") })
+      worker.die()
+    }
   }
 }

@@ -88,7 +88,7 @@ extension DeviceStore {
       return .done
     case .loadPage(let campaign, let page): return .record(try loadPage(campaign: campaign, page: page))
     case .finish(let campaign, let claimant, let lease):
-      return .claim(try finish(campaign, claimant: claimant, lease: lease, now: now))
+      return .claim(try finish(campaign, claimant: claimant, lease: lease))
     case .resultPublished(let campaign):
       try resultPublished(campaign, now: now)
       return .done

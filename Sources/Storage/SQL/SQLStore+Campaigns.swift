@@ -51,10 +51,9 @@ extension SQLStore {
     return record
   }
 
-  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64, now: Int64) throws(StoreError) -> ResultClaim {
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(StoreError) -> ResultClaim {
     try transaction(.campaigns) { () throws(StoreError) in
-      let isOurs =
-        try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(now), .int(now - lease)]) > 0
+      let isOurs = try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(lease)]) > 0
       if isOurs { return .ours }
       return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .others : .nobodys
     }
@@ -124,12 +123,16 @@ extension SQL {
   static let loadPage = Statement(
     "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
   private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
+  /// By the database's own clock in unix milliseconds: a lease counts for all workers, and their clocks differ.
   static let finishCampaign = Statement(
+    finish(at: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"),
+    postgres: finish(at: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"))
+  private static func finish(at now: String) -> String {
     """
-    UPDATE campaigns SET claimant = ?2, finished_at = CASE WHEN claimant = ?2 THEN finished_at ELSE ?3 END,
-      state = CASE WHEN state = 2 THEN 2 ELSE 3 END
-    WHERE \(owesResult) AND (claimant IS NULL OR claimant = ?2 OR finished_at <= ?4)
-    """)
+    UPDATE campaigns SET claimant = ?2, finished_at = \(now), state = CASE WHEN state = 2 THEN 2 ELSE 3 END
+    WHERE \(owesResult) AND (claimant IS NULL OR claimant = ?2 OR finished_at <= \(now) - CAST(?3 AS BIGINT))
+    """
+  }
   static let isResultOwed = Statement("SELECT 1 FROM campaigns WHERE \(owesResult)")
   static let resultPublished = Statement("UPDATE campaigns SET result_at = ?2 WHERE id = ?1 AND result_at IS NULL")
   /// 0 is running, 4 held.

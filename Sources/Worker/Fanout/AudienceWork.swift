@@ -29,6 +29,11 @@ struct AudienceWork {
   var isHeld = false
   /// The campaign's result is published from here.
   var isResultClaimed = false
+  /// Who asks for that: one name, so that asking again keeps the claim.
+  var claimant: [UInt8] = []
+  /// A page with too many devices left to be named by a message: what is settled of it, and when the earliest of the others is to be tried
+  /// again. The page goes to the ladder when the registry has the record.
+  var grown: (record: PageRecord, earliest: Int64)?
 
   init(_ audience: Audience) { self.audience = audience }
 }

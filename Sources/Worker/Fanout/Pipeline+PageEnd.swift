@@ -19,10 +19,10 @@ extension Pipeline {
       }
     }
     if pending.count > PageTicket.mostPending, let work = entry.work {
-      // Too many to name: the page begins again, less what the registry knows of it.
-      ask(.note, .savePage(PageRecord(of: entry, work), campaign: page.campaign, page: page.number))
       endPage(entry)
-      return publishRetry(of: entry, at: earliest)
+      entry.work?.grown = (PageRecord(of: entry, work), earliest)
+      entry.publications += 1
+      return saveGrownPage(entry)
     }
     page.pending = pending
     entry.page = page
@@ -36,6 +36,33 @@ extension Pipeline {
     } else {
       reportPage(entry)
     }
+  }
+
+  /// Too many devices are left to be named: the page is to begin again, less what the registry knows of it, and so the registry has to
+  /// know it first.
+  private func saveGrownPage(_ entry: InFlight) {
+    guard let page = entry.page, let grown = entry.work?.grown else { return }
+    ask(entry, .saveGrownPage, .savePage(grown.record, campaign: page.campaign, page: page.number))
+  }
+
+  func grownPageSaved(_ entry: InFlight) {
+    guard let grown = entry.work?.grown else { return }
+    entry.work?.grown = nil
+    publishRetry(of: entry, at: grown.earliest)
+    consequenceEnded(of: entry)
+  }
+
+  /// It is kept, unacknowledged, until the registry is back: asked again by ``saveGrownPages()``.
+  func grownPageNotSaved(_ entry: InFlight, _ error: StoreError) {
+    // What the registry will never take is sent again, rather than held for ever.
+    if case .refused = error { grownPageSaved(entry) } else { unsavedPages.append((entry.index, entry.generation)) }
+  }
+
+  /// To be called about once a second.
+  func saveGrownPages() {
+    let unsaved = unsavedPages
+    unsavedPages.removeAll()
+    for (index, generation) in unsaved { with(index, generation) { saveGrownPage($0) } }
   }
 
   func endPage(_ entry: InFlight) {
@@ -64,9 +91,18 @@ extension Pipeline {
   func claimResult(_ entry: InFlight) {
     guard let page = entry.page else { return }
     entry.publications += 1
-    ask(
-      entry, .claimResult,
-      .finish(campaign: page.campaign, claimant: UUIDText.random(), lease: resultLease))
+    let claimant = UUIDText.random()
+    entry.work?.claimant = claimant
+    ask(entry, .claimResult, .finish(campaign: page.campaign, claimant: claimant, lease: resultLease))
+  }
+
+  /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
+  func renewResultClaims() {
+    resultClaims.removeAll { table[$0.entry].generation != $0.generation }
+    for claim in resultClaims {
+      guard let page = table[claim.entry].page, let work = table[claim.entry].work else { continue }
+      ask(.note, .finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
+    }
   }
 
   func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
@@ -74,6 +110,7 @@ extension Pipeline {
     if claim == .others { return oweReport(entry, "another worker is about to publish the result") }
     if claim == .ours, let campaign = entry.work?.campaign {
       entry.work?.isResultClaimed = true
+      resultClaims.append((entry.index, entry.generation))
       log.info(
         "campaign ended",
         [

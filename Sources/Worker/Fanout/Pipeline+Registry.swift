@@ -38,6 +38,7 @@ extension Pipeline: RegistryDeskOwner {
     switch (step, answer) {
     case (.reportPage, .campaign(let campaign)): pageReported(entry, campaign)
     case (.claimResult, .claim(let claim)): resultClaimed(entry, claim)
+    case (.saveGrownPage, .done): grownPageSaved(entry)
     // An earlier answer may have ended the request.
     case _ where entry.isFinishing: return
     case (.survey, .survey(let survey)): surveyed(entry, survey)
@@ -62,6 +63,7 @@ extension Pipeline: RegistryDeskOwner {
         switch step {
         case .survey, .findCampaign, .createCampaign, .readSmall, .readRest, .openPage: refuseOrPutOff(entry, error)
         case .reportPage, .claimResult: oweReport(entry, "\(error)")
+        case .saveGrownPage: grownPageNotSaved(entry, error)
         }
       }
     case .change(let index, let generation): changeFailed(index, generation, error)
@@ -102,7 +104,16 @@ extension Pipeline: RegistryDeskOwner {
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     let isPage = entry.page?.campaign.isEmpty == false
     let mayHaveCampaign = entry.work != nil && entry.page == nil && isNamed(entry)
-    if !isPage, !mayHaveCampaign, loop.wallClock > entry.deadline { return expire(entry) }
+    let now = loop.wallClock
+    var delay = delay
+    if !isPage, now > entry.deadline {
+      guard mayHaveCampaign else { return expire(entry) }
+      guard now - entry.deadline <= Self.longestDoubt else {
+        let words = "its time to live passed while the registry was out of reach: whether it had been begun is not known"
+        return reject(entry, Rejection(.unavailable, words))
+      }
+      delay = Self.delayOfDoubt
+    }
     if !isPage, entry.isNowOrNever, !(mayHaveCampaign && entry.delivery.redelivered) {
       return reject(entry, Rejection(.unavailable, reason))
     }
@@ -110,8 +121,13 @@ extension Pipeline: RegistryDeskOwner {
     entry.work?.stage = .ending
     counters.parked += 1
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    publishRetry(of: entry, at: loop.wallClock + delay)
+    publishRetry(of: entry, at: now + delay)
   }
+
+  /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it
+  /// asks.
+  private static let longestDoubt: Int64 = 86_400_000
+  private static let delayOfDoubt: Int64 = 300_000
 
   // MARK: upkeep
 

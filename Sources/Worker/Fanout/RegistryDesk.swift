@@ -48,6 +48,8 @@ final class RegistryDesk: RegistryHandler {
     case readSmall, readRest
     case openPage
     case reportPage
+    /// What is settled of a page that begins again.
+    case saveGrownPage
     /// Whether the campaign's result is to be published here.
     case claimResult
   }

@@ -128,6 +128,8 @@ final class Shard: TurnHook {
     pipeline.applyOwedChanges()
     broker.changes?.check()
     pipeline.lookAfterRegistry()
+    pipeline.renewResultClaims()
+    pipeline.saveGrownPages()
     pipeline.reportDeadLetters()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)

@@ -55,6 +55,10 @@ final class Pipeline: OutboxOwner {
   var pageSize = 1_000
   /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
   var resultLease: Int64 = 10_000
+  /// Requests whose campaign's result was claimed for here and waits for its confirm.
+  var resultClaims: [(entry: Int, generation: Int)] = []
+  /// Pages whose record the registry couldn't take yet.
+  var unsavedPages: [(entry: Int, generation: Int)] = []
   /// Of each application.
   var breakers: [Breaker] = []
   /// Registrations that this turn has brought.
