@@ -73,6 +73,32 @@ struct StopTests {
     #expect(results.count == 1 && results.first?.json["success"] as? Int == 300)
   }
 
+  @Test("a list for now or never is not handed on: what was not sent of it ends at once")
+  func terminatedInAListForNow() throws {
+    let site = try Site()
+    try site.startSimulator(
+      script: ["*": ["delay_ms": 30]], options: ["--streams", "8"],
+      settings: #"results: "all", retry: { steps: ["100ms"], attempts: 9 },"#)
+    try site.declareTopology()
+    let tokens = (0..<300).map(token)
+    try site.publish([(["registration_ids": tokens, "time_to_live": 0], ["message_id": "list"])])
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(40, seconds: 60))
+    worker.signal(Self.terminate)
+    #expect(worker.wait() == 0)
+    #expect(try site.depths(["retry.100ms", "send.normal"]) == [0, 0])
+    let reached = try site.deliveries()
+    #expect(reached.count < tokens.count && reached.values.allSatisfy { $0 == 1 })
+    let letters = try site.take("dead")
+    #expect(letters.allSatisfy { $0.header("x-push-error") == "Unavailable" })
+    #expect(
+      Set(letters.compactMap { ($0.json["to"] as? String)?.dropFirst("apns:".count) }.map(String.init)).union(reached.keys)
+        == Set(tokens) && letters.count + reached.count == tokens.count)
+    let results = try site.take("results")
+    #expect(results.count == 1 && results.first?.json["success"] as? Int == reached.count)
+  }
+
   @Test("while the provider stalls the worker ends at drainTimeout with status 0, and leaves the rest to the broker")
   func stalled() throws {
     let site = try Site()

@@ -1,14 +1,17 @@
 import Testing
+import Wire
 
 @testable import Worker
 
 @Suite("The breaker")
 struct BreakerTests {
-  /// Notes answers at one time; true when one of them opened it.
-  private func note(_ breaker: inout Breaker, refused: Int, taken: Int, at now: Int64) -> Bool {
+  /// Notes answers at one time, in milliseconds; true when one of them opened it.
+  /// - Parameter skew: by how much the wall clock is off.
+  private func note(_ breaker: inout Breaker, refused: Int, taken: Int, at now: Int64, skew: Int64 = 0) -> Bool {
+    let time = MonotonicTime(nanoseconds: now * 1_000_000)
     var hasOpened = false
-    for _ in 0..<taken { if breaker.note(isRefused: false, at: now) { hasOpened = true } }
-    for _ in 0..<refused { if breaker.note(isRefused: true, at: now) { hasOpened = true } }
+    for _ in 0..<taken { if breaker.note(isRefused: false, at: time, wallClock: now + skew) { hasOpened = true } }
+    for _ in 0..<refused { if breaker.note(isRefused: true, at: time, wallClock: now + skew) { hasOpened = true } }
     return hasOpened
   }
 
@@ -40,6 +43,15 @@ struct BreakerTests {
     _ = note(&breaker, refused: 0, taken: 5, at: 300_000)
     #expect(breaker.isOpen)
     _ = note(&breaker, refused: 0, taken: 1, at: 400_000)
+    #expect(!breaker.isOpen)
+  }
+
+  @Test("counts its minutes whatever happens to the wall clock")
+  func clockSetBack() {
+    var breaker = Breaker(share: 0.5, sample: 10)
+    #expect(note(&breaker, refused: 10, taken: 0, at: 7_201_000))
+    // Two hours back.
+    for time in [7_300_000, 7_400_000] as [Int64] { _ = note(&breaker, refused: 0, taken: 10, at: time, skew: -7_200_000) }
     #expect(!breaker.isOpen)
   }
 

@@ -71,6 +71,37 @@ struct RetryRecordTests {
     #expect(none.isEmpty && name.count == 21)
   }
 
+  @Test("lets targets wait no longer for a clock that was set back while they were on the ladder")
+  func clockSetBack() {
+    let written: Int64 = 1_800_000_000_000
+    let bytes = SettledTargets.encode([
+      Self.recipient(.postponed(until: written + 900)), Self.recipient(.postponed(until: written + 60_000)),
+    ])
+    let record = RetryRecord(
+      attempts: 1, round: 1, deadline: written + 3_600_000, error: .unavailable, reason: "", status: nil, settled: bytes,
+      due: written + 1_000)
+    var headers = FieldTable()
+    record.append(to: &headers)
+    guard case .record(let back) = RetryRecord.read(headers) else {
+      Issue.record("unreadable")
+      return
+    }
+    // On time, an hour late in the lane, two hours back, and a forged date.
+    for (now, lag) in [(1_000, 0), (3_600_000, 0), (-7_199_000, 7_200_000)] as [(Int64, Int64)] {
+      #expect(back.lag(at: written + now) == lag)
+      var recipients = [Self.recipient(.waiting), Self.recipient(.waiting)]
+      SettledTargets.restore(bytes, to: &recipients, until: written + 3_600_000, lag: back.lag(at: written + now))
+      guard case .postponed(let first) = recipients[0].state, case .postponed(let second) = recipients[1].state else {
+        Issue.record("states differ: \(recipients)")
+        return
+      }
+      #expect(first == written + 900 - lag && second == written + 60_000 - lag)
+    }
+    var forged = back
+    forged.due = .max
+    #expect(forged.lag(at: .min / 2) <= 28 * 86_400_000)
+  }
+
   @Test("lets no target wait beyond the request's deadline")
   func bounded() {
     var recipients = [Self.recipient(.waiting), Self.recipient(.waiting)]

@@ -1,3 +1,5 @@
+import Wire
+
 /// Notices that an abnormal share of an application's tokens is refused as dead or suspect, which is the mark of a wrong environment,
 /// topic or registry rather than of so many uninstalled apps (F-61); while it is open nothing is marked and campaigns are held.
 ///
@@ -7,13 +9,14 @@ struct Breaker {
   /// Between 0 and 1.
   let share: Double
   let sample: Int
-  /// Milliseconds.
-  static let window: Int64 = 60_000
+  /// Seconds.
+  static let window = 60.0
 
   private(set) var isOpen = false
   private var answers = 0
   private var refused = 0
-  private var since: Int64 = 0
+  private var since = MonotonicTime(nanoseconds: 0)
+  /// By the wall clock, as an operator's word is dated.
   private var openedAt: Int64 = 0
 
   init(share: Double, sample: Int) {
@@ -23,10 +26,11 @@ struct Breaker {
 
   /// - Parameters:
   ///   - isRefused: the token is dead or suspect; false when the provider took the push.
-  ///   - now: unix milliseconds.
+  ///   - now: of a clock that nobody sets, so that a minute is one.
+  ///   - wallClock: unix milliseconds.
   /// - Returns: true when this answer opened it.
-  mutating func note(isRefused: Bool, at now: Int64) -> Bool {
-    if now - since > Self.window, !isOpen || answers >= sample {
+  mutating func note(isRefused: Bool, at now: MonotonicTime, wallClock: Int64) -> Bool {
+    if now.seconds(since: since) > Self.window, !isOpen || answers >= sample {
       if isOpen, !isAbnormal { isOpen = false }
       since = now
       answers = 0
@@ -36,7 +40,7 @@ struct Breaker {
     if isRefused { refused += 1 }
     guard !isOpen, answers >= sample, isAbnormal else { return false }
     isOpen = true
-    openedAt = now
+    openedAt = wallClock
     return true
   }
 

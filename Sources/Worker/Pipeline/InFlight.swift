@@ -64,6 +64,8 @@ final class InFlight {
   var members: [(place: Int, others: Range<Int>)] = []
   /// What an earlier round had settled of a list, until its devices are known.
   var settledBefore: [UInt8]?
+  /// How far the clock is behind the one by which it is dated, in milliseconds.
+  var clockLag: Int64 = 0
   /// It came by the registry's queue, and so by a connection of its own.
   var isChange = false
   var change: RegistryChange?
@@ -117,6 +119,7 @@ final class InFlight {
     rows = nil
     members.removeAll()
     settledBefore = nil
+    clockLag = 0
     isChange = false
     change = nil
     page = nil

@@ -45,6 +45,7 @@ struct Intake {
     if let record {
       entry.attempts = record.attempts
       entry.round = record.round
+      entry.clockLag = record.lag(at: now)
       entry.lastFailure = (record.error, record.reason, record.status)
     }
     entry.deadline = record?.deadline ?? Self.deadline(held.lifetime, delivery.properties, at: now)

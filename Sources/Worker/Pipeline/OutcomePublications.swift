@@ -63,8 +63,11 @@ struct OutcomePublications {
   }
 
   /// On to the step of the ladder that is not shorter than `delay` milliseconds; the longest serves what is longer still.
-  func retry(_ record: RetryRecord, after delay: Int64, for entry: InFlight) -> Publication {
+  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  func retry(_ record: RetryRecord, after delay: Int64, at now: Int64, for entry: InFlight) -> Publication {
     let step = step(for: delay)
+    var record = record
+    if record.settled != nil { record.due = now + step.delay }
     var properties = requestProperties(entry)
     properties.messageID = entry.messageID
     record.append(to: &properties.headers)

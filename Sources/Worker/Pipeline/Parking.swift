@@ -4,27 +4,16 @@ import PushCore
 /// What waits for a provider that can't be reached goes to the ladder, so that it neither holds up other applications nor stays
 /// unacknowledged until the broker's consumer timeout; it costs no attempt.
 extension Pipeline {
-  /// How long a pool may be out of reach, in milliseconds, before what waits for it is parked.
-  static let patience: Int64 = 5_000
-  private static let shortestParking: Int64 = 10_000
-  private static let longestParking: Int64 = 300_000
-
   /// To be called about once a second.
   func parkUnreachable() {
-    let now = loop.wallClock
     for index in pools.indices {
-      guard let reason = pools[index].pool.state.trouble else {
-        pools[index].troubleSince = nil
-        continue
-      }
-      let since = pools[index].troubleSince ?? now
-      pools[index].troubleSince = since
-      if now - since >= Self.patience { park(index, because: reason, for: now - since) }
+      let reason = pools[index].pool.state.trouble
+      let delay = pools[index].outage.note(isOutOfReach: reason != nil, at: loop.now)
+      if let reason, let delay { park(index, because: reason, for: delay) }
     }
   }
 
-  private func park(_ pool: Int, because reason: String, for outage: Int64) {
-    let delay = min(max(outage, Self.shortestParking), Self.longestParking)
+  private func park(_ pool: Int, because reason: String, for delay: Int64) {
     while let back = pools[pool].returned.popFirst() {
       if let entry = waitingEntry(back) { park(entry, back.recipient, delay, reason) }
     }
@@ -51,14 +40,19 @@ extension Pipeline {
   /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
   /// to the broker.
   func handOverBegunLists() {
-    let now = loop.wallClock
     for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isFinishing && entry.hasBegun {
       let generation = entry.generation
       for index in entry.recipients.indices {
         guard entry.generation == generation, case .waiting = entry.recipients[index].state else { continue }
-        settle(entry, index, .postponed(until: now))
+        handOver(entry, index)
       }
     }
+  }
+
+  /// One target of such a list. What is for now or never doesn't wait for another worker.
+  func handOver(_ entry: InFlight, _ index: Int) {
+    if entry.isNowOrNever { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
+    settle(entry, index, .postponed(until: loop.wallClock))
   }
 }
 

@@ -186,7 +186,9 @@ final class Pipeline: OutboxOwner {
 
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
   func sendRecipients(of entry: InFlight) {
-    if let settled = entry.settledBefore { SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline) }
+    if let settled = entry.settledBefore {
+      SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline, lag: entry.clockLag)
+    }
     if loop.wallClock > entry.deadline {
       expire(entry)
     } else if entry.held?.isDryRun == true {

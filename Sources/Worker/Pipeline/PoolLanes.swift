@@ -32,8 +32,7 @@ struct PoolLanes {
   var returned = Ring<Returned>()
   private var lanes = Array(repeating: Ring<Waiting>(), count: WorkQueue.allCases.count)
   private(set) var count = 0
-  /// Unix milliseconds since when the provider has been out of reach.
-  var troubleSince: Int64?
+  var outage = Outage()
 
   init(_ provider: Provider) { self.provider = provider }
 

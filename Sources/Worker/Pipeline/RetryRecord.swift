@@ -15,6 +15,9 @@ struct RetryRecord {
   var status: Int?
   /// How far the targets of a list have come; absent for one target.
   var settled: [UInt8]?
+  /// When the ladder gives it back at the earliest, in unix milliseconds of the clock by which `settled` says until when a target is to
+  /// wait. A clock that is behind this was set back, or is another worker's.
+  var due: Int64?
 
   private enum Name {
     /// Which form the other headers have; the present one, 1, is not written.
@@ -26,9 +29,13 @@ struct RetryRecord {
     static let reason = "x-push-retry-reason"
     static let status = "x-push-retry-status"
     static let settled = "x-push-retry-settled"
+    static let due = "x-push-retry-due"
   }
 
-  init(attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?) {
+  init(
+    attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?,
+    due: Int64? = nil
+  ) {
     self.attempts = attempts
     self.round = round
     self.deadline = deadline
@@ -36,6 +43,7 @@ struct RetryRecord {
     self.reason = reason
     self.status = status
     self.settled = settled
+    self.due = due
   }
 
   enum Reading {
@@ -72,6 +80,7 @@ struct RetryRecord {
     if case .string(let words)? = headers[Name.reason] { reason = String(decoding: words, as: UTF8.self) }
     if case .integer(let code)? = headers[Name.status] { status = Int(truncatingIfNeeded: code) }
     if case .string(let bytes)? = headers[Name.settled] { settled = bytes }
+    if case .integer(let time)? = headers[Name.due] { due = time }
   }
 
   func append(to headers: inout FieldTable) {
@@ -82,6 +91,14 @@ struct RetryRecord {
     headers.append(Name.reason, .text(String(reason.prefix(200))))
     if let status { headers.append(Name.status, .integer(Int64(status))) }
     if let settled { headers.append(Name.settled, .string(settled)) }
+    if let due { headers.append(Name.due, .integer(due)) }
+  }
+
+  /// By how many milliseconds this clock is behind the one that dated the record.
+  func lag(at now: Int64) -> Int64 {
+    guard let due, due > now else { return 0 }
+    let (lag, overflow) = due.subtractingReportingOverflow(now)
+    return overflow ? Intake.longestLife : min(lag, Intake.longestLife)
   }
 }
 
@@ -139,8 +156,10 @@ enum SettledTargets {
 
   /// Puts the states back; leaves every recipient as it is when the record doesn't fit the request, and one that no pool can
   /// take in any case.
-  /// - Parameter deadline: nothing waits longer; unix milliseconds.
-  static func restore(_ bytes: [UInt8], to recipients: inout [Recipient], until deadline: Int64) {
+  /// - Parameters:
+  ///   - deadline: nothing waits longer; unix milliseconds.
+  ///   - lag: how far the clock is behind the one that dated the record, in milliseconds.
+  static func restore(_ bytes: [UInt8], to recipients: inout [Recipient], until deadline: Int64, lag: Int64 = 0) {
     var states: [Recipient.State?] = []
     var names: [UInt64] = []
     let isNamed = bytes.first == Mark.named
@@ -166,7 +185,7 @@ enum SettledTargets {
         states.append(.failed(error))
       case Mark.postponed:
         guard let time = take(6) else { return }
-        states.append(.postponed(until: min(time.reduce(0) { $0 << 8 | Int64($1) }, deadline)))
+        states.append(.postponed(until: min(time.reduce(0) { $0 << 8 | Int64($1) } - lag, deadline)))
       default: return
       }
     }

@@ -46,7 +46,7 @@ extension Pipeline: PoolHandler {
         reason: "refused by the provider")
     case .unreachable, .unauthorised, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
-      if isDraining, entry.hasBegun { return settle(entry, tag.recipient, .postponed(until: loop.wallClock)) }
+      if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
       pools[entry.recipients[tag.recipient].pool].returned.append(
         .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient))
     }
@@ -225,14 +225,16 @@ extension Pipeline: PoolHandler {
   func publishRetry(of entry: InFlight, at time: Int64) {
     counters.retries += 1
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
+    var (settled, lag) = (entry.settledBefore, entry.clockLag)
+    if entry.page == nil, entry.recipients.count > 1, entry.unresolved == 0 {
+      settled = SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty)
+      lag = 0
+    }
+    let now = loop.wallClock
     let record = RetryRecord(
       attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
-      error: last.error,
-      reason: last.reason,
-      status: last.status,
-      settled: entry.page == nil && entry.recipients.count > 1 && entry.unresolved == 0
-        ? SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty) : entry.settledBefore)
-    publish(publications.retry(record, after: max(time - loop.wallClock, 0), for: entry))
+      error: last.error, reason: last.reason, status: last.status, settled: settled)
+    publish(publications.retry(record, after: max(time - now, 0), at: now + lag, for: entry))
   }
 
   func resultTargets(of entry: InFlight) -> [SendResult.Target] {
