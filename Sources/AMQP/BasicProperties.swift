@@ -17,7 +17,7 @@ public struct BasicProperties: Equatable, Sendable {
   /// Must be the connection's own user when publishing, or RabbitMQ closes the channel: don't copy it from a delivery.
   public var userID: [UInt8]?
   public var appID: [UInt8]?
-  /// The headers that came were malformed or nested too deep; `headers` is then empty.
+  /// The headers that came were malformed or nested too deep; `headers` has those of them that can be read.
   public var hasUnreadableHeaders = false
 
   public init() {}
@@ -68,9 +68,11 @@ extension BasicProperties {
     if flags & Flag.contentType != 0 { contentType = cache.contentType.read(cursor.shortString(in: bytes), in: bytes) }
     if flags & Flag.contentEncoding != 0 { contentEncoding = bytes.array(cursor.shortString(in: bytes)) }
     if flags & Flag.headers != 0 {
-      if let table = FieldTable(validating: bytes, range: cursor.longString(in: bytes)) {
+      let range = cursor.longString(in: bytes)
+      if let table = FieldTable(validating: bytes, range: range) {
         headers = table
       } else {
+        headers = FieldTable(readableIn: bytes, range: range)
         hasUnreadableHeaders = true
       }
     }

@@ -88,6 +88,23 @@ extension FieldTable {
     encoded = bytes.array(range)
   }
 
+  /// The entries up to the first that is malformed, but for those that nest too deep.
+  init(readableIn bytes: RawSpan, range: Range<Int>) {
+    var cursor = WireCursor(range)
+    while !cursor.isAtEnd {
+      let start = cursor.position
+      _ = cursor.shortString(in: bytes)
+      guard !cursor.isBroken else { return }
+      var beyond = cursor
+      if FieldValue.skip(&cursor, in: bytes, depth: 0) {
+        bytes.append(start..<cursor.position, to: &encoded)
+      } else {
+        guard FieldValue.skipUnread(&beyond, in: bytes) else { return }
+        cursor = beyond
+      }
+    }
+  }
+
   static func isWellFormed(_ bytes: RawSpan, range: Range<Int>, depth: Int) -> Bool {
     var cursor = WireCursor(range)
     while !cursor.isAtEnd {

@@ -66,6 +66,13 @@ extension FieldValue {
     }
   }
 
+  /// Passes over a table or an array by its length, whatever is in it; false for anything else.
+  static func skipUnread(_ cursor: inout WireCursor, in bytes: RawSpan) -> Bool {
+    guard [UInt8(ascii: "F"), UInt8(ascii: "A")].contains(cursor.uint8(in: bytes)) else { return false }
+    _ = cursor.longString(in: bytes)
+    return !cursor.isBroken
+  }
+
   /// Reads a value at the cursor; nil (with the cursor broken or not) when it is malformed or nested too deep.
   static func read(_ cursor: inout WireCursor, in bytes: RawSpan, depth: Int = 0) -> FieldValue? {
     guard depth < depthLimit else { return nil }

@@ -70,6 +70,26 @@ struct ConsumerTests {
     #expect(script.recorder.events.isEmpty)
   }
 
+  @Test("Of headers that nest too deep, or are malformed further on, the others are read")
+  func readableHeaders() {
+    let script = ConsumerScript()
+    var bomb: [UInt8] = []
+    for _ in 0..<40 { bomb = Say.short("deep") + [UInt8(ascii: "F")] + Say.long(bomb) }
+    let sender = Say.short("x-push-sender") + [UInt8(ascii: "S")] + Say.long(bytes("1001"))
+    let trace = Say.short("traceparent") + [UInt8(ascii: "S")] + Say.long(bytes("00-1"))
+    let unknown = Say.short("a") + [UInt8(ascii: "?")]
+    for (index, table) in [sender + bomb + trace, bomb + bomb + trace + sender, sender + trace + unknown].enumerated() {
+      script.say(Say.deliver(UInt64(index + 1)), Say.header(size: 1, flags: 1 << 13, Say.long(table)), Say.body([0x7b]))
+    }
+    let read: FieldTable = ["x-push-sender": .text("1001"), "traceparent": .text("00-1")]
+    #expect(script.recorder.deliveries.count == 3)
+    #expect(script.recorder.deliveries.allSatisfy { $0.properties.hasUnreadableHeaders })
+    for delivery in script.recorder.deliveries {
+      #expect(delivery.properties.headers.entries.count == 2)
+      for (key, value) in read.entries { #expect(delivery.properties.headers[String(decoding: key, as: UTF8.self)] == value) }
+    }
+  }
+
   @Test("What is done in order is acknowledged by one frame")
   func contiguous() {
     let script = ConsumerScript()

@@ -195,6 +195,25 @@ struct AdversaryTests {
     #expect(letters.count { $0.header("x-push-reason")?.contains("fleet's own exchanges only") == true } == headers.count)
   }
 
+  @Test("headers too deep to be read, or a sender that is no name, never let another sender's credential be used")
+  func unreadableSender() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.declareTopology()
+    let deep = (0..<40).reduce([:] as [String: Any]) { inner, _ in ["deep": inner] }
+    try site.publish([
+      (["to": token(1)], ["message_id": "deep", "headers": ["x-push-sender": "1001", "more": deep]]),
+      (["to": token(2)], ["message_id": "number", "headers": ["x-push-sender": 1001]]),
+      (["to": token(3)], ["message_id": "good", "headers": ["more": ["not": ["too": "deep"]]]]),
+    ])
+    try site.drain()
+    #expect(try site.deliveries() == [token(3): 1])
+    let letters = Dictionary(uniqueKeysWithValues: try site.take("dead").map { ($0.id, $0) })
+    #expect(
+      letters["deep"]?.header("x-push-error") == "InvalidParameters" && letters["deep"]?.header("x-push-sender") == "1001")
+    #expect(letters["number"]?.header("x-push-error") == "MismatchSenderId" && letters.count == 2)
+  }
+
   @Test("what a stranger puts on a step of the ladder without a way back does not stop the step")
   func strayOnTheLadder() throws {
     let site = try Site()
