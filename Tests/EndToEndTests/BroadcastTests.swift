@@ -28,7 +28,7 @@ struct BroadcastTests {
   @Test(
     "kill -9 of one of two workers in the middle: every device, at most the pages in flight doubled, all counted, one result")
   func workerKilled() throws {
-    let (devices, page, prefetch) = (12_000, 300, 4)
+    let (devices, page, prefetch) = (12_000, 100, 2)
     let site = try Site()
     try site.startFleet(
       script: ["*": ["delay_ms": 5]], settings: "fanOut: { pageSize: \(page), prefetch: \(prefetch) },")
@@ -46,6 +46,7 @@ struct BroadcastTests {
     #expect(deliveries.count == devices)
     let doubled = deliveries.values.reduce(0) { $0 + $1 - 1 }
     print("two workers killed in a broadcast to \(devices): \(doubled) pushes doubled")
+    // Each has had so many pages in hand.
     #expect(doubled <= 2 * prefetch * page, "\(doubled)")
     try site.drain()
     #expect(try site.results()["b"]! == (devices, 0, 1))
@@ -112,23 +113,23 @@ struct BroadcastTests {
 
   @Test("a high-priority push overtakes a running broadcast")
   func overtaking() throws {
-    let devices = 6_000
+    // Fifty pushes a second, of which the worker has those of four pages in hand: in a queue behind them the others would come after 40
+    // seconds. What counts is how many come before them, whatever the machine has to do besides.
+    let (devices, inHand) = (3_000, 2_000)
     let site = try Site()
     try site.startFleet(
-      script: ["*": ["delay_ms": 50]], options: ["--streams", "100"], settings: "fanOut: { pageSize: 500 },")
+      script: ["*": ["delay_ms": 200]], options: ["--streams", "10"], settings: "fanOut: { pageSize: \(inHand / 4) },")
     try site.importDevices(0..<devices, #""topics":["all"]"#)
     let journal = try site.followJournal()
     let worker = try site.startWorker()
     try site.broadcast("b")
-    #expect(journal.waitForLines(200, seconds: 60))
+    #expect(journal.waitForLines(30, seconds: 60))
     let times = try site.publishTimed((0..<5).map { ["to": token(1_000_000 + $0), "data": ["m": "single"]] }, to: "high")
     #expect(try eventually { try site.arrivals(of: "single").count == 5 })
-    let arrivals = try site.arrivals(of: "single")
-    #expect(try site.depths(["results"]) == [5], "the broadcast was over before the last single push")
-    let delays = zip(arrivals, times).map { $0 - $1 }.sorted()
-    print("high-priority pushes during a broadcast arrived after \(delays) ms")
-    // Of five, so that one pause of a busy machine isn't taken for a queue.
-    #expect(delays.count == 5 && delays[1] < 100, "\(delays)")
+    let (first, last) = (try #require(times.first), try #require(try site.arrivals(of: "single").last))
+    let before = try site.arrivals(of: "b").count { $0 > first && $0 < last }
+    print("\(before) pushes of a broadcast came while five of high priority were on their way, for \(last - first) ms")
+    #expect(before < inHand / 10)
     worker.signal(15)
     #expect(worker.wait() == 0)
   }
@@ -167,14 +168,19 @@ struct BroadcastTests {
     #expect(results == (20, 0, 1), "\(results)")
   }
 
-  @Test("a page that has grown past what a message can name, and has to wait, begins again less what is settled")
+  @Test(
+    "a page that has grown past what a message can name, and has to wait, begins again less what is settled: as soon as the registry knows"
+  )
   func grownPage() throws {
-    let devices = 6_000
+    let (devices, atOnce) = (6_000, 500)
     func short(_ number: Int) -> String { String(0x1000_0000 + number, radix: 16) }
     let site = try Site()
     var script: [String: Any] = [short(0): [["delay_ms": 3_000], ["status": 200]]]
-    for number in 1..<devices { script[short(number)] = [["status": 429, "reason": "TooManyRequests"], ["status": 200]] }
-    try site.startFleet(script: script)
+    for number in 1..<devices {
+      let refused: [String: Any] = ["status": 429, "reason": "TooManyRequests", "delay_ms": 30]
+      script[short(number)] = number <= atOnce ? [["status": 200, "delay_ms": 30]] : [refused, ["status": 200]]
+    }
+    try site.startFleet(script: script, options: ["--streams", "50"])
     try site.importDevices(0..<devices, #""locale":"de""#, token: short)
     try site.importDevices([0, devices - 1], #""topics":["all"]"#, token: short)
     try site.broadcast("b")
@@ -186,8 +192,18 @@ struct BroadcastTests {
     #expect(try eventually { try site.foreign(["/usr/bin/python3", "-c", pages]).hasPrefix("1") })
     worker.end()
     try site.importDevices(1..<devices - 1, #""topics":["all"]"#, token: short)
-    try site.drain()
+    let journal = try site.followJournal()
+    let second = try site.startWorker()
+    #expect(journal.waitForLines(500, seconds: 60))
+    let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
+    #expect(second.waitForOutput("the registry can't be used", seconds: 60))
+    holder.end()
+    #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] }, "\(second.outputSoFar)")
+    second.signal(15)
+    #expect(second.wait() == 0)
     #expect(try site.results()["b"]! == (devices, 0, 1))
-    #expect(try site.deliveries(of: "b").count == devices)
+    let reached = try site.deliveries(of: "b")
+    // The first worker may have reached the first device.
+    #expect(reached.count == devices && reached.allSatisfy { $0.value == 1 || $0.key == short(0) })
   }
 }
