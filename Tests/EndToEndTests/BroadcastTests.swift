@@ -196,7 +196,7 @@ struct BroadcastTests {
     let second = try site.startWorker()
     #expect(journal.waitForLines(500, seconds: 60))
     let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
-    #expect(second.waitForOutput("the registry can't be used", seconds: 60))
+    #expect(second.waitForOutput("the registry can't be written to", seconds: 60))
     holder.end()
     #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] }, "\(second.outputSoFar)")
     second.signal(15)
