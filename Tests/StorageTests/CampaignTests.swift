@@ -70,7 +70,8 @@ struct CampaignTests {
 
   @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
   func renewed(_ backend: Backend) throws {
-    let store = try backend.open().store
+    let registry = try backend.open()
+    let store = registry.store
     _ = try store.createCampaign(Self.description, now: 1_000)
     _ = try store.pageDone(report(0, isLast: true), now: 2_000)
     #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
