@@ -57,7 +57,7 @@ final class BrokerSession: Acknowledger {
     let changes = ChangeFeed(
       topology.registryQueue, prefetch: configuration.prefetch, loop: loop, log: log,
       settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), registry changes") },
-      connection: { [unowned self] in BrokerConnection(loop: loop, brokers: consuming.brokers, tls: tls) })
+      connection: { [unowned self] in BrokerConnection(loop: loop, brokers: consuming.brokers) })
     changes.onQueueLost = { [unowned self] in restoreTopology() }
     changes.onEnded = { [unowned self] in reportIfClosed() }
     self.changes = changes
@@ -100,6 +100,7 @@ final class BrokerSession: Acknowledger {
   func reload(_ brokers: [BrokerAddress]) {
     publishing.brokers = brokers
     consuming.brokers = brokers
+    changes?.reload(brokers)
   }
 
   /// No new delivery from now on; acknowledgements still go out.

@@ -101,6 +101,11 @@ final class ChangeFeed {
 
   // MARK: the connection
 
+  /// Addresses for connections from now on.
+  func reload(_ brokers: [BrokerAddress]) {
+    if case .open(let connection) = state { connection.brokers = brokers }
+  }
+
   private func open() {
     let connection = makeConnection()
     connection.makeMachine = { [unowned self] broker in
