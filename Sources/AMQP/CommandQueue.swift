@@ -26,6 +26,8 @@ struct CommandQueue {
   private var head = 0
 
   var isEmpty: Bool { head == pending.count }
+  /// The broker owes an answer.
+  var isUnanswered: Bool { state == .opening || state == .waiting }
   var first: Command? { isEmpty ? nil : pending[head].command }
 
   mutating func append(_ command: Command, _ completion: @escaping Completion) { pending.append((command, completion)) }

@@ -222,9 +222,10 @@ public final class Consumer: Connection {
       guard let queue = current(tag, payload) else { return }
       guard case .starting = states[queue] else { return }
       states[queue] = .active
+      // A queue without a majority may be answered for late: what the others deliver is not given back for that.
+      becameReady()
       guard isReady else { return }
       hasBeenReady = true
-      becameReady()
       handler.ready(self)
     case .cancel(let consumer, let nowait):
       guard let queue = current(consumer, payload) else { return }

@@ -316,6 +316,7 @@ public final class Publisher: Connection {
   override func blocked(reason: String) {
     isBlocked = true
     confirmDeadline = .distantFuture
+    commands.deadline = .distantFuture
     handler.blocked(self, reason: reason)
   }
 
@@ -323,6 +324,7 @@ public final class Publisher: Connection {
     guard isBlocked else { return }
     isBlocked = false
     watch(at: latest)
+    if commands.isUnanswered { commands.deadline = latest.advanced(bySeconds: CommandQueue.timeout) }
     handler.unblocked(self)
   }
 
@@ -363,7 +365,8 @@ public final class Publisher: Connection {
       commands.state = .waiting
     case .opening, .waiting: return
     }
-    commands.deadline = latest.advanced(bySeconds: CommandQueue.timeout)
+    // A broker under an alarm reads nothing of what a connection says that has published.
+    if !isBlocked { commands.deadline = latest.advanced(bySeconds: CommandQueue.timeout) }
   }
 
   private func answerReceived(_ method: InboundMethod) {

@@ -281,6 +281,21 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.ended(expected[code]!)])
   }
 
+  @Test("A queue that is answered for late keeps the others from nothing")
+  func lateAnswer() {
+    let script = ConsumerScript(queues: 2, isReady: false)
+    script.say(Script.handshake, Say.channelOpenOK(), Say.qosOK, Say.consumeOK("0.1"), Say.message(1))
+    for _ in 0..<60 {
+      script.wait(1)
+      script.say(Say.heartbeat)
+    }
+    #expect(script.driver.isOpen && !script.consumer.isReady && script.recorder.events.isEmpty)
+    script.acknowledge(0)
+    #expect(script.heard().contains { $0.name == "60.80" && $0.tag == 1 })
+    script.say(Say.qosOK, Say.consumeOK("1.1"), Say.message(2, consumer: "1.1"))
+    #expect(script.recorder.events == [.ready] && script.recorder.deliveries.count == 2)
+  }
+
   @Test("A cancel by the broker is reported for its queue only, and the queue can be consumed again (F-12)")
   func cancelByBroker() {
     let script = ConsumerScript(queues: 2)

@@ -201,6 +201,30 @@ struct PublisherTests {
     #expect(script.recorder.events.isEmpty)
   }
 
+  @Test("Under an alarm the broker reads nothing, and a command waits for its end")
+  func commandUnderAlarm() {
+    let script = PublisherScript()
+    script.publish(0..<1)
+    var isAnswered = false
+    script.publisher.perform(.queueInspect(name: "q")) { if case .success = $0 { isAnswered = true } }
+    script.say(Say.blocked("low on memory"))
+    script.publisher.perform(.queueInspect(name: "q")) { _ in }
+    for _ in 0..<120 {
+      script.wait(1)
+      script.say(Say.heartbeat)
+    }
+    #expect(script.recorder.events == [.blocked("low on memory")] && script.driver.isOpen)
+    script.say(Say.unblocked, Say.channelOpenOK(2), Say.ack(1))
+    let inspected = Say.method(2, 50, 11, Say.short("q") + Say.be(UInt32(3)) + Say.be(UInt32(0)))
+    script.say(inspected)
+    #expect(isAnswered && script.driver.isOpen)
+    for _ in 0..<31 {
+      script.wait(1)
+      if script.driver.isOpen { script.say(Say.heartbeat) }
+    }
+    #expect(script.recorder.end == .commandTimedOut)
+  }
+
   @Test("A command without an answer ends the connection after 30 s, and every command is told")
   func commandTimeout() {
     let script = PublisherScript()
