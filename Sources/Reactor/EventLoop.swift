@@ -44,6 +44,7 @@ public final class EventLoop {
   private var owned: [ObjectIdentifier: AnyObject] = [:]
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
+  private var isBeforeHooks = false
   private var isAnotherTurnDue = false
   private var isInTurn = false
   private var isStopping = false
@@ -77,6 +78,7 @@ public final class EventLoop {
     let count = poller.wait(milliseconds: isAnotherTurnDue ? 0 : patience(limit))
     isAnotherTurnDue = false
     isInTurn = true
+    isBeforeHooks = true
     defer { isInTurn = false }
     now = Clock.monotonic()
     wallClock = Clock.wall()
@@ -86,12 +88,16 @@ public final class EventLoop {
     }
     resumeLinks()
     runTimers()
+    isBeforeHooks = false
     runHooks()
     flushLinks()
   }
 
   /// Has another turn follow this one at once, so that hooks see what the flush brought up.
   func requestTurn() { isAnotherTurnDue = true }
+
+  /// Hooks are still to run: in this turn, or, when theirs are over, in one that follows at once.
+  public func ensureHooksRun() { if !isBeforeHooks { isAnotherTurnDue = true } }
 
   private func patience(_ limit: Double) -> Int32 {
     let deadline = timers.nextDeadline

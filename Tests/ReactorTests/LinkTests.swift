@@ -42,6 +42,32 @@ import Wire
     #expect(network.loop.run { client.incoming == Array(0..<200) })
   }
 
+  @Test("what a flush brings up has the hooks run again at once; what comes before the hooks has not")
+  func hooksAfterFlush() throws {
+    final class Hook: TurnHook {
+      var count = 0
+      func turnEnding(at now: MonotonicTime) { count += 1 }
+    }
+    let network = try Network()
+    let client = Peer()
+    _ = network.connect(client)
+    #expect(network.loop.run { client.isOpen })
+    while network.loop.openCount < 3 { network.loop.turn(waitingAtMost: 0.01) }
+    let hook = Hook()
+    network.loop.afterEvents(hook)
+    client.whenWriting = { [weak client] in
+      client?.whenWriting = nil
+      network.loop.ensureHooksRun()
+    }
+    client.send([1])
+    network.loop.turn(waitingAtMost: 0)
+    #expect(hook.count == 1 && client.whenWriting == nil)
+    let start = ContinuousClock.now
+    network.loop.schedule(after: 0) { network.loop.ensureHooksRun() }
+    network.loop.turn(waitingAtMost: 30)
+    #expect(ContinuousClock.now - start < .seconds(10) && hook.count == 2)
+  }
+
   @Test("an orderly close by one side is seen as such by both, once", arguments: Security.allCases)
   func close(_ security: Security) throws {
     let network = try Network(tls: security.server())

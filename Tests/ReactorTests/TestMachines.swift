@@ -18,6 +18,7 @@ final class Peer: Machine {
   var keepsIncoming = true
   var whenReceiving: ((Peer) -> Void)?
   var whenOpened: ((Peer) -> Void)?
+  var whenWriting: (() -> Void)?
   /// True while the link is in a call to the machine: a second one would be a re-entrance.
   private(set) var reentrances = 0
   private var depth = 0
@@ -58,6 +59,7 @@ final class Peer: Machine {
   func transportClosed(_ reason: TransportEnd, at now: MonotonicTime) { call { ends.append(reason) } }
 
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
+    whenWriting?()
     call {
       let count = min(outgoing.count - sent, 65536)
       buffer.append(outgoing[sent..<sent + count])

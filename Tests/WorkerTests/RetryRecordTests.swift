@@ -113,6 +113,38 @@ struct RetryRecordTests {
     }
   }
 
+  @Test("of the longest list fits a frame, with the names that a result shows or without any")
+  func longest() {
+    let name = [UInt8](repeating: 7, count: 84)
+    let entry = InFlight(index: 0)
+    entry.recipients = (0..<1_500).map {
+      Recipient(platform: .fcm, token: Array("device:\($0)".utf8)[...], pool: 0, state: .delivered(name: name))
+    }
+    entry.recipients[0].state = .postponed(until: 5)
+    entry.members = [(0, 1_000..<1_250), (1, 1_250..<1_500)]
+    func restored(_ bytes: [UInt8]) -> [Recipient] {
+      var recipients = entry.recipients
+      for index in recipients.indices { recipients[index].state = .waiting }
+      SettledTargets.restore(bytes, to: &recipients, until: .max)
+      return recipients
+    }
+    func names(_ recipients: [Recipient]) -> [Int] {
+      recipients.indices.filter { if case .delivered(name) = recipients[$0].state { true } else { false } }
+    }
+    func delivered(_ recipients: [Recipient]) -> Int {
+      recipients.count { if case .delivered = $0.state { true } else { false } }
+    }
+    // The first of the devices that stand for an entry which was not reached, and every entry.
+    let wanted = restored(SettledTargets.encode(entry.recipients, byToken: true, names: entry.namesToKeep))
+    #expect(names(wanted) == Array(1...1_000) && delivered(wanted) == 1_499)
+    let unwanted = SettledTargets.encode(entry.recipients, byToken: true, names: nil)
+    #expect(unwanted.count < 20_000 && delivered(restored(unwanted)) == 1_499)
+    let endless = [UInt8](repeating: 7, count: 255)
+    for index in 1..<1_500 { entry.recipients[index].state = .delivered(name: endless) }
+    let shortened = SettledTargets.encode(entry.recipients, byToken: true, names: entry.namesToKeep)
+    #expect(shortened.count < 110_000 && delivered(restored(shortened)) == 1_499)
+  }
+
   @Test("knows devices by their tokens where groups change between two rounds, and a gone one by its place")
   func namedTargets() {
     func device(_ token: UInt8, _ state: Recipient.State) -> Recipient {

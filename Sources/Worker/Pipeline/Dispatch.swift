@@ -52,13 +52,12 @@ extension Pipeline {
     while !outbox.isFull {
       if room == 0 { room = pool.capacity }
       guard room > 0 else { break }
-      if let back = pools[index].returned.popFirst() {
+      switch pools[index].popFirst() {
+      case .returned(let push):
         room -= 1
-        if let entry = waitingEntry(back) { send(entry, back.recipient, by: pools[index].provider) }
-      } else if let (waiting, queue) = pools[index].popFirst() {
-        sendNext(waiting, queue, pool: index, &room)
-      } else {
-        return
+        if let entry = waitingEntry(push) { send(entry, push.recipient, by: pools[index].provider) }
+      case .waiting(let waiting, let queue): sendNext(waiting, queue, pool: index, &room)
+      case nil: return
       }
     }
     if pool.capacity == 0, !pools[index].isEmpty { pool.wantsCapacity() }

@@ -170,6 +170,22 @@ final class InFlight {
     }
   }
 
+  /// Whose name at the provider a result may show: that of each target, and of a user or group that of the first of its devices
+  /// that was reached.
+  var namesToKeep: (Int) -> Bool {
+    guard let first = members.first else { return { _ in true } }
+    var others: Set<Int> = []
+    for member in members {
+      if case .delivered = recipients[member.place].state { continue }
+      for other in member.others {
+        guard case .delivered = recipients[other].state else { continue }
+        others.insert(other)
+        break
+      }
+    }
+    return { $0 < first.others.lowerBound || others.contains($0) }
+  }
+
   /// Somebody waits for the outcome of each target.
   func wantsResult(_ setting: ResultsSetting) -> Bool {
     setting != .none || delivery.properties.replyTo?.isEmpty == false

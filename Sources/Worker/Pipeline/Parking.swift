@@ -14,15 +14,17 @@ extension Pipeline {
   }
 
   private func park(_ pool: Int, because reason: String, for delay: Int64) {
-    while let back = pools[pool].returned.popFirst() {
-      if let entry = waitingEntry(back) { park(entry, back.recipient, delay, reason) }
-    }
-    while let (waiting, _) = pools[pool].popFirst() {
-      let entry = table[waiting.entry]
-      guard entry.generation == waiting.generation, !entry.isOrphan else { continue }
-      for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
-        guard entry.generation == waiting.generation else { break }
-        park(entry, recipient, delay, reason)
+    while let next = pools[pool].popFirst() {
+      switch next {
+      case .returned(let push):
+        if let entry = waitingEntry(push) { park(entry, push.recipient, delay, reason) }
+      case .waiting(let waiting, _):
+        let entry = table[waiting.entry]
+        guard entry.generation == waiting.generation, !entry.isOrphan else { continue }
+        for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
+          guard entry.generation == waiting.generation else { break }
+          park(entry, recipient, delay, reason)
+        }
       }
     }
   }

@@ -114,17 +114,26 @@ enum SettledTargets {
     static let named: UInt8 = 5
   }
 
-  static func encode(_ recipients: [Recipient], byToken: Bool = false) -> [UInt8] {
+  /// Bytes of the record with names, above which it goes without: it must fit the frame of a message's headers, 128 KiB.
+  private static let longest = 110_000
+
+  /// - Parameter names: whether a recipient's name at the provider is wanted; nil when none is.
+  static func encode(_ recipients: [Recipient], byToken: Bool = false, names: ((Int) -> Bool)? = { _ in true }) -> [UInt8] {
+    let bytes = write(recipients, byToken, names ?? { _ in false })
+    return bytes.count <= longest ? bytes : write(recipients, byToken) { _ in false }
+  }
+
+  private static func write(_ recipients: [Recipient], _ byToken: Bool, _ isNameWanted: (Int) -> Bool) -> [UInt8] {
     var bytes: [UInt8] = byToken ? [Mark.named] : []
     bytes.reserveCapacity(recipients.count * (byToken ? 10 : 2))
-    var named = recipients.enumerated().map { (name: byToken ? name($1, $0) : 0, recipient: $1) }
+    var named = recipients.enumerated().map { (name: byToken ? name($1, $0) : 0, index: $0, recipient: $1) }
     if byToken {
       // A device that is gone by the next round leaves its entry of the list without one: known by its place.
       for (index, recipient) in recipients.enumerated() where !recipient.token.isEmpty {
-        if case .failed = recipient.state { named.append((UInt64(index), recipient)) }
+        if case .failed = recipient.state { named.append((UInt64(index), index, recipient)) }
       }
     }
-    for (name, recipient) in named {
+    for (name, index, recipient) in named {
       if byToken {
         for shift in stride(from: UInt64(56), through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: name >> shift)) }
       }
@@ -132,9 +141,10 @@ enum SettledTargets {
       case .waiting, .unresolved, .gone, .sent, .refused: bytes.append(Mark.waiting)
       case .sameAs: bytes.append(Mark.same)
       case .delivered(let name):
+        let kept = isNameWanted(index) ? name.prefix(255) : []
         bytes.append(Mark.delivered)
-        bytes.append(UInt8(truncatingIfNeeded: min(name.count, 255)))
-        bytes.append(contentsOf: name.prefix(255))
+        bytes.append(UInt8(truncatingIfNeeded: kept.count))
+        bytes.append(contentsOf: kept)
       case .failed(let code):
         bytes.append(Mark.failed)
         bytes.append(code.code)

@@ -47,8 +47,8 @@ extension Pipeline: PoolHandler {
     case .unreachable, .unauthorised, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      pools[entry.recipients[tag.recipient].pool].returned.append(
-        .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient))
+      pools[entry.recipients[tag.recipient].pool].giveBack(
+        .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient), to: entry.queue)
     }
   }
 
@@ -63,8 +63,8 @@ extension Pipeline: PoolHandler {
     postpone(entry, tag.recipient, by: delay, .unavailable, reason: "outcome unknown: \(reason)")
   }
 
-  /// The end of the turn dispatches; nothing to do before.
-  func capacityAvailable(in pool: any Pool) {}
+  /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
+  func capacityAvailable(in pool: any Pool) { loop.ensureHooksRun() }
 
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
     guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
@@ -227,7 +227,8 @@ extension Pipeline: PoolHandler {
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
     if entry.page == nil, entry.recipients.count > 1, entry.unresolved == 0 {
-      settled = SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty)
+      settled = SettledTargets.encode(
+        entry.recipients, byToken: !entry.members.isEmpty, names: entry.wantsResult(results) ? entry.namesToKeep : nil)
       lag = 0
     }
     let now = loop.wallClock
