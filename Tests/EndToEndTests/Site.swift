@@ -247,11 +247,24 @@ final class Site {
   /// What `amqp_peer.py publish` takes, one message a line.
   @discardableResult
   func publish(lines: [[String: Any]], _ options: [String] = []) throws -> String {
+    try peer(["publish"] + options, input: try writeLines(lines))
+  }
+
+  /// The same in the background; the program ends with 0 when each message was routed and confirmed.
+  func startPublishing(lines: [[String: Any]]) throws -> ChildProcess {
+    let child = try ChildProcess(
+      ["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", broker.uri, "publish"],
+      environment: ["PATH": "/usr/bin:/bin"], output: nil, input: FileHandle(forReadingAtPath: try writeLines(lines)))
+    children.append(child)
+    return child
+  }
+
+  private func writeLines(_ lines: [[String: Any]]) throws -> String {
     var input = Data()
     for line in lines { input += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8) }
     let file = file("publish-\(UUID().uuidString)")
     try input.write(to: URL(fileURLWithPath: file))
-    return try peer(["publish"] + options, input: file)
+    return file
   }
 
   struct Message {

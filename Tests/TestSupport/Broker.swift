@@ -13,6 +13,7 @@ public final class Broker: @unchecked Sendable {
   public let node: String
   private let distributionPort: UInt16
   private let epmdPort: UInt16
+  private let erlangArguments: String
   private let lock = NSLock()
   private var server: ChildProcess?
   private var epmd: ChildProcess?
@@ -35,7 +36,11 @@ public final class Broker: @unchecked Sendable {
   /// - Parameters:
   ///   - certificates: for a TLS listener: paths of CA, certificate and key.
   ///   - configuration: further lines of `rabbitmq.conf`.
-  public init(certificates: (ca: String, certificate: String, key: String)? = nil, configuration: [String] = []) throws {
+  ///   - erlang: further arguments of the virtual machine, for settings that `rabbitmq.conf` doesn't have.
+  public init(
+    certificates: (ca: String, certificate: String, key: String)? = nil, configuration: [String] = [], erlang: String = ""
+  ) throws {
+    erlangArguments = erlang
     let ports = try FreePorts.take(4)
     port = ports[0]
     distributionPort = ports[1]
@@ -120,6 +125,16 @@ public final class Broker: @unchecked Sendable {
     try run(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet"] + arguments)
   }
 
+  /// Closes, as an operator would, every connection whose client says something of the kind of itself.
+  public func closeConnections(named word: String) throws {
+    try control(
+      "eval",
+      """
+      [rabbit_networking:close_connection(P, "test") || P <- rabbit_networking:connections(),
+        string:find(io_lib:format("~p", [rabbit_reader:info(P, [client_properties])]), "\(word)") /= nomatch].
+      """)
+  }
+
   /// Runs a program with the broker's environment; throws with its output unless it exits with 0.
   @discardableResult
   public func run(_ command: [String]) throws -> String {
@@ -146,7 +161,7 @@ public final class Broker: @unchecked Sendable {
       "RABBITMQ_ENABLED_PLUGINS_FILE": "\(directory)/enabled_plugins",
       "RABBITMQ_DIST_PORT": "\(distributionPort)",
       "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
-      "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+      "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} \(erlangArguments)",
       // The start script then replaces itself by the node instead of waiting for it.
       "RUNNING_UNDER_SYSTEMD": "true",
       "ERL_EPMD_PORT": "\(epmdPort)",

@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import Worker
 
@@ -55,6 +56,26 @@ struct DuplicateWindowTests {
   }
 }
 
+@Suite("A throttle of log lines")
+struct LogThrottleTests {
+  @Test("lets a line a minute through about each subject, says how many it left out, and keeps no more subjects than it may")
+  func throttle() {
+    var throttle = LogThrottle()
+    var now = MonotonicTime(nanoseconds: 1)
+    var admitted: [Int?] = []
+    for _ in 0..<5 { admitted.append(throttle.admit([1], at: now)) }
+    admitted.append(throttle.admit([2], at: now))
+    now = now.advanced(bySeconds: 61)
+    admitted.append(throttle.admit([1], at: now))
+    #expect(admitted == [0, nil, nil, nil, nil, 0, 4])
+    var lines = 0
+    for number in 0..<UInt64(100_000) {
+      if throttle.admit(withUnsafeBytes(of: number) { Array($0) }, at: now) != nil { lines += 1 }
+    }
+    #expect(lines <= LogThrottle.capacity)
+  }
+}
+
 @Suite("A ring")
 struct RingTests {
   @Test("keeps its order while it grows and wraps, from either end")
@@ -67,6 +88,11 @@ struct RingTests {
     for number in 5..<40 { ring.append(number) }
     while let number = ring.popFirst() { seen.append(number) }
     #expect(seen == [0, -1] + Array(1..<40))
+    for number in 0..<20 { ring.append(number) }
+    ring.removeAll { $0 % 3 == 0 }
+    seen = []
+    while let number = ring.popFirst() { seen.append(number) }
+    #expect(seen == (0..<20).filter { $0 % 3 != 0 })
     #expect(ring.isEmpty)
   }
 }

@@ -55,11 +55,13 @@ final class FanoutModel {
 
   private var registry: String { "sqlite:\(folder)/registry.db" }
 
-  func request(_ messageID: String) { queue.append(Self.broadcast(messageID)) }
+  /// - Parameter messageID: nil for a request that only its producer's timestamp makes known.
+  func request(_ messageID: String?) { queue.append(Self.broadcast(messageID)) }
 
-  static func broadcast(_ messageID: String) -> Message {
+  static func broadcast(_ messageID: String?) -> Message {
     var properties = BasicProperties()
-    properties.messageID = Array(messageID.utf8)
+    properties.messageID = messageID.map { Array($0.utf8) }
+    if messageID == nil { properties.timestamp = UInt64(Date().timeIntervalSince1970) }
     return Message(
       exchange: "push.send", queue: .sendNormal, properties: properties,
       body: Array(#"{"to":"/topics/all","data":{"k":"v"}}"#.utf8))
@@ -88,7 +90,8 @@ final class FanoutModel {
       var properties = publication.properties
       properties.headers = properties.headers.removing(["x-push-origin"])
       let origin = publication.properties.headers.string("x-push-origin").map { String(decoding: $0, as: UTF8.self) }
-      let queue = WorkQueue.allCases.first { $0.origin == origin } ?? .fanoutNormal
+      let address = String(decoding: publication.exchange + [UInt8(ascii: ".")] + publication.routingKey, as: UTF8.self)
+      let queue = WorkQueue.allCases.first { $0.origin == origin || "push.\($0.origin)" == address } ?? .fanoutNormal
       let exchange = publication.exchange == Array("push.retry".utf8) ? Array("push.return".utf8) : publication.exchange
       self.queue.append(
         Message(

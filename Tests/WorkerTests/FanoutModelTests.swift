@@ -38,6 +38,20 @@ struct FanoutModelTests {
     try check(model, doubled: 0, results: 1, 0)
   }
 
+  @Test("of a request without an id, a worker's death between its new copy and the acknowledgement makes no second broadcast")
+  func unnamed() throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2)
+    model.request(nil)
+    model.deliver(to: 0)
+    model.run(0)
+    model.arrive(0)
+    try model.kill(0)
+    model.finish()
+    let campaigns = try model.store.campaigns(limit: 10)
+    #expect(campaigns.count == 1 && model.isQuiet)
+    #expect(model.reached.count == Self.devices && Set(model.reached).count == Self.devices && model.results.count == 1)
+  }
+
   @Test(
     "whenever workers die or lose their channels, all devices are reached and counted, a page doubled for each loss at most")
   func faults() throws {

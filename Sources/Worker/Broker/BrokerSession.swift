@@ -39,6 +39,8 @@ final class BrokerSession: Acknowledger {
   private(set) var lastReason = "no answer"
   private var isDraining = false
   private var isDeclaring = false
+  /// The publisher is ready, and the outbox has not been told.
+  private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
   private var onClosed: (() -> Void)?
 
@@ -51,6 +53,7 @@ final class BrokerSession: Acknowledger {
     name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
     publishing = BrokerConnection(loop: loop, brokers: setup.brokers)
     consuming = BrokerConnection(loop: loop, brokers: setup.brokers)
+    outbox.renewConnection = { [unowned self] in publisher?.close() }
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
     guard configuration.registry != nil else { return }
@@ -155,6 +158,7 @@ final class BrokerSession: Acknowledger {
     publisher.declare(topology) { [weak self] result in
       guard let self else { return }
       isDeclaring = false
+      self.publish(on: publisher)
       switch result {
       case .success(let notices):
         for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
@@ -199,8 +203,19 @@ extension BrokerSession: PublisherHandler {
     hasBeenLetIn = true
     publishing.held(at: loop.now)
     log.info("publishing", ["broker": publishing.address])
-    outbox.use(publisher)
+    // Declared first: under an alarm the broker reads nothing more of a connection once it has published. But what is to be published
+    // doesn't wait long for a queue that can't be declared.
+    isPublisherNew = true
     declareTopology(on: publisher)
+    loop.schedule(after: Self.declarationPause) { [weak self, weak publisher] in
+      if let publisher { self?.publish(on: publisher) }
+    }
+  }
+
+  private func publish(on publisher: Publisher) {
+    guard isPublisherNew, publisher === self.publisher, publisher.isReady else { return }
+    isPublisherNew = false
+    outbox.use(publisher)
   }
 
   func confirmed(_ tag: Int) { outbox.confirmed(tag) }

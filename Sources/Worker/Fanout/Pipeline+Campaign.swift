@@ -28,9 +28,20 @@ extension Pipeline {
 
   func isNamed(_ entry: InFlight) -> Bool { entry.delivery.properties.messageID?.isEmpty == false }
 
-  /// A broadcast must be known again after a crash, so a request without a message id goes back to its queue with one.
+  /// A broadcast must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
+  /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
+  /// request from another with the same body, and each is sent.
   private func nameAndPublishAgain(_ entry: InFlight) {
     entry.isFinishing = true
+    let properties = entry.delivery.properties
+    if let timestamp = properties.timestamp, timestamp > 0 {
+      let sender = properties.headers.string("x-push-sender") ?? []
+      let parts = [
+        appID(of: entry), sender, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
+      ]
+      entry.messageID = DeviceIdentity.apnsID(
+        messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
+    }
     publish(publications.again(for: entry))
   }
 

@@ -10,6 +10,8 @@ final class Outbox {
   static let highWater = 4_096
 
   weak var owner: (any OutboxOwner)?
+  /// Ends the connection in use, and brings another by ``use(_:)``.
+  var renewConnection: (() -> Void)?
   private let loop: EventLoop
   private let log: Log
   private var publisher: Publisher?
@@ -25,6 +27,14 @@ final class Outbox {
   private var mayReply = true
   private var isRetryScheduled = false
   private var pause = Backoff(base: 1, cap: 30)
+  /// How long our own queues may refuse before another connection is tried. A RabbitMQ channel that has met a full queue may go on
+  /// refusing by itself when the queue has room again.
+  var renewal = Backoff(base: 10, cap: 300)
+  /// When that time is over; nil while nothing is refused.
+  private var renewalDue: MonotonicTime?
+  /// Nothing is handed over while what is on its way is waited for, so that no copies arise.
+  private var isRenewing = false
+  private var replyLines = LogThrottle()
   private(set) var backlog = 0
 
   init(loop: EventLoop, log: Log) {
@@ -51,12 +61,13 @@ final class Outbox {
   /// The connection that publishes from now on; nil while there is none.
   func use(_ publisher: Publisher?) {
     self.publisher = publisher
+    isRenewing = false
     mayReply = true
     pump()
   }
 
   private func pump() {
-    guard let publisher else { return }
+    guard let publisher, !isRenewing else { return }
     while publisher.canPublish, let slot = waiting.popFirst() { publish(slot, on: publisher) }
     while suspect == nil, publisher.canPublish, let slot = suspects.popFirst() {
       suspect = slot
@@ -90,7 +101,11 @@ final class Outbox {
   }
 
   private func giveUpReply(_ slot: Int, because reason: String) {
-    log.warning("a reply is given up", ["reason": reason])
+    if let queue = slots[slot]?.routingKey, let omitted = replyLines.admit(queue, at: loop.now) {
+      log.warning(
+        "a reply is given up",
+        ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": "\(omitted)"])
+    }
     if suspect == slot { suspect = nil }
     owner?.replyReachedNobody()
     settle(slot)
@@ -118,12 +133,65 @@ final class Outbox {
     pump()
   }
 
+  // MARK: another connection
+
+  private func noteRefusal() {
+    guard let due = renewalDue else {
+      renewalDue = loop.now.advanced(bySeconds: renewal.next())
+      return
+    }
+    guard loop.now >= due, !isRenewing, publisher != nil else { return }
+    renewalDue = loop.now.advanced(bySeconds: renewal.next())
+    isRenewing = true
+    loop.schedule(after: Self.renewalPatience) { [weak self] in self?.renew() }
+    renewWhenSettled()
+  }
+
+  /// Seconds for which confirms are waited for.
+  private static let renewalPatience = 2.0
+
+  private func renewWhenSettled() {
+    guard isRenewing, publisher?.unconfirmed == 0 else { return }
+    loop.schedule(after: 0) { [weak self] in self?.renew() }
+  }
+
+  private func renew() {
+    guard isRenewing, publisher != nil else { return }
+    log.warning("publications are still refused: tried again on another connection")
+    use(nil)
+    renewConnection?()
+  }
+
+  // MARK: taken back
+
+  /// Takes back what has certainly not left, and returns whose it was.
+  func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Int] {
+    var owners: [Int] = []
+    func takeBack(_ slot: Int) -> Bool {
+      guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived, isMeant(publication.owner)
+      else { return false }
+      slots[slot] = nil
+      free.append(slot)
+      backlog -= 1
+      owners.append(publication.owner)
+      return true
+    }
+    waiting.removeAll(where: takeBack)
+    refused.removeAll(where: takeBack)
+    return owners
+  }
+
   // MARK: what became of a publication
 
   func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
     pause.reset()
+    if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
+      renewalDue = nil
+      renewal.reset()
+    }
     settle(slot)
+    renewWhenSettled()
     pump()
   }
 
@@ -139,19 +207,26 @@ final class Outbox {
       offerAgainLater(slot, because: "no queue takes it")
       return true
     case .nacked where isHopelessReply(slot): giveUpReply(slot, because: "its queue stays full")
-    case .nacked: offerAgainLater(slot, because: "the queue refuses it")
+    case .nacked:
+      if slots[slot]?.kind != .reply { noteRefusal() }
+      offerAgainLater(slot, because: "the queue refuses it")
+      renewWhenSettled()
     case .unencodable:
-      // Only a producer's own headers can outgrow a frame; the outcome goes without them.
-      slots[slot]?.properties.dropForeignHeaders()
+      // Only a producer's own headers can outgrow a frame; the outcome goes without them. What is to be sent on keeps its sender,
+      // which is one that the configuration names.
+      let isSentOn = slots[slot]?.kind == .retry || slots[slot]?.kind == .page
+      slots[slot]?.properties.dropForeignHeaders(keepingSender: isSentOn)
       offerAgainLater(slot, because: "its headers outgrow a frame")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
       if case .accessRefused = reason, wasSuspect { mayReply = false }
       if wasSuspect { giveUpReply(slot, because: "\(reason)") } else { suspects.append(slot) }
     case .channelClosed(let reason):
+      slots[slot]?.mayHaveArrived = true
       offerAgainLater(slot, because: "\(reason)")
       if case .notFound = reason { return true }
     case .connectionLost, .timedOut:
-      // It may have arrived: consumers tell a duplicate by its message id.
+      // Consumers tell a duplicate by its message id.
+      slots[slot]?.mayHaveArrived = true
       waiting.append(slot)
     }
     if wasSuspect { pump() }
@@ -160,7 +235,9 @@ final class Outbox {
 }
 
 extension BasicProperties {
-  fileprivate mutating func dropForeignHeaders() {
-    headers = headers.removing { !$0.starts(with: "x-push-".utf8) || $0.elementsEqual("x-push-sender".utf8) }
+  fileprivate mutating func dropForeignHeaders(keepingSender: Bool) {
+    headers = headers.removing {
+      !$0.starts(with: "x-push-".utf8) || (!keepingSender && $0.elementsEqual("x-push-sender".utf8))
+    }
   }
 }

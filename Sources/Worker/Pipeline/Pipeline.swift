@@ -354,6 +354,7 @@ final class Pipeline: OutboxOwner {
   /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
   /// here or elsewhere; what has been is kept, to be recognised when it comes back.
   func channelLost() {
+    withdrawRetries()
     for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isChange {
       entry.isOrphan = true
       entry.orphanedAt = loop.now
@@ -363,6 +364,24 @@ final class Pipeline: OutboxOwner {
       } else if entry.sent == 0, entry.publications == 0 {
         if let print = entry.fingerprint { duplicates.remove(print) }
         release(entry)
+      }
+    }
+  }
+
+  /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
+  /// only parked goes on as if it had never come.
+  private func withdrawRetries() {
+    let owners = outbox.withdraw(.retry) { owner in
+      let entry = table[owner]
+      return !entry.isOrphan && entry.work == nil && entry.publications == 1
+    }
+    for owner in owners {
+      let entry = table[owner]
+      entry.publications = 0
+      entry.isFinishing = false
+      guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }
+      for index in entry.recipients.indices {
+        if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
       }
     }
   }

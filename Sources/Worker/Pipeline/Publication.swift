@@ -17,6 +17,8 @@ struct Publication {
   var owner: Int
   /// How often the broker has refused it.
   var refusals = 0
+  /// It was on its way when its channel or connection ended.
+  var mayHaveArrived = false
 }
 
 /// Told when a publication is safe.

@@ -31,6 +31,12 @@ struct Ring<Element> {
     return element
   }
 
+  mutating func removeAll(where isRemoved: (Element) -> Bool) {
+    for _ in 0..<count {
+      if let element = popFirst(), !isRemoved(element) { append(element) }
+    }
+  }
+
   private mutating func grow() {
     var larger: [Element?] = []
     larger.reserveCapacity(storage.count * 2)

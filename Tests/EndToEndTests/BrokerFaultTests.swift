@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Each with the same broker, which is not the one that other suites share.
+@Suite("Faults of the broker", .serialized)
+struct BrokerFaultTests {
+  /// A site with a broker of its own, reached by TLS, and a worker that consumes.
+  private func makeSite(_ broker: Broker, gone: [String] = []) throws -> Site {
+    let certificates = try TestCertificates.make()
+    let site = try Site(broker: broker)
+    site.brokerURI = broker.tlsURI
+    try site.startSimulator(
+      script: Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"]) }),
+      settings: "brokerCA: \"\(certificates.authority)\", prefetch: 200,")
+    try site.declareTopology()
+    return site
+  }
+
+  private static let broker = Result {
+    let certificates = try TestCertificates.make()
+    return try Broker(certificates: (certificates.authority, certificates.server, certificates.serverKey))
+  }
+
+  /// Stops the worker: each device has its push, once, and nothing is left.
+  private func check(_ site: Site, _ worker: ChildProcess, _ devices: [String]) throws {
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: devices.map { ($0, 1) }))
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
+    for line in worker.outputSoFar.split(separator: "\n").dropLast() { #expect(line.first == "{", "\(line)") }
+  }
+
+  @Test("a broker killed under load loses nothing; the worker comes back by itself, soon, and doubles nothing")
+  func brokerKilled() throws {
+    let broker = try Self.broker.get()
+    let site = try makeSite(broker)
+    let journal = try site.followJournal()
+    let devices = (0..<2000).map(token)
+    try site.send(tokens: devices)
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(500, seconds: 60))
+    #expect(eventually(seconds: 10) { broker.isOnDisk(queue: "\(site.prefix).send.normal") })
+    broker.kill9()
+    #expect(worker.waitForOutput("broker connection ended", times: 2, seconds: 10))
+    try broker.restart()
+    let back = Date()
+    #expect(worker.waitForOutput(#""consuming""#, times: 2, seconds: 30))
+    let seconds = Date().timeIntervalSince(back)
+    print("the worker consumed again \(seconds) s after the broker was back")
+    #expect(seconds < 8)
+    #expect(journal.waitForLines(devices.count, seconds: 60))
+    try check(site, worker, devices)
+  }
+
+  @Test("connections that an operator closes again and again under load cost no push, and double none")
+  func connectionsClosed() throws {
+    let broker = try Self.broker.get()
+    let site = try makeSite(broker)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    let devices = (0..<2000).map(token)
+    try site.send(tokens: devices)
+    for _ in 0..<3 { try broker.control("close_all_connections", "test") }
+    #expect(journal.waitForLines(devices.count, seconds: 60))
+    try check(site, worker, devices)
+  }
+
+  @Test(
+    "under a memory or disk alarm deliveries go on, and what would be published waits for its end, whatever connection it waits for",
+    arguments: ["memory", "disk"])
+  func alarm(_ kind: String) throws {
+    let broker = try Self.broker.get()
+    let gone = (0..<40).map { token(1_000_000 + $0) }
+    let site = try makeSite(broker, gone: gone)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    // The alarm stops producers as well: they are done before, and the worker is made to wait until then.
+    let devices = (0..<300).map(token)
+    worker.signal(SIGSTOP)
+    try site.send(tokens: devices + gone)
+    switch kind {
+    case "memory": try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    default: try broker.control("set_disk_free_limit", "1000TB")
+    }
+    worker.signal(SIGCONT)
+    #expect(journal.waitForLines(devices.count + gone.count, seconds: 60))
+    #expect(worker.waitForOutput("the broker blocks publishing", seconds: 30))
+    try broker.closeConnections(named: "publishing")
+    #expect(worker.waitForOutput("the broker blocks publishing", times: 2, seconds: 30))
+    #expect(try site.depths(["feedback"]) == [0])
+    switch kind {
+    case "memory": try broker.control("set_vm_memory_high_watermark", "0.4")
+    default: try broker.control("set_disk_free_limit", "1MB")
+    }
+    #expect(Set(try site.take("feedback", count: gone.count).compactMap { $0.json["token"] as? String }) == Set(gone))
+    try check(site, worker, devices)
+  }
+
+  @Test("a frozen broker is found out by heartbeats, and forgiven")
+  func brokerFrozen() throws {
+    let broker = try Self.broker.get()
+    let site = try makeSite(broker)
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    let devices = (0..<300).map(token)
+    try site.send(tokens: devices)
+    broker.freeze()
+    #expect(worker.waitForOutput("no sign of life from the broker", times: 2, seconds: 40))
+    broker.resume()
+    #expect(worker.waitForOutput(#""consuming""#, times: 2, seconds: 40))
+    #expect(journal.waitForLines(devices.count, seconds: 60))
+    try check(site, worker, devices)
+  }
+}

@@ -1,0 +1,163 @@
+import Reactor
+import TestSupport
+import Testing
+import Wire
+
+@testable import AMQP
+@testable import Worker
+
+@Suite("The outbox")
+struct OutboxTests {
+  /// A connection that is ready to publish, with a test in the broker's place.
+  final class Connection: PublisherHandler {
+    let outbox: Outbox
+    private(set) var publisher: Publisher!
+    let driver: MachineDriver
+    let now = MonotonicTime(nanoseconds: 1_000_000_000)
+    private(set) var hasEnded = false
+
+    init(_ outbox: Outbox) {
+      self.outbox = outbox
+      let machine = Box()
+      driver = MachineDriver(machine.publisher)
+      publisher = machine.publisher
+      machine.handler.target = self
+      handler = machine.handler
+      driver.open(at: now)
+      let start = method(0, 10, 10, [0, 9, 0, 0, 0, 0, 0, 0, 0, 5] + Array("PLAIN".utf8) + [0, 0, 0, 5] + Array("en_US".utf8))
+      let tune = method(0, 10, 30, [0, 10, 0, 2, 0, 0, 0, 0])
+      driver.receive(start + tune + method(0, 10, 41, [0]), at: now)
+      driver.receive(method(1, 20, 11, [0, 0, 0, 0]) + method(1, 85, 11), at: now)
+      driver.settle(at: now)
+    }
+
+    /// A publisher doesn't keep its handler, and needs one from the start.
+    private final class Box {
+      let handler = Forwarder()
+      let publisher: Publisher
+      init() {
+        publisher = Publisher(
+          settings: ConnectionSettings(broker: BrokerURI(host: "h", user: "u", password: "p")), handler: handler)
+      }
+    }
+    private final class Forwarder: PublisherHandler {
+      weak var target: Connection?
+      func ready(_ publisher: Publisher) { target?.ready(publisher) }
+      func confirmed(_ tag: Int) { target?.confirmed(tag) }
+      func failed(_ tag: Int, _ failure: PublishFailure) { target?.failed(tag, failure) }
+      func blocked(_ publisher: Publisher, reason: String) {}
+      func unblocked(_ publisher: Publisher) {}
+      func ended(_ publisher: Publisher, _ reason: ConnectionEnd) { target?.ended(publisher, reason) }
+    }
+    private var handler: Forwarder?
+
+    func ready(_ publisher: Publisher) { outbox.use(publisher) }
+    func confirmed(_ tag: Int) { outbox.confirmed(tag) }
+    func failed(_ tag: Int, _ failure: PublishFailure) { _ = outbox.failed(tag, failure) }
+    func blocked(_ publisher: Publisher, reason: String) {}
+    func unblocked(_ publisher: Publisher) {}
+    func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+      hasEnded = true
+      outbox.use(nil)
+    }
+
+    /// How many messages it has been given.
+    var published: Int { publisher.unconfirmed }
+
+    func settle(_ sequence: UInt8, isAck: Bool = true) {
+      driver.receive(method(1, 60, isAck ? 80 : 120, [0, 0, 0, 0, 0, 0, 0, sequence, 0]), at: now)
+      driver.settle(at: now)
+    }
+
+    func cut() { driver.finish(.failed("reset"), at: now) }
+
+    private func method(_ channel: UInt8, _ classID: UInt8, _ number: UInt8, _ arguments: [UInt8] = []) -> [UInt8] {
+      [1, 0, channel, 0, 0, 0, UInt8(4 + arguments.count), 0, classID, 0, number] + arguments + [0xCE]
+    }
+  }
+
+  final class Owner: OutboxOwner {
+    var confirmed: [Int] = []
+    var unreached = 0
+    func replyReachedNobody() { unreached += 1 }
+    func publicationConfirmed(_ kind: Publication.Kind, owner: Int) { confirmed.append(owner) }
+    func outboxDrained() {}
+  }
+
+  private func make() throws -> (EventLoop, Outbox, Owner) {
+    let loop = try EventLoop()
+    let outbox = Outbox(loop: loop, log: Log(level: .error))
+    let owner = Owner()
+    outbox.owner = owner
+    return (loop, outbox, owner)
+  }
+
+  private func message(_ owner: Int, _ kind: Publication.Kind = .feedback) -> Publication {
+    Publication(
+      kind: kind, exchange: Array("push.events".utf8), routingKey: [97], properties: BasicProperties(), body: [1], owner: owner)
+  }
+
+  @Test("publishes again, on the next connection, what the last one left unconfirmed; each is reported once")
+  func retransmission() throws {
+    let (_, outbox, owner) = try make()
+    for number in 0..<5 { outbox.publish(message(number)) }
+    let first = Connection(outbox)
+    #expect(first.published == 5)
+    first.settle(2)
+    first.settle(4)
+    first.cut()
+    #expect(first.hasEnded && owner.confirmed == [1, 3] && outbox.backlog == 3)
+    let second = Connection(outbox)
+    #expect(second.published == 3)
+    for sequence in 1...3 as ClosedRange<UInt8> { second.settle(sequence) }
+    #expect(owner.confirmed.sorted() == [0, 1, 2, 3, 4] && outbox.backlog == 0)
+    second.cut()
+    #expect(Connection(outbox).published == 0)
+  }
+
+  @Test("takes back what has not left, and nothing that may have arrived")
+  func withdrawal() throws {
+    let (_, outbox, owner) = try make()
+    outbox.publish(message(0, .retry))
+    let connection = Connection(outbox)
+    connection.cut()
+    outbox.publish(message(1, .retry))
+    outbox.publish(message(2))
+    outbox.publish(message(3, .retry))
+    #expect(outbox.withdraw(.retry) { $0 != 3 } == [1] && outbox.backlog == 3)
+    let next = Connection(outbox)
+    #expect(next.published == 3)
+    #expect(outbox.withdraw(.retry) { _ in true } == [])
+    for sequence in 1...3 as ClosedRange<UInt8> { next.settle(sequence) }
+    #expect(owner.confirmed.sorted() == [0, 2, 3] && outbox.backlog == 0)
+  }
+
+  @Test(
+    "asks for another connection when it is refused for long, after what is on its way is settled; a reply's queue is nobody's fault"
+  )
+  func renewal() throws {
+    let (loop, outbox, owner) = try make()
+    outbox.renewal = Backoff(base: 0, cap: 0)
+    var renewals = 0
+    outbox.renewConnection = { renewals += 1 }
+    let connection = Connection(outbox)
+    outbox.publish(message(0, .reply))
+    connection.settle(1, isAck: false)
+    for number in 1...3 { outbox.publish(message(number)) }
+    connection.settle(2, isAck: false)
+    connection.settle(3, isAck: false)
+    // One is still on its way.
+    loop.turn(waitingAtMost: 0)
+    #expect(renewals == 0)
+    outbox.publish(message(4))
+    connection.settle(4)
+    loop.turn(waitingAtMost: 0)
+    loop.turn(waitingAtMost: 0)
+    #expect(renewals == 1 && owner.confirmed == [3])
+    connection.cut()
+    let next = Connection(outbox)
+    #expect(next.published == 1)
+    loop.turn(waitingAtMost: 0)
+    #expect(renewals == 1)
+  }
+}

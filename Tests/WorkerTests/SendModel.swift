@@ -1,0 +1,232 @@
+import Foundation
+import PushCore
+import Reactor
+import TestSupport
+
+@testable import AMQP
+@testable import Worker
+
+/// A broker with one queue, a provider, and workers whose channels close between any two steps. Nothing is sent by a pool: a step
+/// takes what waits in its lanes, another one answers.
+final class SendModel {
+  struct Message {
+    var number: Int
+    var properties: BasicProperties
+    var body: [UInt8]
+    var isRedelivered = false
+  }
+
+  static let prefetch = 8
+
+  var queue: [Message] = []
+  /// How often the provider has got each request, and how often it took it.
+  var asked: [Int: Int] = [:]
+  var taken: [Int: Int] = [:]
+  /// Requests that have ended as dead letters.
+  var dead: Set<Int> = []
+  private(set) var workers: [Worker] = []
+  private let configuration: Configuration
+
+  init(workers count: Int) throws {
+    let certificates = try TestCertificates.make()
+    let file = NSTemporaryDirectory() + "/pushfleet-send-\(UUID().uuidString.prefix(8)).json5"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    let apns =
+      "{ key: '\(certificates.p8)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', endpoint: 'https://127.0.0.1:1', ca: '\(certificates.authority)' }"
+    try "{ broker: 'amqp://h/', apps: { 'com.example.app': { apns: \(apns) } } }".write(
+      toFile: file, atomically: true, encoding: .utf8)
+    configuration = try Configuration.load(path: file, environment: [:])
+    for _ in 0..<count { workers.append(try Worker(configuration)) }
+  }
+
+  func publish(_ number: Int) {
+    var properties = BasicProperties()
+    properties.messageID = Array("m-\(number)".utf8)
+    let token = String(repeating: "0", count: 64 - String(number).count) + String(number)
+    queue.append(Message(number: number, properties: properties, body: Array(#"{"to":"\#(token)"}"#.utf8)))
+  }
+
+  var isQuiet: Bool { queue.isEmpty && workers.allSatisfy { $0.held.isEmpty && $0.isIdle } }
+
+  func deliver(to index: Int) {
+    guard !queue.isEmpty, workers[index].held.count < Self.prefetch else { return }
+    workers[index].accept(queue.removeFirst())
+  }
+
+  /// One waiting push leaves for the provider.
+  func send(_ index: Int) { if let number = workers[index].send() { asked[number, default: 0] += 1 } }
+
+  func answer(_ index: Int, _ answer: Worker.Answer, at place: Int) {
+    guard let number = workers[index].answer(answer, at: place) else { return }
+    switch answer {
+    case .delivered: taken[number, default: 0] += 1
+    case .notSent, .outOfReach: asked[number] = asked[number].flatMap { $0 == 1 ? nil : $0 - 1 }
+    case .gone, .refused, .overloaded, .unknown: break
+    }
+  }
+
+  /// A publication reaches its queue, and the worker hears of it or, when the connection ends first, doesn't.
+  func confirm(_ index: Int, isHeardOf: Bool) {
+    guard let (slot, publication) = workers[index].nextPublication() else { return }
+    defer { workers[index].settle(slot, isHeardOf: isHeardOf) }
+    let number = Self.number(publication.properties)
+    switch publication.kind {
+    case .retry: queue.append(Message(number: number, properties: publication.properties, body: publication.body))
+    case .deadLetter: dead.insert(number)
+    case .feedback, .result, .reply, .page: break
+    }
+  }
+
+  static func number(_ properties: BasicProperties) -> Int {
+    Int(String(decoding: (properties.messageID ?? []).dropFirst(2), as: UTF8.self)) ?? -1
+  }
+
+  func loseChannel(_ index: Int) { giveBack(workers[index].loseChannel()) }
+
+  private func giveBack(_ held: [Message]) {
+    for message in held.reversed() {
+      var again = message
+      again.isRedelivered = true
+      queue.insert(again, at: 0)
+    }
+  }
+
+  /// All steps in turn until nothing is left to do.
+  func finish() {
+    var rounds = 0
+    while !isQuiet, rounds < 5_000 {
+      rounds += 1
+      for index in workers.indices {
+        deliver(to: index)
+        send(index)
+        answer(index, .delivered, at: 0)
+        confirm(index, isHeardOf: true)
+      }
+    }
+  }
+
+  // MARK: a worker
+
+  final class Worker: Acknowledger {
+    enum Answer { case delivered, gone, refused, overloaded, unknown, notSent, outOfReach }
+
+    private let loop: EventLoop
+    private let pipeline: Pipeline
+    private let outbox: Outbox
+    private let pools: PoolSet
+    private(set) var held: [UInt64: Message] = [:]
+    private var sent: [Int] = []
+    private var lastTag: UInt64 = 0
+    private var generation: UInt32 = 0
+    /// Set by the model: whether the broker may be told that a request is done.
+    var mayBeDone: ((Int) -> Bool)?
+    private(set) var doneTooEarly: [Int] = []
+    var isDeliveryPaused = false
+
+    init(_ configuration: Configuration) throws {
+      loop = try EventLoop()
+      let log = Log(level: .error)
+      outbox = Outbox(loop: loop, log: log)
+      pools = PoolSet(try ShardSetup(configuration), loop: loop)
+      pipeline = Pipeline(
+        apps: pools.apps, intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
+        publications: OutcomePublications(
+          prefix: "push", apps: configuration.apps.map(\.id), steps: [RetryStep(name: "1s", delay: 1_000)]),
+        outbox: outbox, loop: loop, log: log, results: .none, attemptLimit: 1_000)
+      pipeline.pools = pools.lanes
+      pipeline.acknowledger = self
+    }
+
+    var isIdle: Bool { pipeline.isIdle }
+
+    func accept(_ message: Message) {
+      lastTag += 1
+      held[lastTag] = message
+      var delivery = Delivery()
+      delivery.token = DeliveryToken(generation: generation, tag: lastTag)
+      delivery.redelivered = message.isRedelivered
+      delivery.properties = message.properties
+      delivery.body = message.body
+      delivery.bodySize = UInt64(message.body.count)
+      pipeline.accept(delivery, from: .sendNormal)
+    }
+
+    /// What a pool would be handed next.
+    func send() -> Int? {
+      while let next = pipeline.pools[0].popFirst() {
+        let entry: InFlight?
+        switch next {
+        case .returned(let push): entry = pipeline.waitingEntry(push)
+        case .waiting(let waiting, _):
+          let found = pipeline.table[waiting.entry]
+          guard found.generation == waiting.generation, !found.isOrphan, case .waiting = found.recipients[0].state else {
+            continue
+          }
+          entry = found
+        }
+        guard let entry else { continue }
+        entry.recipients[0].state = .sent
+        entry.sent += 1
+        sent.append(entry.index)
+        return SendModel.number(entry.delivery.properties)
+      }
+      return nil
+    }
+
+    func answer(_ answer: Answer, at place: Int) -> Int? {
+      guard !sent.isEmpty else { return nil }
+      let index = sent.remove(at: place % sent.count)
+      let tag = PushTag(entry: index, recipient: 0).rawValue
+      let number = SendModel.number(pipeline.table[index].delivery.properties)
+      let pool = pipeline.pools[0].pool
+      func said(_ reaction: Reaction) -> ReplyMeaning { ReplyMeaning(reaction: reaction, reason: "test", status: 200) }
+      switch answer {
+      case .delivered: pipeline.answered(tag: tag, meaning: said(.delivered), name: nil, from: pool)
+      case .gone: pipeline.answered(tag: tag, meaning: said(.gone(.notRegistered)), name: nil, from: pool)
+      case .refused: pipeline.answered(tag: tag, meaning: said(.drop(.invalidParameters)), name: nil, from: pool)
+      case .overloaded: pipeline.answered(tag: tag, meaning: said(.retry(.connection, .unavailable)), name: nil, from: pool)
+      case .unknown: pipeline.unknown(tag: tag, reason: "test", from: pool)
+      case .notSent: pipeline.notSent(tag: tag, why: .unreachable, from: pool)
+      case .outOfReach: pipeline.notSent(tag: tag, why: .refused, from: pool)
+      }
+      return number
+    }
+
+    func nextPublication() -> (slot: Int, Publication)? {
+      guard let slot = outbox.slots.firstIndex(where: { $0 != nil }), let publication = outbox.slots[slot] else { return nil }
+      return (slot, publication)
+    }
+
+    func settle(_ slot: Int, isHeardOf: Bool) {
+      if isHeardOf { outbox.confirmed(slot) } else { _ = outbox.failed(slot, .connectionLost) }
+    }
+
+    /// What it held, in the order of its delivery.
+    func loseChannel() -> [Message] {
+      let lost = held.sorted { $0.key < $1.key }.map(\.value)
+      held = [:]
+      generation += 1
+      lastTag = 0
+      pipeline.channelLost()
+      return lost
+    }
+
+    var lanes: PoolLanes { pipeline.pools[0] }
+
+    /// As when the provider has been out of reach for a while.
+    func park() { pipeline.park(0, because: "test", for: 10_000) }
+
+    /// As when a minute has passed since the channel was lost.
+    func forgetStrayed() {
+      for index in pipeline.orphans.values { pipeline.table[index].orphanedAt = loop.now.advanced(bySeconds: -61) }
+      pipeline.forgetStrayed()
+    }
+
+    func acknowledge(_ token: DeliveryToken) {
+      guard token.generation == generation, let message = held.removeValue(forKey: token.tag) else {
+        preconditionFailure("acknowledged twice, or on a channel that is gone")
+      }
+      if mayBeDone?(message.number) == false { doneTooEarly.append(message.number) }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite("Requests and lost channels, step by step")
+struct SendModelTests {
+  @Test("whenever channels are lost, no request is acknowledged that neither reached the provider nor is kept on a queue")
+  func lostChannels() throws {
+    let first = UInt64.random(in: 0...UInt64(UInt32.max))
+    for seed in first..<first + 100 {
+      var generator = SeededGenerator(seed: seed)
+      let model = try SendModel(workers: 2)
+      for worker in model.workers {
+        worker.mayBeDone = { number in
+          model.asked[number] != nil || model.queue.contains { $0.number == number }
+            || model.workers.contains { $0.held.values.contains { $0.number == number } }
+        }
+      }
+      defer { for worker in model.workers { worker.mayBeDone = nil } }
+      var published = 0
+      let answers: [SendModel.Worker.Answer] = [
+        .delivered, .delivered, .delivered, .delivered, .gone, .refused, .overloaded, .unknown, .notSent, .outOfReach,
+      ]
+      for _ in 0..<Int.random(in: 50...600, using: &generator) {
+        let worker = Int.random(in: 0..<2, using: &generator)
+        switch Int.random(in: 0..<100, using: &generator) {
+        case 0..<15:
+          model.publish(published)
+          published += 1
+        case 15..<18:
+          // The producer isn't sure that one of its last requests has arrived.
+          if published > 0 { model.publish(Int.random(in: max(0, published - 6)..<published, using: &generator)) }
+        case 18..<45: model.deliver(to: worker)
+        case 45..<65: model.send(worker)
+        case 65..<82:
+          model.answer(worker, answers.randomElement(using: &generator)!, at: Int.random(in: 0..<8, using: &generator))
+        case 82..<92: model.confirm(worker, isHeardOf: Int.random(in: 0..<5, using: &generator) > 0)
+        case 92..<94: model.workers[worker].forgetStrayed()
+        default: model.loseChannel(worker)
+        }
+      }
+      for worker in model.workers { worker.forgetStrayed() }
+      model.finish()
+      for worker in model.workers { worker.forgetStrayed() }
+      model.finish()
+      let lost = (0..<published).filter { model.asked[$0] == nil }
+      #expect(lost == [], "seed \(seed)")
+      #expect(model.workers.flatMap(\.doneTooEarly) == [], "seed \(seed)")
+      #expect(model.isQuiet, "seed \(seed): something is held for ever")
+    }
+  }
+
+  @Test("what was only parked when its channel was lost goes to another worker alone, without a copy on the ladder")
+  func parkedAndRedelivered() throws {
+    let model = try SendModel(workers: 2)
+    for number in 0..<5 { model.publish(number) }
+    for _ in 0..<5 { model.deliver(to: 0) }
+    // One has been tried, and failed; the others wait for a provider that is out of reach.
+    model.send(0)
+    model.answer(0, .overloaded, at: 0)
+    model.workers[0].park()
+    model.loseChannel(0)
+    #expect(model.queue.count == 5)
+    for _ in 0..<5 { model.deliver(to: 1) }
+    model.finish()
+    model.workers[0].forgetStrayed()
+    model.finish()
+    #expect(model.isQuiet && model.asked == [0: 2, 1: 1, 2: 1, 3: 1, 4: 1] && model.taken.values.allSatisfy { $0 == 1 })
+  }
+
+  @Test("what was tried and parked goes on here when it comes back here")
+  func parkedAndBack() throws {
+    let model = try SendModel(workers: 1)
+    model.publish(0)
+    model.deliver(to: 0)
+    model.send(0)
+    model.answer(0, .overloaded, at: 0)
+    model.loseChannel(0)
+    model.deliver(to: 0)
+    #expect(model.queue.isEmpty)
+    model.finish()
+    #expect(model.isQuiet && model.asked == [0: 2] && model.taken == [0: 1])
+  }
+
+  @Test("an urgent request goes before a push that came back, which goes before the others of its kind")
+  func lanes() throws {
+    var lanes = try SendModel(workers: 1).workers[0].lanes
+    lanes.append(.init(entry: 1, generation: 0), to: .sendNormal)
+    lanes.giveBack(.init(entry: 2, generation: 0, recipient: 0), to: .sendNormal)
+    lanes.append(.init(entry: 3, generation: 0), to: .sendHigh)
+    lanes.giveBack(.init(entry: 4, generation: 0, recipient: 0), to: .fanoutHigh)
+    var order: [Int] = []
+    while let next = lanes.popFirst() {
+      switch next {
+      case .returned(let push): order.append(push.entry)
+      case .waiting(let waiting, _): order.append(waiting.entry)
+      }
+    }
+    #expect(order == [3, 4, 2, 1] && lanes.isEmpty)
+  }
+}
