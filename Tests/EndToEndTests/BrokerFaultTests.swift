@@ -82,7 +82,7 @@ struct BrokerFaultTests {
     try site.send(tokens: devices + gone)
     switch kind {
     case "memory": try broker.control("set_vm_memory_high_watermark", "0.0000001")
-    default: try broker.control("set_disk_free_limit", "1000TB")
+    default: try broker.control("set_disk_free_limit", "1000000000000000")
     }
     worker.signal(SIGCONT)
     #expect(journal.waitForLines(devices.count + gone.count, seconds: 60))
@@ -92,7 +92,7 @@ struct BrokerFaultTests {
     #expect(try site.depths(["feedback"]) == [0])
     switch kind {
     case "memory": try broker.control("set_vm_memory_high_watermark", "0.4")
-    default: try broker.control("set_disk_free_limit", "1MB")
+    default: try broker.control("set_disk_free_limit", "1000000")
     }
     #expect(Set(try site.take("feedback", count: gone.count).compactMap { $0.json["token"] as? String }) == Set(gone))
     try check(site, worker, devices)

@@ -104,7 +104,7 @@ final class Outbox {
     if let queue = slots[slot]?.routingKey, let omitted = replyLines.admit(queue, at: loop.now) {
       log.warning(
         "a reply is given up",
-        ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": "\(omitted)"])
+        ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": omitted])
     }
     if suspect == slot { suspect = nil }
     owner?.replyReachedNobody()
