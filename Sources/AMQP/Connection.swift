@@ -20,6 +20,8 @@ public class Connection: Machine {
   /// Frames ready to be written; the first `outputHead` bytes are gone already.
   var output: [UInt8] = []
   private var outputHead = 0
+  /// Bytes that are to be written still.
+  var unwritten: Int { output.count - outputHead }
   private var isOutputAnnounced = false
   /// The beginning of a frame whose rest hasn't come yet.
   private var partial: [UInt8] = []
@@ -174,6 +176,8 @@ public class Connection: Machine {
       fail(phase == .closing ? .closedHere : .handshakeTimedOut)
     }
     if now >= silenceDeadline {
+      // What isn't read can't be heard: the broker is not silent.
+      if transport?.isReadingPaused == true { lastReceived = now }
       silenceDeadline = lastReceived.advanced(bySeconds: 2 * heartbeat)
       if now >= silenceDeadline { fail(.heartbeatMissed) }
     }
@@ -207,6 +211,9 @@ public class Connection: Machine {
       outputHead += taken
       if outputHead == output.count {
         output.removeAll(keepingCapacity: output.capacity <= 4 * limit)
+        outputHead = 0
+      } else if outputHead > 16 * limit, outputHead > output.count / 2 {
+        output.removeSubrange(..<outputHead)
         outputHead = 0
       }
     }

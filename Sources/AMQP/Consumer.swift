@@ -22,10 +22,13 @@ public final class Consumer: Connection {
   public struct Subscription: Sendable {
     public var queue: String
     public var prefetch: UInt16
+    /// Not consumed before it is asked for.
+    public var isOptional: Bool
 
-    public init(queue: String, prefetch: UInt16) {
+    public init(queue: String, prefetch: UInt16, isOptional: Bool = false) {
       self.queue = queue
       self.prefetch = prefetch
+      self.isOptional = isOptional
     }
   }
 
@@ -53,9 +56,15 @@ public final class Consumer: Connection {
 
   private var generation: UInt32 = 0
   private var states: [State]
+  /// Which subscriptions are to be consumed; outlives the channel.
+  private var isWanted: [Bool]
+  /// How often each was consumed on this channel before.
+  private var earlier: [Int]
   private var isDraining = false
   /// Whether the channel has worked since it was last opened.
   private var hasBeenReady = false
+  /// The channel is new, or the broker has ended a consumption: `ready` is owed.
+  private var isInterrupted = true
   private var window = AcknowledgementWindow()
   private var scatteredDeadline = MonotonicTime.distantFuture
 
@@ -85,6 +94,8 @@ public final class Consumer: Connection {
     self.subscriptions = queues
     self.maximumBody = maximumBody
     states = Array(repeating: .cancelled, count: queues.count)
+    isWanted = queues.map { !$0.isOptional }
+    earlier = Array(repeating: -1, count: queues.count)
     delivery = Delivery()
     super.init(settings: settings)
   }
@@ -92,8 +103,8 @@ public final class Consumer: Connection {
   /// Deliveries handed over and neither acknowledged nor rejected.
   public var unacknowledged: Int { window.inHand }
 
-  /// All queues are being consumed.
-  public var isReady: Bool { isOpen && states.allSatisfy { if case .active = $0 { true } else { false } } }
+  /// All that is to be consumed is.
+  public var isReady: Bool { isOpen && !isInterrupted }
 
   // MARK: - What the handler asks for
 
@@ -115,25 +126,32 @@ public final class Consumer: Connection {
     guard isOpen else { return reportCancelled() }
     for (queue, state) in states.enumerated() {
       switch state {
-      case .active, .starting:
-        states[queue] = .cancelling
-        send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
+      case .active, .starting: cancel(queue)
       case .cancelling, .cancelled: continue
       }
     }
     reportCancelled()
   }
 
-  /// Consumes a cancelled queue again; if it doesn't exist the connection ends with `.notFound`.
+  /// Consumes again what the broker has cancelled; if the queue doesn't exist the connection ends with `.notFound`.
   public func consume(queue: Int) {
-    guard isOpen, !isDraining, case .cancelled = states[queue] else { return }
-    start(queue)
-  }
-
-  private func start(_ queue: Int) {
+    guard isOpen, !isDraining, isWanted[queue], case .cancelled = states[queue] else { return }
     states[queue] = .starting
+    earlier[queue] += 1
     send(.qos(prefetch: subscriptions[queue].prefetch), channel: Self.channel)
     send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: Self.channel)
+  }
+
+  /// Whether an optional subscription is to be consumed. RabbitMQ returns some of the messages that it is sending to a consumer that
+  /// is cancelled, and counts that as a delivery: not to be done often.
+  public func want(_ isWanted: Bool, queue: Int) {
+    self.isWanted[queue] = isWanted
+    if isWanted { consume(queue: queue) } else if isOpen, case .active = states[queue] { cancel(queue) }
+  }
+
+  private func cancel(_ queue: Int) {
+    states[queue] = .cancelling
+    send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
   }
 
   private func reportCancelled() {
@@ -141,12 +159,16 @@ public final class Consumer: Connection {
     if isDraining, isDone { handler.consumersCancelled() }
   }
 
-  /// Names a consumer: its queue, and the opening of the channel that it belongs to. RabbitMQ may still write deliveries of a channel
-  /// that it has closed, even after it has opened the next one of the same number.
-  private func tag(_ queue: Int) -> [UInt8] { Array("\(queue).\(generation)".utf8) }
+  /// Names a consumer: its subscription, plus how many there are for each time that it was consumed before, and the opening of the channel
+  /// that it belongs to. RabbitMQ may still write deliveries of a channel that it has closed, even after it has opened the next one of the
+  /// same number; and 3.10 crashes a channel that uses the tag of a cancelled consumer again while messages of that one are in hand.
+  private func tag(_ queue: Int) -> [UInt8] {
+    Array("\(queue + earlier[queue] * subscriptions.count).\(generation)".utf8)
+  }
 
   private enum Addressee {
-    case queue(Int)
+    /// The subscription, and whether it is consumed under that tag at present.
+    case queue(Int, isPresent: Bool)
     /// A consumer of an earlier opening of the channel.
     case former
     case unknown
@@ -154,14 +176,16 @@ public final class Consumer: Connection {
 
   private func addressee(_ tag: Range<Int>, _ payload: RawSpan) -> Addressee {
     var offset = tag.lowerBound
-    guard let queue = Self.number(&offset, tag.upperBound, payload), queue < subscriptions.count, offset < tag.upperBound,
+    guard let number = Self.number(&offset, tag.upperBound, payload), offset < tag.upperBound,
       payload.byte(at: offset) == UInt8(ascii: ".")
     else { return .unknown }
     offset += 1
     guard let opening = Self.number(&offset, tag.upperBound, payload), offset == tag.upperBound, opening <= generation else {
       return .unknown
     }
-    return opening == generation ? .queue(queue) : .former
+    guard opening == generation else { return .former }
+    let (times, queue) = number.quotientAndRemainder(dividingBy: subscriptions.count)
+    return times <= earlier[queue] ? .queue(queue, isPresent: times == earlier[queue]) : .unknown
   }
 
   private static func number(_ offset: inout Int, _ end: Int, _ payload: RawSpan) -> Int? {
@@ -188,8 +212,13 @@ public final class Consumer: Connection {
     scatteredDeadline = .distantFuture
     content = .none
     hasBeenReady = false
+    isInterrupted = true
     send(.channelOpen, channel: Self.channel)
-    for queue in subscriptions.indices { start(queue) }
+    for queue in subscriptions.indices {
+      states[queue] = .cancelled
+      earlier[queue] = -1
+      consume(queue: queue)
+    }
   }
 
   override func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
@@ -208,7 +237,7 @@ public final class Consumer: Connection {
         content = .formerHeader
         return
       }
-      guard case .queue(let queue) = addressee, window.delivered(number) else {
+      guard case .queue(let queue, _) = addressee, window.delivered(number) else {
         return protocolError("a delivery of an unknown consumer or out of order")
       }
       delivery.consumer = queue
@@ -219,25 +248,25 @@ public final class Consumer: Connection {
       content = .header
     case .channelOpenOK, .qosOK: break
     case .consumeOK(let tag):
-      guard let queue = current(tag, payload) else { return }
-      guard case .starting = states[queue] else { return }
+      guard let queue = current(tag, payload), case .starting = states[queue] else { return }
       states[queue] = .active
+      if !isWanted[queue] { cancel(queue) }
       // A queue without a majority may be answered for late: what the others deliver is not given back for that.
       becameReady()
-      guard isReady else { return }
-      hasBeenReady = true
-      handler.ready(self)
+      reportReady()
     case .cancel(let consumer, let nowait):
       guard let queue = current(consumer, payload) else { return }
       states[queue] = .cancelled
+      isInterrupted = isInterrupted || isWanted[queue]
       if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: Self.channel) }
       handler.cancelled(queue: queue)
       reportCancelled()
     case .cancelOK(let tag):
-      guard let queue = current(tag, payload) else { return }
-      guard case .cancelling = states[queue] else { return }
+      guard let queue = current(tag, payload), case .cancelling = states[queue] else { return }
       states[queue] = .cancelled
       reportCancelled()
+      // Wanted again meanwhile.
+      consume(queue: queue)
     default: protocolError("an unexpected method on a consumer's channel")
     }
   }
@@ -245,7 +274,7 @@ public final class Consumer: Connection {
   /// The queue of a consumer of this opening of the channel; nil for a former one's, or after a protocol error.
   private func current(_ tag: Range<Int>, _ payload: RawSpan) -> Int? {
     switch addressee(tag, payload) {
-    case .queue(let queue): return queue
+    case .queue(let queue, let isPresent): return isPresent ? queue : nil
     case .former: return nil
     case .unknown:
       protocolError("a method for an unknown consumer")
@@ -253,8 +282,20 @@ public final class Consumer: Connection {
     }
   }
 
+  /// Once after each interruption, when all that is wanted is consumed.
+  private func reportReady() {
+    let isConsuming = states.indices.allSatisfy { queue in
+      if case .active = states[queue] { true } else { !isWanted[queue] }
+    }
+    guard isInterrupted, isConsuming else { return }
+    isInterrupted = false
+    hasBeenReady = true
+    handler.ready(self)
+  }
+
   override func connectionEnded(_ end: ConnectionEnd) {
     generation &+= 1
+    isInterrupted = true
     window.reset()
     scatteredDeadline = .distantFuture
     content = .none

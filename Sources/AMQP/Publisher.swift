@@ -101,8 +101,13 @@ public final class Publisher: Connection {
   /// Publishes without a confirm.
   public var unconfirmed: Int { confirms.unconfirmed }
 
-  /// Ready, not blocked, and the window has room.
-  public var canPublish: Bool { isReady && !isBlocked && confirms.unconfirmed < window }
+  /// Bytes that may wait to be written, less one message.
+  private static let outputMark = 4 << 20
+
+  /// Ready, not blocked, and the window has room. Where it hasn't, a confirm will follow.
+  public var canPublish: Bool {
+    isReady && !isBlocked && confirms.unconfirmed < window && unwritten < Self.outputMark
+  }
 
   /// How many more publishes the window takes now.
   public var availableWindow: Int { isReady && !isBlocked ? max(0, window - confirms.unconfirmed) : 0 }

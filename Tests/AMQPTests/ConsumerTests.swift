@@ -304,8 +304,11 @@ struct ConsumerTests {
     script.consumer.consume(queue: 0)
     script.consumer.consume(queue: 1)
     #expect(script.heard().map(\.name) == ["60.10", "60.20"])
-    script.say(Say.qosOK, Say.consumeOK("1.1"))
+    script.say(Say.qosOK, Say.consumeOK("3.1"))
     #expect(script.recorder.events == [.cancelled(1), .ready])
+    // Of the consumer that is gone already.
+    script.say(Say.cancel("1.1"))
+    #expect(script.consumer.isReady)
     script.say(Say.cancel("0.1", nowait: false))
     #expect(script.heard().map(\.name) == ["60.31"])
   }
@@ -322,6 +325,36 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.consumersCancelled])
     script.acknowledge(0, 1, 2)
     #expect(script.heard().map(\.tag) == [3])
+  }
+
+  @Test(
+    "An optional consumer comes and goes under another tag each time, whichever way cancels and answers cross, and nobody is told"
+  )
+  func optional() {
+    let script = ConsumerScript(queues: 2, optional: 1)
+    let more = 2
+    script.consumer.want(true, queue: more)
+    #expect(script.heard().map(\.name) == ["60.10", "60.20"] && script.consumer.isReady)
+    script.consumer.want(false, queue: more)
+    #expect(script.heard().isEmpty)
+    script.say(Say.qosOK, Say.consumeOK("2.1"), Say.message(1, consumer: "2.1"))
+    #expect(script.heard().map(\.name) == ["60.30"])
+    script.consumer.want(true, queue: more)
+    script.say(Say.message(2, consumer: "2.1"))
+    #expect(script.heard().isEmpty)
+    script.say(Say.cancelOK("2.1"))
+    #expect(script.heard().map(\.name) == ["60.10", "60.20"])
+    script.say(Say.qosOK, Say.consumeOK("5.1"), Say.message(3, consumer: "5.1"))
+    #expect(script.recorder.deliveries.map(\.consumer) == [2, 2, 2] && script.recorder.events.isEmpty)
+    // What the channel had, the next one has.
+    script.say(Say.channelClose(406, "PRECONDITION_FAILED - delivery acknowledgement timed out"))
+    #expect(script.heard().map(\.name) == ["20.41", "20.10", "60.10", "60.20", "60.10", "60.20", "60.10", "60.20"])
+    script.consumer.want(false, queue: more)
+    script.say(ConsumerScript.consuming(3, opening: 2))
+    #expect(script.heard().map(\.name) == ["60.30"] && script.recorder.events.last == .ready)
+    script.consumer.cancelConsumers()
+    script.say(Say.cancelOK("0.2"), Say.cancelOK("1.2"), Say.cancelOK("2.2"))
+    #expect(script.heard().map(\.name) == ["60.30", "60.30"] && script.recorder.events.last == .consumersCancelled)
   }
 
   @Test("Draining before the connection is there is done at once, and nothing is consumed then")

@@ -26,6 +26,23 @@ struct HeartbeatTests {
     #expect(script.recorder.events == [.failed(0, .connectionLost), .failed(1, .connectionLost), .ended(.heartbeatMissed)])
   }
 
+  @Test(
+    "A broker that isn't read is not silent: for as long as that lasts it gets heartbeats, and two intervals after it is read again"
+  )
+  func unread() {
+    let script = ConsumerScript()
+    script.driver.isReadingPaused = true
+    let sent = script.wait(3600)
+    #expect(sent.count == 720 && sent.allSatisfy { $0.name == "heartbeat" } && script.recorder.events.isEmpty)
+    script.driver.isReadingPaused = false
+    script.wait(1)
+    script.say(Say.heartbeat)
+    script.wait(19.9)
+    #expect(script.recorder.events.isEmpty)
+    script.wait(0.2)
+    #expect(script.recorder.events == [.ended(.heartbeatMissed)])
+  }
+
   @Test("Whoever has just written sends no heartbeat")
   func busy() {
     let script = PublisherScript()

@@ -153,9 +153,13 @@ final class ConsumerScript: Script {
   let recorder = ConsumerRecorder()
   let consumer: Consumer
 
-  init(queues: Int = 1, maximumBody: Int = 1 << 20, isReady: Bool = true) {
+  /// - Parameter optional: further queues, consumed when they are wanted.
+  init(queues: Int = 1, optional: Int = 0, maximumBody: Int = 1 << 20, isReady: Bool = true) {
     consumer = Consumer(
-      settings: Self.settings, queues: (0..<queues).map { .init(queue: "q\($0)", prefetch: UInt16(10 * ($0 + 1))) },
+      settings: Self.settings,
+      queues: (0..<queues + optional).map {
+        .init(queue: "q\($0)", prefetch: UInt16(10 * ($0 + 1)), isOptional: $0 >= queues)
+      },
       maximumBody: maximumBody, handler: recorder)
     super.init(consumer)
     guard isReady else { return }
