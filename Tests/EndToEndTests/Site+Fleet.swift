@@ -45,10 +45,10 @@ extension Site {
       """, to: "pushfleet.json5")
   }
 
-  func apns(_ fields: String = "", topic: String = Site.app) -> String {
+  func apns(_ fields: String = "", topic: String = Site.app, port: Int? = nil) -> String {
     """
     { key: "\(certificates.p8)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "\(topic)", \(fields)
-      endpoint: "https://127.0.0.1:\(port)", ca: "\(certificates.authority)" }
+      endpoint: "https://127.0.0.1:\(port ?? self.port)", ca: "\(certificates.authority)" }
     """
   }
 

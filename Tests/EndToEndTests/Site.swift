@@ -345,9 +345,9 @@ final class Site {
   }
 
   /// Follows the journal, line by line, for tests that wait for pushes.
-  func followJournal() throws -> ChildProcess {
+  func followJournal(_ name: String = "journal.ndjson") throws -> ChildProcess {
     let child = try ChildProcess(
-      ["/usr/bin/tail", "-n", "+1", "-F", file("journal.ndjson")], environment: ["PATH": "/usr/bin:/bin"], output: nil)
+      ["/usr/bin/tail", "-n", "+1", "-F", file(name)], environment: ["PATH": "/usr/bin:/bin"], output: nil)
     children.append(child)
     return child
   }

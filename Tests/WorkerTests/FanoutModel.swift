@@ -97,7 +97,7 @@ final class FanoutModel {
         Message(
           exchange: String(decoding: exchange, as: UTF8.self), queue: queue, properties: properties, body: publication.body))
     case .deadLetter:
-      let body = String(decoding: publication.body, as: UTF8.self)
+      let body = String(decoding: workers[index].body(of: publication), as: UTF8.self)
       reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
     case .result: results.append(publication.body)
     case .feedback, .reply: break
@@ -154,7 +154,6 @@ final class FanoutModel {
     private var arrived: [Int] = []
     private var lastTag: UInt64 = 0
     private var generation: UInt32 = 0
-    var isDeliveryPaused = false
 
     init(_ registry: String, _ lease: Int64) throws {
       loop = try EventLoop()
@@ -199,6 +198,8 @@ final class FanoutModel {
       loop.turn(waitingAtMost: 0)
     }
 
+    func body(of publication: Publication) -> [UInt8] { pipeline.body(of: publication) }
+
     func arrive() -> Publication? {
       guard let slot = publications.first(where: { !arrived.contains($0) }) else { return nil }
       arrived.append(slot)
@@ -224,6 +225,9 @@ final class FanoutModel {
     }
 
     func die() { pipeline.desk?.close() }
+
+    var isReadingPaused = false
+    func adjustPrefetch(fitting: Int) {}
 
     func acknowledge(_ token: DeliveryToken) {
       precondition(token.generation == generation && held[token.tag] != nil, "acknowledged twice, or on a channel that is gone")

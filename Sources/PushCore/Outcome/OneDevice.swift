@@ -18,7 +18,12 @@ extension DeadLetter {
     replacement.appendJSONString(target)
 
     var output: [UInt8] = []
-    output.reserveCapacity(bytes.count + replacement.count)
+    // Without the members that are left out: of a list for a thousand devices little remains.
+    var size = bytes.count + replacement.count + 1
+    for (name, value) in request.members(of: object) where shape.targets.contains(where: { request.isString(name, $0) }) {
+      size -= request.source(value).count
+    }
+    output.reserveCapacity(size)
     /// Everything before this offset is in `output` or left out.
     var copied = 0
     var previousEnd = request.source(object).lowerBound + 1

@@ -17,6 +17,11 @@ public final class BrokerConnection {
   private var timer: TimerToken?
   private var isStopped = false
   private var heldSince: MonotonicTime?
+  /// While true no connection is made; one that is there stays.
+  var isPaused = false {
+    didSet { if !isPaused, isDue { start() } }
+  }
+  private var isDue = false
 
   public init(loop: EventLoop, brokers: [BrokerAddress]) {
     self.loop = loop
@@ -28,7 +33,8 @@ public final class BrokerConnection {
   public var address: String { link.map { "\($0.endpoint)" } ?? "none" }
 
   public func start() {
-    guard !isStopped else { return }
+    isDue = isPaused
+    guard !isStopped, !isPaused else { return }
     let broker = brokers[next % brokers.count]
     next += 1
     guard let machine = makeMachine?(broker.uri) else { return }

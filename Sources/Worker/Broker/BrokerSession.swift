@@ -19,6 +19,15 @@ protocol BrokerSessionHandler: AnyObject {
 /// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
 /// acknowledgements.
 final class BrokerSession: Acknowledger {
+  /// Where a subscription's deliveries come from.
+  private enum Source {
+    case lane(WorkQueue)
+    /// The part of a lane's prefetch that large requests do without.
+    case more(WorkQueue)
+
+    var isMore: Bool { if case .more = self { true } else { false } }
+  }
+
   weak var handler: (any BrokerSessionHandler)?
   private let configuration: Configuration
   private let topology: Topology
@@ -33,6 +42,11 @@ final class BrokerSession: Acknowledger {
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
+  /// What each of the consumer's subscriptions is.
+  private var sources: [Source] = []
+  /// The whole prefetch is consumed with.
+  private var takesMore = false
+  private var nextChange = MonotonicTime(nanoseconds: 0)
   /// The broker has accepted the user once.
   private(set) var hasBeenLetIn = false
   /// Why the last connection ended.
@@ -51,6 +65,10 @@ final class BrokerSession: Acknowledger {
     self.outbox = outbox
     topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
     name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
+    sources = WorkQueue.allCases.map { .lane($0) }
+    if configuration.prefetch > Self.basePrefetch {
+      sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
+    }
     publishing = BrokerConnection(loop: loop, brokers: setup.brokers)
     consuming = BrokerConnection(loop: loop, brokers: setup.brokers)
     outbox.renewConnection = { [unowned self] in publisher?.close() }
@@ -75,14 +93,24 @@ final class BrokerSession: Acknowledger {
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let queues = WorkQueue.allCases.map {
-      Consumer.Subscription(
-        queue: topology.name($0.origin), prefetch: UInt16($0.isFanOut ? configuration.fanOut.prefetch : configuration.prefetch))
-    }
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
-    let consumer = Consumer(settings: settings, queues: queues, maximumBody: Self.keptBody, handler: self)
+    let consumer = Consumer(
+      settings: settings, queues: sources.map(subscription), maximumBody: Self.keptBody, handler: self)
+    for index in sources.indices where sources[index].isMore { consumer.want(takesMore, queue: index) }
     self.consumer = consumer
     return consumer
+  }
+
+  private func subscription(_ source: Source) -> Consumer.Subscription {
+    let base = min(configuration.prefetch, Self.basePrefetch)
+    switch source {
+    case .lane(let queue):
+      return .init(
+        queue: topology.name(queue.origin), prefetch: UInt16(queue.isFanOut ? configuration.fanOut.prefetch : base))
+    case .more(let queue):
+      return .init(
+        queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
+    }
   }
 
   /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
@@ -92,9 +120,29 @@ final class BrokerSession: Acknowledger {
 
   func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
 
-  var isDeliveryPaused = false {
-    didSet { if oldValue != isDeliveryPaused { consumer?.transport?.isReadingPaused = isDeliveryPaused } }
+  var isReadingPaused = false {
+    didSet {
+      consumer?.transport?.isReadingPaused = isReadingPaused
+      // A new connection would bring more.
+      consuming.isPaused = isReadingPaused
+    }
   }
+
+  /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
+  /// has to be read before it gets to what comes next.
+  func adjustPrefetch(fitting: Int) {
+    let prefetch = configuration.prefetch
+    guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, loop.now >= nextChange else {
+      return
+    }
+    takesMore.toggle()
+    nextChange = loop.now.advanced(bySeconds: takesMore ? 0 : Self.changePause)
+    for index in sources.indices where sources[index].isMore { consumer?.want(takesMore, queue: index) }
+  }
+
+  private static let basePrefetch = 64
+  /// Seconds.
+  private static let changePause = 10.0
 
   /// Publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
@@ -244,18 +292,18 @@ extension BrokerSession: PublisherHandler {
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming.held(at: loop.now)
-    consumer.transport?.isReadingPaused = isDeliveryPaused
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    guard let queue = WorkQueue(rawValue: delivery.consumer) else { return }
-    handler?.delivered(consume delivery, from: queue)
+    switch sources[delivery.consumer] {
+    case .lane(let queue), .more(let queue): handler?.delivered(consume delivery, from: queue)
+    }
   }
 
   func cancelled(queue: Int) {
-    log.error("the broker ended the consumption of a queue", ["queue": WorkQueue(rawValue: queue)?.origin ?? ""])
+    log.error("the broker ended the consumption of a queue", ["queue": subscription(sources[queue]).queue])
     restoreTopology()
     loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }

@@ -20,7 +20,7 @@ extension Pipeline: ChangeFeedHandler {
     entry.isChange = true
     entry.delivery = delivery
     entry.messageID = delivery.properties.messageID ?? UUIDText.random()
-    hold(delivery.body.count)
+    bodies.add(delivery.body.count)
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? (apps.count == 1 ? apps[0].id : nil)
     switch RegistryChange.parse(delivery.body, defaultApp: defaultApp, limits: registryLimits) {
@@ -111,7 +111,7 @@ extension Pipeline: ChangeFeedHandler {
       let code = PushError(rawValue: failure.error.rawValue)
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: loop.wallClock)
-      publishDeadLetter(letter, body: entry.delivery.body, of: entry)
+      publishDeadLetter(letter, of: entry)
     }
     if entry.publications == 0 { acknowledge(entry) }
   }

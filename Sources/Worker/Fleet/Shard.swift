@@ -114,6 +114,7 @@ final class Shard: TurnHook {
       for _ in 0..<requests.stops { drain() }
     }
     pipeline.dispatchAll()
+    pipeline.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
     pipeline.writeMarks()
     if pipeline.hasNothingUnderway { finish(.done) }

@@ -80,13 +80,14 @@ struct DeadLetterLog {
 
 extension Pipeline {
   /// Publishes a dead letter, counts it and tells of it.
-  func publishDeadLetter(_ letter: DeadLetter, body: [UInt8], isWholePage: Bool = false, of entry: InFlight) {
+  /// - Parameter recipient: which of the request's devices, where only that one has failed.
+  func publishDeadLetter(_ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, of entry: InFlight) {
     counters.deadLetters += 1
     log.debug(
       "dead letter",
       ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
     if let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason) { tell(of: kind, 1) }
-    publish(publications.deadLetter(letter, body: body, isWholePage: isWholePage, for: entry))
+    publish(publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, for: entry))
   }
 
   /// To be called about once a second.

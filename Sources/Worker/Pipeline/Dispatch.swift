@@ -12,10 +12,14 @@ extension Pipeline {
     var others: [Int] = []
     // A page's devices are accounted for even when it comes too late.
     let isLate = entry.page != nil && now > entry.deadline
+    var hasRefused = false
     entry.unsettled = 0
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
-      case .refused(let rejection): fail(entry, index, rejection.code, reason: rejection.reason)
+      case .refused:
+        entry.unsettled += 1
+        hasRefused = true
+        continue
       case .gone: settleGone(entry, index)
       case .waiting: break
       case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
@@ -35,12 +39,33 @@ extension Pipeline {
     }
     if first >= 0 { pools[first].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
     for pool in others { pools[pool].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
-    finishIfSettled(entry)
+    guard hasRefused else { return finishIfSettled(entry) }
+    refusals.append(.init(entry: entry.index, generation: entry.generation))
+    failRefused()
+  }
+
+  /// As many devices that no pool takes as there is room for in the outbox: a list may have a thousand, and there may be many lists.
+  private func failRefused() {
+    while !outbox.isFull, let waiting = refusals.popFirst() {
+      let entry = table[waiting.entry]
+      var next = waiting.next
+      while entry.generation == waiting.generation, !entry.isOrphan, next < entry.recipients.count {
+        if case .refused(let rejection) = entry.recipients[next].state {
+          guard !outbox.isFull else {
+            refusals.prepend(.init(entry: waiting.entry, generation: waiting.generation, next: next))
+            return
+          }
+          fail(entry, next, rejection.code, reason: rejection.reason)
+        }
+        next += 1
+      }
+    }
   }
 
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   func dispatchAll() {
     resolveRegistrations()
+    failRefused()
     for index in pools.indices where !pools[index].isEmpty { dispatch(index) }
   }
 

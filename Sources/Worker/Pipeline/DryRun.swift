@@ -3,7 +3,6 @@ import PushCore
 /// `dry_run` and `validate_only`: everything is checked and translated, nothing is sent; the result says what translation changed.
 extension Pipeline {
   func concludeDryRun(_ entry: InFlight) {
-    entry.isFinishing = true
     var reports = DryRunReport()
     for index in entry.recipients.indices {
       if case .gone = entry.recipients[index].state { entry.recipients[index].state = .failed(.notRegistered) }
@@ -14,13 +13,9 @@ extension Pipeline {
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
     }
-    for index in entry.recipients.indices {
-      if case .refused(let rejection) = entry.recipients[index].state {
-        fail(entry, index, rejection.code, reason: rejection.reason)
-      }
-    }
-    publishResult(of: entry, targets: resultTargets(of: entry), report: reports)
-    if entry.publications == 0 { acknowledge(entry) }
+    entry.dryRun = reports
+    // What is refused ends as always, and then the request.
+    enqueue(entry)
   }
 
   /// For an audience: every platform that the sender has a credential for; the registry isn't asked.
@@ -41,19 +36,23 @@ extension Pipeline {
   private func rehearse(
     _ entry: InFlight, _ platform: Platform, pool: Int, _ reports: inout DryRunReport
   ) -> Result<Void, Rejection> {
-    guard let request = entry.request else { return .success(()) }
-    let context = context(of: entry, at: loop.wallClock)
     var report: LossReport? = reports[platform] == nil ? LossReport() : nil
-    let verdict: Result<Void, Rejection>
-    switch platform {
-    case .apns:
-      guard let settings = apnsSettings(of: pool, entry) else { return .success(()) }
-      verdict = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
-    case .fcm:
-      verdict = FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context, report: &report).map { _ in }
-    }
+    let verdict = translate(entry, platform, pool: pool, &report) ?? .success(())
     if case .success = verdict, let report { reports[platform] = report }
     return verdict
+  }
+
+  /// Translates without keeping what comes of it; nil where there is nothing to translate.
+  func translate(_ entry: InFlight, _ platform: Platform, pool: Int, _ report: inout LossReport?) -> Result<Void, Rejection>? {
+    guard let request = entry.request else { return nil }
+    let context = context(of: entry, at: loop.wallClock)
+    switch platform {
+    case .apns:
+      guard let settings = apnsSettings(of: pool, entry) else { return nil }
+      return APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
+    case .fcm:
+      return FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context, report: &report).map { _ in }
+    }
   }
 
   /// In the place of a provider's id where nothing was sent.

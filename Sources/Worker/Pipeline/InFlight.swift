@@ -22,6 +22,8 @@ final class InFlight {
   var isNowOrNever = false
   /// Index of the app in the configuration; nil while it is not known which it is.
   var app: Int?
+  /// The application for whose share of the shard's room the body counts; nil while it is leaving.
+  var keptFor: Int?
   var messageID: [UInt8] = []
   /// Unix milliseconds after which the request is worth nothing.
   var deadline: Int64 = 0
@@ -53,6 +55,8 @@ final class InFlight {
   var fcm: FCMTemplate?
   /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
   var hasAttempted = false
+  /// What translation would change, of a request that is not to be sent.
+  var dryRun: DryRunReport?
   /// Unix milliseconds.
   var admittedAt: Int64 = 0
 
@@ -99,6 +103,7 @@ final class InFlight {
     held = nil
     isNowOrNever = false
     app = nil
+    keptFor = nil
     messageID = []
     attempts = 0
     round = 0
@@ -115,6 +120,7 @@ final class InFlight {
     fcm = nil
     lastFailure = nil
     hasAttempted = false
+    dryRun = nil
     unresolved = 0
     rows = nil
     members.removeAll()

@@ -123,4 +123,11 @@ extension SendRequest {
     }
     return []
   }
+
+  /// What each entry of `registration_ids` says.
+  var targetTexts: [[UInt8]] {
+    var texts: [[UInt8]] = []
+    for element in document.elements(of: targetNode) { texts.append(document.string(element)) }
+    return texts
+  }
 }

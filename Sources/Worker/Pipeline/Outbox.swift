@@ -79,7 +79,8 @@ final class Outbox {
     guard let message = slots[slot] else { return }
     if message.kind == .reply, !mayReply { return giveUpReply(slot, because: "the user may not write to the default exchange") }
     publisher.publish(
-      exchange: message.exchange, routingKey: message.routingKey, properties: message.properties, body: message.body, tag: slot)
+      exchange: message.exchange, routingKey: message.routingKey, properties: message.properties,
+      body: owner?.body(of: message) ?? message.body, tag: slot)
   }
 
   private func settle(_ slot: Int) {
@@ -88,7 +89,7 @@ final class Outbox {
     free.append(slot)
     let wasFull = isFull
     backlog -= 1
-    owner?.publicationConfirmed(publication.kind, owner: publication.owner)
+    owner?.publicationConfirmed(publication)
     if wasFull, !isFull { owner?.outboxDrained() }
   }
 

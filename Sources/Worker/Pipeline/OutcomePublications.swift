@@ -29,7 +29,12 @@ struct OutcomePublications {
 
   /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
   /// readable or not, so that replaying it sends no more than the page. Each names the way back that ``Topology/originHeader`` means.
-  func deadLetter(_ letter: DeadLetter, body: [UInt8], isWholePage: Bool = false, for entry: InFlight) -> Publication {
+  ///
+  /// - Parameter recipient: which of the request's devices, where only that one has failed.
+  func deadLetter(
+    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, for entry: InFlight
+  ) -> Publication {
+    let naming = entry.recipients.count > 1 || entry.page != nil ? recipient : nil
     var properties = requestProperties(entry)
     if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
       properties.headers.append(PageTicket.header, ticket)
@@ -42,11 +47,12 @@ struct OutcomePublications {
       case .number(let number): properties.headers.append(name, .integer(number))
       }
     }
-    if entry.delivery.bodySize > UInt64(body.count), entry.delivery.body.count == body.count {
+    if entry.delivery.isTruncated {
       properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: entry.delivery.bodySize)))
     }
     return Publication(
-      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties, body: body, owner: entry.index)
+      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties,
+      body: entry.delivery.body, owner: entry.index, naming: naming)
   }
 
   func result(_ body: [UInt8], for entry: InFlight) -> Publication {

@@ -61,6 +61,8 @@ final class Pipeline: OutboxOwner {
   var unsavedPages: [(entry: Int, generation: Int)] = []
   /// Of each application.
   var breakers: [Breaker] = []
+  /// Requests with devices that no pool takes, whose dead letters are to be published.
+  var refusals = Ring<PoolLanes.Waiting>()
   /// Registrations that this turn has brought.
   var unresolved: [Unresolved] = []
   /// What answers have said against tokens, to be written.
@@ -90,9 +92,9 @@ final class Pipeline: OutboxOwner {
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
   var isDraining = false
-  /// Bytes of bodies held; above the high mark the shard stops reading from the broker.
-  private(set) var heldBytes = 0
-  private var isDeliveryPaused = false
+  var bodies: HeldBodies
+  /// Of each application: when it was last logged that there is no room for its requests.
+  var crowdedSince: [MonotonicTime]
 
   init(
     apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, loop: EventLoop, log: Log,
@@ -107,6 +109,8 @@ final class Pipeline: OutboxOwner {
     self.log = log
     self.results = results
     self.attemptLimit = attemptLimit
+    bodies = HeldBodies(apps: apps.count)
+    crowdedSince = Array(repeating: .distantFuture, count: apps.count)
     outbox.owner = self
   }
 
@@ -124,7 +128,7 @@ final class Pipeline: OutboxOwner {
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
-    hold(delivery.body.count)
+    bodies.add(delivery.body.count)
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
     intake.identify(entry, delivery)
@@ -149,7 +153,6 @@ final class Pipeline: OutboxOwner {
         "attempts": entry.attempts,
       ])
     if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
-    noteHeldBytes()
   }
 
   /// Admitted: on to its devices, or to its audience.
@@ -172,13 +175,15 @@ final class Pipeline: OutboxOwner {
     case .failure(let rejection): return reject(entry, rejection)
     case .success(let routes): entry.routes = routes
     }
-    if entry.held?.isDryRun == true, entry.held?.audience != nil {
+    entry.settledBefore = record?.settled
+    if !hasRoom(for: entry) {
+      waitForRoom(entry)
+    } else if entry.held?.isDryRun == true, entry.held?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.held?.audience {
       beginAudience(entry, audience)
     } else {
       addRecipients(to: entry, by: entry.routes)
-      entry.settledBefore = record?.settled
       // What is too late needs no look-up.
       if entry.unresolved == 0 || loop.wallClock > entry.deadline { sendRecipients(of: entry) }
     }
@@ -240,11 +245,19 @@ final class Pipeline: OutboxOwner {
     case .one(let target): addRecipient(for: target, to: entry, by: routes)
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
-      for target in targets {
+      var texts: [[UInt8]] = []
+      for (index, target) in targets.enumerated() {
         addRecipient(for: target, to: entry, by: routes)
         let last = entry.recipients.count - 1
-        guard case .waiting = entry.recipients[last].state else { continue }
-        let key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
+        let key: [UInt8]
+        switch entry.recipients[last].state {
+        case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
+        // An entry that reaches nobody is told of once, however often it stands in the list.
+        case .refused:
+          if texts.isEmpty { texts = held.request.targetTexts }
+          key = [0xFF] + texts[index]
+        default: continue
+        }
         if let earlier = places[key] { entry.recipients[last].state = .sameAs(earlier) } else { places[key] = last }
       }
     case .condition:
@@ -298,12 +311,23 @@ final class Pipeline: OutboxOwner {
 
   func publish(_ publication: Publication) {
     table[publication.owner].publications += 1
+    bodies.addLeaving(publication.weight)
     outbox.publish(publication)
   }
 
-  func publicationConfirmed(_ kind: Publication.Kind, owner: Int) {
-    let entry = table[owner]
-    if kind == .page, entry.work?.stage == .chaining { nextPageConfirmed(entry) } else { consequenceEnded(of: entry) }
+  func body(of publication: Publication) -> [UInt8] {
+    guard let recipient = publication.naming else { return publication.body }
+    return deadLetterBody(table[publication.owner], recipient)
+  }
+
+  func publicationConfirmed(_ publication: Publication) {
+    bodies.remove(publication.weight, keptFor: nil)
+    let entry = table[publication.owner]
+    if publication.kind == .page, entry.work?.stage == .chaining {
+      nextPageConfirmed(entry)
+    } else {
+      consequenceEnded(of: entry)
+    }
   }
 
   /// A publication was confirmed, or the registry has what it is owed.
@@ -344,9 +368,8 @@ final class Pipeline: OutboxOwner {
   }
 
   func release(_ entry: InFlight) {
-    heldBytes -= entry.delivery.body.count
+    bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
     table.remove(entry)
-    noteHeldBytes()
   }
 
   // MARK: the broker's connection
@@ -409,20 +432,17 @@ final class Pipeline: OutboxOwner {
     if entry.fingerprint == nil, entry.sent == 0, entry.publications == 0 { release(entry) }
   }
 
-  func hold(_ bytes: Int) { heldBytes += bytes }
-
-  private static let highWaterBytes = 32 << 20
-
-  private func noteHeldBytes() {
-    let pauses = heldBytes > (isDeliveryPaused ? Self.highWaterBytes / 2 : Self.highWaterBytes)
-    guard pauses != isDeliveryPaused else { return }
-    isDeliveryPaused = pauses
-    acknowledger?.isDeliveryPaused = pauses
+  /// At the end of each turn: as much is taken from the broker as there is room for.
+  func adjustIntake() {
+    if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
+    acknowledger?.adjustPrefetch(fitting: bodies.fitting)
   }
 }
 
 /// The consuming side of the broker, as the pipeline sees it.
 protocol Acknowledger: AnyObject {
   func acknowledge(_ token: DeliveryToken)
-  var isDeliveryPaused: Bool { get set }
+  var isReadingPaused: Bool { get set }
+  /// - Parameter fitting: how many requests of the size that they have of late may be held.
+  func adjustPrefetch(fitting: Int)
 }

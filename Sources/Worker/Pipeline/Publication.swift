@@ -15,17 +15,35 @@ struct Publication {
   var body: [UInt8]
   /// Index of the request in the shard's table.
   var owner: Int
+  /// The device alone that the body is to name instead of all the request's, by its place among the recipients. Such a body is made
+  /// when it is sent, and let go of: a list may fail for each of its thousand devices at once.
+  var naming: Int?
   /// How often the broker has refused it.
   var refusals = 0
   /// It was on its way when its channel or connection ended.
   var mayHaveArrived = false
 }
 
+extension Publication {
+  /// What it holds until it is confirmed, in bytes; a request's own body counts with the request.
+  var weight: Int {
+    switch kind {
+    case .feedback, .result, .reply: Self.properties + body.count
+    case .deadLetter, .retry, .page: Self.properties
+    }
+  }
+
+  /// About what properties and headers take.
+  private static let properties = 1_024
+}
+
 /// Told when a publication is safe.
 protocol OutboxOwner: AnyObject {
+  /// What is to be sent of it.
+  func body(of publication: Publication) -> [UInt8]
   /// The queue of a `reply_to` is gone; `publicationConfirmed` follows.
   func replyReachedNobody()
-  func publicationConfirmed(_ kind: Publication.Kind, owner: Int)
+  func publicationConfirmed(_ publication: Publication)
   /// The backlog has fallen below the mark at which sending pauses.
   func outboxDrained()
 }

@@ -108,15 +108,8 @@ extension Pipeline: PoolHandler {
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: loop.wallClock)
-    publishDeadLetter(letter, body: deadLetterBody(entry, index), of: entry)
-    let wasCounted: Bool
-    if case .refused = entry.recipients[index].state { wasCounted = false } else { wasCounted = true }
-    if wasCounted {
-      settle(entry, index, .failed(code))
-    } else {
-      counters.failed[Int(code.code)] += 1
-      entry.recipients[index].state = .failed(code)
-    }
+    publishDeadLetter(letter, naming: index, of: entry)
+    settle(entry, index, .failed(code))
   }
 
   /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
@@ -133,8 +126,9 @@ extension Pipeline: PoolHandler {
     settle(entry, index, .postponed(until: until))
   }
 
-  private func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
-    guard let request = entry.request, entry.recipients.count > 1 || entry.page != nil else { return entry.delivery.body }
+  /// The request with one device as its target.
+  func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
+    guard let request = entry.request else { return entry.delivery.body }
     let recipient = entry.recipients[index]
     let target =
       registration(entry, index)
@@ -151,7 +145,7 @@ extension Pipeline: PoolHandler {
     entry.isFinishing = true
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
     let isWholePage = entry.page != nil || entry.queue.isFanOut
-    publishDeadLetter(letter, body: entry.delivery.body, isWholePage: isWholePage, of: entry)
+    publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
     if let page = entry.page, page.campaign.isEmpty {
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
     } else if isWholePage {
@@ -202,7 +196,7 @@ extension Pipeline: PoolHandler {
     if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
-      publishDeadLetter(letter, body: deadLetterBody(entry, index), of: entry)
+      publishDeadLetter(letter, naming: index, of: entry)
     }
     entry.recipients[index].state = .failed(.expired)
   }
@@ -217,7 +211,7 @@ extension Pipeline: PoolHandler {
     if earliest < .max {
       publishRetry(of: entry, at: earliest)
     } else if entry.wantsResult(results) {
-      publishResult(of: entry, targets: resultTargets(of: entry))
+      publishResult(of: entry, targets: resultTargets(of: entry), report: entry.dryRun)
     }
   }
 

@@ -1,0 +1,60 @@
+/// The bytes of bodies that a shard holds, and for which applications.
+///
+/// An application's request has room where the application then holds no more than is left free: one alone may take half of the budget,
+/// n of them each an n-plus-first part, and there is always some for one that has none. Where only one is configured, all is its own.
+/// What has no room leaves by the retry ladder, and counts until the broker has it.
+struct HeldBodies {
+  /// What requests that stay may hold together.
+  static let budget = 32 << 20
+  /// Held together with what is leaving: above it nothing is read from the broker, until a quarter of it has left. That takes moments
+  /// while the broker takes what is published; RabbitMQ closes a connection that takes nothing for 30 seconds.
+  static let readingMark = budget * 2
+
+  private(set) var total = 0
+  private var leaving = 0
+  private var byApp: [Int]
+  /// Moving mean of the bodies that come, in bytes; supposed large before the first has come.
+  private var mean = 128 << 10
+  private(set) var isReadingPaused = false
+
+  init(apps: Int) { byApp = Array(repeating: 0, count: apps) }
+
+  /// Counts a body that has come, for nobody yet.
+  mutating func add(_ bytes: Int) {
+    total += bytes
+    leaving += bytes
+    mean += (bytes - mean) / 16
+  }
+
+  /// Counts what is published, until it is removed.
+  mutating func addLeaving(_ bytes: Int) {
+    total += bytes
+    leaving += bytes
+  }
+
+  /// The request stays, for `app`; false, and nothing has changed, where there is no room for it.
+  mutating func keep(_ bytes: Int, for app: Int) -> Bool {
+    let free = Self.budget - (total - leaving)
+    guard byApp.count == 1 ? bytes <= free : byApp[app] + bytes <= free - bytes else { return false }
+    leaving -= bytes
+    byApp[app] += bytes
+    return true
+  }
+
+  /// - Parameter app: for which it was kept; nil for one that was leaving.
+  mutating func remove(_ bytes: Int, keptFor app: Int?) {
+    total -= bytes
+    if let app { byApp[app] -= bytes } else { leaving -= bytes }
+  }
+
+  /// - Returns: true when `isReadingPaused` has changed.
+  mutating func adjustReading() -> Bool {
+    let pauses = total > (isReadingPaused ? Self.readingMark / 4 * 3 : Self.readingMark)
+    guard pauses != isReadingPaused else { return false }
+    isReadingPaused = pauses
+    return true
+  }
+
+  /// How many bodies of the present size fill the budget.
+  var fitting: Int { Self.budget / max(mean, 1) }
+}

@@ -1,0 +1,85 @@
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite("What bodies a shard holds")
+struct HeldBodiesTests {
+  private static let size = 400 << 10
+
+  /// Bodies that came and found room, out of `count`.
+  private func keep(_ count: Int, for app: Int, _ bodies: inout HeldBodies, size: Int = size) -> Int {
+    (0..<count).count { _ in
+      bodies.add(size)
+      return bodies.keep(size, for: app)
+    }
+  }
+
+  @Test("where there is one application, the budget is its own")
+  func alone() {
+    var bodies = HeldBodies(apps: 1)
+    #expect(keep(200, for: 0, &bodies) == HeldBodies.budget / Self.size)
+  }
+
+  @Test("however much some applications hold, another one finds room, and nobody's share is more than half")
+  func shares() {
+    var bodies = HeldBodies(apps: 50)
+    for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= HeldBodies.budget / Self.size / 2 + 1) }
+    #expect(keep(100, for: 49, &bodies, size: 1000) == 100)
+    bodies = HeldBodies(apps: 3)
+    #expect([0, 1, 2].map { keep(1000, for: $0, &bodies) } == [40, 20, 10])
+  }
+
+  @Test("what leaves counts until it has left, and nothing is read until enough of it has")
+  func reading() {
+    var bodies = HeldBodies(apps: 2)
+    #expect(keep(40, for: 0, &bodies) == 40)
+    var leaving = 0
+    while !bodies.isReadingPaused {
+      bodies.add(Self.size)
+      leaving += 1
+      #expect(bodies.adjustReading() == (bodies.total > HeldBodies.readingMark))
+    }
+    while bodies.isReadingPaused {
+      bodies.remove(Self.size, keptFor: nil)
+      leaving -= 1
+      #expect(bodies.adjustReading() == (bodies.total <= HeldBodies.readingMark / 4 * 3))
+    }
+    for _ in 0..<leaving { bodies.remove(Self.size, keptFor: nil) }
+    for _ in 0..<40 { bodies.remove(Self.size, keptFor: 0) }
+    #expect(bodies.total == 0 && keep(40, for: 1, &bodies) == 40)
+  }
+
+  @Test("as many bodies are asked for as fill the budget, by the size that they have of late")
+  func fitting() {
+    var bodies = HeldBodies(apps: 1)
+    #expect(bodies.fitting == 256)
+    for _ in 0..<25 { bodies.add(300) }
+    #expect(bodies.fitting > 1_000)
+    for _ in 0..<200 { bodies.add(512 << 10) }
+    #expect((64...66).contains(bodies.fitting))
+  }
+
+  @Test("whatever comes and goes, the sums are right and an application without any finds room", arguments: 0..<20)
+  func sums(_ seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    var bodies = HeldBodies(apps: 5)
+    var held: [(bytes: Int, app: Int?)] = []
+    for _ in 0..<3_000 {
+      if Bool.random(using: &generator), let index = held.indices.randomElement(using: &generator) {
+        let one = held.remove(at: index)
+        bodies.remove(one.bytes, keptFor: one.app)
+      } else {
+        let bytes = Int.random(in: 0...(1 << 20), using: &generator)
+        let app = Int.random(in: 0..<4, using: &generator)
+        bodies.add(bytes)
+        held.append((bytes, bodies.keep(bytes, for: app) ? app : nil))
+      }
+      #expect(bodies.total == held.reduce(0) { $0 + $1.bytes })
+      let kept = held.reduce(0) { $0 + ($1.app == nil ? 0 : $1.bytes) }
+      var probe = bodies
+      probe.add(1)
+      #expect(kept < HeldBodies.budget && probe.keep(1, for: 4))
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import PushCore
+import Reactor
+import TestSupport
+import Testing
+
+@testable import AMQP
+@testable import Worker
+
+@Suite("Dead letters of a list's entries")
+struct ListLetterTests {
+  /// A worker's pipeline without a provider, between a test that delivers and one that confirms.
+  private final class Bench: Acknowledger {
+    let pipeline: Pipeline
+    let outbox: Outbox
+    var acknowledged = 0
+    var isReadingPaused = false
+
+    init() throws {
+      let loop = try EventLoop()
+      let log = Log(level: .error)
+      outbox = Outbox(loop: loop, log: log)
+      pipeline = Pipeline(
+        apps: [Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())],
+        intake: Intake(apps: [(Array("a".utf8), [])], limits: RequestLimits()),
+        publications: OutcomePublications(prefix: "push", apps: ["a"], steps: [RetryStep(name: "1s", delay: 1_000)]),
+        outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
+      pipeline.acknowledger = self
+    }
+
+    func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }
+    func adjustPrefetch(fitting: Int) {}
+
+    func deliver(_ body: String) {
+      var delivery = Delivery()
+      delivery.body = Array(body.utf8)
+      delivery.bodySize = UInt64(delivery.body.count)
+      pipeline.accept(delivery, from: .sendNormal)
+    }
+
+    /// Confirms what is published, one after the other, until nothing follows; what was sent for each.
+    func confirmAll(_ body: (Publication.Kind, [UInt8]) -> Void) {
+      while let slot = outbox.slots.firstIndex(where: { $0 != nil }), let publication = outbox.slots[slot] {
+        body(publication.kind, pipeline.body(of: publication))
+        outbox.confirmed(slot)
+        pipeline.dispatchAll()
+      }
+    }
+  }
+
+  private static let padding = String(repeating: "x", count: 480_000)
+
+  private func request(_ entries: [String]) -> String {
+    #"{"registration_ids":[\#(entries.map { "\"\($0)\"" }.joined(separator: ","))],"apns":{"payload":{"x":"\#(Self.padding)"}}}"#
+  }
+
+  @Test(
+    "ten lists of a thousand bad entries and half a megabyte: each has its letter, and few wait at a time, none with a body of its own"
+  )
+  func many() throws {
+    let bench = try Bench()
+    let body = request((0..<1000).map { " \($0)" })
+    for _ in 0..<10 { bench.deliver(body) }
+    let bound = 10 * body.utf8.count + (Outbox.highWater + 10) * 1_100
+    #expect(bench.pipeline.bodies.total > 10 * body.utf8.count && bench.pipeline.bodies.total <= bound)
+    var letters: [String: Int] = [:]
+    var results = 0
+    bench.confirmAll { kind, body in
+      #expect(bench.outbox.backlog <= Outbox.highWater + 10 && bench.pipeline.bodies.total <= bound)
+      switch kind {
+      case .deadLetter: letters[String(decoding: body.prefix { $0 != UInt8(ascii: ",") }, as: UTF8.self), default: 0] += 1
+      case .result: results += 1
+      default: Issue.record("\(kind)")
+      }
+    }
+    #expect(letters.count == 1000 && letters.values.allSatisfy { $0 == 10 } && letters[#"{"to":" 999""#] == 10)
+    #expect(results == 10 && bench.acknowledged == 10 && bench.pipeline.bodies.total == 0)
+  }
+
+  @Test("an entry that stands in a list a thousand times has one letter, and its word in the result each time")
+  func equal() throws {
+    let bench = try Bench()
+    bench.deliver(request(Array(repeating: "", count: 999) + ["a b"]))
+    var letters: [String] = []
+    var result = ""
+    bench.confirmAll { kind, body in
+      if kind == .deadLetter { letters.append(String(decoding: body.prefix(14), as: UTF8.self)) }
+      if kind == .result { result = String(decoding: body, as: UTF8.self) }
+    }
+    #expect(letters == [#"{"to":"","apns"#, #"{"to":"a b","a"#], "\(letters)")
+    #expect(result.contains(#""failure":1000"#) && result.ranges(of: "InvalidRegistration").count == 1000)
+    #expect(bench.acknowledged == 1)
+  }
+}
