@@ -33,10 +33,11 @@ public struct Topology: Sendable {
 
   /// Returns of a message to its queue before it is dead-lettered.
   ///
-  /// Each lost worker returns its whole prefetch, so innocent neighbours of a request that crashes its worker count as well:
-  /// the limit stands well above the number of quick restarts a supervisor makes before it backs off (F-24), and still
-  /// ends a request that always kills. RabbitMQ 4.x would take 20.
+  /// Each lost worker or connection returns its whole prefetch. What comes back twice goes to the quarantine, so that few requests get
+  /// near the limit: those that come back while no worker can publish. RabbitMQ 4.x would take 20.
   public static let deliveryLimit: Int64 = 50
+  /// The same of the quarantine, where what is returned was alone in its worker's hands, or nearly so.
+  public static let quarantineLimit: Int64 = 3
   /// Where nothing may ever be dropped for being looked at: dead letters have no dead letters of their own. (−1 would mean
   /// "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
@@ -73,6 +74,9 @@ extension Topology {
   public var resultsQueue: String { name("results") }
   public var deadQueue: String { name("dead") }
   public var registryQueue: String { name(Self.registryOrigin) }
+  /// What has come back from workers, to be processed one at a time; its routing key on `retryExchange` is `quarantineKey`.
+  public var quarantineQueue: String { name(Self.quarantineKey) }
+  public static let quarantineKey = "quarantine"
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
 
@@ -94,7 +98,8 @@ extension Topology {
     // Two workers would apply two changes of one device in either order.
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
-    return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + outcomes
+    let quarantine = Queue(name: quarantineQueue, arguments: deadLettered(after: Self.quarantineLimit))
+    return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + outcomes
       + [Queue(name: registryQueue, arguments: inOrder)]
   }
 
@@ -108,6 +113,7 @@ extension Topology {
     }
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
     return lanes + steps + [
+      (quarantineQueue, retryExchange, Self.quarantineKey, FieldTable()),
       (feedbackQueue, eventsExchange, "feedback.#", FieldTable()),
       (resultsQueue, eventsExchange, "result.#", FieldTable()),
       (deadQueue, deadExchange, "dead", FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
@@ -128,9 +134,9 @@ extension Topology {
       }
   }
 
-  private func deadLettered() -> FieldTable {
+  private func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
     [
-      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deliveryLimit),
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(limit),
       "x-overflow": .text("reject-publish"), "x-dead-letter-exchange": .text(deadExchange),
       "x-dead-letter-routing-key": .text("dead"), "x-dead-letter-strategy": .text("at-least-once"),
     ]

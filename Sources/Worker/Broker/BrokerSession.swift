@@ -4,7 +4,8 @@ import Wire
 
 /// What a shard hears from the broker, besides what concerns publications.
 protocol BrokerSessionHandler: AnyObject {
-  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue)
+  /// - Parameter isAlone: it is the only one of its kind that this process has in hand.
+  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool)
   /// Every delivery in hand will be delivered again.
   func channelLost()
   /// A queue or exchange exists with other settings: only an operator can help.
@@ -24,6 +25,8 @@ final class BrokerSession: Acknowledger {
     case lane(WorkQueue)
     /// The part of a lane's prefetch that large requests do without.
     case more(WorkQueue)
+    /// Messages of any lane.
+    case quarantine
 
     var isMore: Bool { if case .more = self { true } else { false } }
   }
@@ -69,6 +72,8 @@ final class BrokerSession: Acknowledger {
     if configuration.prefetch > Self.basePrefetch {
       sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
     }
+    // One for the process: what kills it takes no other of them along.
+    if shard == 0 { sources.append(.quarantine) }
     publishing = BrokerConnection(loop: loop, brokers: setup.brokers)
     consuming = BrokerConnection(loop: loop, brokers: setup.brokers)
     outbox.renewConnection = { [unowned self] in publisher?.close() }
@@ -110,6 +115,7 @@ final class BrokerSession: Acknowledger {
     case .more(let queue):
       return .init(
         queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
+    case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
   }
 
@@ -298,7 +304,10 @@ extension BrokerSession: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     switch sources[delivery.consumer] {
-    case .lane(let queue), .more(let queue): handler?.delivered(consume delivery, from: queue)
+    case .lane(let queue), .more(let queue): handler?.delivered(consume delivery, from: queue, isAlone: false)
+    case .quarantine:
+      let origin = delivery.properties.headers.string(Topology.originHeader)
+      handler?.delivered(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)
     }
   }
 

@@ -17,6 +17,7 @@ public struct Counters: Sendable {
   public internal(set) var retries = 0
   public internal(set) var repliesUnroutable = 0
   public internal(set) var parked = 0
+  public internal(set) var quarantined = 0
   public internal(set) var acknowledged = 0
 
   /// Devices whose push ended in a failure.
@@ -38,7 +39,8 @@ public struct Counters: Sendable {
   private static var sums: [WritableKeyPath<Counters, Int>] {
     [
       \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.unknownOutcomes, \.feedback,
-      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.acknowledged,
+      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.quarantined,
+      \.acknowledged,
     ]
   }
 }

@@ -1,6 +1,6 @@
 import AMQP
 
-/// Whether everything is done: the send, fan-out and retry queues empty at several looks in a row.
+/// Whether everything is done: the send, fan-out, retry and quarantine queues empty at several looks in a row.
 ///
 /// One look is not enough: a message on its way from an expired retry step to its work queue is counted in neither.
 struct EmptinessCheck {
@@ -10,7 +10,8 @@ struct EmptinessCheck {
   private var emptyLooks = 0
 
   init(prefix: String, steps: [RetryStep]) {
-    queues = WorkQueue.allCases.map { "\(prefix).\($0.origin)" } + steps.map { "\(prefix).retry.\($0.name)" }
+    let topology = Topology(prefix: prefix, ladder: steps)
+    queues = Topology.lanes.map(topology.name) + steps.map(topology.retryQueue) + [topology.quarantineQueue]
   }
 
   /// - Parameter counts: ready messages of each queue.

@@ -59,6 +59,7 @@ final class MetricsServer {
     counter("requests_expired_total", sum.expired, "Requests whose time was over before they were sent.")
     counter("retries_total", sum.retries, "Requests put on the retry ladder.")
     counter("parked_total", sum.parked, "Pushes put off because their provider was out of reach.")
+    counter("quarantined_total", sum.quarantined, "Requests that had come back twice and were put aside to be processed alone.")
     counter("feedback_total", sum.feedback, "Feedback events published.")
     counter("dead_letters_total", sum.deadLetters, "Dead letters published.")
     counter("results_total", sum.results, "Results published.")

@@ -176,7 +176,9 @@ final class Shard: TurnHook {
 }
 
 extension Shard: BrokerSessionHandler {
-  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue) { pipeline.accept(consume delivery, from: queue) }
+  func delivered(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool) {
+    pipeline.accept(consume delivery, from: queue, isAlone: isAlone)
+  }
   func channelLost() { pipeline.channelLost() }
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
   func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }

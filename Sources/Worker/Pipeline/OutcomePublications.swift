@@ -106,6 +106,18 @@ struct OutcomePublications {
       owner: entry.index)
   }
 
+  /// As it came, with what workers have noted on it and the way back, to be processed alone.
+  func quarantine(_ entry: InFlight) -> Publication {
+    var properties = entry.delivery.properties
+    properties.headers = properties.headers.removing { Self.isBrokers($0) || $0.elementsEqual(Topology.originHeader.utf8) }
+    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    properties.deliveryMode = 2
+    properties.userID = nil
+    return Publication(
+      kind: .retry, exchange: retry, routingKey: Array(Topology.quarantineKey.utf8), properties: properties,
+      body: entry.delivery.body, owner: entry.index)
+  }
+
   /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
   private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
 

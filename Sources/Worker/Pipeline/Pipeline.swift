@@ -125,10 +125,12 @@ final class Pipeline: OutboxOwner {
 
   // MARK: admitted
 
-  func accept(_ delivery: consuming Delivery, from queue: WorkQueue) {
+  /// - Parameter isAlone: it comes from the quarantine.
+  func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     bodies.add(delivery.body.count)
+    if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue) }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
     intake.identify(entry, delivery)

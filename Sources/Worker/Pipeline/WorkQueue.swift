@@ -33,4 +33,9 @@ enum WorkQueue: Int, CaseIterable {
 
   /// How the topology names it after the prefix, and how a retry finds its way back.
   var origin: String { "\(route.exchange).\(route.key)" }
+
+  init?(origin: [UInt8]) {
+    guard let queue = Self.allCases.first(where: { origin.elementsEqual($0.origin.utf8) }) else { return nil }
+    self = queue
+  }
 }

@@ -1,0 +1,40 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A request that kills its worker")
+struct QuarantineTests {
+  @Test("ends alone in the dead letters after a few workers; what they had in hand beside it is delivered")
+  func culprit() throws {
+    let site = try Site()
+    let culprit = token(1)
+    // As long as its answer is awaited, the request is in hand, and everything behind it with it.
+    try site.startSimulator(script: [culprit: ["stall": true]], settings: "shards: 2,")
+    try site.declareTopology()
+    let neighbours = (100..<140).map(token)
+    try site.send(tokens: [culprit] + neighbours)
+    let journal = try site.followJournal()
+    var kills = 0
+    while kills < 12 {
+      let worker = try site.startWorker()
+      guard
+        journal.waitForOutput(#""token":"\#(culprit)""#, times: kills + 1, seconds: try site.depths(["dead"]) == [0] ? 20 : 0.1)
+      else {
+        break
+      }
+      worker.end()
+      kills += 1
+      // The broker has noticed when what was in hand is ready again, or has been given up.
+      #expect(try eventually { try site.depths(["send.normal", "quarantine", "dead"]).reduce(0, +) > 0 })
+    }
+    print("\(kills) workers died of it")
+    #expect((3...8).contains(kills))
+    try site.drain()
+    let letters = try site.take("dead")
+    #expect(letters.count == 1 && letters.first?.json["to"] as? String == culprit)
+    let deaths = letters.first?.properties["headers"] as? [String: Any]
+    #expect("\(deaths?["x-death"] ?? "")".contains("delivery_limit"))
+    #expect(try Set(site.deliveries().keys) == Set(neighbours))
+    #expect(try site.depths(["send.normal", "quarantine", "retry.1s"]) == [0, 0, 0])
+  }
+}
