@@ -50,6 +50,24 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
+  @Test("a push whose stream is refused again and again waits at the cost of no attempt; what lives for now alone ends without one")
+  func refusedStreams() throws {
+    let site = try Site()
+    try site.startSimulator(
+      script: [token(1): ["refuse": true, "times": 6], token(2): ["refuse": true]],
+      settings: #"retry: { steps: ["200ms"], attempts: 1 },"#)
+    try site.declareTopology()
+    try site.publish([
+      (#"{"to":"\#(token(1))"}"#, ["message_id": "patient"]),
+      (#"{"to":"\#(token(2))","time_to_live":0}"#, ["message_id": "now"]),
+    ])
+    try site.drain()
+    #expect(try site.deliveries() == [token(1): 1])
+    let letters = try site.take("dead")
+    #expect(letters.map(\.id) == ["now"] && letters.first?.header("x-push-error") == "Unavailable")
+    #expect(letters.first?.header("x-push-attempts") == "0")
+  }
+
   @Test("a provider that is away is waited for on the ladder, at the cost of no attempt; what lives for now alone ends")
   func away() throws {
     let site = try Site()

@@ -29,7 +29,7 @@ extension Pipeline {
     }
   }
 
-  private func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
+  func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
     guard !entry.isNowOrNever else {
       return fail(entry, index, pools[entry.recipients[index].pool].pool.refusalCode, reason: reason)

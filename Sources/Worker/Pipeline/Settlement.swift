@@ -41,9 +41,9 @@ extension Pipeline: PoolHandler {
     switch why {
     case _ where entry.isOrphan: finishIfSettled(entry)
     case .refused:
-      postpone(
-        entry, tag.recipient, by: RetryClass.connection.delay(afterAttempt: entry.attempts + 1), .unavailable,
-        reason: "refused by the provider")
+      // Longer with each round, which costs no attempt.
+      let delay = RetryClass.connection.delay(afterAttempt: min(max(entry.round, entry.attempts), 20) + 1)
+      park(entry, tag.recipient, delay, "the provider refuses its stream")
     case .unreachable, .unauthorised, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
