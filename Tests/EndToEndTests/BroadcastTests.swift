@@ -4,6 +4,32 @@ import Testing
 
 @Suite("Broadcasts", .serialized)
 struct BroadcastTests {
+  @Test(
+    "a broadcast that iPhones can't have is one dead letter for all of them; they count as failed, and Android devices have it")
+  func untranslatable() throws {
+    let site = try Site()
+    try site.startFleet(settings: "fanOut: { pageSize: 3 },")
+    let fcm = try site.startFCM()
+    try site.configureFleet("sqlite:registry.db", settings: "fanOut: { pageSize: 3 },", apps: fcm)
+    // Some pages have no iPhone, one has both kinds.
+    for number in 0..<4 {
+      let row = try site.write(#"{"platform":"fcm","token":"android-\#(number)","topics":["all"]}"#, to: "android.ndjson")
+      #expect(try site.run(["devices", "import", "--config", site.file("pushfleet.json5"), row]).status == 0)
+    }
+    try site.importDevices(0..<7, #""topics":["all"]"#)
+    try site.publish([(["to": "/topics/all", "data": ["aps": "x"]], ["message_id": "b"])])
+    try site.drain()
+    let letters = try site.take("dead")
+    #expect(letters.count == 1 && letters.first?.id == "b" && letters.first?.json["to"] as? String == "/topics/all")
+    #expect(letters.first?.header("x-push-error") == "InvalidDataKey")
+    #expect(letters.first?.header("x-push-reason")?.hasPrefix("for every APNs device of the broadcast: ") == true)
+    let result = try site.results()["b"]
+    #expect(result?.success == 4 && result?.failure == 7 && result?.count == 1)
+    #expect(try site.pushes().isEmpty)
+    let campaign = try site.campaigns()["b"]
+    #expect(campaign?["sent"] as? Int == 4 && campaign?["failed"] as? Int == 7, "\(campaign ?? [:])")
+  }
+
   @Test("two workers share a broadcast about evenly, and one result speaks for all", arguments: RegistryKind.all)
   func twoWorkers(_ kind: RegistryKind) throws {
     let devices = 5_000

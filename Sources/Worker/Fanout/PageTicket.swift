@@ -1,4 +1,5 @@
 import AMQP
+import PushCore
 
 /// Which part of an audience a message on a fan-out queue, or on the ladder, stands for; it travels in one header beside the
 /// request as it came.
@@ -17,6 +18,8 @@ struct PageTicket: Equatable {
   var deadline: Int64
   /// No page follows.
   var isLast = false
+  /// Platforms for whose devices an earlier page has said in the dead letters that the request can't be translated.
+  var reported: Set<Platform> = []
   /// What earlier rounds have settled of this page.
   var sent: Int64 = 0
   var failed: Int64 = 0
@@ -31,7 +34,9 @@ struct PageTicket: Equatable {
 
   /// The page after this one.
   func next(after cursor: Int64) -> PageTicket {
-    PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline)
+    var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline)
+    next.reported = reported
+    return next
   }
 
   init(campaign: [UInt8], number: Int64, after: Int64, upTo: Int64, deadline: Int64) {
@@ -58,6 +63,7 @@ extension PageTicket {
   private enum Flag {
     static let isLast: UInt8 = 1
     static let isBegun: UInt8 = 2
+    static let reported: [(flag: UInt8, platform: Platform)] = [(4, .apns), (8, .fcm)]
   }
 
   enum Reading: Equatable {
@@ -87,6 +93,7 @@ extension PageTicket {
     self.sent = sent
     self.failed = failed
     isLast = flags & Flag.isLast != 0
+    for (flag, platform) in Flag.reported where flags & flag != 0 { reported.insert(platform) }
     guard flags & Flag.isBegun != 0 else {
       guard reader.isAtEnd else { return nil }
       return
@@ -100,7 +107,9 @@ extension PageTicket {
   }
 
   func append(to headers: inout FieldTable) {
-    var bytes: [UInt8] = [Self.version, (isLast ? Flag.isLast : 0) | (pending == nil ? 0 : Flag.isBegun)]
+    var flags = (isLast ? Flag.isLast : 0) | (pending == nil ? 0 : Flag.isBegun)
+    for (flag, platform) in Flag.reported where reported.contains(platform) { flags |= flag }
+    var bytes = [Self.version, flags]
     bytes.reserveCapacity(64 + campaign.count + 16 * (pending?.count ?? 0))
     for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.append(number: value) }
     bytes.append(UInt8(truncatingIfNeeded: campaign.count))

@@ -150,7 +150,7 @@ extension Pipeline {
       if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.held = nil }
       return template
     case .failure(let rejection):
-      fail(entry, index, rejection.code, reason: rejection.reason)
+      failUntranslatable(entry, index, rejection)
       return nil
     }
   }
@@ -166,7 +166,7 @@ extension Pipeline {
       entry.fcm = template
       return template
     case .failure(let rejection):
-      fail(entry, index, rejection.code, reason: rejection.reason)
+      failUntranslatable(entry, index, rejection)
       return nil
     }
   }
