@@ -80,7 +80,8 @@ struct OutboxTests {
     var confirmed: [Int] = []
     var unreached = 0
     func replyReachedNobody() { unreached += 1 }
-    func publicationConfirmed(_ kind: Publication.Kind, owner: Int) { confirmed.append(owner) }
+    func body(of publication: Publication) -> [UInt8] { publication.body }
+    func publicationConfirmed(_ publication: Publication) { confirmed.append(publication.owner) }
     func outboxDrained() {}
   }
 
@@ -124,10 +125,10 @@ struct OutboxTests {
     outbox.publish(message(1, .retry))
     outbox.publish(message(2))
     outbox.publish(message(3, .retry))
-    #expect(outbox.withdraw(.retry) { $0 != 3 } == [1] && outbox.backlog == 3)
+    #expect(outbox.withdraw(.retry) { $0 != 3 }.map(\.owner) == [1] && outbox.backlog == 3)
     let next = Connection(outbox)
     #expect(next.published == 3)
-    #expect(outbox.withdraw(.retry) { _ in true } == [])
+    #expect(outbox.withdraw(.retry) { _ in true }.isEmpty)
     for sequence in 1...3 as ClosedRange<UInt8> { next.settle(sequence) }
     #expect(owner.confirmed.sorted() == [0, 2, 3] && outbox.backlog == 0)
   }

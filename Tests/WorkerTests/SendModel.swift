@@ -11,6 +11,7 @@ import TestSupport
 final class SendModel {
   struct Message {
     var number: Int
+    var exchange = "push.send"
     var properties: BasicProperties
     var body: [UInt8]
     var isRedelivered = false
@@ -71,7 +72,9 @@ final class SendModel {
     defer { workers[index].settle(slot, isHeardOf: isHeardOf) }
     let number = Self.number(publication.properties)
     switch publication.kind {
-    case .retry: queue.append(Message(number: number, properties: publication.properties, body: publication.body))
+    case .retry:
+      queue.append(
+        Message(number: number, exchange: "push.return", properties: publication.properties, body: publication.body))
     case .deadLetter: dead.insert(number)
     case .feedback, .result, .reply, .page: break
     }
@@ -121,7 +124,8 @@ final class SendModel {
     /// Set by the model: whether the broker may be told that a request is done.
     var mayBeDone: ((Int) -> Bool)?
     private(set) var doneTooEarly: [Int] = []
-    var isDeliveryPaused = false
+    var isReadingPaused = false
+    func adjustPrefetch(fitting: Int) {}
 
     init(_ configuration: Configuration) throws {
       loop = try EventLoop()
@@ -145,6 +149,7 @@ final class SendModel {
       var delivery = Delivery()
       delivery.token = DeliveryToken(generation: generation, tag: lastTag)
       delivery.redelivered = message.isRedelivered
+      delivery.exchange = Array(message.exchange.utf8)
       delivery.properties = message.properties
       delivery.body = message.body
       delivery.bodySize = UInt64(message.body.count)

@@ -19,10 +19,18 @@ struct NoteReader {
   private let fanOut: [UInt8]
   /// Whatever has been on the ladder comes back by this one, and dead letters that are replayed.
   private let returns: [UInt8]
+  /// The quarantine is published to by this one.
+  private let retry: [UInt8]
 
   init(prefix: String) {
     fanOut = Array("\(prefix).fanout".utf8)
     returns = Array("\(prefix).return".utf8)
+    retry = Array("\(prefix).retry".utf8)
+  }
+
+  /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
+  func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool {
+    exchange == returns || exchange == retry || queue.isFanOut && exchange == fanOut
   }
 
   /// - Parameter now: unix milliseconds; no note makes a message live longer than four weeks from then.
@@ -30,7 +38,7 @@ struct NoteReader {
     on properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue, at now: Int64
   ) -> FleetNotes {
     guard !properties.hasUnreadableHeaders else { return Self.refused("headers: malformed, or nested too deep") }
-    let isReturned = exchange == returns
+    let isReturned = exchange == returns || exchange == retry
     guard isReturned || queue.isFanOut else { return .none }
     guard isReturned || exchange == fanOut else {
       return Self.refused("a fan-out queue takes pages by the fleet's own exchanges only")

@@ -165,21 +165,22 @@ final class Outbox {
 
   // MARK: taken back
 
-  /// Takes back what has certainly not left, and returns whose it was.
-  func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Int] {
-    var owners: [Int] = []
+  /// Takes back, and returns, what has certainly not left.
+  /// - Parameter isMeant: by the owner.
+  func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Publication] {
+    var withdrawn: [Publication] = []
     func takeBack(_ slot: Int) -> Bool {
       guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived, isMeant(publication.owner)
       else { return false }
       slots[slot] = nil
       free.append(slot)
       backlog -= 1
-      owners.append(publication.owner)
+      withdrawn.append(publication)
       return true
     }
     waiting.removeAll(where: takeBack)
     refused.removeAll(where: takeBack)
-    return owners
+    return withdrawn
   }
 
   // MARK: what became of a publication

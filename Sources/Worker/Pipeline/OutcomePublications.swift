@@ -106,10 +106,15 @@ struct OutcomePublications {
       owner: entry.index)
   }
 
-  /// As it came, with what workers have noted on it and the way back, to be processed alone.
-  func quarantine(_ entry: InFlight) -> Publication {
+  /// As it came, with the way back, to be processed alone.
+  ///
+  /// - Parameter keepsNotes: workers have noted what its headers say; otherwise a producer made it up, and it doesn't go along: the
+  ///   exchange that told them apart is another one from here on.
+  func quarantine(_ entry: InFlight, keepsNotes: Bool) -> Publication {
     var properties = entry.delivery.properties
-    properties.headers = properties.headers.removing { Self.isBrokers($0) || $0.elementsEqual(Topology.originHeader.utf8) }
+    properties.headers =
+      keepsNotes
+      ? Self.withoutBrokers(properties.headers).removing([Topology.originHeader]) : Self.withoutAdded(properties.headers)
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     properties.deliveryMode = 2
     properties.userID = nil

@@ -13,7 +13,7 @@ extension Pipeline {
     }
   }
 
-  private func park(_ pool: Int, because reason: String, for delay: Int64) {
+  func park(_ pool: Int, because reason: String, for delay: Int64) {
     while let next = pools[pool].popFirst() {
       switch next {
       case .returned(let push):

@@ -396,12 +396,13 @@ final class Pipeline: OutboxOwner {
   /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
   /// only parked goes on as if it had never come.
   private func withdrawRetries() {
-    let owners = outbox.withdraw(.retry) { owner in
+    let withdrawn = outbox.withdraw(.retry) { owner in
       let entry = table[owner]
       return !entry.isOrphan && entry.work == nil && entry.publications == 1
     }
-    for owner in owners {
-      let entry = table[owner]
+    for publication in withdrawn {
+      bodies.remove(publication.weight, keptFor: nil)
+      let entry = table[publication.owner]
       entry.publications = 0
       entry.isFinishing = false
       guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }

@@ -18,9 +18,10 @@ extension Pipeline {
 
   func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue) {
     counters.quarantined += 1
+    let keepsNotes = noteReader.areNotesOurs(exchange: delivery.exchange, queue: queue)
     let entry = table.insert(from: queue)
     entry.isFinishing = true
     entry.delivery = consume delivery
-    publish(publications.quarantine(entry))
+    publish(publications.quarantine(entry, keepsNotes: keepsNotes))
   }
 }
