@@ -221,6 +221,30 @@ struct RegistrationTests {
     }
   }
 
+  @Test("Registrations of several apps are looked up together, each in its own app only", arguments: Backend.all)
+  func resolvesApps(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let apps = (0..<3).map { Array("com.example.app\($0)".utf8) }
+    var asked: [LookUp] = []
+    for app in apps {
+      for token in ["t1", "t2"] {
+        let fields = #"{"app":"\#(text(app))","platform":"fcm","token":"\#(token)","user":"u","topics":["news"]}"#
+        guard case .registration(let id) = try registry.change(fields) else { throw TestFailure("refused") }
+        asked.append(LookUp(app: app, registration: id))
+      }
+      asked.append(LookUp(app: app, registration: Array("/users/u".utf8)))
+    }
+    let resolution = try registry.store.resolve(asked)
+    #expect(
+      resolution.entries
+        == (0..<3).flatMap { app -> [ResolvedRegistration] in
+          [.device(2 * app, isCanonical: true), .device(2 * app + 1, isCanonical: true), .devices([2 * app, 2 * app + 1])]
+        })
+    let strange = asked.map { LookUp(app: $0.app == apps[0] ? apps[1] : apps[0], registration: $0.registration) }
+    let others = try registry.store.resolve(strange + [LookUp(app: Array("nobody".utf8), registration: asked[0].registration)])
+    for (index, entry) in others.entries.enumerated() { #expect(index % 3 == 2 && index < 9 || entry == .unknown) }
+  }
+
   @Test("Users and groups among registrations resolve to their devices, each device once", arguments: Backend.all)
   func resolvesAudiences(_ backend: Backend) throws {
     let registry = try backend.open()
