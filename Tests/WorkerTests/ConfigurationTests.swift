@@ -135,5 +135,7 @@ struct ConfigurationTests {
   func unreadable() {
     #expect(throws: ConfigurationError.self) { try load("{ broker: ") }
     #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/nowhere/at/all", environment: [:]) }
+    let bytes: [UInt8] = Array("{ bro".utf8) + [0xFF] + Array("ker: 1 }".utf8)
+    #expect(throws: ConfigurationError.self) { try ConfigurationValue.parse(Data(bytes), name: "c.json5") }
   }
 }

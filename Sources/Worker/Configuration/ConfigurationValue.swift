@@ -12,6 +12,10 @@ indirect enum ConfigurationValue: Decodable, Equatable {
 
   /// Parses one JSON5 document; `name` stands in the error.
   static func parse(_ text: Data, name: String) throws(ConfigurationError) -> ConfigurationValue {
+    // The decoder takes for granted that the name of a member is UTF-8.
+    guard String(validating: text, as: UTF8.self) != nil else {
+      throw ConfigurationError(key: name, problem: "is not valid JSON5: it is not UTF-8")
+    }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     do {
