@@ -12,6 +12,19 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
+/// The promises that are fuzzed: a test that replays Tests/Corpora or, for `deploy/fuzz`, a program that libFuzzer drives.
+let fuzz: Target = {
+  let dependencies: [Target.Dependency] = [
+    "PushCore", "Wire", "HTTP2", "AMQP", "Storage", "Providers", "Worker", "TestSupport",
+  ]
+  guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
+    return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
+  }
+  return .executableTarget(
+    name: "fuzz", dependencies: dependencies, path: "Tests/FuzzTests", exclude: ["CorpusTests.swift"],
+    swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+}()
+
 let package = Package(
   name: "pushfleet",
   products: [.executable(name: "pushfleet", targets: ["pushfleet"])],
@@ -57,6 +70,7 @@ let package = Package(
     .testTarget(
       name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
+    fuzz,
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,24 @@
+import Foundation
+
+@testable import Worker
+
+/// A configuration is read, or refused by a key and with a problem.
+enum ConfigurationFuzz {
+  private static let file = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(UUID().uuidString).json5")
+
+  static func run(_ input: inout Input) throws(Violation) {
+    let text = Data(input.remainder())
+    do throws(ConfigurationError) { _ = try ConfigurationValue.parse(text, name: "text") } catch { try check(error) }
+    guard (try? text.write(to: file)) != nil else { return }
+    defer { try? FileManager.default.removeItem(at: file) }
+    let configuration: Configuration
+    do throws(ConfigurationError) { configuration = try Configuration.load(path: file.path, environment: [:]) } catch {
+      return try check(error)
+    }
+    try require(!configuration.brokers.isEmpty && !configuration.apps.isEmpty, "a worker with nothing to do")
+  }
+
+  private static func check(_ error: ConfigurationError) throws(Violation) {
+    try require(!error.key.isEmpty && !error.problem.isEmpty, "refused without a key or a problem: \(error)")
+  }
+}
