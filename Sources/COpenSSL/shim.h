@@ -31,4 +31,5 @@ static inline int shim_set_server_name(SSL *ssl, const char *name) { return (int
 static inline int shim_x509_stack_count(const STACK_OF(X509) *stack) { return stack ? sk_X509_num(stack) : 0; }
 static inline X509 *shim_x509_stack_at(const STACK_OF(X509) *stack, int index) { return sk_X509_value(stack, index); }
 static inline void shim_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+static inline int shim_x509_store_count(X509_STORE *store) { return sk_X509_OBJECT_num(X509_STORE_get0_objects(store)); }
 static inline BIO *shim_memory_bio(const void *bytes, int count) { return BIO_new_mem_buf(bytes, count); }

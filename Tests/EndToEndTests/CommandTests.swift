@@ -88,6 +88,21 @@ struct CommandTests {
     }
   }
 
+  @Test(
+    "a system without certificate authorities is said at the start, by what to install; an application with its own needs none")
+  func noAuthorities() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    try site.write(config.replacing(#", ca: "\#(site.certificates.authority)""#, with: ""), to: "system.json5")
+    let nothing = ["SSL_CERT_FILE": "/no/such.pem", "SSL_CERT_DIR": "/no/such"]
+    let ended = try site.run(["worker", "--config", site.file("system.json5")], environment: nothing)
+    #expect(ended.status == 78 && ended.output.contains("install ca-certificates"), "\(ended.status) \(ended.output)")
+    #expect(ended.output.contains("apps.com.example.app.apns.ca") && ended.output.contains("/no/such.pem"), "\(ended.output)")
+    try site.declareTopology()
+    try site.drain(environment: nothing)
+  }
+
   @Test("a broker that is not there, or refuses the password, is status 69; the password is not repeated")
   func unavailable() throws {
     let site = try Site()

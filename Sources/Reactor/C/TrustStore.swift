@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// Trusted authorities, parsed once and shared by every TLS context that verifies with them: the system's take some 40 ms and
 /// a megabyte. Immutable, shareable between threads.
@@ -9,10 +10,37 @@ public final class TrustStore: @unchecked Sendable {
   /// The authorities that the system trusts.
   public static func system() throws(CredentialError) -> TrustStore {
     let trust = try TrustStore()
-    guard X509_STORE_set_default_paths(trust.store) == 1 else {
-      throw TLSSetting.failure(nil, "the system's certificate authorities cannot be read")
+    guard X509_STORE_set_default_paths(trust.store) == 1, trust.hasAuthorities else {
+      throw CredentialError(
+        file: systemFile,
+        reason: "this system has no certificate authorities: install ca-certificates, or name a file by `ca` or SSL_CERT_FILE")
     }
     return trust
+  }
+
+  /// OpenSSL takes a missing file for an empty one, and looks into the folder only when it needs an authority.
+  private var hasAuthorities: Bool {
+    if shim_x509_store_count(store) > 0 { return true }
+    return Self.systemFolders.split(separator: ":").contains { Self.holdsAuthorities(String($0)) }
+  }
+
+  /// Each is named by a hash, such as 5ed36f99.0.
+  private static func holdsAuthorities(_ path: String) -> Bool {
+    guard let folder = opendir(path) else { return false }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name.wholeMatch(of: /[0-9a-f]{8}\.[0-9]+/) != nil { return true }
+    }
+    return false
+  }
+
+  private static var systemFile: String {
+    getenv(X509_get_default_cert_file_env()).map { String(cString: $0) } ?? String(cString: X509_get_default_cert_file())
+  }
+
+  private static var systemFolders: String {
+    getenv(X509_get_default_cert_dir_env()).map { String(cString: $0) } ?? String(cString: X509_get_default_cert_dir())
   }
 
   /// - Parameters:
