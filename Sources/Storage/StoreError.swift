@@ -47,8 +47,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
   public var description: String {
     switch self {
+    case .unavailable(.readOnly, let why): "registry read-only: \(why)"
     case .unavailable(let kind, let why): "registry \(kind.rawValue): \(why)"
-    case .unusable(let kind, let why): "registry unusable (\(kind.rawValue)): \(why)"
+    case .unusable(_, let why): "registry unusable: \(why)"
     case .refused(let why): "refused by the registry: \(why)"
     }
   }

@@ -7,9 +7,9 @@ enum ConfigurationFuzz {
   private static let file = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(UUID().uuidString).json5")
 
   static func run(_ input: inout Input) throws(Violation) {
-    let text = Data(input.remainder())
+    let text = Array(input.remainder())
     do throws(ConfigurationError) { _ = try ConfigurationValue.parse(text, name: "text") } catch { try check(error) }
-    guard (try? text.write(to: file)) != nil else { return }
+    guard (try? Data(text).write(to: file)) != nil else { return }
     defer { try? FileManager.default.removeItem(at: file) }
     let configuration: Configuration
     do throws(ConfigurationError) { configuration = try Configuration.load(path: file.path, environment: [:]) } catch {

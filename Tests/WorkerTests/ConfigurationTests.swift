@@ -41,7 +41,7 @@ struct ConfigurationTests {
       """
       { broker: 'amqp://h/', limits: { notification: 4096, body: 100000 }, fanOut: { pageSize: 500 }, breaker: { percent: 20 },
         registry: 'sqlite:registry.db',
-        apps: { a: { defaultPriority: 'high', apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }
+        apps: { a: { defaultPriority: 'high', apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }
       """)
     #expect(configuration.limits.notificationBytes == 4_096 && configuration.limits.dataBytes == 4_096)
     #expect(configuration.limits.json.bytes == 100_000)
@@ -89,34 +89,45 @@ struct ConfigurationTests {
     "refuses what is wrong by the path of its key",
     arguments: [
       ("{ broker: 'amqp://h/', apps: {}, }", "apps"),
-      ("{ apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
-      ("{ broker: 'http://h', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
-      ("{ broker: 5, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "broker"),
-      ("{ broker: 'amqp://h/', aps: 1, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "aps"),
-      ("{ broker: 'amqp://h/', results: 'some', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "results"),
-      ("{ broker: 'amqp://h/', prefetch: 0, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "prefetch"),
-      ("{ broker: 'amqp://h/', apps: { a: { apns: { keyID: 'x', teamID: 'y' } } } }", "apps.a.apns.key"),
-      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', teamID: 'y' } } } }", "apps.a.apns.keyID"),
+      ("{ apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "broker"),
+      ("{ broker: 'http://h', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "broker"),
+      ("{ broker: 5, apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "broker"),
       (
-        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', verify: false } } } }",
+        "{ broker: 'amqp://h/', aps: 1, apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "aps"
+      ),
+      (
+        "{ broker: 'amqp://h/', results: 'some', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }",
+        "results"
+      ),
+      (
+        "{ broker: 'amqp://h/', prefetch: 0, apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }",
+        "prefetch"
+      ),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }", "apps.a.apns.key"),
+      ("{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', teamID: 'DEF123GHIJ' } } } }", "apps.a.apns.keyID"),
+      (
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', verify: false } } } }",
         "apps.a.apns.verify"
       ),
       (
-        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', environment: 'test' } } } }",
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', environment: 'test' } } } }",
         "apps.a.apns.environment"
       ),
       (
-        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y', endpoint: 'http://h' } } } }",
+        "{ broker: 'amqp://h/', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', endpoint: 'http://h' } } } }",
         "apps.a.apns.endpoint"
       ),
       (
-        "{ broker: 'amqp://h/', retry: { steps: ['10s', '1s'] }, apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }",
+        "{ broker: 'amqp://h/', retry: { steps: ['10s', '1s'] }, apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }",
         "retry.steps"
       ),
-      ("{ broker: 'amqp://h/', apps: { '../a': { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }", "apps.../a"),
+      (
+        "{ broker: 'amqp://h/', apps: { '../a': { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }",
+        "apps.../a"
+      ),
       ("{ broker: 'amqp://h/', apps: { a: { } } }", "apps.a.apns"),
       (
-        "{ broker: 'amqp://h/', registry: 'mysql://x', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }",
+        "{ broker: 'amqp://h/', registry: 'mysql://x', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }",
         "registry"
       ),
     ])
@@ -127,7 +138,8 @@ struct ConfigurationTests {
 
   @Test("takes the broker's authority as `ca` and as `brokerCA`", arguments: ["ca", "brokerCA"])
   func brokerAuthority(_ key: String) throws {
-    let text = "{ broker: 'amqps://h/', \(key): 'ca.pem', apps: { a: { apns: { key: 'k', keyID: 'x', teamID: 'y' } } } }"
+    let text =
+      "{ broker: 'amqps://h/', \(key): 'ca.pem', apps: { a: { apns: { key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ' } } } }"
     #expect(try load(text).brokerCA?.path?.hasSuffix("/ca.pem") == true)
   }
 
@@ -136,6 +148,70 @@ struct ConfigurationTests {
     #expect(throws: ConfigurationError.self) { try load("{ broker: ") }
     #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/nowhere/at/all", environment: [:]) }
     let bytes: [UInt8] = Array("{ bro".utf8) + [0xFF] + Array("ker: 1 }".utf8)
-    #expect(throws: ConfigurationError.self) { try ConfigurationValue.parse(Data(bytes), name: "c.json5") }
+    #expect(throws: ConfigurationError.self) { try ConfigurationValue.parse(bytes, name: "c.json5") }
+  }
+
+  /// A whole configuration with one app's `apns` and further settings.
+  static func text(_ apns: String = "key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ'", _ more: String = "") -> String {
+    "{ broker: 'amqp://h/', \(more) apps: { a: { apns: { \(apns) } } } }"
+  }
+
+  static let explained: [(text: String, said: String)] = [
+    (
+      text("key: 'k', keyId: 'ABC123DEFG', teamID: 'DEF123GHIJ'"),
+      "apps.a.apns.keyId is not a setting: did you mean keyID?; known here: ca, certificate"
+    ),
+    ("{ Broker: 'amqp://h/', apps: {} }", "Broker is not a setting: did you mean broker?"),
+    ("{ broker: 'amqp://h/', apps: { a: { fcm: { serverKey: 'x' } } } }", "apps.a.fcm.serverKey is not a setting; known here:"),
+    ("{ broker: 'amqp://h/', apps: { a: { apns: [{ colour: 1 }] } } }", "apps.a.apns[0].colour is not a setting"),
+    (text("key: 'k', keyID: 'abc', teamID: 'DEF123GHIJ'"), "apps.a.apns.keyID must be the key's id: ten letters and digits"),
+    (text("key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF-23GHIJ'"), "apps.a.apns.teamID must be the team's id"),
+    (text(), ""),
+    (
+      "{ broker: 'amqp://h/', brokerFile: 'secret', apps: {} }", "broker and brokerFile give the same setting: keep one of them"
+    ),
+    ("{ broker: 'amqp://h/', ca: 'a', brokerCA: 'b', apps: {} }", "ca and brokerCA give the same setting"),
+    (
+      "{ broker: 'amqp://h/', prefetch: 100, prefetch: 200 }",
+      "is not valid JSON5: line 1, column 39: the key \"prefetch\" stands here"
+    ),
+    (text("key: 'k'", "retry: { steps: '10s 1s' },"), "retry.steps must grow: \"1s\" is no longer than the step before it"),
+    ("[]", "must hold an object, not a list"),
+    ("{ broker: 'amqp://h/', prefetch: '7', \(text().dropFirst(24))", "prefetch must be a whole number"),
+  ]
+
+  @Test("explains what is wrong", arguments: explained)
+  func explanation(_ text: String, _ said: String) throws {
+    guard !said.isEmpty else {
+      _ = try load(text)
+      return
+    }
+    let error = try #require(throws: ConfigurationError.self) { try load(text) }
+    #expect("\(error)".contains(said), "\(error)")
+  }
+
+  @Test("asks for a file where there is none, and tells one that is missing from one that may not be read")
+  func noFile() throws {
+    let none = try #require(throws: ConfigurationError.self) { try Configuration.load(path: nil, environment: [:]) }
+    #expect("\(none)".contains("broker is missing: name a configuration file with --config or PUSHFLEET_CONFIG"))
+    let missing = try #require(throws: ConfigurationError.self) { try Configuration.load(path: "/no/such", environment: [:]) }
+    #expect("\(missing)".contains("/no/such cannot be read (No such file or directory)"))
+    let folder = try #require(throws: ConfigurationError.self) { try Configuration.load(path: "/tmp", environment: [:]) }
+    #expect("\(folder)".contains("/tmp cannot be read (Is a directory)"))
+  }
+
+  @Test("warns of a password in plain text across the network, and of a key file named for another key")
+  func warnings() throws {
+    let key = "key: 'AuthKey_ABC123DEFG.p8', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ'"
+    #expect(try load(Self.text(key).replacing("amqp://h/", with: "amqp://u:p@127.0.0.1/")).warnings == [])
+    #expect(try load(Self.text(key).replacing("amqp://h/", with: "amqps://u:p@h/")).warnings == [])
+    let warnings = try load(
+      Self.text(key.replacing("keyID: 'A", with: "keyID: 'B")).replacing("amqp://h/", with: "amqp://u:hunter2@h.example/")
+    ).warnings
+    #expect(
+      warnings == [
+        "broker: the password crosses the network to h.example in plain text; use amqps",
+        "apps.a.apns.keyID is BBC123DEFG, but the file is named for the key ABC123DEFG",
+      ])
   }
 }

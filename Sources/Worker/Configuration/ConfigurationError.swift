@@ -2,13 +2,16 @@
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   /// The path of the key, such as `apps.com.example.app.apns.keyID`, or the name of the file.
   public let key: String
+  /// The environment's variable that the value came from; nil for the file.
+  public let variable: String?
   /// What is wrong with it and what would be right.
   public let problem: String
 
-  public init(key: String, problem: String) {
+  public init(key: String, variable: String? = nil, problem: String) {
     self.key = key
+    self.variable = variable
     self.problem = problem
   }
 
-  public var description: String { "configuration: \(key) \(problem)" }
+  public var description: String { "configuration: \(key)\(variable.map { " (\($0))" } ?? "") \(problem)" }
 }

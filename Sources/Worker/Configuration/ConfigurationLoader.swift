@@ -9,21 +9,29 @@ extension Configuration {
   ///
   /// - Parameter path: nil when everything comes from the environment.
   public static func load(path: String?, environment: [String: String]) throws(ConfigurationError) -> Configuration {
-    var value = ConfigurationValue.object([:])
+    var file = ConfigurationValue.object([:])
     var directory = FileManager.default.currentDirectoryPath
     if let path {
-      guard let text = FileManager.default.contents(atPath: path) else {
-        throw ConfigurationError(key: path, problem: "cannot be read; name a file with --config or PUSHFLEET_CONFIG")
+      let text: [UInt8]
+      do throws(SystemError) { text = try FileContents.read(path, limit: 16 << 20) } catch {
+        throw ConfigurationError(
+          key: Shown.path(path), problem: "cannot be read (\(error.reason)); name a file with --config or PUSHFLEET_CONFIG")
       }
-      value = try .parse(text, name: path)
+      file = try .parse(text, name: path)
+      guard case .object = file else { throw ConfigurationError(key: path, problem: "must hold an object, not \(file.kind)") }
       directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
     }
-    let source = ConfigurationSource(environment: environment, directory: directory)
-    return try Configuration(ConfigurationReader(value, path: [], source: source))
+    let overlay = try EnvironmentOverlay(file, environment, SettingShape.configuration)
+    try SettingShape.configuration.refuseUnknown(in: overlay.value)
+    if path == nil, overlay.origins.isEmpty {
+      let hint = "name a configuration file with --config or PUSHFLEET_CONFIG, or give every value by the environment"
+      throw ConfigurationError(key: "broker", problem: "is missing: \(hint)")
+    }
+    let source = ConfigurationSource(directory: directory, origins: overlay.origins)
+    return try Configuration(ConfigurationReader(overlay.value, source: source))
   }
 
-  private init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  private init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     guard let texts = try reader.strings("broker"), !texts.isEmpty else {
       throw reader.error("broker", "is missing: an amqp:// or amqps:// address, or a list of them")
     }
@@ -36,8 +44,11 @@ extension Configuration {
       }
     }
     self.brokers = brokers
-    let authorities = (try reader.material("ca"), try reader.material("brokerCA"))
-    brokerCA = authorities.0 ?? authorities.1
+    for key in ["ca", "caFile"] {
+      for other in ["brokerCA", "brokerCAFile"] { try reader.refuseBoth(key, other) }
+    }
+    let ca = try reader.material("ca")
+    brokerCA = if let ca { ca } else { try reader.material("brokerCA") }
     if let text = try reader.string("registry") {
       let location = Self.located(text, in: reader.source)
       do throws(StoreError) { _ = try RegistryLocation(parsing: location) } catch {
@@ -66,9 +77,8 @@ extension Configuration {
     retry = try RetrySettings(reader.object("retry"))
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
-    apps = try Self.apps(reader.object("apps"))
+    apps = try Self.apps(reader)
     valueFiles = reader.source.files.paths
-    try reader.refuseUnknownKeys()
   }
 
   /// A registry's file is relative to the configuration file, as every path is.
@@ -80,16 +90,16 @@ extension Configuration {
     return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
   }
 
-  private static func apps(_ whole: ConfigurationReader) throws(ConfigurationError) -> [AppConfiguration] {
-    var reader = whole
+  private static func apps(_ reader: ConfigurationReader) throws(ConfigurationError) -> [AppConfiguration] {
     var apps: [AppConfiguration] = []
-    for id in reader.names {
+    for (id, entry) in try reader.entries("apps") {
       guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy(isNameByte) else {
-        throw reader.error(id, "is no application id: up to 200 letters, digits, '.', '_' or '-'")
+        throw reader.source.error(
+          ["apps", id], "is no application id: up to 200 letters, digits, '.', '_' or '-'")
       }
-      apps.append(try AppConfiguration(id: id, reader.object(id)))
+      apps.append(try AppConfiguration(id: id, entry))
     }
-    guard !apps.isEmpty else { throw ConfigurationError(key: "apps", problem: "is empty: a worker needs at least one app") }
+    guard !apps.isEmpty else { throw reader.error("apps", "is empty: a worker needs at least one app") }
     return apps
   }
 
@@ -105,53 +115,44 @@ extension Configuration {
 
 extension RequestLimits {
   /// All in bytes; what is absent keeps GCM's value (GS-004, GS-005).
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     self.init()
     if let body = try reader.integer("body", in: 1_024...(4 << 20)) { json.bytes = body }
     if let notification = try reader.integer("notification", in: 1...65_536) { notificationBytes = notification }
     if let data = try reader.integer("data", in: 1...65_536) { dataBytes = data }
     if let topicData = try reader.integer("topicData", in: 1...65_536) { topicDataBytes = topicData }
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension RegistryLimits {
   /// What is absent keeps GCM's and FCM's value.
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     self.init()
     groupMembers = try reader.integer("groupMembers", in: 1...1_000_000) ?? groupMembers
     topicsPerDevice = try reader.integer("topicsPerDevice", in: 1...1_000_000) ?? topicsPerDevice
     devicesPerUser = try reader.integer("devicesPerUser", in: 1...1_000_000) ?? devicesPerUser
     batch = try reader.integer("batch", in: 1...10_000) ?? batch
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension FanOutSettings {
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     pageSize = try reader.integer("pageSize", in: 1...5_000) ?? 1_000
     prefetch = try reader.integer("prefetch", in: 1...64) ?? 4
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension BreakerSettings {
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     percent = try reader.integer("percent", in: 1...100) ?? 50
     sample = try reader.integer("sample", in: 1...1_000_000) ?? 200
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension RetrySettings {
   static let defaultSteps = ["1s", "10s", "1m", "5m", "15m", "1h"]
 
-  fileprivate init(_ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     attempts = try reader.integer("attempts", in: 1...100) ?? 10
     var steps: [RetryStep] = []
     for text in try reader.strings("steps") ?? Self.defaultSteps {
@@ -165,7 +166,6 @@ extension RetrySettings {
     }
     guard !steps.isEmpty else { throw reader.error("steps", "is empty: a retry needs somewhere to wait") }
     self.steps = steps
-    try reader.refuseUnknownKeys()
   }
 
   private static func milliseconds(_ text: String) -> Int64? {
@@ -180,21 +180,17 @@ extension RetrySettings {
 }
 
 extension AppConfiguration {
-  fileprivate init(id: String, _ whole: ConfigurationReader) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(id: String, _ reader: ConfigurationReader) throws(ConfigurationError) {
     self.id = id
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
-    credentials = try CredentialSet(&reader, appID: id)
+    credentials = try CredentialSet(reader, appID: id)
     var senders: [String: CredentialSet] = [:]
     if reader.has("senders") {
-      var list = try reader.object("senders")
-      for sender in list.names {
-        var entry = try list.object(sender)
-        let set = try CredentialSet(&entry, appID: id)
+      for (sender, entry) in try reader.entries("senders") {
+        let set = try CredentialSet(entry, appID: id)
         guard !set.apns.isEmpty || set.fcm != nil else {
           throw entry.error("apns", "is missing: a sender needs apns, fcm or both")
         }
-        try entry.refuseUnknownKeys()
         senders[sender] = set.completed(by: credentials)
       }
       guard senders.count <= Self.mostSenders else {
@@ -205,7 +201,6 @@ extension AppConfiguration {
     guard !credentials.apns.isEmpty || credentials.fcm != nil || !senders.isEmpty else {
       throw reader.error("apns", "is missing: an app needs apns, fcm or both")
     }
-    try reader.refuseUnknownKeys()
   }
 
   /// GS-084.
@@ -213,7 +208,7 @@ extension AppConfiguration {
 }
 
 extension CredentialSet {
-  fileprivate init(_ reader: inout ConfigurationReader, appID: String) throws(ConfigurationError) {
+  fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     apns = []
     for entry in try reader.objects("apns") {
       let next = try APNsConfiguration(entry, appID: appID)
@@ -228,8 +223,7 @@ extension CredentialSet {
 }
 
 extension APNsConfiguration {
-  fileprivate init(_ whole: ConfigurationReader, appID: String) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     topic = try reader.string("topic") ?? appID
     environment =
       Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")
@@ -249,16 +243,13 @@ extension APNsConfiguration {
         throw reader.error("key", "is missing: a .p8 key with keyID and teamID, or a certificate")
       }
       credential = .token(
-        key: key, keyID: try reader.requiredString("keyID", for: "the ten-character id of the key"),
-        teamID: try reader.requiredString("teamID", for: "the ten-character id of the team"))
+        key: key, keyID: try reader.identifier("keyID", of: "key"), teamID: try reader.identifier("teamID", of: "team"))
     }
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension FCMConfiguration {
-  fileprivate init(_ whole: ConfigurationReader, appID: String) throws(ConfigurationError) {
-    var reader = whole
+  fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     package = try reader.string("package") ?? appID
     guard let account = try reader.material("serviceAccount") else {
       throw reader.error("serviceAccount", "is missing: the service account's JSON key file")
@@ -269,13 +260,21 @@ extension FCMConfiguration {
     isEndpointGiven = endpoint != nil
     (host, port) = endpoint ?? ("fcm.googleapis.com", 443)
     ca = try reader.material("ca")
-    try reader.refuseUnknownKeys()
   }
 }
 
 extension ConfigurationReader {
+  /// As Apple gives them out: ten letters and digits.
+  fileprivate func identifier(_ key: String, of what: String) throws(ConfigurationError) -> String {
+    let text = try requiredString(key, for: "the ten-character id of the \(what)")
+    guard text.utf8.count == 10, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
+      throw error(key, "must be the \(what)'s id: ten letters and digits")
+    }
+    return text
+  }
+
   /// `https://host[:port]` of the key `endpoint`; nothing but https is spoken.
-  fileprivate mutating func endpoint() throws(ConfigurationError) -> (host: String, port: Int)? {
+  fileprivate func endpoint() throws(ConfigurationError) -> (host: String, port: Int)? {
     guard let text = try string("endpoint") else { return nil }
     guard let url = URLComponents(string: text), url.scheme == "https", let host = url.host, !host.isEmpty,
       url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil

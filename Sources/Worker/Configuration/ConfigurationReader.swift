@@ -1,69 +1,76 @@
 import Foundation
+import Reactor
 
-/// Reads one object of the configuration, key by key, and refuses what it was not asked for.
-///
-/// A value comes from, in this order: the environment (`PUSHFLEET_` and the path in capitals, every other character an
-/// underscore), a file named by the same variable with `_FILE`, the key itself, a file named by the key with `File`.
+/// Reads one object of the configuration, key by key. What is unknown has been refused, and what the environment gives has been
+/// laid over it, before.
 struct ConfigurationReader {
   let path: [String]
   let source: ConfigurationSource
-  private let members: [String: ConfigurationValue]
-  private var known: Set<String> = []
+  private let value: ConfigurationValue
+  private let fields: SettingShape.Fields
 
-  init(_ value: ConfigurationValue?, path: [String], source: ConfigurationSource) throws(ConfigurationError) {
+  /// The whole configuration.
+  init(_ value: ConfigurationValue, source: ConfigurationSource) throws(ConfigurationError) {
+    try self.init(value, path: [], SettingShape.configuration, source)
+  }
+
+  private init(
+    _ value: ConfigurationValue?, path: [String], _ fields: SettingShape.Fields, _ source: ConfigurationSource
+  ) throws(ConfigurationError) {
     self.path = path
     self.source = source
+    self.fields = fields
     switch value {
-    case .object(let members): self.members = members
-    case nil, .null: members = [:]
-    case .some(let other): throw ConfigurationError(key: Self.name(path), problem: "must be an object, not \(other.kind)")
+    case .object?: self.value = value ?? .null
+    case nil, .null: self.value = .object([:])
+    case .some(let other): throw source.error(path, "must be an object, not \(other.kind)")
     }
   }
 
-  /// The keys of an object whose keys are names, not settings.
-  var names: [String] { members.keys.sorted() }
+  func has(_ key: String) -> Bool { value[key] != nil || value[key + "File"] != nil }
 
-  func has(_ key: String) -> Bool {
-    value(of: key) != nil || members[key + "File"] != nil || source.environment[variable(key)] != nil
-      || source.environment[variable(key) + "_FILE"] != nil
-  }
-
-  mutating func string(_ key: String) throws(ConfigurationError) -> String? {
-    known.formUnion([key, key + "File"])
-    if let text = source.environment[variable(key)] { return text }
-    if let file = source.environment[variable(key) + "_FILE"] { return try source.text(of: file, key: name(key)) }
+  func string(_ key: String) throws(ConfigurationError) -> String? {
+    try refuseBoth(key, key + "File")
     switch value(of: key) {
     case .string(let text): return text
     case nil: break
     case .some(let other): throw error(key, "must be a string, not \(other.kind)")
     }
-    guard case .string(let file)? = members[key + "File"] else { return nil }
-    return try source.text(of: file, key: name(key + "File"))
+    return try fileName(key).map { (file) throws(ConfigurationError) in
+      try source.text(of: file, path + [key + "File"])
+    }
   }
 
-  mutating func requiredString(_ key: String, for purpose: String) throws(ConfigurationError) -> String {
+  func requiredString(_ key: String, for purpose: String) throws(ConfigurationError) -> String {
     guard let text = try string(key), !text.isEmpty else { throw error(key, "is missing: \(purpose)") }
     return text
   }
 
   /// A key, certificate or authority: the path of its file, relative to the configuration file, or its text.
-  mutating func material(_ key: String) throws(ConfigurationError) -> Material? {
-    known.formUnion([key, key + "File"])
-    if let text = source.environment[variable(key)] { return Material(text, in: source) }
-    if let file = source.environment[variable(key) + "_FILE"] { return .file(source.absolute(file)) }
+  func material(_ key: String) throws(ConfigurationError) -> Material? {
+    try refuseBoth(key, key + "File")
     switch value(of: key) {
     case .string(let text): return Material(text, in: source)
     case nil: break
     case .some(let other): throw error(key, "must be the path of a file, or its text, not \(other.kind)")
     }
-    guard case .string(let file)? = members[key + "File"] else { return nil }
-    return .file(source.absolute(file))
+    return try fileName(key).map { .file(source.absolute($0)) }
   }
 
-  mutating func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
-    known.insert(key)
+  /// What the key with `File` at its end names.
+  private func fileName(_ key: String) throws(ConfigurationError) -> String? {
+    switch value[key + "File"] {
+    case .string(let file): return file
+    case nil: return nil
+    case .some(let other): throw error(key + "File", "must be the path of a file, not \(other.kind)")
+    }
+  }
+
+  func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
     var found = value(of: key)
-    if let text = source.environment[variable(key)] { found = Int(text).map { .integer($0) } ?? .string(text) }
+    if case .string(let text)? = found, source.origin(of: path + [key]) != nil, let number = Int(text) {
+      found = .integer(number)
+    }
     switch found {
     case nil: return nil
     case .integer(let number) where range.contains(number): return number
@@ -71,7 +78,7 @@ struct ConfigurationReader {
     }
   }
 
-  mutating func choice(_ key: String, of choices: [String]) throws(ConfigurationError) -> String? {
+  func choice(_ key: String, of choices: [String]) throws(ConfigurationError) -> String? {
     guard let text = try string(key) else { return nil }
     guard choices.contains(text) else {
       throw error(key, "must be one of \(choices.map { "\"\($0)\"" }.joined(separator: ", "))")
@@ -79,12 +86,12 @@ struct ConfigurationReader {
     return text
   }
 
-  /// A string, or a list of strings; from the environment separated by commas.
-  mutating func strings(_ key: String) throws(ConfigurationError) -> [String]? {
-    guard source.environment[variable(key)] == nil, case .array(let elements)? = value(of: key) else {
-      return try string(key).map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }
+  /// A list of strings, or one with commas or spaces between them.
+  func strings(_ key: String) throws(ConfigurationError) -> [String]? {
+    guard case .array(let elements)? = value(of: key) else {
+      return try string(key).map { $0.split { $0 == "," || $0.isWhitespace }.map(String.init) }
     }
-    known.insert(key)
+    try refuseBoth(key, key + "File")
     var list: [String] = []
     for (index, element) in elements.enumerated() {
       guard case .string(let text) = element else { throw error("\(key)[\(index)]", "must be a string, not \(element.kind)") }
@@ -93,52 +100,61 @@ struct ConfigurationReader {
     return list
   }
 
-  mutating func object(_ key: String) throws(ConfigurationError) -> ConfigurationReader {
-    known.insert(key)
-    if let text = source.environment[variable(key)] {
-      let value = try ConfigurationValue.parse(Data(text.utf8), name: variable(key))
-      return try ConfigurationReader(value, path: path + [key], source: source)
-    }
-    return try ConfigurationReader(members[key], path: path + [key], source: source)
+  func object(_ key: String) throws(ConfigurationError) -> ConfigurationReader {
+    try ConfigurationReader(value[key], path: path + [key], inner(key), source)
   }
 
   /// An object, or a list of them; none when the key is absent.
-  mutating func objects(_ key: String) throws(ConfigurationError) -> [ConfigurationReader] {
-    known.insert(key)
-    guard case .array(let elements)? = value(of: key), source.environment[variable(key)] == nil else {
-      return has(key) ? [try object(key)] : []
-    }
+  func objects(_ key: String) throws(ConfigurationError) -> [ConfigurationReader] {
+    guard case .array(let elements)? = value[key] else { return has(key) ? [try object(key)] : [] }
     var readers: [ConfigurationReader] = []
     for (index, element) in elements.enumerated() {
-      readers.append(try ConfigurationReader(element, path: path + ["\(key)[\(index)]"], source: source))
+      readers.append(try ConfigurationReader(element, path: path + [key, "[\(index)]"], inner(key), source))
     }
     return readers
   }
 
-  /// To be called when every setting has been read.
-  func refuseUnknownKeys() throws(ConfigurationError) {
-    guard let unknown = members.keys.filter({ !known.contains($0) }).min() else { return }
-    let settings = known.filter { !$0.hasSuffix("File") }.sorted().joined(separator: ", ")
-    throw error(unknown, "is not a setting; known here: \(settings)")
+  /// The entries of an object whose keys are names, in their order.
+  func entries(_ key: String) throws(ConfigurationError) -> [(name: String, reader: ConfigurationReader)] {
+    let whole = try object(key)
+    guard case .object(let members) = whole.value else { return [] }
+    var entries: [(name: String, reader: ConfigurationReader)] = []
+    for (name, entry) in members.sorted(by: { $0.key < $1.key }) {
+      entries.append((name, try ConfigurationReader(entry, path: path + [key, name], inner(key), source)))
+    }
+    return entries
   }
 
-  func error(_ key: String, _ problem: String) -> ConfigurationError { ConfigurationError(key: name(key), problem: problem) }
+  /// Two ways of giving the same setting: only one of them is believed.
+  func refuseBoth(_ one: String, _ other: String) throws(ConfigurationError) {
+    guard value[one] != nil, value[other] != nil else { return }
+    throw error(one, "and \(other) give the same setting: keep one of them")
+  }
 
+  func error(_ key: String, _ problem: String) -> ConfigurationError { source.error(path + [key], problem) }
+
+  /// Only what the table of settings has can be asked for: the rest is refused as unknown.
   private func value(of key: String) -> ConfigurationValue? {
-    guard let value = members[key], value != .null else { return nil }
-    return value
+    assert(fields[key] != nil, "\(key) is missing in the table of settings")
+    return value[key]
   }
 
-  private func name(_ key: String) -> String { Self.name(path + [key]) }
-  private func variable(_ key: String) -> String { source.variable(for: path + [key]) }
-  private static func name(_ path: [String]) -> String { path.isEmpty ? "the file" : path.joined(separator: ".") }
+  private func inner(_ key: String) -> SettingShape.Fields {
+    switch fields[key] {
+    case .object(let fields), .objects(let fields), .named(let fields): return fields
+    default:
+      assertionFailure("\(key) is missing in the table of settings")
+      return [:]
+    }
+  }
 }
 
-/// Where values come from besides the file's own text.
+/// Where values come from besides the configuration's own text.
 struct ConfigurationSource {
-  let environment: [String: String]
   /// What relative paths start from: the folder of the configuration file.
   let directory: String
+  /// The variable that a value came from, by the setting's name.
+  var origins: [String: String] = [:]
   /// The files that values have been read from, so that they can be watched.
   let files = FilesRead()
 
@@ -146,21 +162,36 @@ struct ConfigurationSource {
     fileprivate(set) var paths: [String] = []
   }
 
-  func variable(for path: [String]) -> String {
-    let name = path.joined(separator: "_").uppercased()
-    return "PUSHFLEET_" + String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-  }
-
   func absolute(_ path: String) -> String {
     path.hasPrefix("/") ? path : directory + "/" + path
   }
 
   /// A secret's file, without the line break that editors leave at its end.
-  func text(of file: String, key: String) throws(ConfigurationError) -> String {
+  func text(of file: String, _ setting: [String]) throws(ConfigurationError) -> String {
     files.paths.append(absolute(file))
-    guard let text = String(validating: try FileText.read(absolute(file), for: key), as: UTF8.self) else {
-      throw ConfigurationError(key: key, problem: "names a file that is not UTF-8 text: \(Shown.path(file))")
+    let bytes: [UInt8]
+    do throws(SystemError) { bytes = try FileContents.read(absolute(file)) } catch {
+      throw self.error(setting, FileText.problem(absolute(file), error))
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw error(setting, "names a file that is not UTF-8 text: \(Shown.path(file))")
     }
     return text.trimmingCharacters(in: .newlines)
+  }
+
+  /// The variable that a value, or what holds it, came from.
+  func origin(of path: [String]) -> String? {
+    path.indices.reversed().lazy.compactMap { origins[Self.name(Array(path[...$0]))] }.first
+  }
+
+  func error(_ path: [String], _ problem: String) -> ConfigurationError {
+    ConfigurationError(key: Self.name(path), variable: origin(of: path), problem: problem)
+  }
+
+  /// A setting's path for people.
+  static func name(_ path: [String]) -> String {
+    guard !path.isEmpty else { return "the configuration" }
+    let shown = path.map(Shown.key)
+    return shown.dropFirst().reduce(shown[0]) { $1.hasPrefix("[") ? $0 + $1 : "\($0).\($1)" }
   }
 }

@@ -1,7 +1,5 @@
-import Foundation
-
 /// A parsed JSON5 value whose type is known, so that a wrong type can be refused by its path.
-indirect enum ConfigurationValue: Decodable, Equatable {
+indirect enum ConfigurationValue: Equatable {
   case null
   case bool(Bool)
   case integer(Int)
@@ -11,45 +9,12 @@ indirect enum ConfigurationValue: Decodable, Equatable {
   case object([String: ConfigurationValue])
 
   /// Parses one JSON5 document; `name` stands in the error.
-  static func parse(_ text: Data, name: String) throws(ConfigurationError) -> ConfigurationValue {
-    // The decoder takes for granted that the name of a member is UTF-8.
-    guard String(validating: text, as: UTF8.self) != nil else {
+  static func parse(_ bytes: [UInt8], name: String) throws(ConfigurationError) -> ConfigurationValue {
+    guard let text = String(validating: bytes, as: UTF8.self) else {
       throw ConfigurationError(key: name, problem: "is not valid JSON5: it is not UTF-8")
     }
-    let decoder = JSONDecoder()
-    decoder.allowsJSON5 = true
-    do {
-      return try decoder.decode(ConfigurationValue.self, from: text)
-    } catch DecodingError.dataCorrupted(let context) {
-      let detail = context.underlyingError.map { String(describing: $0) } ?? context.debugDescription
-      throw ConfigurationError(key: name, problem: "is not valid JSON5: \(detail)")
-    } catch {
+    do throws(JSON5Reader.Fault) { return try JSON5Reader.read(text) } catch {
       throw ConfigurationError(key: name, problem: "is not valid JSON5: \(error)")
-    }
-  }
-
-  init(from decoder: any Decoder) throws {
-    if let members = try? decoder.container(keyedBy: AnyKey.self) {
-      var object: [String: ConfigurationValue] = [:]
-      for key in members.allKeys { object[key.stringValue] = try members.decode(ConfigurationValue.self, forKey: key) }
-      self = .object(object)
-    } else if var elements = try? decoder.unkeyedContainer() {
-      var array: [ConfigurationValue] = []
-      while !elements.isAtEnd { array.append(try elements.decode(ConfigurationValue.self)) }
-      self = .array(array)
-    } else {
-      let scalar = try decoder.singleValueContainer()
-      if scalar.decodeNil() {
-        self = .null
-      } else if let bool = try? scalar.decode(Bool.self) {
-        self = .bool(bool)
-      } else if let integer = try? scalar.decode(Int.self) {
-        self = .integer(integer)
-      } else if let number = try? scalar.decode(Double.self) {
-        self = .number(number)
-      } else {
-        self = .string(try scalar.decode(String.self))
-      }
     }
   }
 
@@ -65,13 +30,25 @@ indirect enum ConfigurationValue: Decodable, Equatable {
     }
   }
 
-  private struct AnyKey: CodingKey {
-    var stringValue: String
-    var intValue: Int?
-    init?(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) {
-      self.intValue = intValue
-      stringValue = String(intValue)
+  /// An object's value of a key; nil where there is none, or null, which stands for nothing.
+  subscript(key: String) -> ConfigurationValue? {
+    guard case .object(let members) = self, let value = members[key], value != .null else { return nil }
+    return value
+  }
+
+  /// With another value at a path of keys and of places in lists, such as `[0]`; nil takes it away. Objects are made where there are none.
+  func replacing(_ path: ArraySlice<String>, by value: ConfigurationValue?) -> ConfigurationValue? {
+    guard let key = path.first else { return value }
+    let rest = path.dropFirst()
+    if case .array(var elements) = self, key.hasPrefix("["), let place = Int(key.dropFirst().dropLast()),
+      place <= elements.count
+    {
+      let element = (place < elements.count ? elements[place] : .object([:])).replacing(rest, by: value) ?? .null
+      if place < elements.count { elements[place] = element } else { elements.append(element) }
+      return .array(elements)
     }
+    var members: [String: ConfigurationValue] = if case .object(let members) = self { members } else { [:] }
+    members[key] = (members[key] ?? .object([:])).replacing(rest, by: value)
+    return .object(members)
   }
 }

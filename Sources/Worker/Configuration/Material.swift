@@ -43,6 +43,9 @@ enum Shown {
     isHarmless(text) ? text : "(not shown: it looks like a secret, not like a path)"
   }
 
+  /// A key or a name in a setting's path.
+  static func key(_ text: String) -> String { isHarmless(text) && text.utf8.count <= 200 ? text : "(not shown)" }
+
   /// A name or a short value in quotes.
   static func value(_ text: String) -> String {
     isHarmless(text) && text.utf8.count <= 64 ? "\"\(text)\"" : "a value of \(text.count) characters"
@@ -70,7 +73,11 @@ enum FileText {
   /// - Throws: saying whether the file is missing, or may not be read.
   static func read(_ path: String, for key: String) throws(ConfigurationError) -> [UInt8] {
     do throws(SystemError) { return try FileContents.read(path) } catch {
-      throw ConfigurationError(key: key, problem: "names a file that cannot be read: \(Shown.path(path)) (\(error.reason))")
+      throw ConfigurationError(key: key, problem: problem(path, error))
     }
+  }
+
+  static func problem(_ path: String, _ error: SystemError) -> String {
+    "names a file that cannot be read: \(Shown.path(path)) (\(error.reason))"
   }
 }

@@ -55,6 +55,7 @@ public final class Fleet: TurnHook {
     watch = FileWatch(configuration.watchedFiles + (file.map { [$0] } ?? []))
     log = Log(level: configuration.log)
     log.describeDrops()
+    for warning in configuration.warnings { log.warning(warning) }
     loop = try EventLoop()
     board = ShardBoard(shards: shards, at: loop.now)
     if let error = shelf.load(configuration).first {
@@ -151,6 +152,7 @@ public final class Fleet: TurnHook {
     log.info("reloading credentials", ["because": reason])
     watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
     for error in shelf.load(next) { log.error("the old credential stays in use", ["reason": "\(error)"]) }
+    for warning in next.warnings where !configuration.warnings.contains(warning) { log.warning(warning) }
     let others = next.changesForRestart(from: configuration)
     if !others.isEmpty {
       log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])

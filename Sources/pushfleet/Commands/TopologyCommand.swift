@@ -48,7 +48,9 @@ private final class TopologyVisit: BrokerVisit, PublisherHandler {
         for notice in notices { Terminal.complain("\(notice)") }
         publisher.close()
       case .failure(let failure):
-        fail(failure.reason.isFatalConfiguration ? .configuration : .unavailable, "\(failure)")
+        let isConflict = failure.reason.isFatalConfiguration
+        fail(
+          isConflict ? .configuration : .unavailable, "\(failure)\(isConflict ? "; delete it, or choose another prefix" : "")")
       }
     }
   }

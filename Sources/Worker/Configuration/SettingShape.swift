@@ -1,0 +1,106 @@
+/// What may stand in the configuration, by name and shape: what is refused as unknown, and which variables there are.
+indirect enum SettingShape: Sendable {
+  case text
+  /// A text, or several: in a list, or separated by commas or spaces.
+  case texts
+  case number
+  /// A file's path or its text: see `Material`.
+  case material
+  case object(Fields)
+  /// An object, or a list of them.
+  case objects(Fields)
+  /// An object whose keys are names of the operator's.
+  case named(Fields)
+
+  typealias Fields = [String: SettingShape]
+
+  /// Whether the value may stand in a file of its own, whose path the key with `File`, or the variable with `_FILE`, names.
+  var mayBeInFile: Bool {
+    switch self {
+    case .text, .texts, .material: true
+    case .number, .object, .objects, .named: false
+    }
+  }
+
+  /// The whole configuration.
+  static let configuration: Fields = [
+    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "prefix": .text,
+    "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "metrics": .text,
+    "limits": .object(["body": .number, "notification": .number, "data": .number, "topicData": .number]),
+    "registryLimits": .object([
+      "groupMembers": .number, "topicsPerDevice": .number, "devicesPerUser": .number, "batch": .number,
+    ]),
+    "retry": .object(["attempts": .number, "steps": .texts]),
+    "fanOut": .object(["pageSize": .number, "prefetch": .number]),
+    "breaker": .object(["percent": .number, "sample": .number]),
+    "apps": .named(credentials.merging(["defaultPriority": .text, "senders": .named(credentials)]) { $1 }),
+  ]
+
+  private static let credentials: Fields = [
+    "apns": .objects([
+      "key": .material, "keyID": .text, "teamID": .text, "certificate": .material, "passphrase": .text, "topic": .text,
+      "environment": .text, "endpoint": .text, "ca": .material, "timeout": .number,
+    ]),
+    "fcm": .object([
+      "serviceAccount": .material, "package": .text, "messagesPerMinute": .number, "endpoint": .text, "ca": .material,
+    ]),
+  ]
+}
+
+extension SettingShape.Fields {
+  /// Refuses the first key that is no setting, before anything else is found missing because of it.
+  func refuseUnknown(in value: ConfigurationValue, at path: [String] = []) throws(ConfigurationError) {
+    guard case .object(let members) = value else { return }
+    for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+      let base = key.hasSuffix("File") ? String(key.dropLast(4)) : key
+      guard let shape = self[key] ?? (self[base]?.mayBeInFile == true ? .text : nil) else {
+        let known = keys.sorted()
+        throw ConfigurationError(
+          key: ConfigurationSource.name(path + [key]),
+          problem: "is not a setting"
+            + (Spelling.nearest(to: key, among: known).map { ": did you mean \($0)?" } ?? "")
+            + "; known here: \(known.joined(separator: ", "))")
+      }
+      switch (shape, member) {
+      case (.object(let fields), _), (.objects(let fields), .object): try fields.refuseUnknown(in: member, at: path + [key])
+      case (.objects(let fields), .array(let elements)):
+        for (index, element) in elements.enumerated() {
+          try fields.refuseUnknown(in: element, at: path + ["\(key)[\(index)]"])
+        }
+      case (.named(let fields), .object(let entries)):
+        for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
+          try fields.refuseUnknown(in: entry, at: path + [key, name])
+        }
+      default: break
+      }
+    }
+  }
+}
+
+/// Finds what somebody meant to write.
+enum Spelling {
+  /// The word that is nearest, if any is near: another letter case, or few letters apart.
+  static func nearest(to word: String, among known: [String]) -> String? {
+    if let same = known.first(where: { $0.lowercased() == word.lowercased() }) { return same }
+    let most = max(1, min(word.count / 3, 3))
+    let distances = known.map { (word: $0, distance: distance(Array(word.lowercased()), Array($0.lowercased()))) }
+    if let nearest = distances.min(by: { $0.distance < $1.distance }), nearest.distance <= most { return nearest.word }
+    return known.filter { $0.count > 3 && word.lowercased().contains($0.lowercased()) }.max { $0.count < $1.count }
+  }
+
+  /// Letters to insert, delete, replace or exchange with their neighbour.
+  static func distance(_ a: [Character], _ b: [Character]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...b.count)
+    for (row, letter) in a.enumerated() {
+      var current = [row + 1]
+      for (column, other) in b.enumerated() {
+        var best = min(last[column + 1] + 1, current[column] + 1, last[column] + (letter == other ? 0 : 1))
+        if row > 0, column > 0, letter == b[column - 1], a[row - 1] == other { best = min(best, beforeLast[column - 1] + 1) }
+        current.append(best)
+      }
+      (beforeLast, last) = (last, current)
+    }
+    return last[b.count]
+  }
+}
