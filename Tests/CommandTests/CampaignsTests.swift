@@ -123,7 +123,9 @@ struct CampaignsTests {
 
   @Test("have a bar of their own in the table where a person looks, and tell their ids apart")
   func bars() throws {
-    let store = try Self.site().store()
+    let site = try Self.site()
+    defer { withExtendedLifetime(site) {} }
+    let store = try site.store()
     _ = try store.pageDone(
       PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
     let lines = CampaignTable(try store.campaigns(limit: 10)).text(withBars: true).split(separator: "\n")
@@ -133,7 +135,9 @@ struct CampaignsTests {
 
   @Test("never make a row longer than the terminal is wide", arguments: [200, 104, 80, 40, 1])
   func narrow(width: Int) throws {
-    let store = try Self.site().store()
+    let site = try Self.site()
+    defer { withExtendedLifetime(site) {} }
+    let store = try site.store()
     _ = try store.pageDone(
       PageReport(campaign: Array(Self.ids[1].utf8), page: 0, isLast: false, sent: 5_500, failed: 0), now: 2_000)
     let campaigns = try store.campaigns(limit: 10)

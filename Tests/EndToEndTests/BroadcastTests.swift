@@ -106,7 +106,7 @@ struct BroadcastTests {
       script[token(number)] = [["status": 429, "reason": "TooManyRequests", "retry_after": 1], ["status": 200]]
     }
     for number in 30..<40 { script[token(number)] = ["status": 410, "reason": "Unregistered"] }
-    for number in 40..<50 { script[token(number)] = ["status": 400, "reason": "BadTopic"] }
+    for number in 40..<50 { script[token(number)] = ["status": 400, "reason": "BadCollapseId"] }
     try site.startFleet(script: script, settings: "fanOut: { pageSize: 40 }, breaker: { percent: 90, sample: 1000 },")
     try site.importDevices(0..<200, #""topics":["all"]"#)
     try site.broadcast("b")

@@ -26,7 +26,7 @@ struct ReplayTests {
     try site.broker.run(["/usr/lib/rabbitmq/bin/rabbitmq-plugins", "enable", "rabbitmq_shovel"])
     let settings = "fanOut: { pageSize: 10, prefetch: 1 },"
     try site.startFleet(
-      script: ["*": ["delay_ms": 30], token(900): [["status": 400, "reason": "BadTopic"], ["status": 200]]],
+      script: ["*": ["delay_ms": 30], token(900): [["status": 400, "reason": "BadCollapseId"], ["status": 200]]],
       options: ["--streams", "5"], settings: settings)
     let sender = "senders: { s: { apns: \(site.apns()) } },"
     try site.configureFleet("sqlite:registry.db", settings: settings, apps: sender)
