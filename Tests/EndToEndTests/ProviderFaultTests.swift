@@ -50,7 +50,8 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test("a push whose stream is refused again and again waits at the cost of no attempt; what lives for now alone ends without one")
+  @Test(
+    "a push whose stream is refused again and again waits at the cost of no attempt; what lives for now alone ends without one")
   func refusedStreams() throws {
     let site = try Site()
     try site.startSimulator(
