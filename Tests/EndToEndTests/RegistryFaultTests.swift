@@ -68,7 +68,7 @@ struct RegistryFaultTests {
     let server = try #require(try Postgres.shared?.get())
     let location = try server.makeDatabase()
     let name = try server.execute("SELECT current_database()", at: location)
-    try check(try site(location), "registry readOnly", canRead: true) {
+    try check(try site(location), "registry read-only", canRead: true) {
       try server.execute(
         """
         ALTER DATABASE \(name) SET default_transaction_read_only = on;
