@@ -8,6 +8,9 @@ let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .erro
 /// Modules that own C handles: the unsafe code stays in their `C/` folder, `deploy/check-imports` holds that.
 let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 
+/// In the place of the C library's malloc (docs/decisions/0007-hot-path.md), and out of the way of a sanitizer's.
+let allocator: [LinkerSetting] = Context.environment["PUSHFLEET_SANITIZE"] == nil ? [.linkedLibrary("jemalloc")] : []
+
 func library(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
@@ -51,10 +54,9 @@ let package = Package(
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict,
-      // In the place of the C library's malloc: docs/decisions/0007-hot-path.md.
-      linkerSettings: [.linkedLibrary("jemalloc")]),
+      linkerSettings: allocator),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: [.linkedLibrary("jemalloc")]),
+      name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: allocator),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),

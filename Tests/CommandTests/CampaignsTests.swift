@@ -87,7 +87,7 @@ struct CampaignsTests {
     let store = try site.store()
     for id in Self.ids.dropFirst() { _ = try store.setState(.paused, of: Array(id.utf8), now: 0) }
     let child = try ChildProcess(
-      [RegistrySite.program.path, "campaigns", "--follow", "--json", "--config", site.configuration],
+      [Program.path, "campaigns", "--follow", "--json", "--config", site.configuration],
       environment: RegistrySite.environment, output: nil)
     defer { child.end() }
     #expect(child.waitForOutput(#""state":"running""#, seconds: 30))

@@ -166,7 +166,7 @@ struct DevicesTests {
     #expect(try site.run(["devices", "import", file]).status == 0)
     let pipeline = #""$1" devices export --json --config "$2" | head -n 1"#
     let child = try ChildProcess(
-      ["/bin/bash", "-c", pipeline, "bash", RegistrySite.program.path, site.configuration],
+      ["/bin/bash", "-c", pipeline, "bash", Program.path, site.configuration],
       environment: RegistrySite.environment, output: try site.write("", "pipeline.log"))
     #expect(child.wait() == 0)
     let output = try String(contentsOfFile: site.folder.appendingPathComponent("pipeline.log").path, encoding: .utf8)

@@ -150,9 +150,8 @@ import Testing
       (["explain", "/dev/null"], 65, "refused: InvalidJSON"), (["explain", "--help"], 0, "Usage: pushfleet explain"),
     ] as [([String], Int32, String)])
   func command(words: [String], status: Int32, output: String) throws {
-    let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "pushfleet").path
     let input = try FileHandle(forReadingFrom: Self.fixtures.appending(path: "requests/seed000-data.json"))
-    let child = try ChildProcess([program] + words, environment: [:], output: nil, input: input)
+    let child = try ChildProcess([Program.path] + words, environment: [:], output: nil, input: input)
     #expect(child.wait() == status)
     #expect(child.waitForOutput(output, seconds: 10), "\(child.outputSoFar)")
   }

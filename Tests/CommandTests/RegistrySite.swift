@@ -61,7 +61,6 @@ final class RegistrySite {
     }
   }
 
-  static let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "pushfleet")
   static let environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
 
   var configuration: String { folder.appendingPathComponent("pushfleet.json5").path }
@@ -71,7 +70,7 @@ final class RegistrySite {
   func run(_ words: [String], input: [UInt8] = []) throws -> Ended {
     let names = try ["out", "err"].map { try write([], "\($0)-\(UUID().uuidString)") }
     let process = Process()
-    process.executableURL = Self.program
+    process.executableURL = URL(filePath: Program.path)
     process.arguments = words + ["--config", configuration]
     process.environment = Self.environment
     process.standardInput = FileHandle(forReadingAtPath: try write(input, "in"))

@@ -223,12 +223,12 @@ struct CommandTests {
     try site.send(tokens: [token(1)])
     try site.drain()
     let closed = try ChildProcess(
-      ["/bin/bash", "-c", #"exec "$1" feedback --config "$2" >&-"#, "bash", Site.program, site.file("pushfleet.json5")],
+      ["/bin/bash", "-c", #"exec "$1" feedback --config "$2" >&-"#, "bash", Program.path, site.file("pushfleet.json5")],
       environment: Site.environment, output: site.file("shell.log"))
     #expect(closed.wait() == 69)
     #expect(try String(contentsOfFile: site.file("shell.log"), encoding: .utf8).contains("standard output is closed"))
     let gone = try ChildProcess(
-      ["/bin/bash", "-c", #""$1" feedback --config "$2" | true"#, "bash", Site.program, site.file("pushfleet.json5")],
+      ["/bin/bash", "-c", #""$1" feedback --config "$2" | true"#, "bash", Program.path, site.file("pushfleet.json5")],
       environment: Site.environment, output: site.file("shell.log"))
     #expect(gone.wait() == 0)
     #expect(try String(contentsOfFile: site.file("shell.log"), encoding: .utf8).isEmpty)
@@ -269,7 +269,7 @@ struct CommandTests {
     for (index, stream) in Self.streams.enumerated() {
       try site.send(tokens: (index * 10..<index * 10 + 10).map(token))
       let child = try ChildProcess(
-        ["/bin/sh", "-c", stream.line, "sh", Site.program, site.file("pushfleet.json5")], environment: Site.environment,
+        ["/bin/sh", "-c", stream.line, "sh", Program.path, site.file("pushfleet.json5")], environment: Site.environment,
         output: site.file("shell.log"))
       let status = child.wait()
       let output = try String(contentsOfFile: site.file("shell.log"), encoding: .utf8)

@@ -31,7 +31,8 @@ struct CrashTests {
     let distribution = doubled.sorted { $0.key < $1.key }.map(\.value)
     print("worker killed \(kills) times, seed \(seed): \(lost) of \(tokens.count) lost, doubled by each kill \(distribution)")
     #expect(lost == 0, "seed \(seed)")
-    #expect(distribution.allSatisfy { $0 <= prefetch }, "seed \(seed): \(distribution)")
+    // And the one that it may have taken alone from the quarantine.
+    #expect(distribution.allSatisfy { $0 <= prefetch + 1 }, "seed \(seed): \(distribution)")
     #expect(try site.depths(["send.normal", "dead", "feedback"]) == [0, 0, 0])
   }
 

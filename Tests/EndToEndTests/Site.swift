@@ -138,9 +138,7 @@ final class Site {
 
   // MARK: commands
 
-  static let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(
-    "pushfleet"
-  ).path
+  static var program: String { Program.path }
 
   private static func support(_ script: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
@@ -149,7 +147,8 @@ final class Site {
   /// Starts a command that goes on; it ends with the site.
   @discardableResult
   func start(_ words: [String], environment: [String: String] = [:]) throws -> ChildProcess {
-    let child = try ChildProcess([Self.program] + words, environment: Self.environment.merging(environment) { $1 }, output: nil)
+    let child = try ChildProcess(
+      [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: nil)
     children.append(child)
     return child
   }
@@ -172,7 +171,7 @@ final class Site {
   func run(_ words: [String], environment: [String: String] = [:], input: String? = nil) throws -> Ended {
     let log = file("run-\(UUID().uuidString)")
     let child = try ChildProcess(
-      [Self.program] + words, environment: Self.environment.merging(environment) { $1 }, output: log,
+      [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: log,
       input: input.flatMap { FileHandle(forReadingAtPath: $0) })
     let status = child.wait()
     return Ended(status: status, output: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")

@@ -37,7 +37,7 @@ private final class StalledPipe {
 struct StandardErrorTests {
   private func startWorker(_ site: Site, _ pipe: StalledPipe) throws -> ChildProcess {
     let worker = try ChildProcess(
-      [Site.program, "worker", "--config", site.file("pushfleet.json5")], environment: Site.environment,
+      [Program.path, "worker", "--config", site.file("pushfleet.json5")], environment: Site.environment,
       output: site.file("worker.out"), errors: pipe.writing)
     try pipe.letGo()
     return worker

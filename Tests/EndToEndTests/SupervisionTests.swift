@@ -109,7 +109,7 @@ struct SupervisionTests {
   func withoutDescriptors(limit: Int) throws {
     let site = try Site()
     try site.configure(port: 1)
-    let words = ["/bin/sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Site.program, "worker", "--config"]
+    let words = ["/bin/sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Program.path, "worker", "--config"]
     let worker = try ChildProcess(
       words + [site.file("pushfleet.json5")], environment: Site.environment, output: site.file("worker.log"))
     #expect(worker.wait() == 69)

@@ -46,10 +46,10 @@ require_swift() {
   fi
 }
 
-# Prints the path of the release build of the command line, building it first.
+# build_release [PRODUCT]: builds the command line, or another product, as it is shipped; prints the folder that it is in.
 build_release() {
-  (cd "$root" && swift build -c release --product pushfleet >&2) || fail "the build failed"
-  (cd "$root" && swift build -c release --show-bin-path)
+  (cd "$root" && swift build -c release --static-swift-stdlib --product "${1:-pushfleet}" >&2) || fail "the build failed"
+  (cd "$root" && swift build -c release --static-swift-stdlib --show-bin-path)
 }
 
 make_scratch() {
