@@ -35,9 +35,7 @@ struct UpgradeTests {
 
     worker = try site.startWorker()
     #expect(worker.waitForOutput("messages of a newer worker wait for one", seconds: 30))
-    // Some rounds on the ladder.
-    #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
-    #expect(try eventually { try site.depths(["retry.1s"]) == [0] })
+    // Between two rounds the ladder is empty for moments only: too short to be looked for.
     #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
     worker.signal(15)
     #expect(worker.wait() == 0)
