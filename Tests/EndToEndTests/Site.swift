@@ -138,8 +138,6 @@ final class Site {
 
   // MARK: commands
 
-  static var program: String { Program.path }
-
   private static func support(_ script: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
   }

@@ -165,6 +165,6 @@ extension ChangeFeed: ConsumerHandler {
     if case .notFound = reason { onQueueLost?() }
     guard let seconds = connection.ended(at: loop.now) else { return }
     log.warning(
-      "broker connection ended", ["role": "registry changes", "reason": "\(reason)", "again_in_seconds": "\(seconds)"])
+      "broker connection ended", ["role": "registry changes", "reason": "\(reason)", "again_in_seconds": seconds])
   }
 }
