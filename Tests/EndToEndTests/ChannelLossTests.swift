@@ -30,17 +30,21 @@ struct ChannelLossTests {
       })
   }
 
-  /// Stops the workers; what has become of each request.
-  private func account(_ ids: Range<Int>, _ site: Site, _ workers: [ChildProcess], mostDoubled: Int) throws {
+  /// Stops the workers; what has become of each request. One of the `slow` ones may be back in a queue although it was sent: the broker takes
+  /// it back each time that it has been held for too long, and at the stop as well.
+  private func account(
+    _ ids: Range<Int>, _ site: Site, _ workers: [ChildProcess], slow: [Int] = [], mostDoubled: Int
+  ) throws {
     #expect(
       try eventually(seconds: 60) { try Set(site.deliveries().keys).count == ids.count }, "what is missing is looked at below")
     for worker in workers { worker.signal(15) }
     for worker in workers { #expect(worker.wait() == 0) }
     let asked = try site.pushes().reduce(into: [:]) { $0[$1.token, default: 0] += 1 }
-    let kept = try ["send.normal", "dead", "retry.1s", "retry.10s"].flatMap { try site.take($0) }.map(\.id)
+    let kept = try ["send.normal", "quarantine", "retry.1s", "retry.10s"].flatMap { try site.take($0) }.map(\.id)
     let lost = ids.filter { asked[token($0)] == nil && !kept.contains("m-\($0)") }
     #expect(lost == [], "neither sent nor kept")
-    #expect(kept == [])
+    #expect(try site.take("dead").map(\.id) == [])
+    #expect(Set(kept).isSubset(of: slow.map { "m-\($0)" }))
     let doubled = asked.values.count { $0 > 1 }
     #expect(doubled <= mostDoubled)
     print("\(ids.count) requests, \(lost.count) lost, \(doubled) sent more than once")
@@ -69,7 +73,7 @@ struct ChannelLossTests {
     #expect(producer.wait() == 0, "\(producer.outputSoFar)")
     #expect(workers.contains { $0.outputSoFar.contains("closed the consuming channel") })
     let logs = workers.map(\.outputSoFar).joined()
-    try account(ids, site, workers, mostDoubled: 3_000)
+    try account(ids, site, workers, slow: Array(slow), mostDoubled: 3_000)
     #expect(!logs.contains("broke the protocol"), "\(logs)")
   }
 

@@ -14,6 +14,8 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
   private var open: Set<Int> = []
   private var ended = 0
   private var hasEnded = false
+  private var held: [UInt8] = []
+  private var isHeld = false
   private var values = HeaderValues()
   private static let most = 100
   private let template = HeaderTemplate(
@@ -55,20 +57,22 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
 
   private func step() throws(Violation) {
     switch input.byte() % 16 {
-    case 0: try say(input.counted())
+    case 0: try tell(input.counted())
     case 1...2:
       let (type, flags, stream) = (input.byte(), input.byte(), UInt32(input.byte()))
-      try say(Self.frame(type % 12, flags: flags, stream: stream, input.counted()))
+      // What is said often is a flood.
+      let frame = Self.frame(type % 12, flags: flags, stream: stream, input.counted())
+      try tell((0...type / 12).flatMap { _ in frame })
     case 3:
       // A whole answer; its body may be cut off.
       let (choices, stream) = (input.byte(), UInt32(input.byte() % 64) * 2 + 1)
-      try say(
+      try tell(
         Self.frame(1, flags: 4 | choices & 1, stream: stream, [0x88])
           + (choices & 2 == 0 ? [] : Self.frame(0, flags: choices >> 2 & 1, stream: stream, input.counted())))
-    case 4: try say(Self.frame(3, stream: UInt32(input.byte() % 64) * 2 + 1, [0, 0, 0, input.byte() & 15]))
-    case 5: try say(Self.frame(7, [0, 0, 0, input.byte(), 0, 0, 0, input.byte() & 15] + input.counted()))
-    case 6: try say(Self.frame(4, [0, [1, 3, 4, 5][Int(input.byte() & 3)], 0, 0, input.byte(), input.byte()]))
-    case 7: try say(Self.frame(8, stream: UInt32(input.byte()), [0, input.byte(), 0, 1]))
+    case 4: try tell(Self.frame(3, stream: UInt32(input.byte() % 64) * 2 + 1, [0, 0, 0, input.byte() & 15]))
+    case 5: try tell(Self.frame(7, [0, 0, 0, input.byte(), 0, 0, 0, input.byte() & 15] + input.counted()))
+    case 6: try tell(Self.frame(4, [0, [1, 3, 4, 5][Int(input.byte() & 3)], 0, 0, input.byte(), input.byte()]))
+    case 7: try tell(Self.frame(8, stream: UInt32(input.byte()), [0, input.byte(), 0, 1]))
     case 8: for _ in 0...input.byte() % 4 { submit(bodyBytes: Int(input.byte()) * 300) }
     case 9: cancel(Int(input.byte()))
     case 10: try wait(Double(input.byte()) / 4)
@@ -76,14 +80,26 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
     case 12:
       let limit = input.byte()
       session.limitStreams(to: limit == 255 ? nil : Int(limit))
-    case 13: try say(Self.frame(6, flags: input.byte() & 1, input.bytes(8)))
-    default: try flush()
+    case 13: try tell(Self.frame(6, flags: input.byte() & 1, input.bytes(8)))
+    case 14: try flush()
+    default:
+      isHeld.toggle()
+      if !isHeld { try tell([]) }
     }
     try checkViolation()
     if driver.end == nil {
       try require(session.activeStreams == open.count, "\(session.activeStreams) streams for \(open.count) requests")
     }
     try require(session.availableStreams >= 0 && session.sendableStreams >= 0, "less than no streams")
+  }
+
+  /// Says it, or keeps it to be said in one call with what follows.
+  private func tell(_ bytes: [UInt8]) throws(Violation) {
+    held += bytes
+    guard !isHeld else { return }
+    let words = held
+    held = []
+    try say(words)
   }
 
   private func submit(bodyBytes: Int) {
