@@ -37,7 +37,8 @@ public class ProviderPool: Pool {
     var isProbing = false
   }
 
-  let surroundings: any PoolSurroundings
+  let time: Turn
+  let dialer: any Dialer
   let connections: ConnectionSet
   var slots = SlotTable()
   private var resends = SlotQueue()
@@ -59,8 +60,9 @@ public class ProviderPool: Pool {
   private var isClosed = false
   private var armedFor = MonotonicTime.distantFuture
 
-  init(surroundings: any PoolSurroundings, connections: ConnectionSet, probesFirst: Bool) {
-    self.surroundings = surroundings
+  init(time: Turn, dialer: any Dialer, connections: ConnectionSet, probesFirst: Bool) {
+    self.time = time
+    self.dialer = dialer
     self.connections = connections
     self.probesFirst = probesFirst
     connections.owner = self
@@ -247,7 +249,7 @@ public class ProviderPool: Pool {
   }
 
   private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
-    guard let count = alarms.raised(meaning.reason, at: surroundings.now) else { return }
+    guard let count = alarms.raised(meaning.reason, at: time.now) else { return }
     observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count))
   }
 
@@ -307,7 +309,7 @@ public class ProviderPool: Pool {
   final func stopCredential(_ reason: String, _ code: PushError, _ advice: String, yields: Bool = false) {
     let isNew = stop == nil
     stop = Stop(
-      reason: reason, code: code, probeAt: surroundings.now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
+      reason: reason, code: code, probeAt: time.now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
     connections.replaceAll()
     if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName)) }
     giveBackResends(.unauthorised)
@@ -333,14 +335,14 @@ public class ProviderPool: Pool {
         quotaRefused(meaning)
       } else if let wait = meaning.retryAfter {
         pause(seconds: min(Double(wait), Self.longestPause), reason: meaning.reason)
-      } else if let wait = circuit.failed(at: surroundings.now) {
+      } else if let wait = circuit.failed(at: time.now, using: &time.random) {
         paused(seconds: wait, reason: meaning.reason)
       }
     }
   }
 
   private func count(isSuspect: Bool, _ reason: String) {
-    if let percent = suspicion.counted(isSuspect: isSuspect, at: surroundings.now) {
+    if let percent = suspicion.counted(isSuspect: isSuspect, at: time.now) {
       observed(.manySuspectTokens(percent: percent, reason: reason))
     }
   }
@@ -355,8 +357,8 @@ public class ProviderPool: Pool {
   private func pause(seconds: Double, reason: String) {
     let wasPaused = circuit.allowance == 0
     // A little later than asked, so that many workers don't come back at once.
-    let wait = seconds * Double.random(in: 1...1.1)
-    guard circuit.pause(seconds: wait, at: surroundings.now) else { return }
+    let wait = seconds * Double.random(in: 1...1.1, using: &time.random)
+    guard circuit.pause(seconds: wait, at: time.now) else { return }
     if wasPaused { rearm() } else { paused(seconds: wait, reason: reason) }
   }
 
@@ -391,14 +393,14 @@ public class ProviderPool: Pool {
     if let stop, !stop.isProbing { next = min(next, stop.probeAt) }
     guard next < armedFor, !isClosed else { return }
     armedFor = next
-    surroundings.schedule(at: next) { [weak self] in self?.deadlineReached(armed: next) }
+    time.schedule(at: next) { [weak self] in self?.deadlineReached(armed: next) }
   }
 
   private func deadlineReached(armed: MonotonicTime) {
     // A nearer deadline that came up later has its own timer.
     if armed == armedFor { armedFor = .distantFuture }
     guard !isClosed else { return }
-    let now = surroundings.now
+    let now = time.now
     let wasPaused = circuit.allowance == 0
     circuit.advance(to: now)
     if wasPaused, circuit.allowance > 0 { outageEnded() }
@@ -414,7 +416,7 @@ public class ProviderPool: Pool {
 extension ProviderPool: ConnectionSetOwner {
   func answersReady(on connection: PooledConnection) {
     let handler = handler
-    connection.heardAt = surroundings.now
+    connection.heardAt = time.now
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
     if isWaitingForRoom { advance() }
   }
@@ -457,13 +459,13 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
-    connection.heardAt = surroundings.now
+    connection.heardAt = time.now
     switch failure {
     case .notProcessed:
       slots[slot].refusals += 1
       if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
     case .unknown(let why):
-      if why == .timedOut, let wait = circuit.failed(at: surroundings.now) {
+      if why == .timedOut, let wait = circuit.failed(at: time.now, using: &time.random) {
         paused(seconds: wait, reason: "requests time out")
       }
       forget(slot)

@@ -25,10 +25,8 @@ struct Watch {
 /// confined to the thread that runs it, except `mailbox`. The loop owns its open links and listeners, nothing owns a loop
 /// but whoever made it: keep it longer than what was made with it.
 public final class EventLoop {
-  /// The monotonic clock as this turn began.
-  public private(set) var now: MonotonicTime
-  /// Unix time in milliseconds as this turn began.
-  public private(set) var wallClock: Int64
+  /// The clocks, the timers and the random numbers, for what may also run without a loop.
+  public let time: Turn
   /// The way in from other threads.
   public let mailbox: Mailbox
 
@@ -36,7 +34,6 @@ public final class EventLoop {
   private let poller: Poller
   private var slots: [(source: (any EventSource)?, generation: UInt32)] = []
   private var freeSlots: [UInt32] = []
-  private var timers = TimerHeap()
   private var hooks: [WeakHook] = []
   private var dirty: [Link] = []
   private var flushing: [Link] = []
@@ -44,8 +41,6 @@ public final class EventLoop {
   private var owned: [ObjectIdentifier: AnyObject] = [:]
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
-  private var isBeforeHooks = false
-  private var isAnotherTurnDue = false
   private var isInTurn = false
   private var isStopping = false
 
@@ -54,8 +49,7 @@ public final class EventLoop {
     BrokenPipe.ignore()
     poller = try Poller()
     mailbox = try Mailbox()
-    now = Clock.monotonic()
-    wallClock = Clock.wall()
+    time = Turn(now: Clock.monotonic(), wallClock: Clock.wall())
     slots.append((nil, 0))
     try poller.add(mailbox.wakeup, .input, key: Self.mailboxKey)
   }
@@ -75,32 +69,31 @@ public final class EventLoop {
 
   /// One turn, waiting at most so many seconds for something to happen.
   public func turn(waitingAtMost limit: Double) {
-    let count = poller.wait(milliseconds: isAnotherTurnDue ? 0 : patience(limit))
-    isAnotherTurnDue = false
+    let count = poller.wait(milliseconds: time.isAnotherDue ? 0 : patience(limit))
     isInTurn = true
-    isBeforeHooks = true
     defer { isInTurn = false }
-    now = Clock.monotonic()
-    wallClock = Clock.wall()
+    time.begin(now: Clock.monotonic(), wallClock: Clock.wall())
     for index in 0..<count {
       let event = poller.event(at: index)
       if event.key == Self.mailboxKey { openMail() } else { dispatch(event.key, event.readiness) }
     }
     resumeLinks()
-    runTimers()
-    isBeforeHooks = false
+    time.runTimers()
+    time.endsEvents()
     runHooks()
     flushLinks()
   }
 
-  /// Has another turn follow this one at once, so that hooks see what the flush brought up.
-  func requestTurn() { isAnotherTurnDue = true }
+  /// The monotonic clock as this turn began.
+  public var now: MonotonicTime { time.now }
+  /// Unix time in milliseconds as this turn began.
+  public var wallClock: Int64 { time.wallClock }
 
-  /// Hooks are still to run: in this turn, or, when theirs are over, in one that follows at once.
-  public func ensureHooksRun() { if !isBeforeHooks { isAnotherTurnDue = true } }
+  /// Has another turn follow this one at once, so that hooks see what the flush brought up.
+  func requestTurn() { time.requestAnother() }
 
   private func patience(_ limit: Double) -> Int32 {
-    let deadline = timers.nextDeadline
+    let deadline = time.nextTimer
     var seconds = limit
     if deadline != .distantFuture { seconds = min(seconds, max(0, deadline.seconds(since: Clock.monotonic()))) }
     return seconds < 1e6 ? Int32((seconds * 1000).rounded(.up)) : -1
@@ -111,22 +104,17 @@ public final class EventLoop {
   /// Runs `body` once, `seconds` after this turn's `now` (outside a turn: after the call); timers of one deadline run in the order they were scheduled.
   @discardableResult
   public func schedule(after seconds: Double, _ body: @escaping () -> Void) -> TimerToken {
-    if !isInTurn { now = Clock.monotonic() }
-    return timers.schedule(at: now.advanced(bySeconds: seconds), body)
+    if !isInTurn { time.refresh(now: Clock.monotonic()) }
+    return time.schedule(after: seconds, body)
   }
 
   @discardableResult
   public func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) -> TimerToken {
-    timers.schedule(at: deadline, body)
+    time.schedule(at: deadline, body)
   }
 
   /// Releases the timer's closure at once; does nothing when it has fired already.
-  public func cancel(_ token: TimerToken) { timers.cancel(token) }
-
-  private func runTimers() {
-    let horizon = timers.horizon
-    while let body = timers.popDue(at: now, before: horizon) { body() }
-  }
+  public func cancel(_ token: TimerToken) { time.cancel(token) }
 
   // MARK: Hooks and mail
 
@@ -193,7 +181,7 @@ public final class EventLoop {
   /// For a link that has used up its share of this turn.
   func resumeNextTurn(_ link: Link) {
     resuming.append(link)
-    isAnotherTurnDue = true
+    time.requestAnother()
   }
 
   private func resumeLinks() {
@@ -210,7 +198,7 @@ public final class EventLoop {
       for link in flushing { link.settle() }
       flushing.removeAll(keepingCapacity: true)
     }
-    if !dirty.isEmpty { isAnotherTurnDue = true }
+    if !dirty.isEmpty { time.requestAnother() }
   }
 
   // MARK: Names

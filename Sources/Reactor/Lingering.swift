@@ -1,3 +1,5 @@
+import Wire
+
 /// Keeps a connection that is finished here until the peer has closed too, or two seconds: closing with unread input
 /// would reset it, and the reset could overtake the last bytes sent (RFC 9112 §9.6).
 final class Lingering: EventSource {

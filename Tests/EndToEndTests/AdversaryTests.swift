@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Wire
 
 @testable import AMQP
 @testable import Worker
@@ -82,7 +83,9 @@ struct AdversaryTests {
   private static func forgeries(campaign: String) -> [[String: Any]] {
     let later = Int64(Date().timeIntervalSince1970 * 1000) + 300 * 86_400_000
     func ticket(_ campaign: String, _ change: (inout PageTicket) -> Void = { _ in }) -> [String: Any] {
-      var ticket = PageTicket(campaign: Array(campaign.utf8), number: 0, after: 0, upTo: .max, deadline: later)
+      var random = RandomSource()
+      var ticket = PageTicket(
+        campaign: Array(campaign.utf8), number: 0, after: 0, upTo: .max, deadline: later, using: &random)
       change(&ticket)
       var headers = FieldTable()
       ticket.append(to: &headers)

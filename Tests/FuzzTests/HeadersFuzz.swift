@@ -35,7 +35,8 @@ enum HeadersFuzz {
     let entry = InFlight(index: 0)
     let apps = [(id: Array("com.example.app".utf8), packages: [Array("com.example.app".utf8)])]
     let intake = Intake(apps: choices & 1 == 0 ? apps : apps + apps, limits: RequestLimits())
-    intake.identify(entry, delivery)
+    var random = RandomSource()
+    intake.identify(entry, delivery, using: &random)
     var record: RetryRecord?
     if case .record(let read) = RetryRecord.read(properties.headers) { record = read }
     if let rejection = intake.admit(entry, delivery, record, at: now) {
@@ -65,7 +66,8 @@ enum HeadersFuzz {
 
   private static func checkTicket(_ headers: FieldTable) throws(Violation) {
     guard case .ticket(let ticket) = PageTicket.read(headers) else { return }
-    _ = ticket.next(after: ticket.upTo)
+    var random = RandomSource()
+    _ = ticket.next(after: ticket.upTo, using: &random)
     var carried = FieldTable()
     ticket.append(to: &carried)
     try require(PageTicket.read(carried) == .ticket(ticket), "a ticket comes back as another")

@@ -226,7 +226,7 @@ struct APNsAuthorisationTests {
   func misdated() throws {
     let bench = try APNsBench()
     bench.sendsAgain = true
-    bench.world.wallClock -= 7_200_000
+    bench.world.setClock(forwardBy: -7_200_000)
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<10)
     bench.world.advance(by: 90)
@@ -235,7 +235,7 @@ struct APNsAuthorisationTests {
     bench.provider.answer = {
       $0.authorization == wrong ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200)
     }
-    bench.world.wallClock += 7_200_000
+    bench.world.setClock(forwardBy: 7_200_000)
     bench.world.advance(by: 60)
     #expect(bench.delivered == 10 && bench.tokensSeen.count == 2)
     #expect(bench.apns.state == .open)

@@ -15,7 +15,8 @@ final class APNsBench: Sender {
     let authentication: APNsCredentials.Authentication =
       certificate ? .certificate(notAfter: 1_900_000_000) : .token(try TestKeys.tokenCredential())
     apns = APNsPool(
-      credentials: APNsCredentials(authentication: authentication, target: target), surroundings: world, settings: settings,
+      credentials: APNsCredentials(authentication: authentication, target: target), time: world.time, dialer: world,
+      settings: settings,
       tokens: tokens)
     super.init()
     apns.handler = self

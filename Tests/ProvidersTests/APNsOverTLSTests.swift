@@ -20,7 +20,7 @@ struct APNsOverTLSTests {
       let loop = try loop ?? EventLoop()
       self.loop = loop
       apns = APNsPool(
-        credentials: credentials, surroundings: LoopSurroundings(loop: loop), tokens: ProviderTokenCache())
+        credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop), tokens: ProviderTokenCache())
       super.init()
       apns.handler = self
       apns.observer = self

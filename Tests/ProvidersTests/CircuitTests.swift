@@ -76,3 +76,10 @@ struct CircuitTests {
     #expect(circuit.allowance == 1)
   }
 }
+
+extension Circuit {
+  fileprivate mutating func failed(at now: MonotonicTime) -> Double? {
+    var random = RandomSource(seed: 1)
+    return failed(at: now, using: &random)
+  }
+}

@@ -15,7 +15,7 @@ final class FCMBench: Sender {
 
   init(settings: FCMPool.Settings = .init()) throws {
     fcm = FCMPool(
-      credentials: try Self.credentials(), surroundings: world, settings: settings)
+      credentials: try Self.credentials(), time: world.time, dialer: world, settings: settings)
     super.init()
     fcm.handler = self
     fcm.observer = self

@@ -20,7 +20,7 @@ struct FCMOverTLSTests {
       let credentials = try FCMCredentials(
         account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port),
         tls: .provider(trust: TrustStore(file: ca)))
-      fcm = FCMPool(credentials: credentials, surroundings: LoopSurroundings(loop: loop))
+      fcm = FCMPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
       super.init()
       fcm.handler = self
       fcm.observer = self

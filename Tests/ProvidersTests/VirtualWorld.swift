@@ -4,8 +4,8 @@ import Reactor
 import TestSupport
 import Wire
 
-/// A pool's surroundings in memory: a clock that only the test moves, and connections to scripted servers.
-final class VirtualWorld: Dialer, PoolClock {
+/// What a pool needs, in memory: a clock that only the test moves, and connections to scripted servers.
+final class VirtualWorld: Dialer {
   enum Dial {
     case accept(any Machine)
     case fail(TransportEnd)
@@ -31,13 +31,10 @@ final class VirtualWorld: Dialer, PoolClock {
     var isOpen: Bool { client.isOpen }
   }
 
-  private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
-  /// Moves with `now`; a test makes it jump.
-  var wallClock: Int64 = 1_800_000_000_000
+  let time = Turn(
+    now: MonotonicTime(nanoseconds: 1_000_000_000_000), wallClock: 1_800_000_000_000, random: RandomSource(seed: 1))
   private(set) var connections: [Connection] = []
   var answerDial: (DialTarget) -> Dial = { _ in .fail(.connectFailed("nobody there")) }
-  private var timers: [(at: MonotonicTime, number: Int, body: () -> Void)] = []
-  private var timerCount = 0
 
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
     let connection = Connection(machine, target, at: now)
@@ -45,10 +42,11 @@ final class VirtualWorld: Dialer, PoolClock {
     return connection.client
   }
 
-  func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) {
-    timerCount += 1
-    timers.append((time, timerCount, body))
-  }
+  var now: MonotonicTime { time.now }
+  var wallClock: Int64 { time.wallClock }
+
+  /// Somebody sets the machine's clock.
+  func setClock(forwardBy milliseconds: Int64) { time.begin(now: now, wallClock: wallClock + milliseconds) }
 
   var openConnections: [Connection] { connections.filter(\.isOpen) }
 
@@ -81,13 +79,12 @@ final class VirtualWorld: Dialer, PoolClock {
     settle()
   }
 
-  private func move(to time: MonotonicTime) {
-    wallClock += (time.nanoseconds - now.nanoseconds) / 1_000_000
-    now = time
+  private func move(to next: MonotonicTime) {
+    time.begin(now: next, wallClock: wallClock + (next.nanoseconds - now.nanoseconds) / 1_000_000)
   }
 
   private func nextDeadline() -> MonotonicTime? {
-    var next = timers.map(\.at).min() ?? .distantFuture
+    var next = time.nextTimer
     for connection in connections where connection.isOpen && connection.client.end == nil {
       next = min(next, connection.client.machine.deadline)
     }
@@ -95,10 +92,9 @@ final class VirtualWorld: Dialer, PoolClock {
   }
 
   private func runDueTimers() -> Bool {
-    let due = timers.filter { $0.at <= now }.sorted { ($0.at, $0.number) < ($1.at, $1.number) }
-    timers.removeAll { $0.at <= now }
-    for timer in due { timer.body() }
-    return !due.isEmpty
+    guard time.nextTimer <= now else { return false }
+    time.runTimers()
+    return true
   }
 
   private func step(_ connection: Connection) -> Bool {

@@ -57,13 +57,13 @@ import Wire
     network.loop.afterEvents(hook)
     client.whenWriting = { [weak client] in
       client?.whenWriting = nil
-      network.loop.ensureHooksRun()
+      network.loop.time.ensureHooksRun()
     }
     client.send([1])
     network.loop.turn(waitingAtMost: 0)
     #expect(hook.count == 1 && client.whenWriting == nil)
     let start = ContinuousClock.now
-    network.loop.schedule(after: 0) { network.loop.ensureHooksRun() }
+    network.loop.schedule(after: 0) { network.loop.time.ensureHooksRun() }
     network.loop.turn(waitingAtMost: 30)
     #expect(ContinuousClock.now - start < .seconds(10) && hook.count == 2)
   }

@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
-import Wire
 
-@testable import Reactor
+@testable import Wire
 
 @Suite struct TimerHeapTests {
   private func at(_ seconds: Int) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds) * 1_000_000_000) }

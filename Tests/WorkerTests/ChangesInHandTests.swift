@@ -17,15 +17,15 @@ struct ChangesInHandTests {
   init() throws {
     loop = try EventLoop()
     let log = Log(level: .error)
-    outbox = Outbox(loop: loop, log: log)
+    outbox = Outbox(time: loop.time, log: log)
     let app = Array("com.example.app".utf8)
     pipeline = Pipeline(
       apps: [Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())],
       intake: Intake(apps: [(app, [])], limits: RequestLimits()),
       publications: OutcomePublications(
         prefix: "push", apps: ["com.example.app"], steps: [RetryStep(name: "1s", delay: 1_000)]),
-      outbox: outbox, loop: loop, log: log, results: .none, attemptLimit: 10)
-    let desk = try RegistryDesk("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), loop: loop)
+      outbox: outbox, time: loop.time, log: log, results: .none, attemptLimit: 10)
+    let desk = try RegistryDesk("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop))
     desk.owner = pipeline
     pipeline.desk = desk
   }

@@ -7,7 +7,7 @@ import Wire
 struct DuplicateWindowTests {
   @Test("tells a retransmission from a different body, id, round, application or sender")
   func fingerprints() {
-    var window = DuplicateWindow()
+    var window = DuplicateWindow(seed: 1)
     let body = Array("{\"to\":\"x\",\"data\":{\"n\":\"1234567890\"}}".utf8)
     func isNew(_ id: UInt8, _ body: [UInt8], _ round: Int, app: Int = 0, sender: [UInt8]? = nil) -> Bool {
       window.insert(window.fingerprint(app: app, sender: sender, messageID: [id], body: body, round: round))
@@ -28,7 +28,7 @@ struct DuplicateWindowTests {
 
   @Test("forgets what was removed and what is older than its capacity")
   func forgets() {
-    var window = DuplicateWindow()
+    var window = DuplicateWindow(seed: 1)
     var verdicts = [window.insert(1)]
     window.remove(1)
     verdicts.append(window.insert(1))
@@ -39,7 +39,7 @@ struct DuplicateWindowTests {
 
   @Test("what was removed and came again is remembered for the whole window")
   func removedAndInserted() {
-    var window = DuplicateWindow()
+    var window = DuplicateWindow(seed: 1)
     var isNew = window.insert(1)
     #expect(isNew)
     for print in 2...UInt64(DuplicateWindow.capacity / 2) { isNew = window.insert(print) }

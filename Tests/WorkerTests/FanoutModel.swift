@@ -158,19 +158,19 @@ final class FanoutModel {
     init(_ registry: String, _ lease: Int64) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
-      outbox = Outbox(loop: loop, log: log)
+      outbox = Outbox(time: loop.time, log: log)
       pipeline = Pipeline(
         apps: [Pipeline.App(id: FanoutModel.app, packages: [], routes: Pipeline.Routes())],
         intake: Intake(apps: [(FanoutModel.app, [])], limits: RequestLimits()),
         publications: OutcomePublications(
           prefix: "push", apps: ["com.example.app"],
           steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)]),
-        outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
+        outbox: outbox, time: loop.time, log: log, results: .all, attemptLimit: 10)
       pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
       pipeline.pageSize = 7
       pipeline.resultLease = lease
       pipeline.acknowledger = self
-      let desk = try RegistryDesk(registry, limits: RegistryLimits(), loop: loop)
+      let desk = try RegistryDesk(registry, limits: RegistryLimits(), host: LoopHost(loop))
       desk.owner = pipeline
       pipeline.desk = desk
     }

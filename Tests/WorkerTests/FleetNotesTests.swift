@@ -1,5 +1,6 @@
 import AMQP
 import Testing
+import Wire
 
 @testable import Worker
 
@@ -11,7 +12,8 @@ struct FleetNotesTests {
 
   private func headers(version: UInt8? = nil, form: Int64? = nil, deadline: Int64 = now + 1) -> FieldTable {
     var headers = FieldTable()
-    PageTicket(campaign: [1], number: 3, after: 1, upTo: 9, deadline: deadline).append(to: &headers)
+    var random = RandomSource()
+    PageTicket(campaign: [1], number: 3, after: 1, upTo: 9, deadline: deadline, using: &random).append(to: &headers)
     if let version, let bytes = headers.string(PageTicket.header) {
       headers = [PageTicket.header: .string([version] + bytes.dropFirst())]
     }

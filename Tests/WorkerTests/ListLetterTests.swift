@@ -18,12 +18,12 @@ struct ListLetterTests {
     init() throws {
       let loop = try EventLoop()
       let log = Log(level: .error)
-      outbox = Outbox(loop: loop, log: log)
+      outbox = Outbox(time: loop.time, log: log)
       pipeline = Pipeline(
         apps: [Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())],
         intake: Intake(apps: [(Array("a".utf8), [])], limits: RequestLimits()),
         publications: OutcomePublications(prefix: "push", apps: ["a"], steps: [RetryStep(name: "1s", delay: 1_000)]),
-        outbox: outbox, loop: loop, log: log, results: .all, attemptLimit: 10)
+        outbox: outbox, time: loop.time, log: log, results: .all, attemptLimit: 10)
       pipeline.acknowledger = self
     }
 

@@ -7,7 +7,7 @@ import Testing
 struct LogTests {
   @Test("is one JSON object, in which numbers and truth values are JSON's own and texts can't break out")
   func types() throws {
-    let log = Log(level: .debug, shard: 3)
+    let log = Log(level: .debug, shard: 3, to: .standardError)
     let hostile = "x\r\n\u{1B}[31m\u{2028}\"\\"
     let line = log.line(
       .warning, "what \(hostile)",

@@ -30,7 +30,7 @@ private final class QuietFleet {
   init() throws {
     let loop = try EventLoop()
     self.loop = loop
-    controls = (0..<2).map { _ in ShardControl(mailbox: loop.mailbox, at: Self.time(0)) }
+    controls = (0..<2).map { _ in ShardControl(at: Self.time(0)) {} }
     port = try FreePorts.take(1)[0]
     probe = HTTPProbe(port: port)
     server = try MetricsServer(Endpoint(host: "127.0.0.1", port: port), board) { [now] in

@@ -87,7 +87,7 @@ struct OutboxTests {
 
   private func make() throws -> (EventLoop, Outbox, Owner) {
     let loop = try EventLoop()
-    let outbox = Outbox(loop: loop, log: Log(level: .error))
+    let outbox = Outbox(time: loop.time, log: Log(level: .error))
     let owner = Owner()
     outbox.owner = owner
     return (loop, outbox, owner)

@@ -1,11 +1,18 @@
 import AMQP
 import Testing
+import Wire
 
 @testable import Worker
 
 @Suite("A page's ticket")
 struct PageTicketTests {
-  private let fresh = PageTicket(campaign: Array("c-1".utf8), number: 3, after: 17, upTo: .max, deadline: 1_800_000_000_000)
+  private let fresh: PageTicket
+
+  init() {
+    var random = RandomSource(seed: 1)
+    fresh = PageTicket(
+      campaign: Array("c-1".utf8), number: 3, after: 17, upTo: .max, deadline: 1_800_000_000_000, using: &random)
+  }
 
   private func carried(_ ticket: PageTicket) -> PageTicket? {
     var headers = FieldTable()
@@ -31,9 +38,10 @@ struct PageTicketTests {
 
   @Test("the page after it begins at the cursor and is another copy each time it is made")
   func next() {
-    let next = fresh.next(after: 900)
+    var random = RandomSource()
+    let next = fresh.next(after: 900, using: &random)
     #expect(next.number == 4 && next.after == 900 && next.upTo == fresh.upTo && next.deadline == fresh.deadline)
-    #expect(next.copy != fresh.next(after: 900).copy)
+    #expect(next.copy != fresh.next(after: 900, using: &random).copy)
   }
 
   @Test("cut or lengthened at any place it is unreadable; one of a later version is told from that")

@@ -63,7 +63,7 @@ final class ReloadTests {
   func onlyChanges() throws {
     let settings = try configuration("{ a: { \(apns()), \(try fcm()) }, b: { \(apns("second.p8")) } }")
     let before = try shelf.setup(settings)
-    let pools = PoolSet(before, loop: try EventLoop())
+    let pools = PoolSet(before, host: LoopHost(try EventLoop()))
     #expect(pools.reload(try shelf.setup(settings)) == [])
     try copy(files.otherP8, to: "key.p8")
     let after = try shelf.setup(settings)
@@ -91,7 +91,7 @@ final class ReloadTests {
   @Test("a sender that gets a credential of its own is served by it, and those it shared one with are left alone")
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"
-    let pools = PoolSet(try shelf.setup(try configuration(shared)), loop: try EventLoop())
+    let pools = PoolSet(try shelf.setup(try configuration(shared)), host: LoopHost(try EventLoop()))
     let app = try #require(pools.apps.first)
     let sender = try #require(app.senders[Array("1001".utf8)])
     #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
@@ -112,7 +112,8 @@ final class ReloadTests {
 
   @Test("topics, default priorities, quotas, timeouts and the platforms of an application are taken over")
   func settings() throws {
-    let pools = PoolSet(try shelf.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), loop: try EventLoop())
+    let pools = PoolSet(
+      try shelf.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: LoopHost(try EventLoop()))
     let routes = try #require(pools.apps.first?.routes)
     func reload(_ app: String) throws -> [String] { pools.reload(try shelf.setup(try configuration("{ a: { \(app) } }"))) }
 

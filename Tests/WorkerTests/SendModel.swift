@@ -130,13 +130,13 @@ final class SendModel {
     init(_ configuration: Configuration) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
-      outbox = Outbox(loop: loop, log: log)
-      pools = PoolSet(try ShardSetup(configuration), loop: loop)
+      outbox = Outbox(time: loop.time, log: log)
+      pools = PoolSet(try ShardSetup(configuration), host: LoopHost(loop))
       pipeline = Pipeline(
         apps: pools.apps, intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
         publications: OutcomePublications(
           prefix: "push", apps: configuration.apps.map(\.id), steps: [RetryStep(name: "1s", delay: 1_000)]),
-        outbox: outbox, loop: loop, log: log, results: .none, attemptLimit: 1_000)
+        outbox: outbox, time: loop.time, log: log, results: .none, attemptLimit: 1_000)
       pipeline.pools = pools.lanes
       pipeline.acknowledger = self
     }

@@ -33,7 +33,7 @@ public final class APNsPool: ProviderPool {
   private static let keptHeaders = ["retry-after", "date"]
 
   public init(
-    credentials: APNsCredentials, surroundings: any PoolSurroundings, settings: Settings = Settings(),
+    credentials: APNsCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings(),
     tokens: ProviderTokenCache = .shared
   ) {
     self.credentials = credentials
@@ -47,9 +47,9 @@ public final class APNsPool: ProviderPool {
     configuration.keptResponseHeaders = Self.keptHeaders
     configuration.keepsHeadersOfSuccess = false
     super.init(
-      surroundings: surroundings,
+      time: time, dialer: dialer,
       connections: ConnectionSet(
-        surroundings: surroundings, target: credentials.target, configuration: configuration,
+        time: time, dialer: dialer, target: credentials.target, configuration: configuration,
         maximum: settings.connections),
       probesFirst: credentials.notAfter == nil)
   }
@@ -90,7 +90,7 @@ public final class APNsPool: ProviderPool {
 
   override func interpret(_ response: Response) -> ReplyMeaning {
     APNsReply.interpret(
-      status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
+      status: response.status, body: response.body, retryAfter: response.header(0), now: time.wallClock)
   }
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
@@ -114,18 +114,18 @@ public final class APNsPool: ProviderPool {
   }
 
   override func clockOffset(in response: Response) -> Int? {
-    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: surroundings.wallClock) }
+    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: time.wallClock) }
   }
 
   // MARK: Authorisation
 
   override func authorise() -> Int? {
-    let now = surroundings.now
+    let now = time.now
     // Before any look at the credential, which would copy it: a pool without a key has no token.
     if let token, now < tokenCheckAt { return token.generation }
     guard case .token(let credential) = credentials.authentication else { return 0 }
     do {
-      let fresh = try tokens.token(of: credential, at: now, wallClock: surroundings.wallClock)
+      let fresh = try tokens.token(of: credential, at: now, wallClock: time.wallClock)
       if fresh.generation != token?.generation { observed(.tokenRefreshed) }
       token = fresh
       tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
@@ -138,16 +138,16 @@ public final class APNsPool: ProviderPool {
 
   override func renewAuthorisation(after generation: Int) -> Bool {
     guard case .token(let credential) = credentials.authentication else { return false }
-    let now = surroundings.now
-    let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: surroundings.wallClock)
+    let now = time.now
+    let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: time.wallClock)
     return take(fresh, at: now)
   }
 
   override func redateAuthorisation(after generation: Int) -> Bool {
     guard case .token(let credential) = credentials.authentication else { return false }
-    let now = surroundings.now
+    let now = time.now
     let fresh = try? tokens.successor(
-      of: generation, of: credential, at: now, wallClock: surroundings.wallClock, ifMisdated: true)
+      of: generation, of: credential, at: now, wallClock: time.wallClock, ifMisdated: true)
     return take(fresh, at: now)
   }
 
@@ -160,6 +160,6 @@ public final class APNsPool: ProviderPool {
   }
 
   override func restAuthorisation() {
-    if case .token(let credential) = credentials.authentication { tokens.rest(credential, at: surroundings.now) }
+    if case .token(let credential) = credentials.authentication { tokens.rest(credential, at: time.now) }
   }
 }

@@ -53,7 +53,7 @@ struct Circuit {
   }
 
   /// Gives the pause in seconds when this failure opened the circuit.
-  mutating func failed(at now: MonotonicTime) -> Double? {
+  mutating func failed(at now: MonotonicTime, using random: inout RandomSource) -> Double? {
     failures += 1
     switch state {
     case .open: return nil
@@ -61,7 +61,7 @@ struct Circuit {
     case .ramping where failures < Self.tripAfterWhileRamping: return nil
     case .closed, .ramping, .halfOpen:
       failures = 0
-      let pause = backoff.next()
+      let pause = backoff.next(using: &random)
       state = .open(until: now.advanced(bySeconds: pause))
       return pause
     }

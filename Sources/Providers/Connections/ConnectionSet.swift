@@ -30,7 +30,8 @@ final class ConnectionSet {
   static let surplusIdle = 60.0
 
   weak var owner: (any ConnectionSetOwner)?
-  private let surroundings: any PoolSurroundings
+  private let time: Turn
+  private let dialer: any Dialer
   private var configuration: ClientConfiguration
   let maximum: Int
   private(set) var target: DialTarget
@@ -48,8 +49,9 @@ final class ConnectionSet {
   private var dials: [MonotonicTime] = []
   private var surplusCheckAt = MonotonicTime.distantFuture
 
-  init(surroundings: any PoolSurroundings, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
-    self.surroundings = surroundings
+  init(time: Turn, dialer: any Dialer, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
+    self.time = time
+    self.dialer = dialer
     self.target = target
     self.configuration = configuration
     self.maximum = maximum
@@ -89,7 +91,7 @@ final class ConnectionSet {
   }
 
   private func dial() {
-    let now = surroundings.now
+    let now = time.now
     dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
     if dials.count >= Self.dialBurst {
       return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "connected too often of late", isFault: !isOpen)
@@ -98,15 +100,15 @@ final class ConnectionSet {
     retryAt = nil
     let connection = PooledConnection(set: self, epoch: epoch, configuration: configuration, at: now)
     live.append(connection)
-    connection.dial(surroundings, target)
+    connection.dial(dialer, target)
   }
 
   /// - Parameter isFault: false where one more connection would be welcome, but nothing is wrong.
-  private func waitUntil(_ time: MonotonicTime, because reason: String, isFault: Bool = true) {
-    retryAt = time
+  private func waitUntil(_ deadline: MonotonicTime, because reason: String, isFault: Bool = true) {
+    retryAt = deadline
     lastFailure = reason
     guard isFault else { return }
-    owner?.observed(.backingOff(seconds: time.seconds(since: surroundings.now), reason: reason))
+    owner?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
     if !isOpen { owner?.unreachable(reason: reason) }
   }
 
@@ -167,7 +169,7 @@ final class ConnectionSet {
     guard connection.phase == .connecting else { return }
     connection.phase = .open
     isWanted = false
-    if live.count > 1 { surplusCheckAt = min(surplusCheckAt, surroundings.now.advanced(bySeconds: Self.surplusIdle / 2)) }
+    if live.count > 1 { surplusCheckAt = min(surplusCheckAt, time.now.advanced(bySeconds: Self.surplusIdle / 2)) }
     owner?.observed(.connected)
     owner?.connectionOpened(connection)
   }
@@ -217,7 +219,7 @@ final class ConnectionSet {
   }
 
   private func failed(_ reason: String) {
-    waitUntil(surroundings.now.advanced(bySeconds: backoff.next()), because: reason)
+    waitUntil(time.now.advanced(bySeconds: backoff.next(using: &time.random)), because: reason)
   }
 
   // MARK: Time

@@ -28,10 +28,10 @@ final class AccessTokenFetch: ClientSessionHandler {
     session.handler = self
   }
 
-  func start(_ surroundings: any PoolSurroundings, _ target: DialTarget) {
-    transport = surroundings.dial(session, to: target)
+  func start(_ time: Turn, _ dialer: any Dialer, _ target: DialTarget) {
+    transport = dialer.dial(session, to: target)
     // The session times an open stream only; a server that never allows one would be waited for without end.
-    surroundings.schedule(at: surroundings.now.advanced(bySeconds: 2 * timeout)) { [weak self] in
+    time.schedule(at: time.now.advanced(bySeconds: 2 * timeout)) { [weak self] in
       self?.complete(.failed("the token endpoint gave no answer"))
     }
   }

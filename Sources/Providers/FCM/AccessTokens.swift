@@ -33,7 +33,8 @@ final class AccessTokens {
   }
 
   weak var owner: (any AccessTokensOwner)?
-  private let surroundings: any PoolSurroundings
+  private let time: Turn
+  private let dialer: any Dialer
   private let account: ServiceAccount
   private let target: DialTarget
   private let template: HeaderTemplate
@@ -47,10 +48,11 @@ final class AccessTokens {
   private(set) var lastFailure = ""
   private var isStopped = false
 
-  init(account: ServiceAccount, target: DialTarget, path: String, surroundings: any PoolSurroundings) {
+  init(account: ServiceAccount, target: DialTarget, path: String, time: Turn, dialer: any Dialer) {
     self.account = account
     self.target = target
-    self.surroundings = surroundings
+    self.time = time
+    self.dialer = dialer
     template = HeaderTemplate(
       constant: [
         (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", path),
@@ -103,13 +105,13 @@ final class AccessTokens {
     if let retryAt, now < retryAt { return }
     retryAt = nil
     do {
-      let body = try account.tokenRequest(wallClock: surroundings.wallClock)
+      let body = try account.tokenRequest(wallClock: time.wallClock)
       values.removeAll()
       values.append(decimal: Int64(body.count))
       fetch = AccessTokenFetch(template: template, values: values, body: body, timeout: Self.timeout) { [weak self] in
         self?.ended($0)
       }
-      fetch?.start(surroundings, target)
+      fetch?.start(time, dialer, target)
     } catch {
       ended(.failed("the assertion can't be signed: \(error)"))
     }
@@ -118,7 +120,7 @@ final class AccessTokens {
   private func ended(_ answer: AccessTokenAnswer) {
     guard !isStopped else { return }
     fetch = nil
-    let now = surroundings.now
+    let now = time.now
     switch answer {
     case .token(let bytes, let lifetime):
       generation += 1
@@ -141,7 +143,7 @@ final class AccessTokens {
 
   private func failed(_ reason: String, at now: MonotonicTime) {
     lastFailure = reason
-    retryAt = now.advanced(bySeconds: backoff.next())
+    retryAt = now.advanced(bySeconds: backoff.next(using: &time.random))
     if token.map({ now >= $0.expiresAt }) ?? true { owner?.accessTokenFailed(reason: reason) }
   }
 }

@@ -67,12 +67,12 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   private var payloads: [[UInt8]] = []
   private var token: AccessTokens.Token?
 
-  public init(credentials: FCMCredentials, surroundings: any PoolSurroundings, settings: Settings = Settings()) {
+  public init(credentials: FCMCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings()) {
     self.credentials = credentials
     headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
     tokens = AccessTokens(
-      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, surroundings: surroundings)
-    pacer = Pacer(perMinute: settings.messagesPerMinute, at: surroundings.now)
+      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, time: time, dialer: dialer)
+    pacer = Pacer(perMinute: settings.messagesPerMinute, at: time.now)
     var configuration = ClientConfiguration()
     configuration.ownStreamLimit = settings.streamLimit
     configuration.requestTimeout = settings.requestTimeout
@@ -81,9 +81,9 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     configuration.keptResponseHeaders = ["retry-after", "date"]
     configuration.keepsHeadersOfSuccess = false
     super.init(
-      surroundings: surroundings,
+      time: time, dialer: dialer,
       connections: ConnectionSet(
-        surroundings: surroundings, target: credentials.target, configuration: configuration,
+        time: time, dialer: dialer, target: credentials.target, configuration: configuration,
         maximum: settings.connections),
       probesFirst: false)
     tokens.owner = self
@@ -107,7 +107,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
     tokens.stop()
     tokens = AccessTokens(
-      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, surroundings: surroundings)
+      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, time: time, dialer: dialer)
     tokens.owner = self
     token = nil
     credentialReplaced(target: credentials.target)
@@ -115,7 +115,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   /// Another share of the project's quota from now on.
   public func changePace(messagesPerMinute: Int) {
-    pacer.change(perMinute: messagesPerMinute, at: surroundings.now)
+    pacer.change(perMinute: messagesPerMinute, at: time.now)
     rearm()
   }
 
@@ -128,7 +128,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func interpret(_ response: Response) -> ReplyMeaning {
     FCMReply.interpret(
-      status: response.status, body: response.body, retryAfter: response.header(0), now: surroundings.wallClock)
+      status: response.status, body: response.body, retryAfter: response.header(0), now: time.wallClock)
   }
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { FCMReply.words(for: meaning) }
@@ -138,13 +138,13 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   override func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }
 
   override func clockOffset(in response: Response) -> Int? {
-    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: surroundings.wallClock) }
+    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: time.wallClock) }
   }
 
   // MARK: Authorisation
 
   override func authorise() -> Int? {
-    let now = surroundings.now
+    let now = time.now
     if let token, now < token.renewAt { return token.generation }
     token = tokens.current(at: now)
     return token?.generation
@@ -152,7 +152,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func renewAuthorisation(after generation: Int) -> Bool {
     if token?.generation == generation { token = nil }
-    return tokens.refused(generation, at: surroundings.now)
+    return tokens.refused(generation, at: time.now)
   }
 
   func accessTokenArrived() {
@@ -169,12 +169,12 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   // MARK: Pace
 
-  override func paceAllowance() -> Int { pacer.available(at: surroundings.now) }
+  override func paceAllowance() -> Int { pacer.available(at: time.now) }
   override func paceTaken() { pacer.take() }
-  override func outageEnded() { pacer.ramp(from: surroundings.now) }
+  override func outageEnded() { pacer.ramp(from: time.now) }
 
   override var providerState: PoolState? {
-    if let token, surroundings.now < token.expiresAt { return nil }
+    if let token, time.now < token.expiresAt { return nil }
     if tokens.isFetching { return .connecting }
     return tokens.lastFailure.isEmpty ? nil : .backingOff(reason: tokens.lastFailure)
   }
@@ -182,7 +182,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   override var providerDeadline: MonotonicTime {
     var next = tokens.deadline
     if isWaitingForRoom, connections.sendableStreams > 0 {
-      let now = surroundings.now
+      let now = time.now
       let paced = pacer.nextToken(after: now)
       if paced > now { next = min(next, paced) }
     }

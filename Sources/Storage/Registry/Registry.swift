@@ -14,6 +14,19 @@ public protocol RegistryHandler: AnyObject {
   func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?)
 }
 
+/// A shard's way to its registry.
+public protocol RegistryDoor: AnyObject {
+  /// Requests under way.
+  var waiting: Int { get }
+  /// Has a request answered under `tag` in a later turn, in the order of the requests.
+  /// - Throws: at once when the registry is unavailable, too slow or has too much to do. Nothing was sent then.
+  func submit(_ request: RegistryRequest, tag: Int) throws(StoreError)
+  /// Changes that were submitted and aren't begun fail: whoever they came from gives them to somebody else.
+  func withdrawChanges()
+  /// What was submitted before is still done; no answer is reported any more.
+  func close()
+}
+
 /// How much a shard may ask of its registry at a time.
 public struct RegistryOptions: Sendable {
   /// Requests under way before the next one is refused.
@@ -32,7 +45,7 @@ public struct RegistryOptions: Sendable {
 ///
 /// Opens by itself and comes back by itself. While the database is full, damaged, down or slow, requests are refused at once with the
 /// reason, so that what needs no registry goes on undisturbed; while somebody holds a lock, only writes are. Confined to the loop's thread.
-public final class Registry {
+public final class Registry: RegistryDoor {
   public enum Condition: Equatable {
     /// Requests wait for the first attempt to open. Becomes available or unavailable.
     case opening
@@ -78,8 +91,6 @@ public final class Registry {
 
   deinit { thread.close() }
 
-  /// Has a request answered under `tag` in a later turn, in the order of the requests.
-  /// - Throws: at once when the registry is unavailable, too slow or has too much to do. Nothing was sent then.
   public func submit(_ request: RegistryRequest, tag: Int) throws(StoreError) {
     switch condition {
     case .opening, .available: break
@@ -99,10 +110,9 @@ public final class Registry {
     thread.submit(StoreThread.Job(tag: tag, era: era, changeEra: changeEra, now: loop.wallClock, request: request))
   }
 
-  /// Changes that were submitted and aren't begun fail: whoever they came from gives them to somebody else.
   public func withdrawChanges() { changeEra = thread.changeEra.add(1, ordering: .relaxed).newValue }
 
-  /// Ends the thread after what was submitted before; no answer is reported any more.
+  /// Ends the thread after what was submitted before.
   public func close() {
     condition = .closed
     handler = nil

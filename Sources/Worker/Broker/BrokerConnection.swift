@@ -10,8 +10,14 @@ public final class BrokerConnection {
   /// Tried in turn; a change counts from the next attempt on. Never empty.
   public var brokers: [BrokerAddress]
 
-  private let loop: EventLoop
-  private var link: Link?
+  /// Starts connecting to a broker.
+  typealias Dial = (_ machine: any Machine, _ broker: BrokerAddress) -> any Transport
+
+  private let time: Turn
+  private let dial: Dial
+  /// nil while there is no connection.
+  private var transport: (any Transport)?
+  private var dialled: BrokerURI?
   private var next: Int
   private var backoff = Backoff(base: 0.5, cap: 4)
   private var timer: TimerToken?
@@ -23,14 +29,19 @@ public final class BrokerConnection {
   }
   private var isDue = false
 
-  public init(loop: EventLoop, brokers: [BrokerAddress]) {
-    self.loop = loop
+  init(time: Turn, brokers: [BrokerAddress], dial: @escaping Dial) {
+    self.time = time
     self.brokers = brokers
-    next = Int.random(in: 0..<brokers.count)
+    self.dial = dial
+    next = Int.random(in: 0..<brokers.count, using: &time.random)
+  }
+
+  public convenience init(loop: EventLoop, brokers: [BrokerAddress]) {
+    self.init(time: loop.time, brokers: brokers) { [unowned loop] in loop.dial($0, to: $1) }
   }
 
   /// Host and port of the connection, without credentials.
-  public var address: String { link.map { "\($0.endpoint)" } ?? "none" }
+  public var address: String { dialled.map { "\(Endpoint(host: $0.host, port: $0.port))" } ?? "none" }
 
   public func start() {
     isDue = isPaused
@@ -38,12 +49,8 @@ public final class BrokerConnection {
     let broker = brokers[next % brokers.count]
     next += 1
     guard let machine = makeMachine?(broker.uri) else { return }
-    // A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
-    let link = Link(
-      loop: loop, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
-      options: LinkOptions(connectTimeout: 5, userTimeout: 0))
-    self.link = link
-    link.start()
+    dialled = broker.uri
+    transport = dial(machine, broker)
   }
 
   /// The broker has let the connection in.
@@ -58,19 +65,20 @@ public final class BrokerConnection {
   /// The connection has ended; dials again after a pause, whose seconds it returns. nil after `stop`.
   @discardableResult
   public func ended(at now: MonotonicTime) -> Double? {
-    link = nil
+    transport = nil
+    dialled = nil
     if let heldSince, now.seconds(since: heldSince) >= Self.holding { backoff.reset() }
     heldSince = nil
     guard !isStopped else { return nil }
-    let seconds = backoff.next()
-    timer = loop.schedule(after: seconds) { [weak self] in self?.start() }
+    let seconds = backoff.next(using: &time.random)
+    timer = time.schedule(after: seconds) { [weak self] in self?.start() }
     return seconds
   }
 
   /// Dials no more; the machine in use says goodbye by itself.
   public func stop() {
     isStopped = true
-    if let timer { loop.cancel(timer) }
+    if let timer { time.cancel(timer) }
   }
 }
 

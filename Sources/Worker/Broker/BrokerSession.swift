@@ -34,7 +34,7 @@ final class BrokerSession: Acknowledger {
   weak var handler: (any BrokerSessionHandler)?
   private let configuration: Configuration
   private let topology: Topology
-  private let loop: EventLoop
+  private let time: Turn
   private let log: Log
   private let name: String
   private let outbox: Outbox
@@ -61,9 +61,9 @@ final class BrokerSession: Acknowledger {
   private var noticesLogged: [TopologyNotice] = []
   private var onClosed: (() -> Void)?
 
-  init(_ setup: ShardSetup, loop: EventLoop, log: Log, shard: Int, outbox: Outbox) {
+  init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, outbox: Outbox) {
     configuration = setup.configuration
-    self.loop = loop
+    time = host.time
     self.log = log
     self.outbox = outbox
     topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
@@ -74,16 +74,17 @@ final class BrokerSession: Acknowledger {
     }
     // One for the process: what kills it takes no other of them along.
     if shard == 0 { sources.append(.quarantine) }
-    publishing = BrokerConnection(loop: loop, brokers: setup.brokers)
-    consuming = BrokerConnection(loop: loop, brokers: setup.brokers)
+    let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
+    publishing = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
+    consuming = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
     outbox.renewConnection = { [unowned self] in publisher?.close() }
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
     guard configuration.registry != nil else { return }
     let changes = ChangeFeed(
-      topology.registryQueue, prefetch: configuration.prefetch, loop: loop, log: log,
+      topology.registryQueue, prefetch: configuration.prefetch, time: time, log: log,
       settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), registry changes") },
-      connection: { [unowned self] in BrokerConnection(loop: loop, brokers: consuming.brokers) })
+      connection: { [unowned self] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
     changes.onQueueLost = { [unowned self] in restoreTopology() }
     changes.onEnded = { [unowned self] in reportIfClosed() }
     self.changes = changes
@@ -138,11 +139,11 @@ final class BrokerSession: Acknowledger {
   /// has to be read before it gets to what comes next.
   func adjustPrefetch(fitting: Int) {
     let prefetch = configuration.prefetch
-    guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, loop.now >= nextChange else {
+    guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, time.now >= nextChange else {
       return
     }
     takesMore.toggle()
-    nextChange = loop.now.advanced(bySeconds: takesMore ? 0 : Self.changePause)
+    nextChange = time.now.advanced(bySeconds: takesMore ? 0 : Self.changePause)
     for index in sources.indices where sources[index].isMore { consumer?.want(takesMore, queue: index) }
   }
 
@@ -190,7 +191,7 @@ final class BrokerSession: Acknowledger {
     publisher?.close()
     consumer?.close()
     changes?.close()
-    loop.schedule(after: 3) { [weak self] in self?.reportClosed() }
+    time.schedule(after: 3) { [weak self] in self?.reportClosed() }
     reportIfClosed()
   }
 
@@ -224,7 +225,7 @@ final class BrokerSession: Acknowledger {
         log.warning("the topology could not be declared", ["reason": "\(failure)"])
         // A user without the permission to declare may still consume what an operator has declared.
         if case .accessRefused = failure.reason { return startConsuming() }
-        loop.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }
+        time.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }
       }
     }
   }
@@ -245,7 +246,7 @@ final class BrokerSession: Acknowledger {
     lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
     let wasHeld = connection.isHeld
-    guard let seconds = connection.ended(at: loop.now) else { return }
+    guard let seconds = connection.ended(at: time.now) else { return }
     log.warning(
       wasHeld ? "broker connection ended" : "no broker connection",
       ["role": role, "reason": "\(reason)", "again_in_seconds": seconds])
@@ -255,13 +256,13 @@ final class BrokerSession: Acknowledger {
 extension BrokerSession: PublisherHandler {
   func ready(_ publisher: Publisher) {
     hasBeenLetIn = true
-    publishing.held(at: loop.now)
+    publishing.held(at: time.now)
     log.info("publishing", ["broker": publishing.address])
     // Declared first: under an alarm the broker reads nothing more of a connection once it has published. But what is to be published
     // doesn't wait long for a queue that can't be declared.
     isPublisherNew = true
     declareTopology(on: publisher)
-    loop.schedule(after: Self.declarationPause) { [weak self, weak publisher] in
+    time.schedule(after: Self.declarationPause) { [weak self, weak publisher] in
       if let publisher { self?.publish(on: publisher) }
     }
   }
@@ -297,7 +298,7 @@ extension BrokerSession: PublisherHandler {
 
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
-    consuming.held(at: loop.now)
+    consuming.held(at: time.now)
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }
   }
@@ -314,7 +315,7 @@ extension BrokerSession: ConsumerHandler {
   func cancelled(queue: Int) {
     log.error("the broker ended the consumption of a queue", ["queue": subscription(sources[queue]).queue])
     restoreTopology()
-    loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
+    time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
   func consumersCancelled() {}

@@ -20,7 +20,7 @@ final class ChangeFeed {
   private let settings: (BrokerURI) -> ConnectionSettings
   private let subscription: Consumer.Subscription
   private let makeConnection: () -> BrokerConnection
-  private let loop: EventLoop
+  private let time: Turn
   private let log: Log
   private var patience = ChangePatience()
   private var state = State.idle
@@ -38,11 +38,11 @@ final class ChangeFeed {
   }
 
   init(
-    _ queue: String, prefetch: Int, loop: EventLoop, log: Log, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    _ queue: String, prefetch: Int, time: Turn, log: Log, settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
   ) {
     subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, Self.mostChanges)))
-    self.loop = loop
+    self.time = time
     self.log = log
     self.settings = settings
     makeConnection = connection
@@ -70,7 +70,7 @@ final class ChangeFeed {
   }
 
   func registryChanged(isUsable: Bool) {
-    patience.registryChanged(isUsable: isUsable, at: loop.now)
+    patience.registryChanged(isUsable: isUsable, at: time.now)
     check()
   }
 
@@ -78,8 +78,8 @@ final class ChangeFeed {
   func check() {
     guard !isDraining else { return }
     switch state {
-    case .idle where isDeclared && patience.begins(at: loop.now): open()
-    case .open where (consumer?.unacknowledged ?? 0) == 0 && patience.leaves(at: loop.now): leave()
+    case .idle where isDeclared && patience.begins(at: time.now): open()
+    case .open where (consumer?.unacknowledged ?? 0) == 0 && patience.leaves(at: time.now): leave()
     case .idle, .open, .closing: return
     }
   }
@@ -87,7 +87,7 @@ final class ChangeFeed {
   /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
   func giveBack() {
     log.warning("changes go back to the queue: the registry doesn't take them here")
-    patience.gaveBack(at: loop.now)
+    patience.gaveBack(at: time.now)
     leave()
   }
 
@@ -128,7 +128,7 @@ final class ChangeFeed {
 extension ChangeFeed: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     guard case .open(let connection) = state else { return consumer.close() }
-    connection.held(at: loop.now)
+    connection.held(at: time.now)
     log.info("consuming the registry's changes", ["broker": connection.address])
   }
 
@@ -140,7 +140,7 @@ extension ChangeFeed: ConsumerHandler {
   func cancelled(queue: Int) {
     log.error("the broker ended the consumption of a queue", ["queue": subscription.queue])
     onQueueLost?()
-    loop.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
+    time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
   func consumersCancelled() {}
@@ -149,7 +149,7 @@ extension ChangeFeed: ConsumerHandler {
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the registry's changes", ["reason": "\(reason)"])
     handler?.registryChangesLost()
-    patience.gaveBack(at: loop.now)
+    patience.gaveBack(at: time.now)
     leave()
   }
 
@@ -163,7 +163,7 @@ extension ChangeFeed: ConsumerHandler {
       return
     }
     if case .notFound = reason { onQueueLost?() }
-    guard let seconds = connection.ended(at: loop.now) else { return }
+    guard let seconds = connection.ended(at: time.now) else { return }
     log.warning(
       "broker connection ended", ["role": "registry changes", "reason": "\(reason)", "again_in_seconds": seconds])
   }

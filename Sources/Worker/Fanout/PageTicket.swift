@@ -1,5 +1,6 @@
 import AMQP
 import PushCore
+import Wire
 
 /// Which part of an audience a message on a fan-out queue, or on the ladder, stands for; it travels in one header beside the
 /// request as it came.
@@ -33,16 +34,23 @@ struct PageTicket: Equatable {
   }
 
   /// The page after this one.
-  func next(after cursor: Int64) -> PageTicket {
-    var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline)
+  func next(after cursor: Int64, using random: inout RandomSource) -> PageTicket {
+    var next = PageTicket(campaign: campaign, number: number + 1, after: cursor, upTo: upTo, deadline: deadline, using: &random)
     next.reported = reported
     return next
   }
 
-  init(campaign: [UInt8], number: Int64, after: Int64, upTo: Int64, deadline: Int64) {
+  init(
+    campaign: [UInt8], number: Int64, after: Int64, upTo: Int64, deadline: Int64, using random: inout RandomSource
+  ) {
+    let copy = Int64.random(in: 1 ... .max, using: &random)
+    self.init(campaign: campaign, number: number, copy: copy, after: after, upTo: upTo, deadline: deadline)
+  }
+
+  private init(campaign: [UInt8], number: Int64, copy: Int64, after: Int64, upTo: Int64, deadline: Int64) {
     self.campaign = campaign
     self.number = number
-    copy = Int64.random(in: 1 ... .max)
+    self.copy = copy
     self.after = after
     self.upTo = upTo
     self.deadline = deadline
@@ -88,8 +96,7 @@ extension PageTicket {
       let length = reader.byte(), let campaign = reader.bytes(Int(length)), Self.counts.contains(number),
       Self.counts.contains(sent), Self.counts.contains(failed)
     else { return nil }
-    self.init(campaign: campaign, number: number, after: after, upTo: upTo, deadline: deadline)
-    self.copy = copy
+    self.init(campaign: campaign, number: number, copy: copy, after: after, upTo: upTo, deadline: deadline)
     self.sent = sent
     self.failed = failed
     isLast = flags & Flag.isLast != 0

@@ -14,7 +14,7 @@ extension Pipeline {
     }
     if entry.page != nil {
       takePage(entry)
-    } else if loop.wallClock > entry.deadline {
+    } else if time.wallClock > entry.deadline {
       // Another copy of it may have begun in time, and then speaks for all.
       guard isNamed(entry) else { return expire(entry) }
       ask(entry, .findCampaign, .campaign(Self.campaignID(of: entry, appID(of: entry))))
@@ -85,7 +85,8 @@ extension Pipeline {
         "devices": campaign.description.total,
       ])
     let first = PageTicket(
-      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline)
+      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline,
+      using: &time.random)
     publish(publications.page(first, for: entry))
   }
 }

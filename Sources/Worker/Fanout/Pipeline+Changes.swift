@@ -19,7 +19,7 @@ extension Pipeline: ChangeFeedHandler {
     let entry = table.insert(from: .sendNormal)
     entry.isChange = true
     entry.delivery = delivery
-    entry.messageID = delivery.properties.messageID ?? UUIDText.random()
+    entry.messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
     bodies.add(delivery.body.count)
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? (apps.count == 1 ? apps[0].id : nil)
@@ -70,7 +70,7 @@ extension Pipeline: ChangeFeedHandler {
     guard let since = changesStuckSince, changesAsked == 0, let oldest = owed.first else { return }
     var returns: Int64 = 0
     if case .integer(let count)? = table[oldest.entry].delivery.properties.headers["x-delivery-count"] { returns = count }
-    guard ChangePatience.givesBack(stuckSince: since, returns: returns, at: loop.now) else { return }
+    guard ChangePatience.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
     registryChangesLost()
     changeFeed?.giveBack()
   }
@@ -93,7 +93,7 @@ extension Pipeline: ChangeFeedHandler {
   func changeFailed(_ index: Int, _ generation: Int, _ error: StoreError) {
     changesAsked -= 1
     if changesAsked > 0 { areChangesHeld = true }
-    if changesStuckSince == nil { changesStuckSince = loop.now }
+    if changesStuckSince == nil { changesStuckSince = time.now }
     with(index, generation) { entry in
       if case .refused = error {
         changeAnswered(entry, .refused(.invalidParameters, reason: "\(error)"))
@@ -110,7 +110,7 @@ extension Pipeline: ChangeFeedHandler {
     } else if let failure = answer.failure {
       let code = PushError(rawValue: failure.error.rawValue)
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
-      let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: loop.wallClock)
+      let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
       publishDeadLetter(letter, of: entry)
     }
     if entry.publications == 0 { acknowledge(entry) }

@@ -9,14 +9,14 @@ extension Pipeline {
     let verdict: DeviceMark.Verdict
     switch meaning.reaction {
     case .delivered:
-      _ = breakers[app].note(isRefused: false, at: loop.now, wallClock: loop.wallClock)
+      _ = breakers[app].note(isRefused: false, at: time.now, wallClock: time.wallClock)
       return
     // The request's arrival stands for the provider's time where that is missing: what was registered since is not meant (F-107).
     case .gone: verdict = .gone(since: meaning.invalidSince ?? entry.admittedAt)
     case .suspect: verdict = .suspect
     case .drop, .retry, .credential: return
     }
-    if breakers[app].note(isRefused: true, at: loop.now, wallClock: loop.wallClock) { breakerOpened(app, meaning.reason) }
+    if breakers[app].note(isRefused: true, at: time.now, wallClock: time.wallClock) { breakerOpened(app, meaning.reason) }
     guard !breakers[app].isOpen else { return holdCampaign(of: entry) }
     let recipient = entry.recipients[index]
     marks.append(

@@ -6,7 +6,7 @@ import PushCore
 extension Pipeline {
   /// On to the ladder as it came, at no attempt's cost; after four weeks, beyond which no request lives, to the dead letters.
   func leaveToNewer(_ entry: InFlight) {
-    let now = loop.wallClock
+    let now = time.wallClock
     var since = now
     if case .integer(let earlier)? = entry.delivery.properties.headers[OutcomePublications.asideSince] {
       since = min(earlier, now)
@@ -26,8 +26,8 @@ extension Pipeline {
   private static let longestWaitForNewer: Int64 = 900_000
 
   private func noteNewer(_ entry: InFlight) {
-    guard loop.now >= nextNewerNotice else { return }
-    nextNewerNotice = loop.now.advanced(bySeconds: 60)
+    guard time.now >= nextNewerNotice else { return }
+    nextNewerNotice = time.now.advanced(bySeconds: 60)
     log.warning(
       "messages of a newer worker wait for one: this version can't read their headers", ["queue": entry.queue.origin])
   }

@@ -110,7 +110,7 @@ extension Pipeline {
 
   /// Publishes the next page unless there is none, or it is out already.
   private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) {
-    guard !isChained, let next = entry.page?.next(after: cursor) else { return sendPage(entry) }
+    guard !isChained, let next = entry.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
     entry.work?.stage = .chaining
     publish(publications.page(next, for: entry))
   }
@@ -140,7 +140,7 @@ extension Pipeline {
   func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) {
     guard !isDraining else { return }
     guard read.isLast else { return becomeCampaign(entry) }
-    entry.page = PageTicket(campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.deadline)
+    entry.page = PageTicket(campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.deadline, using: &time.random)
     entry.page?.isLast = true
     addRecipients(of: read.devices, to: entry, skipping: [])
     sendPage(entry)

@@ -91,7 +91,7 @@ extension Pipeline {
   func claimResult(_ entry: InFlight) {
     guard let page = entry.page else { return }
     entry.publications += 1
-    let claimant = UUIDText.random()
+    let claimant = UUIDText.random(using: &time.random)
     entry.work?.claimant = claimant
     ask(entry, .claimResult, .finish(campaign: page.campaign, claimant: claimant, lease: resultLease))
   }
@@ -133,7 +133,7 @@ extension Pipeline {
   func oweReport(_ entry: InFlight, _ reason: String) {
     entry.page?.pending = []
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    publishRetry(of: entry, at: loop.wallClock + Self.registryDelay)
+    publishRetry(of: entry, at: time.wallClock + Self.registryDelay)
     consequenceEnded(of: entry)
   }
 

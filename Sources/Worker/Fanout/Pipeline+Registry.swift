@@ -104,7 +104,7 @@ extension Pipeline: RegistryDeskOwner {
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     let isPage = entry.page?.campaign.isEmpty == false
     let mayHaveCampaign = entry.work != nil && entry.page == nil && isNamed(entry)
-    let now = loop.wallClock
+    let now = time.wallClock
     var delay = delay
     if !isPage, now > entry.deadline {
       guard mayHaveCampaign else { return expire(entry) }
@@ -143,19 +143,19 @@ extension Pipeline: RegistryDeskOwner {
   /// To be called about once a second; purges every ten minutes.
   func lookAfterRegistry() {
     guard desk != nil else { return }
-    if loop.now >= nextProbe {
-      nextProbe = loop.now.advanced(bySeconds: Self.probePause)
+    if time.now >= nextProbe {
+      nextProbe = time.now.advanced(bySeconds: Self.probePause)
       ask(.note, .probe)
     }
-    guard loop.now >= nextPurge else { return }
+    guard time.now >= nextPurge else { return }
     let isFirst = nextPurge.nanoseconds == 0
     // Workers that are started together don't purge together.
-    nextPurge = loop.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5))
+    nextPurge = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
     guard !isFirst else { return }
     ask(
       .note,
       .purge(
-        goneBefore: loop.wallClock - Self.goneKept, campaignsBefore: loop.wallClock - Self.campaignsKept,
+        goneBefore: time.wallClock - Self.goneKept, campaignsBefore: time.wallClock - Self.campaignsKept,
         limit: Self.purgedAtOnce))
   }
 }

@@ -19,7 +19,7 @@ extension Pipeline {
       let platform = recipient.platform == .apns ? "APNs" : "FCM"
       let letter = DeadLetter(
         error: rejection.code, reason: "for every \(platform) device of the broadcast: \(rejection.reason)", attempts: 0,
-        failedAt: loop.wallClock)
+        failedAt: time.wallClock)
       publishDeadLetter(letter, of: entry)
     }
   }

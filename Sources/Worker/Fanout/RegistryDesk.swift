@@ -55,17 +55,17 @@ final class RegistryDesk: RegistryHandler {
   }
 
   weak var owner: (any RegistryDeskOwner)?
-  private var registry: Registry?
+  private var registry: (any RegistryDoor)?
   private var asks: [Ask?] = []
   private var free: [Int] = []
 
   /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
-  init(_ location: String, limits: RegistryLimits, loop: EventLoop) throws(ConfigurationError) {
+  init(_ location: String, limits: RegistryLimits, host: any ShardHost) throws(ConfigurationError) {
     let parsed: RegistryLocation
     do throws(StoreError) { parsed = try RegistryLocation(parsing: location) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
-    do throws(SystemError) { registry = try Registry(parsed, loop: loop, handler: self, limits: limits) } catch {
+    do throws(SystemError) { registry = try host.openRegistry(parsed, limits, self) } catch {
       throw ConfigurationError(key: "registry", problem: "has no thread: \(error)")
     }
   }

@@ -184,11 +184,14 @@ public final class Fleet: TurnHook {
       let loop = try EventLoop()
       // Held in a failure as well, or there would be room for a descriptor again when that is asked.
       defer { withExtendedLifetime(loop) {} }
-      let control = ShardControl(mailbox: loop.mailbox, at: loop.now)
+      let control = ShardControl(at: loop.now) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
       do throws(ConfigurationError) {
-        let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, loop: loop, control: control)
+        let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, host: LoopHost(loop), control: control)
         board.register(control, as: number)
-        return shard.run()
+        loop.afterEvents(shard)
+        shard.start { [unowned loop] in loop.stop() }
+        loop.run()
+        return shard.close()
       } catch {
         // Then what can't be opened says nothing of the configuration.
         return (ProcessUsage.isOutOfDescriptors ? .unreachable("\(error)") : .misconfigured("\(error)"), Counters())

@@ -9,11 +9,15 @@ public struct Log: Sendable {
   /// Lines of level debug are written; asked for where finding out what to write costs something.
   let isDetailed: Bool
   let shard: Int
+  private let output: LogOutput
 
-  public init(level: LogLevel, shard: Int = 0) {
+  public init(level: LogLevel) { self.init(level: level, shard: 0, to: .standardError) }
+
+  init(level: LogLevel, shard: Int, to output: LogOutput) {
     self.level = level
     isDetailed = level == .debug
     self.shard = shard
+    self.output = output
   }
 
   typealias Fields = KeyValuePairs<String, any LogValue>
@@ -32,12 +36,12 @@ public struct Log: Sendable {
 
   private func write(_ level: LogLevel, _ message: String, _ fields: Fields) {
     guard level >= self.level else { return }
-    StandardError.write(line(level, message, fields))
+    output.write(line(level, message, fields))
   }
 
   func line(_ level: LogLevel, _ message: String, _ fields: Fields) -> [UInt8] {
     var line = Array(#"{"time":""#.utf8)
-    Timestamp.append(SystemClock.unixMilliseconds, to: &line)
+    Timestamp.append(output.clock(), to: &line)
     line.append(contentsOf: #"","level":""#.utf8)
     line.append(contentsOf: level.rawValue.utf8)
     line.append(contentsOf: #"","shard":"#.utf8)
@@ -53,6 +57,15 @@ public struct Log: Sendable {
     line.append(contentsOf: "}\n".utf8)
     return line
   }
+}
+
+/// Where log lines go, and what dates them.
+struct LogOutput: Sendable {
+  /// Unix milliseconds.
+  let clock: @Sendable () -> Int64
+  let write: @Sendable ([UInt8]) -> Void
+
+  static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
 }
 
 /// What a field of a log line may hold: texts, numbers and truth values are JSON's own.

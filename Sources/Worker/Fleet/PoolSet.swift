@@ -17,13 +17,13 @@ final class PoolSet {
   private(set) var lanes: [PoolLanes] = []
   private var recipes: [PoolRecipe] = []
   private var names: [ObjectIdentifier: String] = [:]
-  private let surroundings: LoopSurroundings
+  private let host: any ShardHost
   private let shards: Int
   private weak var handler: (any PoolHandler)?
   private weak var observer: (any PoolObserver)?
 
-  init(_ setup: ShardSetup, loop: EventLoop) {
-    surroundings = LoopSurroundings(loop: loop)
+  init(_ setup: ShardSetup, host: any ShardHost) {
+    self.host = host
     shards = setup.configuration.shards
     for app in setup.configuration.apps {
       var entry = Pipeline.App(
@@ -119,11 +119,14 @@ final class PoolSet {
     case .apns(let credentials):
       var settings = APNsPool.Settings()
       settings.requestTimeout = recipe.requestTimeout
-      lanes.append(PoolLanes(.apns(APNsPool(credentials: credentials, surroundings: surroundings, settings: settings))))
+      let pool = APNsPool(
+        credentials: credentials, time: host.time, dialer: host, settings: settings, tokens: host.providerTokens)
+      lanes.append(PoolLanes(.apns(pool)))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
       settings.messagesPerMinute = recipe.messagesPerMinute
-      lanes.append(PoolLanes(.fcm(FCMPool(credentials: credentials, surroundings: surroundings, settings: settings))))
+      let pool = FCMPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
+      lanes.append(PoolLanes(.fcm(pool)))
     }
     recipes.append(recipe)
     let pool = lanes[lanes.count - 1].pool

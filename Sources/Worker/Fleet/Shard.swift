@@ -11,7 +11,8 @@ final class Shard: TurnHook {
   private let configuration: Configuration
   private let isUntilEmpty: Bool
   private let control: ShardControl
-  private let loop: EventLoop
+  private let host: any ShardHost
+  private let time: Turn
   private let log: Log
   private let pipeline: Pipeline
   private let outbox: Outbox
@@ -21,26 +22,28 @@ final class Shard: TurnHook {
   private var expiryWatch = ExpiryWatch()
   private var drainDeadline: MonotonicTime?
   private var end: Fleet.End?
+  private var onEnded: (() -> Void)?
 
   /// - Throws: when the registry cannot be used.
-  init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, loop: EventLoop, control: ShardControl)
+  init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, host: any ShardHost, control: ShardControl)
     throws(ConfigurationError)
   {
     self.control = control
     configuration = setup.configuration
     self.isUntilEmpty = isUntilEmpty
-    self.loop = loop
-    log = Log(level: configuration.log, shard: number)
-    outbox = Outbox(loop: loop, log: log)
-    pools = PoolSet(setup, loop: loop)
+    self.host = host
+    time = host.time
+    log = Log(level: configuration.log, shard: number, to: host.log)
+    outbox = Outbox(time: time, log: log)
+    pools = PoolSet(setup, host: host)
     pipeline = Pipeline(
       apps: pools.apps,
       intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
       publications: OutcomePublications(
         prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
-      outbox: outbox, loop: loop, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
+      outbox: outbox, time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
     pipeline.pools = pools.lanes
-    broker = BrokerSession(setup, loop: loop, log: log, shard: number, outbox: outbox)
+    broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
     broker.changes?.handler = pipeline
@@ -51,20 +54,24 @@ final class Shard: TurnHook {
       Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
     }
     if let location = configuration.registry {
-      let desk = try RegistryDesk(location, limits: configuration.registryLimits, loop: loop)
+      let desk = try RegistryDesk(location, limits: configuration.registryLimits, host: host)
       desk.owner = pipeline
       pipeline.desk = desk
     }
     pools.connect(handler: pipeline, observer: self)
-    loop.afterEvents(self)
   }
 
-  /// Runs until drained, empty or hopeless.
-  func run() -> (Fleet.End, Counters) {
+  /// Begins to work, in the turns that its host gives it.
+  /// - Parameter onEnded: it is drained, has found everything empty, or can't go on; it may be called again.
+  func start(_ onEnded: @escaping () -> Void) {
+    self.onEnded = onEnded
     broker.start()
     if isUntilEmpty { endUnlessReached() }
     everySecond()
-    loop.run()
+  }
+
+  /// Lets go of connections and registry, and says how it ended and what was done.
+  func close() -> (Fleet.End, Counters) {
     for lanes in pipeline.pools { lanes.pool.shutdown() }
     pipeline.desk?.close()
     return (end ?? .done, pipeline.counters)
@@ -72,7 +79,7 @@ final class Shard: TurnHook {
 
   /// Whoever waits for the end of a batch is told that it can't begin; a worker that stays keeps trying.
   private func endUnlessReached() {
-    loop.schedule(after: Self.batchPatience) { [weak self] in
+    time.schedule(after: Self.batchPatience) { [weak self] in
       guard let self, !broker.hasBeenLetIn else { return }
       finish(.unreachable("the broker is out of reach: \(broker.lastReason)"))
     }
@@ -85,11 +92,11 @@ final class Shard: TurnHook {
   func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
     log.info("draining", ["held": pipeline.table.count, "seconds": configuration.drainTimeout])
-    drainDeadline = loop.now.advanced(bySeconds: Double(configuration.drainTimeout))
+    drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
     pipeline.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
-    loop.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
+    time.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
   }
 
   /// Ends with requests in hand, which the broker delivers again.
@@ -133,14 +140,14 @@ final class Shard: TurnHook {
     pipeline.saveGrownPages()
     pipeline.reportDeadLetters()
     control.report(report)
-    expiryWatch.warn(of: pools.expiries, at: loop.wallClock / 1000, log)
+    expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
-    loop.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+    time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
   }
 
   private var report: ShardReport {
     ShardReport(
-      at: loop.now, counters: pipeline.counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
+      at: time.now, counters: pipeline.counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
       held: pipeline.table.count, unconfirmed: outbox.backlog,
       inFlight: pipeline.pools.reduce(0) { $0 + $1.pool.inFlight },
       expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
@@ -169,9 +176,9 @@ final class Shard: TurnHook {
 
   /// Flushes the acknowledgements, says goodbye to the broker, and stops the loop.
   private func finish(_ end: Fleet.End) {
-    guard self.end == nil else { return loop.stop() }
+    guard self.end == nil else { onEnded?(); return }
     self.end = end
-    broker.close { [weak self] in self?.loop.stop() }
+    broker.close { [weak self] in self?.onEnded?() }
   }
 }
 

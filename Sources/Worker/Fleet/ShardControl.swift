@@ -1,4 +1,3 @@
-import Reactor
 import Synchronization
 import Wire
 
@@ -14,10 +13,11 @@ final class ShardControl: Sendable {
   private let requests = Mutex(Requests())
   private let hasRequests = Atomic(false)
   private let latest: Mutex<ShardReport>
-  private let mailbox: Mailbox
+  /// Has the shard take what is asked of it in a turn soon; from any thread.
+  private let wake: @Sendable () -> Void
 
-  init(mailbox: Mailbox, at now: MonotonicTime) {
-    self.mailbox = mailbox
+  init(at now: MonotonicTime, wake: @escaping @Sendable () -> Void) {
+    self.wake = wake
     latest = Mutex(ShardReport(at: now))
   }
 
@@ -30,7 +30,7 @@ final class ShardControl: Sendable {
   private func ask(_ change: (inout Requests) -> Void) {
     requests.withLock { change(&$0) }
     hasRequests.store(true, ordering: .releasing)
-    mailbox.post { _ in }
+    wake()
   }
 
   /// By the shard, at the end of each turn.

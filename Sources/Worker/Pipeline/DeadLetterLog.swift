@@ -92,7 +92,7 @@ extension Pipeline {
 
   /// To be called about once a second.
   func reportDeadLetters() {
-    for (kind, count) in deadLetterLog.due(at: loop.now) { tell(of: kind, count) }
+    for (kind, count) in deadLetterLog.due(at: time.now) { tell(of: kind, count) }
   }
 
   private func tell(of kind: DeadLetterLog.Kind, _ count: Int) {

@@ -6,7 +6,7 @@ import Storage
 extension Pipeline {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
-    let now = loop.wallClock
+    let now = time.wallClock
     // One pool for nearly every request, and so no array.
     var first = -1
     var others: [Int] = []
@@ -116,7 +116,7 @@ extension Pipeline {
   }
 
   private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider) {
-    let now = loop.wallClock
+    let now = time.wallClock
     guard now <= entry.deadline else { return expire(entry, index) }
     switch provider {
     case .apns(let pool):

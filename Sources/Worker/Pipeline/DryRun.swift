@@ -45,7 +45,7 @@ extension Pipeline {
   /// Translates without keeping what comes of it; nil where there is nothing to translate.
   func translate(_ entry: InFlight, _ platform: Platform, pool: Int, _ report: inout LossReport?) -> Result<Void, Rejection>? {
     guard let request = entry.request else { return nil }
-    let context = context(of: entry, at: loop.wallClock)
+    let context = context(of: entry, at: time.wallClock)
     switch platform {
     case .apns:
       guard let settings = apnsSettings(of: pool, entry) else { return nil }

@@ -11,7 +11,10 @@ struct DuplicateWindow {
   /// A ring, with places of fingerprints that were removed since.
   private var order: [UInt64] = []
   private var next = 0
-  private let seed = UInt64.random(in: .min ... .max)
+  private let seed: UInt64
+
+  /// - Parameter seed: random, so that nobody can make two requests alike.
+  init(seed: UInt64) { self.seed = seed }
 
   /// - Parameters:
   ///   - app: index of the application that is sent to.

@@ -1,5 +1,6 @@
 import AMQP
 import PushCore
+import Wire
 
 /// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
 struct Intake {
@@ -13,8 +14,12 @@ struct Intake {
   static let graceOfNow: Int64 = 10_000
 
   /// Known before the body is: a request that can't be read has its outcome under its message id and application all the same.
-  func identify(_ entry: InFlight, _ delivery: borrowing Delivery) {
-    if let id = delivery.properties.messageID, !id.isEmpty { entry.messageID = id } else { entry.messageID = UUIDText.random() }
+  func identify(_ entry: InFlight, _ delivery: borrowing Delivery, using random: inout RandomSource) {
+    if let id = delivery.properties.messageID, !id.isEmpty {
+      entry.messageID = id
+    } else {
+      entry.messageID = UUIDText.random(using: &random)
+    }
     if let appID = delivery.properties.appID, !appID.isEmpty {
       entry.app = apps.firstIndex { $0.id == appID }
     } else if apps.count == 1 {

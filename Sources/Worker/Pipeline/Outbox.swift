@@ -12,7 +12,7 @@ final class Outbox {
   weak var owner: (any OutboxOwner)?
   /// Ends the connection in use, and brings another by ``use(_:)``.
   var renewConnection: (() -> Void)?
-  private let loop: EventLoop
+  private let time: Turn
   private let log: Log
   private var publisher: Publisher?
   private(set) var slots: [Publication?] = []
@@ -37,8 +37,8 @@ final class Outbox {
   private var replyLines = LogThrottle()
   private(set) var backlog = 0
 
-  init(loop: EventLoop, log: Log) {
-    self.loop = loop
+  init(time: Turn, log: Log) {
+    self.time = time
     self.log = log
   }
 
@@ -102,7 +102,7 @@ final class Outbox {
   }
 
   private func giveUpReply(_ slot: Int, because reason: String) {
-    if let queue = slots[slot]?.routingKey, let omitted = replyLines.admit(queue, at: loop.now) {
+    if let queue = slots[slot]?.routingKey, let omitted = replyLines.admit(queue, at: time.now) {
       log.warning(
         "a reply is given up",
         ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": omitted])
@@ -117,14 +117,14 @@ final class Outbox {
     slots[slot]?.refusals += 1
     guard !isRetryScheduled, let publication = slots[slot] else { return }
     isRetryScheduled = true
-    let seconds = pause.next()
+    let seconds = pause.next(using: &time.random)
     log.warning(
       "the broker refuses publications",
       [
         "exchange": String(decoding: publication.exchange, as: UTF8.self), "reason": reason,
         "again_in_seconds": seconds,
       ])
-    loop.schedule(after: seconds) { [weak self] in self?.offerAgain() }
+    time.schedule(after: seconds) { [weak self] in self?.offerAgain() }
   }
 
   private func offerAgain() {
@@ -138,13 +138,13 @@ final class Outbox {
 
   private func noteRefusal() {
     guard let due = renewalDue else {
-      renewalDue = loop.now.advanced(bySeconds: renewal.next())
+      renewalDue = time.now.advanced(bySeconds: renewal.next(using: &time.random))
       return
     }
-    guard loop.now >= due, !isRenewing, publisher != nil else { return }
-    renewalDue = loop.now.advanced(bySeconds: renewal.next())
+    guard time.now >= due, !isRenewing, publisher != nil else { return }
+    renewalDue = time.now.advanced(bySeconds: renewal.next(using: &time.random))
     isRenewing = true
-    loop.schedule(after: Self.renewalPatience) { [weak self] in self?.renew() }
+    time.schedule(after: Self.renewalPatience) { [weak self] in self?.renew() }
     renewWhenSettled()
   }
 
@@ -153,7 +153,7 @@ final class Outbox {
 
   private func renewWhenSettled() {
     guard isRenewing, publisher?.unconfirmed == 0 else { return }
-    loop.schedule(after: 0) { [weak self] in self?.renew() }
+    time.schedule(after: 0) { [weak self] in self?.renew() }
   }
 
   private func renew() {

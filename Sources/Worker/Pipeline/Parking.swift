@@ -8,7 +8,7 @@ extension Pipeline {
   func parkUnreachable() {
     for index in pools.indices {
       let reason = pools[index].pool.state.trouble
-      let delay = pools[index].outage.note(isOutOfReach: reason != nil, at: loop.now)
+      let delay = pools[index].outage.note(isOutOfReach: reason != nil, at: time.now)
       if let reason, let delay { park(index, because: reason, for: delay) }
     }
   }
@@ -36,7 +36,7 @@ extension Pipeline {
     }
     counters.parked += 1
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    settle(entry, index, .postponed(until: loop.wallClock + delay))
+    settle(entry, index, .postponed(until: time.wallClock + delay))
   }
 
   /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
@@ -54,7 +54,7 @@ extension Pipeline {
   /// One target of such a list. What is for now or never doesn't wait for another worker.
   func handOver(_ entry: InFlight, _ index: Int) {
     if entry.isNowOrNever { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
-    settle(entry, index, .postponed(until: loop.wallClock))
+    settle(entry, index, .postponed(until: time.wallClock))
   }
 }
 

@@ -40,7 +40,7 @@ final class Pipeline: OutboxOwner {
   let noteReader: NoteReader
   let publications: OutcomePublications
   let outbox: Outbox
-  let loop: EventLoop
+  let time: Turn
   let log: Log
   var counters = Counters()
   let results: ResultsSetting
@@ -84,7 +84,7 @@ final class Pipeline: OutboxOwner {
   /// When it may be said again that messages wait for a newer worker.
   var nextNewerNotice = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
-  var duplicates = DuplicateWindow()
+  var duplicates: DuplicateWindow
   var deadLetterLog = DeadLetterLog()
   /// Campaigns that this shard has found paused or held, for the log.
   var waitingCampaigns: Set<[UInt8]> = []
@@ -97,7 +97,7 @@ final class Pipeline: OutboxOwner {
   var crowdedSince: [MonotonicTime]
 
   init(
-    apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, loop: EventLoop, log: Log,
+    apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, time: Turn, log: Log,
     results: ResultsSetting, attemptLimit: Int
   ) {
     self.apps = apps
@@ -105,7 +105,8 @@ final class Pipeline: OutboxOwner {
     noteReader = NoteReader(prefix: publications.prefix)
     self.publications = publications
     self.outbox = outbox
-    self.loop = loop
+    self.time = time
+    duplicates = DuplicateWindow(seed: time.random.next())
     self.log = log
     self.results = results
     self.attemptLimit = attemptLimit
@@ -133,10 +134,10 @@ final class Pipeline: OutboxOwner {
     if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue) }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
-    intake.identify(entry, delivery)
+    intake.identify(entry, delivery, using: &time.random)
     var record: RetryRecord?
     var rejection: Rejection?
-    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: loop.wallClock) {
+    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: time.wallClock) {
     case .none: break
     case .notes(let page, let retry):
       entry.page = page
@@ -146,7 +147,7 @@ final class Pipeline: OutboxOwner {
       return leaveToNewer(entry)
     case .refused(let reason): rejection = reason
     }
-    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: loop.wallClock) }
+    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: time.wallClock) }
     entry.delivery = consume delivery
     log.debug(
       "request taken",
@@ -159,7 +160,7 @@ final class Pipeline: OutboxOwner {
 
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
-    entry.admittedAt = loop.wallClock
+    entry.admittedAt = time.wallClock
     if let page = entry.page {
       guard entry.held?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
@@ -187,7 +188,7 @@ final class Pipeline: OutboxOwner {
     } else {
       addRecipients(to: entry, by: entry.routes)
       // What is too late needs no look-up.
-      if entry.unresolved == 0 || loop.wallClock > entry.deadline { sendRecipients(of: entry) }
+      if entry.unresolved == 0 || time.wallClock > entry.deadline { sendRecipients(of: entry) }
     }
   }
 
@@ -196,7 +197,7 @@ final class Pipeline: OutboxOwner {
     if let settled = entry.settledBefore {
       SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline, lag: entry.clockLag)
     }
-    if loop.wallClock > entry.deadline {
+    if time.wallClock > entry.deadline {
       expire(entry)
     } else if entry.held?.isDryRun == true {
       concludeDryRun(entry)
@@ -382,7 +383,7 @@ final class Pipeline: OutboxOwner {
     withdrawRetries()
     for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isChange {
       entry.isOrphan = true
-      entry.orphanedAt = loop.now
+      entry.orphanedAt = time.now
       saveBegunPage(entry)
       if let print = entry.fingerprint, entry.publications > 0 || entry.hasBegun {
         orphans[print] = entry.index
@@ -420,7 +421,7 @@ final class Pipeline: OutboxOwner {
   func forgetStrayed() {
     for (print, index) in orphans {
       let entry = table[index]
-      guard entry.sent == 0, entry.publications == 0, loop.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
+      guard entry.sent == 0, entry.publications == 0, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
         continue
       }
       orphans[print] = nil

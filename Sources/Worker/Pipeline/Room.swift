@@ -22,8 +22,8 @@ extension Pipeline {
   private static let longestWait = 60_000
 
   private func logCrowded(_ app: Int?) {
-    guard let app, crowdedSince[app] == .distantFuture || loop.now.seconds(since: crowdedSince[app]) >= 60 else { return }
-    crowdedSince[app] = loop.now
+    guard let app, crowdedSince[app] == .distantFuture || time.now.seconds(since: crowdedSince[app]) >= 60 else { return }
+    crowdedSince[app] = time.now
     log.warning(
       "an application's requests fill what it may hold: what comes waits on the ladder",
       ["app": String(decoding: apps[app].id, as: UTF8.self)])

@@ -64,7 +64,7 @@ extension Pipeline: PoolHandler {
   }
 
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
-  func capacityAvailable(in pool: any Pool) { loop.ensureHooksRun() }
+  func capacityAvailable(in pool: any Pool) { time.ensureHooksRun() }
 
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
     guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
@@ -72,7 +72,7 @@ extension Pipeline: PoolHandler {
     return FeedbackEvent(
       meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: registration(entry, index),
-      messageID: entry.messageID, observedAt: loop.wallClock)
+      messageID: entry.messageID, observedAt: time.wallClock)
   }
 
   /// The registry's id of the device, when it came from there.
@@ -91,7 +91,7 @@ extension Pipeline: PoolHandler {
     let event = FeedbackEvent(
       event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
-      observedAt: loop.wallClock)
+      observedAt: time.wallClock)
     publish(publications.feedback(event, for: entry))
   }
 
@@ -107,14 +107,14 @@ extension Pipeline: PoolHandler {
   /// Ends one recipient in the dead letters.
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
-      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: loop.wallClock)
+      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: time.wallClock)
     publishDeadLetter(letter, naming: index, of: entry)
     settle(entry, index, .failed(code))
   }
 
   /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
-    let until = loop.wallClock + delay
+    let until = time.wallClock + delay
     let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.isNowOrNever
     guard !isLast else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
@@ -143,7 +143,7 @@ extension Pipeline: PoolHandler {
   func reject(_ entry: InFlight, _ rejection: Rejection) {
     counters.failed[Int(rejection.code.code)] += 1
     entry.isFinishing = true
-    let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: loop.wallClock)
+    let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: time.wallClock)
     let isWholePage = entry.page != nil || entry.queue.isFanOut
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
     if let page = entry.page, page.campaign.isEmpty {
@@ -195,7 +195,7 @@ extension Pipeline: PoolHandler {
     counters.failed[Int(PushError.expired.code)] += 1
     if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
-        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: loop.wallClock)
+        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: time.wallClock)
       publishDeadLetter(letter, naming: index, of: entry)
     }
     entry.recipients[index].state = .failed(.expired)
@@ -215,8 +215,8 @@ extension Pipeline: PoolHandler {
     }
   }
 
-  /// - Parameter time: unix milliseconds before which nothing is to be tried.
-  func publishRetry(of entry: InFlight, at time: Int64) {
+  /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
+  func publishRetry(of entry: InFlight, at earliest: Int64) {
     counters.retries += 1
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
@@ -225,11 +225,11 @@ extension Pipeline: PoolHandler {
         entry.recipients, byToken: !entry.members.isEmpty, names: entry.wantsResult(results) ? entry.namesToKeep : nil)
       lag = 0
     }
-    let now = loop.wallClock
+    let now = time.wallClock
     let record = RetryRecord(
       attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled)
-    publish(publications.retry(record, after: max(time - now, 0), at: now + lag, for: entry))
+    publish(publications.retry(record, after: max(earliest - now, 0), at: now + lag, for: entry))
   }
 
   func resultTargets(of entry: InFlight) -> [SendResult.Target] {

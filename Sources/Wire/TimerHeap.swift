@@ -1,5 +1,3 @@
-import Wire
-
 /// Names a scheduled timer; harmless once the timer has fired or been cancelled.
 public struct TimerToken: Hashable, Sendable {
   let slot: Int32

@@ -39,15 +39,3 @@ public protocol Dialer: AnyObject {
   /// Starts connecting; the machine hears of success or failure, never within this call. The caller keeps the transport.
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport
 }
-
-/// The clocks and timers of a shard's loop.
-public protocol PoolClock: AnyObject {
-  var now: MonotonicTime { get }
-  /// UNIX milliseconds.
-  var wallClock: Int64 { get }
-  /// Runs `body` on the loop at `time` or soon after.
-  func schedule(at time: MonotonicTime, _ body: @escaping () -> Void)
-}
-
-/// What a pool needs of its shard.
-public typealias PoolSurroundings = Dialer & PoolClock

@@ -1,16 +1,11 @@
 import Reactor
 import Wire
 
-/// The real thing: connections over sockets and TLS, and timers, on a shard's event loop.
-public final class LoopSurroundings: Dialer, PoolClock {
+/// Connections over sockets and TLS, on a shard's event loop.
+public final class LoopDialer: Dialer {
   private let loop: EventLoop
 
   public init(loop: EventLoop) { self.loop = loop }
-
-  public var now: MonotonicTime { loop.now }
-  public var wallClock: Int64 { loop.wallClock }
-
-  public func schedule(at time: MonotonicTime, _ body: @escaping () -> Void) { loop.schedule(at: time, body) }
 
   public func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
     let link = Link(

@@ -1,0 +1,53 @@
+import Providers
+import Reactor
+import Storage
+import Wire
+
+/// What a shard runs on: its time, its ways to brokers, providers and the registry, and where its log goes. A worker's is an event loop, a
+/// simulation's is all in memory.
+protocol ShardHost: Dialer {
+  var time: Turn { get }
+  var log: LogOutput { get }
+  /// Shared by the shards of a process.
+  var providerTokens: ProviderTokenCache { get }
+  /// Starts connecting; the machine hears of success or failure, never within this call.
+  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport
+  /// - Throws: when the system has too little left for it.
+  func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
+    -> any RegistryDoor
+}
+
+/// A thread's event loop: sockets, TLS, a thread for the registry, standard error.
+final class LoopHost: ShardHost {
+  private let loop: EventLoop
+  private let providers: LoopDialer
+
+  init(_ loop: EventLoop) {
+    self.loop = loop
+    providers = LoopDialer(loop: loop)
+  }
+
+  var time: Turn { loop.time }
+  var log: LogOutput { .standardError }
+  var providerTokens: ProviderTokenCache { .shared }
+
+  func dial(_ machine: any Machine, to target: DialTarget) -> any Transport { providers.dial(machine, to: target) }
+  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport { loop.dial(machine, to: broker) }
+
+  func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
+    -> any RegistryDoor
+  {
+    try Registry(location, loop: loop, handler: handler, limits: limits)
+  }
+}
+
+extension EventLoop {
+  /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
+  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
+    let link = Link(
+      loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
+      options: LinkOptions(connectTimeout: 5, userTimeout: 0))
+    link.start()
+    return link
+  }
+}
