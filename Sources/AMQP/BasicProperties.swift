@@ -90,6 +90,20 @@ extension BasicProperties {
     guard !cursor.isBroken, cursor.isAtEnd else { return nil }
   }
 
+  /// Reads the rest of a content header frame from behind the body size; nil when it is malformed.
+  package init?(encoded: [UInt8]) {
+    var cursor = WireCursor(0..<encoded.count)
+    var cache = PropertyCache()
+    self.init(&cursor, in: encoded.span.bytes, cache: &cache)
+  }
+
+  /// What stands in a content header frame behind the body size.
+  package var encoded: [UInt8] {
+    var output: [UInt8] = []
+    append(to: &output)
+    return output
+  }
+
   /// Whether every short string fits its one-byte length.
   var isEncodable: Bool {
     func fits(_ bytes: [UInt8]?) -> Bool { bytes.map { $0.count <= 255 } ?? true }

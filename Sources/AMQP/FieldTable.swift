@@ -82,6 +82,12 @@ extension FieldTable: ExpressibleByDictionaryLiteral {
 }
 
 extension FieldTable {
+  /// Entries as they stand on the wire, without the length in front; nil when they are malformed.
+  package init?(encoded: [UInt8]) {
+    guard Self.isWellFormed(encoded.span.bytes, range: 0..<encoded.count, depth: 0) else { return nil }
+    self.encoded = encoded
+  }
+
   /// Copies the entries in a range of a frame; nil when a length lies, a type is unknown or they nest too deep.
   init?(validating bytes: RawSpan, range: Range<Int>, depth: Int = 0) {
     guard Self.isWellFormed(bytes, range: range, depth: depth) else { return nil }

@@ -63,7 +63,7 @@ extension RawSpan {
     range.isEmpty ? [] : extracting(range).withUnsafeBytes { [UInt8]($0) }
   }
 
-  func append(_ range: Range<Int>, to array: inout [UInt8]) {
+  package func append(_ range: Range<Int>, to array: inout [UInt8]) {
     extracting(range).withUnsafeBytes { array.append(contentsOf: $0) }
   }
 

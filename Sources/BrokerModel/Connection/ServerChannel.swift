@@ -1,0 +1,415 @@
+import AMQP
+import Wire
+
+/// One channel: publications with their confirms, consumers, and what is in the client's hands.
+final class ServerChannel {
+  let number: UInt16
+  /// Counts channels over all connections.
+  let publisher: Int
+  unowned let connection: ServerConnection
+  var broker: VirtualBroker { connection.broker }
+  let openedAt: MonotonicTime
+  private(set) var state = State.open
+
+  enum State {
+    /// Then `closing` or `ended`.
+    case open
+    /// Our `channel.close` is out. RabbitMQ goes on delivering what its consumers have room for until it is answered. Then `ended`.
+    case closing
+    /// Everything it held is back. Final.
+    case ended
+  }
+
+  private var prefetch: UInt16 = 0
+  private(set) var consumers: [QueueConsumer] = []
+  private var queues: [ObjectIdentifier: Queue] = [:]
+  private var nextTag: UInt64 = 1
+  /// In the order of their tags.
+  private(set) var unacknowledged: [Unacknowledged] = []
+  var isTimeoutArmed = false
+
+  private var isConfirming = false
+  private var nextSequence: UInt64 = 1
+  /// Publications without an answer, in the order of their numbers.
+  private var unconfirmed: [UInt64] = []
+  private var acks: [UInt64] = []
+  private var nacks: [UInt64] = []
+
+  private var content = Content.none
+
+  struct Unacknowledged {
+    var tag: UInt64
+    var queue: Queue
+    var consumer: QueueConsumer
+    var entry: QueueEntry
+    var deliveredAt: MonotonicTime
+  }
+
+  private enum Content {
+    case none
+    case header(Publication)
+    case body(Publication)
+  }
+
+  private struct Publication {
+    var exchange: [UInt8]
+    var routingKey: [UInt8]
+    var mandatory: Bool
+    var properties = BasicProperties()
+    var encodedProperties: [UInt8] = []
+    var size = 0
+    var body: [UInt8] = []
+  }
+
+  init(number: UInt16, publisher: Int, connection: ServerConnection, openedAt: MonotonicTime) {
+    self.number = number
+    self.publisher = publisher
+    self.connection = connection
+    self.openedAt = openedAt
+  }
+
+  func send(_ method: ServerMethod) { connection.send(method, channel: number) }
+
+  // MARK: - Methods
+
+  func methodReceived(_ method: ClientMethod, at now: MonotonicTime) throws(Refusal) {
+    guard state == .open else {
+      switch method {
+      case .channelCloseOK: connection.channelEnded(self, at: now)
+      case .channelClose:
+        send(.channelCloseOK)
+        connection.channelEnded(self, at: now)
+      default: break
+      }
+      return
+    }
+    guard case .none = content else { throw .unexpectedFrame("expected content header, got method frame instead") }
+    do {
+      try perform(method, at: now)
+    } catch {
+      guard !error.closesConnection else { throw error }
+      close(error, at: now)
+    }
+  }
+
+  private func perform(_ method: ClientMethod, at now: MonotonicTime) throws(Refusal) {
+    switch method {
+    case .channelClose:
+      send(.channelCloseOK)
+      connection.channelEnded(self, at: now)
+    case .channelFlow(let active): send(.channelFlowOK(active: active))
+    case .channelFlowOK, .cancelOK: break
+    case .exchangeDeclare(let declaration):
+      try broker.declare(declaration)
+      if !declaration.nowait { send(.exchangeDeclareOK) }
+    case .queueDeclare(let declaration):
+      let queue = try broker.declare(declaration, from: connection)
+      guard !declaration.nowait else { break }
+      send(.queueDeclareOK(queue: Array(queue.name.utf8), messages: queue.ready, consumers: queue.activeConsumers))
+    case .queueBind(let queue, let exchange, let key, let nowait, let arguments):
+      try broker.bind(queue, to: exchange, key, arguments, from: connection)
+      if !nowait { send(.queueBindOK) }
+    case .queuePurge(let name, let nowait):
+      let count = broker.purge(try broker.queue(name, from: connection), at: now)
+      if !nowait { send(.queuePurgeOK(messages: count)) }
+    case .queueDelete(let name, let nowait):
+      let count = broker.delete(try broker.queue(name, from: connection), at: now)
+      if !nowait { send(.queueDeleteOK(messages: count)) }
+    case .qos(let prefetch, let global):
+      guard !global else { throw .notImplemented("queues of type quorum do not support global qos") }
+      self.prefetch = prefetch
+      send(.qosOK)
+    case .consume(let request): try consume(request)
+    case .cancel(let tag, let nowait):
+      if let consumer = consumers.first(where: { $0.tag == tag }) {
+        queues[ObjectIdentifier(consumer)]?.cancel(consumer)
+        broker.touch(queues[ObjectIdentifier(consumer)])
+        forget(consumer)
+      }
+      if !nowait { send(.cancelOK(consumerTag: tag)) }
+    case .publish(let exchange, let key, let mandatory):
+      content = .header(Publication(exchange: exchange, routingKey: key, mandatory: mandatory))
+    case .get(let name, let noAck): try get(name, noAck: noAck, at: now)
+    case .ack(let tag, let multiple): settle(try take(tag, multiple: multiple), .acknowledged, at: now)
+    case .reject(let tag, let requeue): settle(try take(tag, multiple: false), requeue ? .requeued : .rejected, at: now)
+    case .nack(let tag, let multiple, let requeue):
+      settle(try take(tag, multiple: multiple), requeue ? .requeued : .rejected, at: now)
+    case .select(let nowait):
+      isConfirming = true
+      if !nowait { send(.selectOK) }
+    case .other(let classID, let methodID): throw .notImplemented("method \(classID).\(methodID)")
+    case .startOK, .tuneOK, .open, .close, .closeOK, .channelOpen, .channelCloseOK:
+      throw .commandInvalid("unexpected method on a channel")
+    }
+  }
+
+  // MARK: - Consuming
+
+  /// A prefetch of 0 isn't without limit on a quorum queue.
+  private static let defaultCredit = 2000
+
+  private func consume(_ request: ConsumeRequest) throws(Refusal) {
+    let queue = try broker.queue(request.queue, from: connection)
+    var request = request
+    if request.tag.isEmpty { request.tag = Array("amq.ctag-\(broker.nextName())".utf8) }
+    guard !consumers.contains(where: { $0.tag == request.tag }) else {
+      throw .notAllowed("attempt to reuse consumer tag '\(String(decoding: request.tag, as: UTF8.self))'")
+    }
+    let others = queue.consumers.filter { !$0.isCancelled }
+    guard others.isEmpty || !(request.exclusive || others.contains(where: \.isExclusive)) else {
+      throw .accessRefused("queue '\(queue.name)' in vhost '/' in exclusive use")
+    }
+    let consumer = QueueConsumer(
+      channel: self, tag: request.tag, noAck: request.noAck, isExclusive: request.exclusive,
+      credit: prefetch == 0 ? Self.defaultCredit : Int(prefetch))
+    consumers.append(consumer)
+    queues[ObjectIdentifier(consumer)] = queue
+    if !request.nowait { send(.consumeOK(consumerTag: request.tag)) }
+    queue.add(consumer)
+    broker.touch(queue)
+  }
+
+  private func forget(_ consumer: QueueConsumer) {
+    consumers.removeAll { $0 === consumer }
+    if !unacknowledged.contains(where: { $0.consumer === consumer }) { queues[ObjectIdentifier(consumer)] = nil }
+  }
+
+  /// The queue is gone.
+  func cancelled(_ consumer: QueueConsumer) {
+    consumers.removeAll { $0 === consumer }
+    queues[ObjectIdentifier(consumer)] = nil
+    if state == .open, connection.wantsCancels { send(.cancel(consumerTag: consumer.tag)) }
+  }
+
+  /// Writes a message to the client.
+  func deliver(_ entry: QueueEntry, of queue: Queue, to consumer: QueueConsumer, at now: MonotonicTime) {
+    let message = entry.asDelivered(by: queue)
+    let tag = hold(entry, of: queue, consumer, at: now)
+    send(.deliver(consumerTag: consumer.tag, tag: tag, redelivered: entry.returns > 0, message))
+    connection.sendContent(of: message, channel: number)
+    if consumer.noAck, let delivery = unacknowledged.popLast() { settle([delivery], .acknowledged, at: now) }
+  }
+
+  private func hold(_ entry: QueueEntry, of queue: Queue, _ consumer: QueueConsumer, at now: MonotonicTime) -> UInt64 {
+    unacknowledged.append(Unacknowledged(tag: nextTag, queue: queue, consumer: consumer, entry: entry, deliveredAt: now))
+    nextTag += 1
+    broker.watchTimeout(of: self)
+    return nextTag - 1
+  }
+
+  /// One message, as if a consumer with room for one had come and gone.
+  private func get(_ name: [UInt8], noAck: Bool, at now: MonotonicTime) throws(Refusal) {
+    let queue = try broker.queue(name, from: connection)
+    broker.expire(queue, at: now)
+    guard let entry = queue.takeHead() else { return send(.getEmpty) }
+    let consumer = QueueConsumer(channel: self, tag: [], noAck: noAck, isExclusive: false, credit: 0)
+    consumer.checkedOut = [entry]
+    queue.add(consumer)
+    queue.cancel(consumer)
+    queues[ObjectIdentifier(consumer)] = queue
+    let message = entry.asDelivered(by: queue)
+    let tag = hold(entry, of: queue, consumer, at: now)
+    send(.getOK(tag: tag, redelivered: entry.returns > 0, message, left: queue.ready))
+    connection.sendContent(of: message, channel: number)
+    broker.note(.delivered(entry.message, queue: queue.name, returns: entry.returns, client: connection.client), at: now)
+    if noAck, let delivery = unacknowledged.popLast() { settle([delivery], .acknowledged, at: now) }
+  }
+
+  // MARK: - Settling
+
+  private enum Settlement { case acknowledged, requeued, rejected }
+
+  private func take(_ tag: UInt64, multiple: Bool) throws(Refusal) -> [Unacknowledged] {
+    if multiple, tag == 0 {
+      defer { unacknowledged = [] }
+      return unacknowledged
+    }
+    guard let index = index(of: tag) else { throw .preconditionFailed("unknown delivery tag \(tag)") }
+    let taken = multiple ? 0...index : index...index
+    defer { unacknowledged.removeSubrange(taken) }
+    return Array(unacknowledged[taken])
+  }
+
+  private func index(of tag: UInt64) -> Int? {
+    var (low, high) = (0, unacknowledged.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if unacknowledged[middle].tag < tag { low = middle + 1 } else { high = middle }
+    }
+    return low < unacknowledged.count && unacknowledged[low].tag == tag ? low : nil
+  }
+
+  private func settle(_ deliveries: [Unacknowledged], _ settlement: Settlement, at now: MonotonicTime) {
+    var order: [QueueConsumer] = []
+    var groups: [ObjectIdentifier: (queue: Queue, arrivals: Set<UInt64>)] = [:]
+    for delivery in deliveries {
+      let id = ObjectIdentifier(delivery.consumer)
+      if groups[id] == nil { order.append(delivery.consumer) }
+      groups[id, default: (delivery.queue, [])].arrivals.insert(delivery.entry.arrival)
+    }
+    for consumer in order {
+      guard let (queue, arrivals) = groups[ObjectIdentifier(consumer)] else { continue }
+      let settled = queue.settle(arrivals, of: consumer)
+      switch settlement {
+      case .acknowledged:
+        for entry in settled {
+          broker.note(.acknowledged(entry.message, queue: queue.name, client: connection.client), at: now)
+        }
+      case .requeued: broker.giveBack(settled, to: queue, isEndOfConsumer: false, at: now)
+      case .rejected: broker.discard(settled, of: queue, because: .rejected, at: now)
+      }
+      broker.touch(queue)
+    }
+  }
+
+  /// The oldest delivery's channel is closed once it is checked after the timeout.
+  func checkTimeout(at now: MonotonicTime) {
+    guard state == .open, let oldest = unacknowledged.first else { return }
+    let timeout = broker.settings.consumerTimeout
+    guard now.seconds(since: oldest.deliveredAt) > timeout else { return broker.watchTimeout(of: self) }
+    close(
+      .preconditionFailed(
+        "delivery acknowledgement on channel \(number) timed out. Timeout value used: \(Int(timeout * 1000)) ms. "
+          + "This timeout value can be configured, see consumers doc guide to learn more"), at: now)
+  }
+
+  // MARK: - Publishing
+
+  func contentReceived(_ frame: ServerConnection.InputFrame, at now: MonotonicTime) throws(Refusal) {
+    guard state == .open else { return }
+    switch content {
+    case .none: throw .unexpectedFrame("expected method frame, got content frame instead")
+    case .header(var publication):
+      guard frame.type == FrameType.header else { throw .unexpectedFrame("expected content header") }
+      try readHeader(frame.payload, into: &publication)
+      content = .body(publication)
+    case .body(var publication):
+      guard frame.type == FrameType.body, frame.payload.count <= publication.size - publication.body.count else {
+        throw .unexpectedFrame("expected content body")
+      }
+      content = .none
+      publication.body += frame.payload
+      content = .body(publication)
+    }
+    guard case .body(let publication) = content, publication.body.count == publication.size else { return }
+    content = .none
+    do {
+      try publish(publication, at: now)
+    } catch {
+      guard !error.closesConnection else { throw error }
+      close(error, at: now)
+    }
+  }
+
+  private func readHeader(_ payload: ArraySlice<UInt8>, into publication: inout Publication) throws(Refusal) {
+    var reader = ByteReader(payload)
+    let classID = reader.uint16()
+    reader.skip(2)
+    let size = reader.uint64()
+    let encoded = Array(reader.remaining)
+    guard !reader.isBroken, classID == 60, let properties = BasicProperties(encoded: encoded) else {
+      throw .syntaxError("a malformed content header")
+    }
+    guard size <= UInt64(broker.settings.maximumMessage) else {
+      throw .syntaxError("message size \(size) is larger than configured max size \(broker.settings.maximumMessage)")
+    }
+    publication.properties = properties
+    publication.encodedProperties = encoded
+    publication.size = Int(size)
+  }
+
+  private func publish(_ publication: Publication, at now: MonotonicTime) throws(Refusal) {
+    let properties = publication.properties
+    if let user = properties.userID, user != Array(connection.user.utf8) {
+      throw .preconditionFailed(
+        "user_id property set to '\(String(decoding: user, as: UTF8.self))' but authenticated user was '\(connection.user)'")
+    }
+    if let expiration = properties.expiration, !Self.isExpiration(expiration) {
+      throw .preconditionFailed("invalid expiration '\(String(decoding: expiration, as: UTF8.self))'")
+    }
+    let message = Message(
+      number: broker.nextPublication(), exchange: publication.exchange, routingKey: publication.routingKey,
+      properties: properties, encodedProperties: publication.encodedProperties, body: publication.body)
+    var sequence: UInt64?
+    if isConfirming {
+      sequence = nextSequence
+      nextSequence += 1
+      unconfirmed.append(nextSequence - 1)
+    }
+    try broker.publish(message, mandatory: publication.mandatory, sequence: sequence, from: self, at: now)
+  }
+
+  /// Milliseconds, of at most ten years.
+  private static func isExpiration(_ text: [UInt8]) -> Bool {
+    guard !text.isEmpty, text.allSatisfy({ (48...57).contains($0) }) else { return false }
+    return Int64(String(decoding: text, as: UTF8.self)).map { $0 <= 315_360_000_000 } ?? false
+  }
+
+  func sendReturn(_ message: Message) {
+    send(.returned(message))
+    connection.sendContent(of: message, channel: number)
+  }
+
+  // MARK: - Confirms
+
+  /// To be told to the client with its next output.
+  func confirm(_ sequence: UInt64, isAck: Bool) {
+    guard state == .open, let index = unconfirmed.firstIndex(of: sequence) else { return }
+    unconfirmed.remove(at: index)
+    if isAck { acks.append(sequence) } else { nacks.append(sequence) }
+    connection.announceOutput()
+  }
+
+  /// As RabbitMQ puts them together: all that lie below the first without an answer in one frame, the others one by one.
+  func flushConfirms(at now: MonotonicTime) {
+    guard state == .open, !acks.isEmpty || !nacks.isEmpty else { return }
+    write(nacks, below: unconfirmed.first, and: nil) { .nack(tag: $0, multiple: $1) }
+    write(acks, below: unconfirmed.first, and: nacks.min()) { .ack(tag: $0, multiple: $1) }
+    acks = []
+    nacks = []
+  }
+
+  private func write(
+    _ sequences: [UInt64], below open: UInt64?, and refused: UInt64?, as method: (UInt64, Bool) -> ServerMethod
+  ) {
+    guard !sequences.isEmpty else { return }
+    let cutoff = min(open ?? .max, refused ?? .max)
+    let sorted = sequences.sorted()
+    if let last = sorted.last(where: { $0 < cutoff }) { send(method(last, true)) }
+    for sequence in sorted where sequence >= cutoff { send(method(sequence, false)) }
+  }
+
+  // MARK: - End
+
+  /// Closes because of a fault of the client's, or because the broker is told to.
+  func close(_ refusal: Refusal, at now: MonotonicTime) {
+    guard state == .open else { return }
+    send(.channelClose(refusal))
+    state = .closing
+    content = .none
+    acks = []
+    nacks = []
+  }
+
+  /// Gives back what the client had, consumer by consumer.
+  func end(at now: MonotonicTime) {
+    guard state != .ended else { return }
+    state = .ended
+    var touched: [Queue] = []
+    var held: [(queue: Queue, consumer: QueueConsumer)] = consumers.compactMap { consumer in
+      queues[ObjectIdentifier(consumer)].map { ($0, consumer) }
+    }
+    for delivery in unacknowledged where !held.contains(where: { $0.consumer === delivery.consumer }) {
+      held.append((delivery.queue, delivery.consumer))
+    }
+    consumers = []
+    unacknowledged = []
+    queues = [:]
+    for (queue, consumer) in held {
+      broker.remove(consumer, of: queue, at: now)
+      if !touched.contains(where: { $0 === queue }) { touched.append(queue) }
+    }
+    for queue in touched { broker.touch(queue) }
+    broker.publisherEnded(publisher)
+  }
+}

@@ -1,0 +1,124 @@
+import AMQP
+import Wire
+
+/// Exchanges, queues and bindings.
+extension VirtualBroker {
+  func addStandardExchanges() {
+    for (name, kind) in [
+      ("amq.direct", Exchange.Kind.direct), ("amq.fanout", .fanout), ("amq.topic", .topic), ("amq.headers", .headers),
+    ] {
+      exchanges[name] = Exchange(
+        name: name, kind: kind, durable: true, autoDelete: false, internal: false, arguments: FieldTable())
+    }
+  }
+
+  func declare(_ declaration: ExchangeDeclaration) throws(Refusal) {
+    let name = String(decoding: declaration.name, as: UTF8.self)
+    let type = String(decoding: declaration.type, as: UTF8.self)
+    let subject = "exchange '\(name)' in vhost '/'"
+    if declaration.passive {
+      guard exchanges[name] != nil else { throw .notFound("no \(subject)") }
+      return
+    }
+    guard let kind = Exchange.Kind(rawValue: type) else { throw .commandInvalid("unknown exchange type '\(type)'") }
+    if let existing = exchanges[name] {
+      func require(_ key: String, _ received: String, _ current: String) throws(Refusal) {
+        guard received != current else { return }
+        throw .preconditionFailed(
+          "inequivalent arg '\(key)' for \(subject): received '\(received)' but current is '\(current)'")
+      }
+      try require("type", type, existing.kind.rawValue)
+      try require("durable", "\(declaration.durable)", "\(existing.durable)")
+      try require("auto_delete", "\(declaration.autoDelete)", "\(existing.autoDelete)")
+      try require("internal", "\(declaration.internal)", "\(existing.internal)")
+      return try QueueArguments.check(
+        declaration.arguments, equals: existing.arguments, keys: ["alternate-exchange"], of: subject)
+    }
+    guard !name.isEmpty, !name.hasPrefix("amq.") else {
+      throw .accessRefused("exchange name '\(name)' contains reserved prefix 'amq.*'")
+    }
+    exchanges[name] = Exchange(
+      name: name, kind: kind, durable: declaration.durable, autoDelete: declaration.autoDelete, internal: declaration.internal,
+      arguments: declaration.arguments)
+  }
+
+  func declare(_ declaration: QueueDeclaration, from connection: ServerConnection) throws(Refusal) -> Queue {
+    var declaration = declaration
+    if declaration.name.isEmpty {
+      guard !declaration.passive else { throw .notFound("no previously declared queue") }
+      declaration.name = Array("amq.gen-\(nextName())".utf8)
+    }
+    let name = String(decoding: declaration.name, as: UTF8.self)
+    if declaration.passive { return try queue(declaration.name, from: connection) }
+    if let existing = queues[name] {
+      _ = try queue(declaration.name, from: connection)
+      let subject = "queue '\(name)' in vhost '/'"
+      for (key, received, current) in [
+        ("durable", declaration.durable, existing.declaration.durable),
+        ("auto_delete", declaration.autoDelete, existing.declaration.autoDelete),
+        ("exclusive", declaration.exclusive, existing.declaration.exclusive),
+      ] where received != current {
+        throw .preconditionFailed(
+          "inequivalent arg '\(key)' for \(subject): received '\(received)' but current is '\(current)'")
+      }
+      try QueueArguments.check(declaration.arguments, equals: existing.declaration.arguments, queue: name)
+      return existing
+    }
+    let arguments = try QueueArguments(declaration.arguments, queue: name)
+    if arguments.kind == .quorum, !declaration.durable || declaration.exclusive || declaration.autoDelete {
+      let property = !declaration.durable ? "non-durable" : declaration.exclusive ? "exclusive" : "auto-delete"
+      throw .preconditionFailed("invalid property '\(property)' for queue '\(name)' in vhost '/'")
+    }
+    let queue = Queue(
+      name: name, declaration: declaration, arguments: arguments, owner: declaration.exclusive ? connection.number : nil,
+      publisher: nextPublisher())
+    queues[name] = queue
+    return queue
+  }
+
+  func queue(_ name: [UInt8], from connection: ServerConnection) throws(Refusal) -> Queue {
+    let name = String(decoding: name, as: UTF8.self)
+    guard let queue = queues[name] else { throw .notFound("no queue '\(name)' in vhost '/'") }
+    guard queue.owner == nil || queue.owner == connection.number else {
+      throw .resourceLocked(
+        "cannot obtain exclusive access to locked queue '\(name)' in vhost '/'. It could be originally declared on another "
+          + "connection or the exclusive property value does not match that of the original declaration.")
+    }
+    return queue
+  }
+
+  func bind(
+    _ queue: [UInt8], to exchange: [UInt8], _ key: [UInt8], _ arguments: FieldTable, from connection: ServerConnection
+  ) throws(Refusal) {
+    let queue = try self.queue(queue, from: connection)
+    let name = String(decoding: exchange, as: UTF8.self)
+    guard !name.isEmpty else { throw .accessRefused("operation not permitted on the default exchange") }
+    guard let exchange = exchanges[name] else { throw .notFound("no exchange '\(name)' in vhost '/'") }
+    exchange.bind(Exchange.Binding(queue: queue.name, routingKey: key, arguments: arguments))
+  }
+
+  /// The queue goes with all that is in it; its consumers are told. The number of ready messages.
+  func delete(_ queue: Queue, at now: MonotonicTime) -> Int {
+    let count = queue.ready
+    for entry in queue.removeReady(where: { _ in true }) {
+      note(.dropped(entry.message, queue: queue.name, because: .purged), at: now)
+    }
+    queues[queue.name] = nil
+    for exchange in exchanges.values { exchange.unbind(queue: queue.name) }
+    for consumer in queue.consumers { consumer.channel.cancelled(consumer) }
+    queue.isDeleted = true
+    return count
+  }
+
+  func purge(_ queue: Queue, at now: MonotonicTime) -> Int {
+    let purged = queue.removeReady { _ in true }
+    for entry in purged { note(.dropped(entry.message, queue: queue.name, because: .purged), at: now) }
+    touch(queue)
+    return purged.count
+  }
+
+  /// Queues that belong to a connection alone go with it.
+  func connectionEnded(_ connection: ServerConnection, at now: MonotonicTime) {
+    for queue in sortedQueues where queue.owner == connection.number { _ = delete(queue, at: now) }
+  }
+}
