@@ -125,6 +125,23 @@ struct CommandTests {
     #expect(away.status == 69 && away.output.contains("out of reach"), "\(away.output)")
   }
 
+  @Test("SIGHUP has a simulator read its script again; one that can't be used changes nothing, and neither ends it")
+  func scriptReadAgain() throws {
+    let site = try Site()
+    try site.startSimulator(script: [token(1): ["status": 503]])
+    let simulator = try #require(site.simulator)
+    try site.write(#"{"*": {"status": "high"}}"#, to: "script.json")
+    simulator.signal(SIGHUP)
+    #expect(simulator.waitForOutput("plays the script it had", seconds: 30))
+    try site.write(#"{"\#(token(1))": {"status": 410, "reason": "Unregistered"}}"#, to: "script.json")
+    simulator.signal(SIGHUP)
+    #expect(simulator.waitForOutput("plays its script as it is now", seconds: 30))
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    try site.drain()
+    #expect(try site.pushes().map(\.status) == [410])
+  }
+
   @Test("topology declares twice what it says, and names a queue that exists with other settings")
   func topology() throws {
     let site = try Site()

@@ -36,6 +36,16 @@ import Testing
     #expect(talk.answers[0]?.header(2) == Array("3".utf8))
   }
 
+  @Test("Another script counts from its beginning, on the connection that is there")
+  func replaced() throws {
+    let talk = try talk(#"{"*": {"status": 500, "times": 1}}"#)
+    for tag in 0..<2 { talk.push(tag, token: device) }
+    talk.service.play(try Script(parsing: Array(#"{"*": {"status": 503, "times": 1}}"#.utf8)))
+    for tag in 2..<4 { talk.push(tag, token: device) }
+    #expect((0..<4).map { talk.answers[$0]?.status } == [500, 200, 503, 200])
+    #expect(Set(talk.service.journal.entries.map(\.connection)) == [1])
+  }
+
   @Test("every: each third request, over all tokens")
   func every() throws {
     let talk = try talk(#"{"*": {"refuse": true, "every": 3}}"#)

@@ -38,5 +38,8 @@ public final class APNsService {
     return ServerSession(configuration: http2, handler: connection)
   }
 
+  /// Requests from now on provoke what another script says; connections stay.
+  public func play(_ script: Script) { player.replace(script) }
+
   func connectionEnded(_ number: Int) { connections[number] = nil }
 }

@@ -1,10 +1,17 @@
 /// Plays a script: remembers how often each token has come.
 final class ScriptPlayer {
-  private let script: Script
+  private var script: Script
   private var visits: [[UInt8]: Int] = [:]
   private var everyCounts: [[UInt8]: Int] = [:]
 
   init(_ script: Script) { self.script = script }
+
+  /// Another script from now on; what has come before doesn't count in it.
+  func replace(_ script: Script) {
+    self.script = script
+    visits = [:]
+    everyCounts = [:]
+  }
 
   /// The step for the next request of `token`; nil is the normal answer.
   func next(_ token: [UInt8]) -> Step? {

@@ -33,6 +33,9 @@ public final class FCMService {
     return ServerSession(configuration: configuration.http2, handler: connection)
   }
 
+  /// Requests from now on provoke what another script says; connections stay.
+  public func play(_ script: Script) { player.replace(script) }
+
   func connectionEnded(_ number: Int) { connections[number] = nil }
 
   /// `0:<milliseconds>%<number>`, in the shape of the real service's.

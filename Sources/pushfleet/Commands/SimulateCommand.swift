@@ -17,7 +17,8 @@ enum SimulateCommand: Command {
       --key FILE            PEM of its key
       --script FILE         JSON: what each device token provokes, such as
                             {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}}
-                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token
+                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
+                            Read again on SIGHUP, whose connections stay
       --journal FILE        one line of JSON for each request received
       --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
       --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
@@ -81,16 +82,27 @@ enum SimulateCommand: Command {
     }
   }
 
-  /// Says where it listens, then serves until a signal.
-  static func serve(_ name: String, _ host: String, _ loop: EventLoop, start: () throws -> (port: UInt16, close: () -> Void))
-    throws
-  {
-    let signals = try Signals(loop: loop, [2, 15]) { _ in loop.stop() }
+  /// A simulator that listens: where, what has it play another script, what ends it.
+  typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
+
+  /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
+  static func serve(_ name: String, _ host: String, _ options: Options, _ loop: EventLoop, start: () throws -> Running) throws {
+    var play: ((Script) -> Void)?
+    let signals = try Signals(loop: loop, options["script"] == nil ? [2, 15] : [1, 2, 15]) { number in
+      guard number == 1 else { return loop.stop() }
+      do throws(CommandFailure) {
+        play?(try script(options))
+        Terminal.say("pushfleet: \(name) simulator plays its script as it is now")
+      } catch {
+        Terminal.say("pushfleet: \(name) simulator plays the script it had: \(error.message)")
+      }
+    }
     defer { signals.close() }
-    let running: (port: UInt16, close: () -> Void)
+    let running: Running
     do { running = try start() } catch let failure as CommandFailure { throw failure } catch {
       throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
     }
+    play = running.play
     Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: host, port: running.port))")
     loop.run()
     running.close()
@@ -114,9 +126,9 @@ private enum APNsSimulation {
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("APNs", endpoint.host, loop) {
+    try SimulateCommand.serve("APNs", endpoint.host, options, loop) {
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
-      return (simulator.port, simulator.close)
+      return (simulator.port, simulator.service.play, simulator.close)
     }
   }
 }
@@ -135,9 +147,9 @@ private enum FCMSimulation {
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("FCM", endpoint.host, loop) {
+    try SimulateCommand.serve("FCM", endpoint.host, options, loop) {
       let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
-      return (simulator.port, simulator.close)
+      return (simulator.port, simulator.service.play, simulator.close)
     }
   }
 }
