@@ -1,0 +1,149 @@
+"""Three RabbitMQ nodes in a cluster, all their own: names, home, cookie, data, logs, ports and port mapper."""
+
+import os
+import subprocess
+import time
+
+from process import Failure, Process, free_ports, wait_for
+
+# Seconds without a sign of life after which the nodes take each other for gone.
+TICK = 8
+
+
+class Node:
+    """One RabbitMQ. Its start script replaces itself by the node, so that what is killed is the node."""
+
+    def __init__(self, number, cluster):
+        self.number, self.cluster = number, cluster
+        self.name = f"pushfleet{number}-{os.getpid()}@localhost"
+        self.port, self.distribution_port = free_ports(2)
+        self.home = cluster.folder / f"broker{number}"
+        self.process = Process(f"broker{number}", ["/usr/lib/rabbitmq/bin/rabbitmq-server"], cluster.folder, self.environment)
+
+    @property
+    def environment(self):
+        return {
+            "PATH": "/usr/lib/rabbitmq/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": str(self.home),
+            "ERL_EPMD_PORT": str(self.cluster.mapper_port), "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_CRASH_DUMP": "/dev/null",
+            "RABBITMQ_CONF_ENV_FILE": f"{self.home}/none", "RABBITMQ_NODENAME": self.name,
+            "RABBITMQ_DIST_PORT": str(self.distribution_port), "RABBITMQ_CONFIG_FILE": f"{self.home}/rabbitmq.conf",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{self.home}/enabled_plugins", "RABBITMQ_MNESIA_BASE": f"{self.home}/data",
+            "RABBITMQ_LOG_BASE": f"{self.home}/log", "RABBITMQ_LOGS": f"{self.home}/broker.log", "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
+            # No thread spins while it waits: cores are few here, and others need them.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
+                f"-kernel inet_dist_use_interface {{127,0,0,1}} -kernel net_ticktime {TICK} +sbwt none +sbwtdcpu none +sbwtdio none",
+            "RUNNING_UNDER_SYSTEMD": "true"}
+
+    def prepare(self, cookie):
+        self.home.mkdir()
+        path = self.home / ".erlang.cookie"
+        path.write_text(cookie)
+        path.chmod(0o400)
+        (self.home / "enabled_plugins").write_text("[].\n")
+        lines = [f"listeners.tcp.1 = 127.0.0.1:{self.port}", "log.file.level = info", "disk_free_limit.absolute = 50MB",
+                 "cluster_partition_handling = pause_minority", "cluster_formation.peer_discovery_backend = classic_config",
+                 # The first knows nobody, and so waits for nobody; the others join it.
+                 f"cluster_formation.classic_config.nodes.1 = {self.cluster.nodes[0].name}",
+                 # Small, so that taking snapshots of the log is part of the round.
+                 "raft.wal_max_size_bytes = 16777216"]
+        (self.home / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
+
+    @property
+    def has_started(self):
+        """The banner of the latest start ends with this when connections are taken."""
+        return b"completed with" in self.process.log.read_bytes()[self.log_begin:]
+
+    def start(self):
+        self.log_begin = self.process.log.stat().st_size if self.process.log.exists() else 0
+        self.process.start()
+
+    def begin_control(self, *arguments):
+        """`rabbitmqctl` (about two seconds of CPU), under way."""
+        return subprocess.Popen(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet", "--timeout", "60", *arguments], text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment)
+
+    def control(self, *arguments):
+        command = self.begin_control(*arguments)
+        output, _ = command.communicate()
+        if command.returncode != 0:
+            raise Failure(f"rabbitmqctl {' '.join(arguments)} on broker {self.number}: {output}")
+        return output
+
+
+class Recovery:
+    """What becomes of a node that was killed, frozen or isolated, until it runs and sees both others: before that none of them must be
+    taken away. `poll` returns whether it is over; it never waits."""
+
+    # Seconds after which an operator restarts it, and after which the round is given up.
+    patience, limit = 15, 240
+
+    def __init__(self, node):
+        self.node, self.command, self.restarts = node, None, 0
+        self.begun = self.waiting_since = time.monotonic()
+
+    def poll(self):
+        now = time.monotonic()
+        if now - self.begun > self.limit:
+            raise Failure(f"broker {self.node.number} did not find its cluster again; its log: {self.node.home}/broker.log")
+        if not self.node.process.is_running or not self.node.has_started:
+            self.waiting_since = now
+            return False
+        if self.command is None:
+            self.command = self.node.begin_control("eval", "length(rabbit_mnesia:cluster_nodes(running)).")
+        if self.command.poll() is None:
+            return False
+        seen, self.command = self.command.communicate()[0].strip(), None
+        if seen == str(len(self.node.cluster.nodes)):
+            return True
+        if now - self.waiting_since > self.patience:
+            # A node that was frozen may take the others for a partition that is over before it has paused: it stays outside until
+            # somebody restarts it (rabbitmq.com/docs/partitions, "Suspend and Resume").
+            self.restarts += 1
+            self.node.process.kill()
+            self.node.start()
+        return False
+
+
+class Cluster:
+    def __init__(self, folder):
+        self.folder = folder
+        self.mapper_port, = free_ports(1)
+        self.mapper = Process("epmd", ["/usr/bin/epmd", "-port", self.mapper_port, "-address", "127.0.0.1"], folder)
+        self.nodes = [Node(number, self) for number in (1, 2, 3)]
+
+    def start(self):
+        """The first node makes the cluster, the others join it."""
+        cookie = os.urandom(12).hex()
+        self.mapper.start()
+        for node in self.nodes:
+            node.prepare(cookie)
+        for node in self.nodes:
+            node.start()
+            if node.number == 1:
+                self.wait_for(node)
+        self.wait()
+
+    def wait_for(self, node, seconds=180):
+        wait_for(lambda: node.has_started, node.process, seconds, "start")
+
+    def wait(self, seconds=180):
+        """Until every node has started."""
+        for node in self.nodes:
+            self.wait_for(node, seconds)
+
+    def node(self, number):
+        return self.nodes[number - 1]
+
+    def isolate(self, node):
+        """Cuts a node off from its peers, both ways: with another cookie no distribution connection is made."""
+        peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
+        node.control("eval", f"[begin erlang:set_cookie(N, elsewhere), erlang:disconnect_node(N) end || N <- [{peers}]].")
+
+    def rejoin(self, node):
+        peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
+        node.control("eval", f"[erlang:set_cookie(N, erlang:get_cookie()) || N <- [{peers}]].")
+
+    def depths(self):
+        """Messages of each queue, whether ready or in a consumer's hands."""
+        lines = self.nodes[0].control("list_queues", "name", "messages", "--no-table-headers").splitlines()
+        return {name: int(count) for name, count in (line.split("\t") for line in lines if "\t" in line)}

@@ -1,0 +1,275 @@
+"""What can go wrong. Each kind chooses whom it hits and for how long, begins, and ends."""
+
+from providers import STORMS
+
+WORKERS, BROKERS = 4, 3
+
+
+class Fault:
+    """`target` says whom it hits; `cut_off` how many workers may have lost by it what they had in hand."""
+
+    name = target = ""
+    # Seconds that it lasts.
+    least = most = 0
+    cut_off = 0
+    # Unix times.
+    began = ended = None
+    # The broker `number` is away: before the next fault it has to see its peers again.
+    breaks_cluster = False
+
+    def __init__(self, choose):
+        self.seconds = round(choose.uniform(self.least, self.most), 1)
+        self.aim(choose)
+
+    def aim(self, choose):
+        pass
+
+    def begin(self, fleet):
+        raise NotImplementedError
+
+    def end(self, fleet):
+        pass
+
+    @property
+    def kind(self):
+        """Its name in a table, without numbers."""
+        return f"{self.name} {self.target.rstrip('0123456789')}".strip()
+
+    def __str__(self):
+        return f"{self.name} {self.target}".strip() + (f" for {self.seconds} s" if self.seconds else "")
+
+
+# Workers
+
+
+class WorkerKilled(Fault):
+    name, least, most, cut_off = "kill -9 of", 1, 4, 1
+
+    def aim(self, choose):
+        self.target = f"w{choose.randint(1, WORKERS)}"
+
+    def begin(self, fleet):
+        fleet.worker(self.target).process.kill()
+
+    def end(self, fleet):
+        fleet.worker(self.target).start()
+
+
+class WorkerFrozen(WorkerKilled):
+    name, least, most = "freeze of", 4, 20
+
+    def begin(self, fleet):
+        fleet.worker(self.target).process.freeze()
+
+    def end(self, fleet):
+        fleet.worker(self.target).process.resume()
+
+
+class WorkersReplaced(Fault):
+    """As a deployment does, one after the other; each must end by itself, with status 0."""
+
+    name, target = "restart one after the other of", "all workers"
+
+    def begin(self, fleet):
+        for worker in fleet.workers:
+            status = worker.restart()
+            if status != 0:
+                fleet.note_trouble(f"{worker.name} was stopped and ended with {'SIGKILL, too late' if status is None else status}")
+
+
+# Brokers
+
+
+class BrokerKilled(Fault):
+    name, least, most, cut_off, breaks_cluster = "kill -9 of", 1, 6, WORKERS, True
+
+    def aim(self, choose):
+        self.number = choose.randint(1, BROKERS)
+        self.target = f"broker{self.number}"
+
+    def begin(self, fleet):
+        fleet.cluster.node(self.number).process.kill()
+
+    def end(self, fleet):
+        fleet.cluster.node(self.number).start()
+
+
+class BrokerFrozen(BrokerKilled):
+    name, least, most = "freeze of", 4, 16
+
+    def begin(self, fleet):
+        fleet.cluster.node(self.number).process.freeze()
+
+    def end(self, fleet):
+        fleet.cluster.node(self.number).process.resume()
+
+
+class BrokerIsolated(BrokerKilled):
+    """Its clients still reach it, its peers don't."""
+
+    name, least, most = "partition of", 5, 12
+
+    def begin(self, fleet):
+        fleet.cluster.isolate(fleet.cluster.node(self.number))
+
+    def end(self, fleet):
+        fleet.cluster.rejoin(fleet.cluster.node(self.number))
+
+
+class MemoryAlarm(BrokerKilled):
+    """Publishers of the whole cluster are held up."""
+
+    name, least, most, cut_off, breaks_cluster = "memory alarm of", 3, 8, 0, False
+
+    def begin(self, fleet):
+        fleet.cluster.node(self.number).control("set_vm_memory_high_watermark", "0.0000001")
+
+    def end(self, fleet):
+        fleet.cluster.node(self.number).control("set_vm_memory_high_watermark", "0.4")
+
+
+# The registry
+
+
+class PostgresKilled(Fault):
+    name, target, least, most, cut_off = "kill -9 of", "postgres", 1, 6, WORKERS
+
+    def begin(self, fleet):
+        fleet.postgres.process.kill()
+
+    def end(self, fleet):
+        fleet.postgres.start()
+
+
+class PostgresFrozen(PostgresKilled):
+    name, least, most = "freeze of", 3, 12
+
+    def begin(self, fleet):
+        fleet.postgres.process.freeze()
+
+    def end(self, fleet):
+        fleet.postgres.process.resume()
+
+
+# Networks
+
+
+class Network(Fault):
+    """The ways of some workers to one service."""
+
+    least, most = 2, 12
+    service = ""
+
+    def aim(self, choose):
+        self.hit = sorted(choose.sample(range(1, WORKERS + 1), choose.randint(1, WORKERS)))
+        self.cut_off = len(self.hit)
+        self.how = choose.choice(["cut", "stalled", "stalled, then reset", "reset", "slow"])
+        self.delay = round(choose.uniform(0.02, 0.4), 2)
+        if self.how == "reset":
+            self.seconds = 0
+        self.name = "network slow" if self.how == "slow" else f"network {self.how}"
+        self.target = f"between {', '.join(f'w{number}' for number in self.hit)} and {self.service}"
+
+    @property
+    def kind(self):
+        return f"{self.name} to {self.service.rstrip('0123456789')}"
+
+    def links(self, fleet):
+        return [link for number in self.hit for link in fleet.proxy.some(worker=f"w{number}", service=self.service)]
+
+    def begin(self, fleet):
+        for link in self.links(fleet):
+            {"cut": link.cut, "reset": link.reset, "slow": lambda link=link: link.slow(self.delay)}.get(self.how, link.stall)()
+
+    def end(self, fleet):
+        for link in self.links(fleet):
+            if self.how == "stalled, then reset":
+                link.reset()
+            link.mend()
+
+
+class BrokerNetwork(Network):
+    service = "broker"
+
+
+class OneBrokerNetwork(Network):
+    """Workers that see only two of the three brokers."""
+
+    def aim(self, choose):
+        self.service = f"broker{choose.randint(1, BROKERS)}"
+        super().aim(choose)
+
+
+class PostgresNetwork(Network):
+    service = "postgres"
+
+
+class ProviderNetwork(Network):
+    def aim(self, choose):
+        self.service = choose.choice(["apns", "fcm"])
+        super().aim(choose)
+
+
+# Providers and credentials
+
+
+class Storm(Fault):
+    least, most = 3, 12
+
+    def aim(self, choose):
+        self.provider = choose.choice(sorted(STORMS))
+        self.storm = choose.choice(sorted(set(STORMS[self.provider]) - {"refused token"}))
+        self.name, self.target = f"{self.provider}:", self.storm
+
+    def begin(self, fleet):
+        fleet.providers[self.provider].storm(self.storm)
+
+    def end(self, fleet):
+        fleet.providers[self.provider].calm()
+
+
+class ProviderFrozen(Fault):
+    name, least, most, cut_off = "freeze of", 3, 15, WORKERS
+
+    def aim(self, choose):
+        self.target = choose.choice(sorted(STORMS))
+
+    def begin(self, fleet):
+        fleet.providers[self.target].process.freeze()
+
+    def end(self, fleet):
+        fleet.providers[self.target].process.resume()
+
+
+class KeysReplaced(Fault):
+    """While all is well: no push may notice."""
+
+    name, target = "new keys for", "all workers"
+
+    def begin(self, fleet):
+        for worker in fleet.workers:
+            worker.rotate()
+            worker.reload()
+
+
+class KeyRefused(Fault):
+    """APNs refuses the key, until an operator replaces it."""
+
+    name, target, least, most = "apns:", "the key is refused, then replaced", 3, 10
+
+    def begin(self, fleet):
+        fleet.providers["apns"].storm("refused token")
+
+    def end(self, fleet):
+        fleet.providers["apns"].calm()
+        for worker in fleet.workers:
+            worker.rotate()
+            worker.reload()
+
+
+# Those of one track are never there at once.
+TRACKS = {
+    "machines": [WorkerKilled, WorkerFrozen, WorkersReplaced, BrokerKilled, BrokerFrozen, BrokerIsolated, MemoryAlarm, PostgresKilled,
+                 PostgresFrozen, BrokerNetwork, OneBrokerNetwork, PostgresNetwork],
+    "providers": [ProviderNetwork, Storm, Storm, Storm, ProviderFrozen, KeysReplaced, KeyRefused],
+}

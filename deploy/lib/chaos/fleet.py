@@ -1,0 +1,146 @@
+"""One round's place: its folder and everything that runs in it."""
+
+import functools
+import json
+import subprocess
+
+from cluster import Cluster
+from collect import LANES, OUTCOMES, Journal, Visit
+from devices import PROJECT, Devices
+from faults import WORKERS
+from books import Bound, Outcomes
+from postgres import Postgres
+from process import Failure, eventually
+from producer import LIST, Producer
+from providers import Provider
+from proxy import Proxy
+from workers import DRAIN, PAGE, PAGES, PATIENCE, PREFETCH, Worker
+
+# Devices that are sent to by their tokens, and that are members of the topic.
+RAW, MEMBERS = 2000, 1000
+PRODUCERS = 3
+
+
+class Fleet:
+    def __init__(self, folder, pushfleet):
+        self.folder, self.pushfleet = folder, pushfleet
+        self.trouble = []
+        self.devices = Devices(RAW, MEMBERS)
+        self.cluster, self.postgres, self.proxy = Cluster(folder), Postgres(folder), Proxy()
+        self.providers = {name: Provider(name, self) for name in ("apns", "fcm")}
+        self.workers, self.producers = [], []
+
+    def note_trouble(self, words):
+        """What must not be, beside what the books find."""
+        self.trouble.append(words)
+
+    def worker(self, name):
+        return self.workers[int(name[1:]) - 1]
+
+    # Its beginning
+
+    def start(self):
+        self.postgres.make()
+        self.postgres.start()
+        for provider in self.providers.values():
+            provider.start()
+        self.cluster.start()
+        self.postgres.wait()
+        self.write_account()
+        self.workers = [Worker(number, self) for number in range(1, WORKERS + 1)]
+        self.command("topology")
+        self.devices.write_members(self.folder / "devices.csv")
+        self.command("devices", "import", operands=[str(self.folder / "devices.csv")])
+        for worker in self.workers:
+            worker.start()
+        if not eventually(lambda: all(worker.is_consuming() for worker in self.workers), 60):
+            raise Failure("a worker did not begin to consume: " + "\n".join(worker.process.log_tail(3) for worker in self.workers))
+
+    def write_account(self):
+        key = subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], check=True,
+                             capture_output=True, text=True).stdout
+        (self.folder / "service-account.json").write_text(json.dumps({
+            "type": "service_account", "project_id": PROJECT, "private_key_id": "chaos", "private_key": key,
+            "client_email": f"chaos@{PROJECT}.iam.example", "token_uri": "https://oauth2.googleapis.com/token"}))
+
+    def command(self, *words, operands=()):
+        """A command of the program, with the first worker's configuration."""
+        done = subprocess.run([self.pushfleet, *words, "--config", str(self.workers[0].folder / "config.json5"), *operands],
+                              capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            raise Failure(f"pushfleet {' '.join(words)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start_producing(self, seed, rate):
+        self.producers = [Producer(number, self, seed, rate / PRODUCERS) for number in range(1, PRODUCERS + 1)]
+        for producer in self.producers:
+            producer.start()
+
+    # Its end
+
+    def finish_producing(self, seconds=120):
+        """No new requests; those in hand are published until they are confirmed."""
+        for producer in self.producers:
+            producer.stop()
+        for producer in self.producers:
+            producer.join(seconds)
+            if producer.is_alive():
+                self.note_trouble(f"{producer.name} has not had its last request confirmed after {seconds} s")
+            elif producer.fault:
+                self.note_trouble(f"{producer.name} ended: {type(producer.fault).__name__}: {producer.fault}")
+
+    def waiting(self):
+        """Messages that wait in the lanes."""
+        with Visit(self.cluster.nodes[0].port) as visit:
+            return visit.ready(LANES)
+
+    def is_empty(self):
+        """Nothing waits, and nothing is in a worker's hands."""
+        if any(self.waiting().values()):
+            return False
+        depths = self.cluster.depths()
+        return not any(depths[f"push.{name}"] for name in LANES)
+
+    def stop_workers(self):
+        """Each must end by itself, with status 0."""
+        for worker in self.workers:
+            status = worker.process.terminate(DRAIN + PATIENCE)
+            if status != 0:
+                self.note_trouble(f"{worker.name} ended with {'SIGKILL, too late' if status is None else status}")
+
+    # What came of it
+
+    @property
+    def requests(self):
+        return [request for producer in self.producers for request in producer.requests]
+
+    def write_requests(self):
+        """For those who look into what went wrong."""
+        with open(self.folder / "requests.ndjson", "w", encoding="utf-8") as file:
+            for one in self.requests:
+                file.write(json.dumps({"id": one.id, "kind": one.kind, "lane": one.lane, "published": one.attempts, "accepted": one.is_accepted,
+                                       "at": one.accepted_at, "body": one.body}) + "\n")
+
+    def outcomes(self):
+        journals = {name: Journal(provider.journal) for name, provider in self.providers.items()}
+        self.said = {name: journal.others for name, journal in journals.items()}
+        with Visit(self.cluster.nodes[0].port) as visit:
+            left = visit.ready(LANES)
+            taken = {name: visit.take(name, self.folder / f"{name}.ndjson") for name in OUTCOMES}
+        campaigns = {one["message_id"]: one["state"] for one in map(json.loads, self.command("campaigns", "--json", "--limit", "10000").splitlines())}
+        return Outcomes(delivered=[push for journal in journals.values() for push in journal.delivered],
+                        violations=[words for journal in journals.values() for words in journal.violations],
+                        feedback=taken["feedback"], dead=taken["dead"], results=taken["results"], left=left,
+                        campaigns=campaigns, resolve=functools.cache(self.token_of))
+
+    def token_of(self, registration):
+        """The provider's token of a device in the registry."""
+        shown = json.loads(self.command("devices", "show", "--json", "--registration", registration))
+        return shown["token"]
+
+    def bound(self, faults):
+        """What may have gone out twice: of each worker that was cut off or died, what it had in hand, and so of each connection that the
+        provider dropped."""
+        cuts = sum(fault.cut_off for fault in faults)
+        drops = sum(said["close"] for said in self.said.values())
+        return Bound(requests=(cuts + drops) * (2 * PREFETCH + 1), devices=(cuts + drops) * 2 * PAGES * PAGE, longest=LIST)

@@ -1,0 +1,94 @@
+"""When what goes wrong: a schedule that is a function of the seed alone, and what carries it out.
+
+There are two tracks beside each other: machines and networks, providers and credentials. Within a track one fault ends before the next
+one begins, so that never two of three brokers are away at once. Times slip where a machine is slow, and what would begin too late is left
+out; what happens, to whom and in which order does not change.
+"""
+
+import random
+import time
+
+from cluster import Recovery
+from faults import TRACKS
+
+# Seconds at the beginning and at the end of a round in which no fault begins, and between two of a track.
+QUIET_BEGINNING, QUIET_END, PAUSE = 2, 6, (1, 4)
+
+
+class Planned:
+    def __init__(self, at, track, fault):
+        self.at, self.track, self.fault = at, track, fault
+
+
+def schedule(seed, seconds, kinds=None):
+    """All faults of a round of so many seconds, by the second at which they are to begin: each kind once before any comes again."""
+    planned = []
+    for track, members in TRACKS.items():
+        choose = random.Random(f"{seed} {track}")
+        members = [member for member in members if kinds is None or member.__name__ in kinds]
+        at, bag = QUIET_BEGINNING + choose.uniform(0, 2), []
+        while members and at < seconds - QUIET_END:
+            bag = bag or choose.sample(members, len(members))
+            fault = bag.pop()(choose)
+            planned.append(Planned(round(at, 1), track, fault))
+            at += fault.seconds + choose.uniform(*PAUSE)
+    return sorted(planned, key=lambda one: one.at)
+
+
+class Nemesis:
+    """Carries out a schedule, in the main thread, since what it starts dies with the thread that started it."""
+
+    def __init__(self, fleet, planned, seconds, say):
+        self.fleet, self.seconds, self.say = fleet, seconds, say
+        self.waiting = {track: [one for one in planned if one.track == track] for track in TRACKS}
+        self.current, self.free_at = {}, dict.fromkeys(TRACKS, 0)
+        self.done = []
+        # Of the broker that was away last, until it is part of the cluster again.
+        self.recovery = None
+        self.log = open(fleet.folder / "nemesis.log", "w", encoding="utf-8")
+        self.begun = time.monotonic()
+
+    @property
+    def now(self):
+        return time.monotonic() - self.begun
+
+    def run(self):
+        """Until the round's time is over, every fault has ended, and the brokers are whole."""
+        while self.now < self.seconds or self.current or self.recovery:
+            for track in TRACKS:
+                self.turn(track)
+            self.say(self.now, [str(fault) for fault, _ in self.current.values()])
+            time.sleep(0.05)
+        self.log.close()
+
+    def turn(self, track):
+        """Ends what is over, or begins what is due."""
+        if track in self.current:
+            fault, until = self.current[track]
+            if self.now >= until:
+                fault.end(self.fleet)
+                fault.ended = time.time()
+                self.note(f"end    {fault}")
+                del self.current[track]
+                self.free_at[track] = self.now + PAUSE[0]
+                if fault.breaks_cluster:
+                    self.recovery = Recovery(self.fleet.cluster.node(fault.number))
+        elif track == "machines" and self.recovery:
+            if self.recovery.poll():
+                restarts = f" after {self.recovery.restarts} restarts" if self.recovery.restarts else ""
+                self.note(f"whole  broker{self.recovery.node.number} sees the others again{restarts}")
+                self.recovery, self.free_at[track] = None, self.now + PAUSE[0]
+        elif self.waiting[track] and self.now >= max(self.waiting[track][0].at, self.free_at[track]):
+            if self.now < self.seconds - QUIET_END / 2:
+                self.begin(track, self.waiting[track].pop(0).fault)
+
+    def begin(self, track, fault):
+        self.note(f"begin  {fault}")
+        fault.began = time.time()
+        fault.begin(self.fleet)
+        self.done.append(fault)
+        self.current[track] = fault, self.now + fault.seconds
+
+    def note(self, words):
+        self.log.write(f"{time.strftime('%H:%M:%S', time.gmtime())} {self.now:7.1f} s  {words}\n")
+        self.log.flush()

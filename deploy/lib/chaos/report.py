@@ -1,0 +1,73 @@
+"""How a round is shown: a line that moves while it runs, a table at its end."""
+
+import os
+import sys
+import time
+
+COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+BOLD, DIM, RED, GREEN, PLAIN = (f"\x1b[{code}m" if COLOUR else "" for code in (1, 2, 31, 32, 0))
+WIDTH = 30
+
+
+class Progress:
+    """On a terminal one line that is written over; elsewhere only what begins, line by line, on standard error."""
+
+    def __init__(self, seconds):
+        self.seconds, self.is_terminal = seconds, sys.stderr.isatty()
+        self.shown = 0
+
+    def step(self, words):
+        self.clear()
+        print(words, file=sys.stderr, flush=True)
+
+    def __call__(self, now, faults):
+        if not self.is_terminal or time.monotonic() - self.shown < 0.2:
+            return
+        self.shown = time.monotonic()
+        done = min(1, now / self.seconds)
+        bar = ("█" * round(done * WIDTH)).ljust(WIDTH, "░")
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+        print(f"\r\x1b[K{f'{bar} {now:4.0f} s  ' + ', '.join(faults)}"[:columns + 3], end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.is_terminal and self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr)
+
+
+def table(figures, faults, blamed, trouble):
+    """Figures and verdict, for people. `blamed` has how many doubled pushes each fault answers for."""
+    def row(words, value):
+        print(f"  {words:<58}{value:>14}")
+
+    def count(value):
+        return f"{value:,}"
+
+    print(f"\n{BOLD}{'Faults':<50}{'times':>10}{'pushes doubled':>16}{PLAIN}")
+    kinds = {}
+    for place, fault in enumerate(faults):
+        times, doubled = kinds.get(fault.kind, (0, 0))
+        kinds[fault.kind] = times + 1, doubled + blamed[place]
+    if blamed[-1]:
+        kinds["none that was there then"] = 0, blamed[-1]
+    for kind, (times, doubled) in sorted(kinds.items()):
+        print(f"  {kind:<48}{times or '':>10}{doubled or '':>16}")
+    print(f"\n{BOLD}The books{PLAIN}")
+    row("requests accepted, broadcasts among them", f"{count(figures['requests'])}, {count(figures['broadcasts'])}")
+    row("devices of these", count(figures["devices"]))
+    for end, number in figures["ends"].items():
+        row(f"  {end}", count(number))
+    row("lost", count(figures["lost"]))
+    row("with two ends: an answer or a confirm was lost", count(figures["in_two_ends"]))
+    row("pushes that a provider took twice", count(figures["doubled_pushes"]))
+    row("  requests among them, at most", f"{count(figures['doubled_requests'])}, {count(figures['bound_requests'])}")
+    row("  devices of broadcasts, at most", f"{count(figures['doubled_devices_of_broadcasts'])}, {count(figures['bound_devices'])}")
+    row("results that came twice", count(figures["doubled_results"]))
+    row("requests that the producers had to publish again", count(figures["published_again"]))
+    row("requests that the broker gave up", count(figures["given_up_by_the_broker"]))
+    row("seconds until everything was at rest", f"{figures['drain_seconds']:.1f}")
+    print()
+    for words, what in trouble:
+        shown = ", ".join(map(str, what[:5])) + (f" and {len(what) - 5} more" if len(what) > 5 else "")
+        print(f"  {RED}{words}{f': {shown}' if what else ''}{PLAIN}")
+    if not trouble:
+        print(f"  {GREEN}every request is accounted for{PLAIN}")

@@ -1,0 +1,71 @@
+"""The workers of the fleet, each with ways of its own to everything it talks to."""
+
+import json
+import os
+import signal
+import subprocess
+
+from devices import APP
+from process import Process, eventually
+
+PREFETCH, PAGE, PAGES = 50, 100, 2
+# Seconds a stopping worker may take for what is on its way, and what this program waits beyond that.
+DRAIN, PATIENCE = 10, 15
+
+
+class Worker:
+    def __init__(self, number, fleet):
+        self.number, self.fleet = number, fleet
+        self.name = f"w{number}"
+        self.generation = 0
+        self.folder = fleet.folder / self.name
+        self.folder.mkdir()
+        self.brokers = [fleet.proxy.link(f"{self.name}-broker{node.number}", node.port) for node in fleet.cluster.nodes]
+        self.postgres = fleet.proxy.link(f"{self.name}-postgres", str(fleet.postgres.socket))
+        self.providers = {name: fleet.proxy.link(f"{self.name}-{name}", provider.port) for name, provider in fleet.providers.items()}
+        self.rotate()
+        self.process = Process(self.name, [fleet.pushfleet, "worker", "--config", self.folder / "config.json5"], fleet.folder)
+
+    def rotate(self):
+        """A new key with a new id, as an operator replaces them: the key's file first, then what names it."""
+        self.generation += 1
+        key = self.folder / "AuthKey.p8"
+        subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", f"{key}.new"],
+                       check=True, capture_output=True)
+        os.replace(f"{key}.new", key)
+        self._configure()
+
+    def _configure(self):
+        # Each begins with another broker.
+        order = [self.brokers[(self.number + step) % len(self.brokers)].port for step in range(len(self.brokers))]
+        shared = self.fleet.folder
+        settings = {
+            "broker": [f"amqp://guest:guest@127.0.0.1:{port}/" for port in order],
+            "registry": f"postgresql://postgres@127.0.0.1:{self.postgres.port}/postgres?sslmode=disable",
+            "results": "all", "prefetch": PREFETCH, "drainTimeout": DRAIN, "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
+            "retry": {"steps": ["1s", "3s", "10s"], "attempts": 20},
+            "apps": {APP: {
+                "apns": {"key": "AuthKey.p8", "keyID": f"KEY{self.number}{self.generation:06d}", "teamID": "DEF123GHIJ", "topic": APP,
+                         "endpoint": f"https://127.0.0.1:{self.providers['apns'].port}", "ca": str(shared / "ca.pem"), "timeout": 5},
+                "fcm": {"serviceAccount": str(shared / "service-account.json"),
+                        "endpoint": f"https://127.0.0.1:{self.providers['fcm'].port}", "ca": str(shared / "ca.pem")}}}}
+        path = self.folder / "config.new"
+        path.write_text(json.dumps(settings, indent=1))
+        os.replace(path, self.folder / "config.json5")
+
+    def start(self):
+        self.process.start()
+
+    def reload(self):
+        self.process.signal(signal.SIGHUP)
+
+    def is_consuming(self, since=0):
+        return self.process.log.read_bytes()[since:].find(b'"consuming"') >= 0
+
+    def restart(self):
+        """As a deployment does: SIGTERM, wait, start, wait until it consumes, as long as the broker lets it. Returns the exit status."""
+        status = self.process.terminate(DRAIN + PATIENCE)
+        size = self.process.log.stat().st_size
+        self.start()
+        eventually(lambda: self.is_consuming(size) or not self.process.is_running, 10)
+        return status
