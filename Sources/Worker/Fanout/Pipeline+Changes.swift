@@ -93,11 +93,11 @@ extension Pipeline: ChangeFeedHandler {
   func changeFailed(_ index: Int, _ generation: Int, _ error: StoreError) {
     changesAsked -= 1
     if changesAsked > 0 { areChangesHeld = true }
-    if changesStuckSince == nil { changesStuckSince = time.now }
     with(index, generation) { entry in
       if case .refused = error {
         changeAnswered(entry, .refused(.invalidParameters, reason: "\(error)"))
       } else {
+        if changesStuckSince == nil { changesStuckSince = time.now }
         owe(entry)
       }
     }
