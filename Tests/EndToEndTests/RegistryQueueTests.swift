@@ -81,6 +81,57 @@ struct RegistryQueueTests {
         == key)
   }
 
+  @Test("a change of two megabytes is stored, one of more than four is refused as too large")
+  func large() throws {
+    let site = try Site()
+    try site.startFleet()
+    func padded(_ token: String, _ bytes: Int) -> [String: Any] {
+      [
+        "body": #"{"platform":"fcm","token":"\#(token)"\#(String(repeating: " ", count: bytes))}"#,
+        "properties": [String: Any](),
+        "exchange": "", "routing_key": "\(site.prefix).registry",
+      ]
+    }
+    try site.publish(lines: [padded("two", 2 << 20), padded("five", 5 << 20)])
+    let worker = try site.startWorker()
+    #expect(try eventually { try site.depths(["registry", "dead"]) == [0, 1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try export(site).map { $0["token"] as? String } == ["two"])
+    let letter = try #require(try site.take("dead").first)
+    #expect(letter.header("x-push-reason")?.hasPrefix("too large: ") == true && letter.body.hasPrefix(#"{"platform""#))
+    #expect(Int(letter.header("x-push-truncated-from") ?? "") ?? 0 > 5 << 20)
+  }
+
+  @Test("more of them than fit a shard's memory are stored in their order, and requests beside them are sent")
+  func largeInOrder() throws {
+    let site = try Site()
+    try site.startFleet()
+    let first = try site.startWorker()
+    _ = try site.change([["platform": "fcm", "token": "before"]])
+    let holder = try LockHolder(site.file("registry.db"))
+    let padding = String(repeating: " ", count: 1 << 20)
+    try site.publish(
+      lines: ["old", "new"].flatMap { word in
+        (0..<20).map {
+          [
+            "body": #"{"platform":"fcm","token":"\#(word)\#($0)","installation":"i\#($0)"\#(padding)}"#,
+            "properties": [String: Any](),
+            "exchange": "", "routing_key": "\(site.prefix).registry",
+          ]
+        }
+      })
+    #expect(first.waitForOutput("the registry can't be written to", seconds: 30), "\(first.outputSoFar)")
+    try site.send(tokens: (0..<20).map { token($0) })
+    #expect(try eventually { try site.deliveries().count == 20 })
+    holder.end()
+    let latest = Set(["before"] + (0..<20).map { "new\($0)" })
+    #expect(try eventually { try Set(export(site).compactMap { $0["token"] as? String }) == latest })
+    first.signal(15)
+    #expect(first.wait() == 0)
+    #expect(try site.depths(["registry", "dead"]) == [0, 0] && site.deliveries().values.allSatisfy { $0 == 1 })
+  }
+
   @Test("whoever names no application means the only one; an id that can't be one is refused, and so is a token nobody knows")
   func unanswered() throws {
     let site = try Site()

@@ -30,10 +30,10 @@ struct ChangesInHandTests {
     pipeline.desk = desk
   }
 
-  private func deliver(_ body: String, returns: Int64 = 0) {
+  private func deliver(_ body: String, returns: Int64 = 0, keeping kept: Int = .max) {
     var delivery = Delivery()
-    delivery.body = Array(body.utf8)
-    delivery.bodySize = UInt64(delivery.body.count)
+    delivery.body = Array(body.utf8.prefix(kept))
+    delivery.bodySize = UInt64(body.utf8.count)
     delivery.redelivered = returns > 0
     if returns > 0 { delivery.properties.headers.append("x-delivery-count", .integer(returns)) }
     pipeline.registryChangeDelivered(delivery)
@@ -78,6 +78,36 @@ struct ChangesInHandTests {
     pipeline.applyOwedChanges()
     #expect(pipeline.desk?.isIdle == true)
   }
+
+  @Test("that were lost before the registry failed don't count as changes that it doesn't take")
+  func lostBeforeFailure() {
+    deliver(#"{"platform":"fcm","token":"t0"}"#)
+    pipeline.registryChangesLost()
+    settle()
+    #expect(pipeline.table.count == 0 && pipeline.changesAsked == 0 && pipeline.changesStuckSince == nil)
+  }
+
+  @Test("however large they are, the reading of requests goes on")
+  func large() {
+    for number in 0..<80 { deliver(#"{"platform":"fcm","token":"t\#(number)"\#(String(repeating: " ", count: 1 << 20))}"#) }
+    settle()
+    pipeline.adjustIntake()
+    #expect(pipeline.table.count == 80 && !pipeline.bodies.isReadingPaused && pipeline.bodies.total == 0)
+    pipeline.registryChangesLost()
+    #expect(pipeline.table.count == 0 && pipeline.bodies.total == 0)
+  }
+
+  @Test("one that is larger than what is kept of it is refused as too large, and not as bad JSON")
+  func tooLarge() throws {
+    let body = #"{"platform":"fcm","token":"t0"\#(String(repeating: " ", count: 5 << 20))}"#
+    deliver(body, keeping: 4 << 20)
+    let letter = try #require(outbox.slots.compactMap { $0 }.first)
+    guard case .string(let reason)? = letter.properties.headers["x-push-reason"] else { throw Missing() }
+    #expect(String(decoding: reason, as: UTF8.self).hasPrefix("too large: \(body.utf8.count) bytes"))
+    #expect(letter.properties.headers["x-push-truncated-from"] == .integer(Int64(body.utf8.count)))
+  }
+
+  private struct Missing: Error {}
 
   @Test("leave the requests that are in hand beside them alone, and the other way round")
   func apart() {

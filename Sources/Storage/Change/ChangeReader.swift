@@ -1,12 +1,21 @@
 import PushCore
 
 extension RegistryChange {
+  /// Bytes that a change may have: room for a thousand tokens of the longest form, and for ten thousand of FCM's usual one.
+  public static let mostBytes = 4 << 20
+
   /// Reads a change from one JSON object. Strict: an unknown key, a key that the operation doesn't have, a wrong type or null is
   /// refused.
-  /// - Parameter defaultApp: what `app` is where it is missing.
+  /// - Parameters:
+  ///   - size: bytes that it had before it was cut to what is kept of it; nil for a whole one.
+  ///   - defaultApp: what `app` is where it is missing.
   public static func parse(
-    _ body: [UInt8], defaultApp: [UInt8]? = nil, limits: RegistryLimits = RegistryLimits()
+    _ body: [UInt8], size: UInt64? = nil, defaultApp: [UInt8]? = nil, limits: RegistryLimits = RegistryLimits()
   ) -> Result<RegistryChange, ChangeRefusal> {
+    let size = size ?? UInt64(body.count)
+    guard size <= mostBytes else {
+      return .failure(ChangeRefusal(.invalidParameters, "too large: \(size) bytes, a change may have \(mostBytes)"))
+    }
     do throws(ChangeRefusal) {
       return .success(try ChangeReader(body, defaultApp, limits).change())
     } catch {
@@ -46,7 +55,7 @@ private struct ChangeReader {
 
   init(_ body: [UInt8], _ defaultApp: [UInt8]?, _ limits: RegistryLimits) throws(ChangeRefusal) {
     do throws(JSONError) {
-      document = try JSONDocument(body, limits: JSONLimits(bytes: 8 * 1024 * 1024, depth: 4))
+      document = try JSONDocument(body, limits: JSONLimits(bytes: RegistryChange.mostBytes, depth: 4))
     } catch {
       throw ChangeRefusal(.invalidJSON, error.description)
     }

@@ -1,5 +1,6 @@
 import AMQP
 import Reactor
+import Storage
 import Wire
 
 /// What a shard hears of the registry's changes.
@@ -23,6 +24,7 @@ final class ChangeFeed {
   private let time: Turn
   private let log: Log
   private var patience = ChangePatience()
+  private var window = ChangeWindow()
   private var state = State.idle
   private var consumer: Consumer?
   private var isDeclared = false
@@ -48,19 +50,18 @@ final class ChangeFeed {
     makeConnection = connection
   }
 
-  /// Changes held at once.
-  private static let mostChanges = 128
-  /// Bytes of a body that are kept: a thousand tokens have room in it.
-  private static let keptBody = 1 << 20
+  /// Changes held at once. The largest fill the window in sixteen connections, far from the queue's delivery limit.
+  private static let mostChanges = 64
 
   /// No connection is there or on its way.
   var isClosed: Bool { consumer == nil }
 
   // MARK: asked by the shard
 
-  func acknowledge(_ token: DeliveryToken) {
+  func acknowledge(_ delivery: Delivery) {
     patience.progressed()
-    consumer?.acknowledge(token)
+    consumer?.acknowledge(delivery.token)
+    if window.done(delivery.body.count) { leave() }
   }
 
   /// The queue is there.
@@ -109,8 +110,10 @@ final class ChangeFeed {
   private func open() {
     let connection = makeConnection()
     connection.makeMachine = { [unowned self] broker in
-      let consumer = Consumer(settings: settings(broker), queues: [subscription], maximumBody: Self.keptBody, handler: self)
+      let consumer = Consumer(
+        settings: settings(broker), queues: [subscription], maximumBody: RegistryChange.mostBytes, handler: self)
       self.consumer = consumer
+      window = ChangeWindow()
       return consumer
     }
     state = .open(connection)
@@ -134,7 +137,7 @@ extension ChangeFeed: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     // A stopping worker leaves them to the broker and the next one.
-    if case .open = state, !isDraining { handler?.registryChangeDelivered(delivery) }
+    if case .open = state, !isDraining, window.take(delivery.body.count) { handler?.registryChangeDelivered(delivery) }
   }
 
   func cancelled(queue: Int) {

@@ -20,10 +20,9 @@ extension Pipeline: ChangeFeedHandler {
     entry.isChange = true
     entry.delivery = delivery
     entry.messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
-    bodies.add(delivery.body.count)
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? (apps.count == 1 ? apps[0].id : nil)
-    switch RegistryChange.parse(delivery.body, defaultApp: defaultApp, limits: registryLimits) {
+    switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: registryLimits) {
     case .failure(let refusal): changeAnswered(entry, refusal.answer)
     case .success(let change):
       entry.change = delivery.redelivered ? .repeated(change) : change

@@ -314,7 +314,7 @@ final class Pipeline: OutboxOwner {
 
   func publish(_ publication: Publication) {
     table[publication.owner].publications += 1
-    bodies.addLeaving(publication.weight)
+    if !table[publication.owner].isChange { bodies.addLeaving(publication.weight) }
     outbox.publish(publication)
   }
 
@@ -324,8 +324,8 @@ final class Pipeline: OutboxOwner {
   }
 
   func publicationConfirmed(_ publication: Publication) {
-    bodies.remove(publication.weight, keptFor: nil)
     let entry = table[publication.owner]
+    if !entry.isChange { bodies.remove(publication.weight, keptFor: nil) }
     if publication.kind == .page, entry.work?.stage == .chaining {
       nextPageConfirmed(entry)
     } else {
@@ -357,7 +357,7 @@ final class Pipeline: OutboxOwner {
     log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
     if !entry.isOrphan {
       if entry.isChange {
-        changeFeed?.acknowledge(entry.delivery.token)
+        changeFeed?.acknowledge(entry.delivery)
       } else {
         acknowledger?.acknowledge(entry.delivery.token)
       }
@@ -371,7 +371,7 @@ final class Pipeline: OutboxOwner {
   }
 
   func release(_ entry: InFlight) {
-    bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
+    if !entry.isChange { bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor) }
     table.remove(entry)
   }
 
