@@ -7,8 +7,8 @@ import TestSupport
 @testable import Storage
 @testable import Worker
 
-/// A broker, a registry on disk and workers that can die between any two steps; there is no provider, so that every device ends at
-/// once as refused, with a dead letter of its own.
+/// A broker, a registry on disk and workers that can die between any two steps, and a provider that refuses each device at once for a
+/// reason of the device's own, so that it has a dead letter.
 final class FanoutModel {
   static let app = Array("com.example.app".utf8)
 
@@ -24,6 +24,8 @@ final class FanoutModel {
   var queue: [Message] = []
   /// Devices whose dead letters have arrived, once for each.
   var reached: [String] = []
+  /// What the dead letters say.
+  var reasons: Set<String> = []
   var results: [[UInt8]] = []
   /// What has happened, step by step: the same for the same steps.
   private(set) var trace: [String] = []
@@ -33,14 +35,16 @@ final class FanoutModel {
   private let lease: Int64
 
   /// - Parameter lease: milliseconds for which a claim to the result holds; the ladder's messages come back at once here.
-  init(devices: Int, workers count: Int, lease: Int64 = 0) throws {
+  /// - Parameter platform: of the devices; the application has a credential for APNs alone.
+  init(devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns) throws {
     self.lease = lease
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     store = try openRegistry("sqlite:\(folder)/registry.db")
     var registrations: [Registration] = []
     for number in 0..<devices {
-      var device = Registration(app: Self.app, platform: .fcm, token: Array("device:\(number)".utf8))
+      let digits = String(repeating: "0", count: 64 - "\(number)".count) + "\(number)"
+      var device = Registration(app: Self.app, platform: platform, token: Array(digits.utf8))
       device.topics = [Array("all".utf8)]
       registrations.append(device)
     }
@@ -98,6 +102,9 @@ final class FanoutModel {
           exchange: String(decoding: exchange, as: UTF8.self), queue: queue, properties: properties, body: publication.body))
     case .deadLetter:
       let body = String(decoding: workers[index].body(of: publication), as: UTF8.self)
+      if let reason = publication.properties.headers.string("x-push-reason") {
+        reasons.insert(String(decoding: reason, as: UTF8.self))
+      }
       reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
     case .result: results.append(publication.body)
     case .feedback, .reply: break
@@ -150,22 +157,36 @@ final class FanoutModel {
     let loop: EventLoop
     let pipeline: Pipeline
     private let outbox: Outbox
+    private let pools: PoolSet
     private(set) var held: [UInt64: Message] = [:]
     private var arrived: [Int] = []
     private var lastTag: UInt64 = 0
     private var generation: UInt32 = 0
 
+    private static let setup = Result {
+      let certificates = try TestCertificates.make()
+      let file = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8)).json5"
+      defer { try? FileManager.default.removeItem(atPath: file) }
+      let apns =
+        "{ key: '\(certificates.p8)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', endpoint: 'https://127.0.0.1:1', ca: '\(certificates.authority)' }"
+      try "{ broker: 'amqp://h/', apps: { 'com.example.app': { apns: \(apns) } } }".write(
+        toFile: file, atomically: true, encoding: .utf8)
+      return try ShardSetup(try Configuration.load(path: file, environment: [:]))
+    }
+
     init(_ registry: String, _ lease: Int64) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)
+      pools = PoolSet(try Self.setup.get(), host: LoopHost(loop))
       pipeline = Pipeline(
-        apps: [Pipeline.App(id: FanoutModel.app, packages: [], routes: Pipeline.Routes())],
+        apps: pools.apps,
         intake: Intake(apps: [(FanoutModel.app, [])], limits: RequestLimits()),
         publications: OutcomePublications(
           prefix: "push", apps: ["com.example.app"],
           steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)]),
         outbox: outbox, time: loop.time, log: log, results: .all, attemptLimit: 10)
+      pipeline.pools = pools.lanes
       pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
       pipeline.pageSize = 7
       pipeline.resultLease = lease
@@ -196,6 +217,25 @@ final class FanoutModel {
     func run() {
       while pipeline.desk?.isIdle == false { loop.turn(waitingAtMost: 0.05) }
       loop.turn(waitingAtMost: 0)
+      refuseAll()
+    }
+
+    /// The provider's word on each push that waits.
+    private func refuseAll() {
+      let refusal = ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
+      while case .waiting(let waiting, _)? = pipeline.pools[0].popFirst() {
+        let entry = pipeline.table[waiting.entry]
+        for index in entry.recipients.indices {
+          guard entry.generation == waiting.generation, !entry.isOrphan, case .waiting = entry.recipients[index].state else {
+            continue
+          }
+          entry.recipients[index].state = .sent
+          entry.sent += 1
+          pipeline.answered(
+            tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: refusal, name: nil,
+            from: pipeline.pools[0].pool)
+        }
+      }
     }
 
     func body(of publication: Publication) -> [UInt8] { pipeline.body(of: publication) }

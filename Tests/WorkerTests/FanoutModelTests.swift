@@ -30,6 +30,21 @@ struct FanoutModelTests {
     try check(model, doubled: 0, results: 1, 0)
   }
 
+  @Test("to devices for which there is no credential it makes one dead letter, however many pages of them there are")
+  func noCredential() throws {
+    let model = try FanoutModel(devices: Self.devices, workers: 2, platform: .fcm)
+    model.request("b")
+    model.finish()
+    #expect(model.isQuiet && model.reached.count == 1, "\(model.reached.count) dead letters")
+    #expect(
+      model.reasons.allSatisfy { $0.hasPrefix("for all FCM devices of the broadcast that this concerns: no credential") },
+      "\(model.reasons)")
+    #expect(
+      model.results.map { String(decoding: $0, as: UTF8.self) }
+        == [#"{"message_id":"b","success":0,"failure":\#(Self.devices)}"#])
+    #expect(try model.store.campaigns(limit: 1).first?.failed == Int64(Self.devices))
+  }
+
   @Test("published three times, it is one broadcast")
   func duplicates() throws {
     let model = try FanoutModel(devices: Self.devices, workers: 2)

@@ -19,8 +19,8 @@ struct PageTicket: Equatable {
   var deadline: Int64
   /// No page follows.
   var isLast = false
-  /// Platforms for whose devices an earlier page has said in the dead letters that the request can't be translated.
-  var reported: Set<Platform> = []
+  /// What earlier pages have said in the dead letters for all devices concerned.
+  var reported: Set<PlatformFailure> = []
   /// What earlier rounds have settled of this page.
   var sent: Int64 = 0
   var failed: Int64 = 0
@@ -71,7 +71,12 @@ extension PageTicket {
   private enum Flag {
     static let isLast: UInt8 = 1
     static let isBegun: UInt8 = 2
-    static let reported: [(flag: UInt8, platform: Platform)] = [(4, .apns), (8, .fcm)]
+    /// An earlier build doesn't know the last four, and says again what they stand for.
+    static let reported: [(flag: UInt8, failure: PlatformFailure)] = [
+      (4, .init(platform: .apns, cause: .untranslatable)), (8, .init(platform: .fcm, cause: .untranslatable)),
+      (16, .init(platform: .apns, cause: .noCredential)), (32, .init(platform: .fcm, cause: .noCredential)),
+      (64, .init(platform: .apns, cause: .otherSender)), (128, .init(platform: .fcm, cause: .otherSender)),
+    ]
   }
 
   enum Reading: Equatable {
@@ -100,7 +105,7 @@ extension PageTicket {
     self.sent = sent
     self.failed = failed
     isLast = flags & Flag.isLast != 0
-    for (flag, platform) in Flag.reported where flags & flag != 0 { reported.insert(platform) }
+    for (flag, failure) in Flag.reported where flags & flag != 0 { reported.insert(failure) }
     guard flags & Flag.isBegun != 0 else {
       guard reader.isAtEnd else { return nil }
       return
@@ -115,7 +120,7 @@ extension PageTicket {
 
   func append(to headers: inout FieldTable) {
     var flags = (isLast ? Flag.isLast : 0) | (pending == nil ? 0 : Flag.isBegun)
-    for (flag, platform) in Flag.reported where reported.contains(platform) { flags |= flag }
+    for (flag, failure) in Flag.reported where reported.contains(failure) { flags |= flag }
     var bytes = [Self.version, flags]
     bytes.reserveCapacity(64 + campaign.count + 16 * (pending?.count ?? 0))
     for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.append(number: value) }

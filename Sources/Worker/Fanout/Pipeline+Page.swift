@@ -91,7 +91,7 @@ extension Pipeline {
     entry.work?.sentBefore = page.sent
     entry.work?.failedBefore = page.failed
     addRecipients(of: read.devices, to: entry, skipping: settled)
-    reportUntranslatable(entry)
+    reportPlatformFailures(entry)
     chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
   }
 

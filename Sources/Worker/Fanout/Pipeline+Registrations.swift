@@ -102,10 +102,10 @@ extension Pipeline {
     } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.routes {
       pool = routes.pool(of: row.platform, row.environment) ?? -1
       if pool < 0 {
-        state = .refused(Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender"))
+        state = .refused(.noCredential)
       }
     } else {
-      state = .refused(Rejection(.mismatchSenderID, "the device is registered with another sender"))
+      state = .refused(.otherSender)
     }
     return Recipient(platform: row.platform, token: rows.token(index), pool: pool, state: state, row: index)
   }

@@ -55,7 +55,7 @@ extension Pipeline {
             refusals.prepend(.init(entry: waiting.entry, generation: waiting.generation, next: next))
             return
           }
-          fail(entry, next, rejection.code, reason: rejection.reason)
+          failDevice(entry, next, rejection)
         }
         next += 1
       }
@@ -150,7 +150,7 @@ extension Pipeline {
       if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.held = nil }
       return template
     case .failure(let rejection):
-      failUntranslatable(entry, index, rejection)
+      failDevice(entry, index, rejection)
       return nil
     }
   }
@@ -166,7 +166,7 @@ extension Pipeline {
       entry.fcm = template
       return template
     case .failure(let rejection):
-      failUntranslatable(entry, index, rejection)
+      failDevice(entry, index, rejection)
       return nil
     }
   }

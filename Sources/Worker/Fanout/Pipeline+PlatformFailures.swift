@@ -1,0 +1,61 @@
+import PushCore
+
+/// Why a broadcast fails for each device of a platform that it concerns. That is one dead letter, by the page that comes upon the first of
+/// these devices, and not one for each: the pages after it know from their tickets.
+struct PlatformFailure: Hashable {
+  enum Cause {
+    case untranslatable, noCredential, otherSender
+  }
+
+  var platform: Platform
+  var cause: Cause
+}
+
+/// Devices of the registry that no pool takes.
+extension Rejection {
+  static let noCredential = Rejection(.mismatchSenderID, "no credential for the device's platform, environment and sender")
+  static let otherSender = Rejection(.mismatchSenderID, "the device is registered with another sender")
+}
+
+extension Pipeline {
+  /// Before the next page is on the queue.
+  func reportPlatformFailures(_ entry: InFlight) {
+    guard isOfCampaign(entry) else { return }
+    var pools: Set<Int> = []
+    for recipient in entry.recipients {
+      switch recipient.state {
+      case .waiting where pools.insert(recipient.pool).inserted:
+        var report: LossReport?
+        if case .failure(let rejection)? = translate(entry, recipient.platform, pool: recipient.pool, &report) {
+          reportOnce(.untranslatable, recipient.platform, rejection, entry)
+        }
+      case .refused(let rejection):
+        reportOnce(rejection == .noCredential ? .noCredential : .otherSender, recipient.platform, rejection, entry)
+      default: continue
+      }
+    }
+  }
+
+  private func reportOnce(_ cause: PlatformFailure.Cause, _ platform: Platform, _ rejection: Rejection, _ entry: InFlight) {
+    guard entry.page?.reported.insert(PlatformFailure(platform: platform, cause: cause)).inserted == true else { return }
+    let name = platform == .apns ? "APNs" : "FCM"
+    let whom =
+      cause == .untranslatable
+      ? "every \(name) device of the broadcast" : "all \(name) devices of the broadcast that this concerns"
+    let letter = DeadLetter(
+      error: rejection.code, reason: "for \(whom): \(rejection.reason)", attempts: 0,
+      failedAt: time.wallClock)
+    publishDeadLetter(letter, of: entry)
+  }
+
+  /// Ends one device in the dead letters, unless those of its platform have one together.
+  func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
+    if isOfCampaign(entry) {
+      settle(entry, index, .failed(rejection.code))
+    } else {
+      fail(entry, index, rejection.code, reason: rejection.reason)
+    }
+  }
+
+  private func isOfCampaign(_ entry: InFlight) -> Bool { entry.page?.campaign.isEmpty == false }
+}
