@@ -131,7 +131,10 @@ final class Pipeline: OutboxOwner {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     bodies.add(delivery.body.count)
-    if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue) }
+    // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
+    if !isAlone, !delivery.properties.hasUnreadableHeaders, isSuspect(delivery) {
+      return quarantine(consume delivery, from: queue)
+    }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
     intake.identify(entry, delivery, using: &time.random)
