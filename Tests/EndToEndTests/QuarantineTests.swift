@@ -37,4 +37,30 @@ struct QuarantineTests {
     #expect(try Set(site.deliveries().keys) == Set(neighbours))
     #expect(try site.depths(["send.normal", "quarantine", "retry.1s"]) == [0, 0, 0])
   }
+
+  @Test("what waits alone for a provider is none the worse for the stops of its workers, however many there are")
+  func stops() throws {
+    let site = try Site()
+    try site.startSimulator(settings: #"log: "debug","#)
+    try site.declareTopology()
+    site.stopSimulator()
+    let request: [String: Any] = [
+      "body": ["to": token(1)], "properties": ["message_id": "m", "headers": ["x-push-origin": "send.normal"]],
+      "exchange": "\(site.prefix).retry", "routing_key": "quarantine",
+    ]
+    try site.publish(lines: [request])
+    for _ in 0..<6 {
+      let worker = try site.startWorker()
+      #expect(worker.waitForOutput("request taken", seconds: 30))
+      worker.signal(15)
+      #expect(worker.wait() == 0)
+      #expect(try eventually { try site.depths(["quarantine", "dead"]) == [1, 0] })
+    }
+    try site.startSimulator(settings: #"log: "debug","#)
+    let worker = try site.startWorker()
+    #expect(try eventually { try site.deliveries() == [token(1): 1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.depths(["quarantine", "dead", "send.normal"]) == [0, 0, 0])
+  }
 }

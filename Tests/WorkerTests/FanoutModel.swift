@@ -18,6 +18,8 @@ final class FanoutModel {
     var properties: BasicProperties
     var body: [UInt8]
     var isRedelivered = false
+    /// It comes from the quarantine.
+    var isAlone = false
   }
 
   /// What waits in the fan-out and send queues; the ladder's messages come back at once.
@@ -211,7 +213,7 @@ final class FanoutModel {
       delivery.properties = message.properties
       delivery.body = message.body
       delivery.bodySize = UInt64(message.body.count)
-      pipeline.accept(delivery, from: message.queue)
+      pipeline.accept(delivery, from: message.queue, isAlone: message.isAlone)
     }
 
     func run() {

@@ -37,4 +37,45 @@ struct ReturnedTwiceTests {
     #expect(publications.map(\.kind) == [.deadLetter, .result])
     #expect(publications.first?.properties.headers["x-push-reason"] == .text("headers: malformed, or nested too deep"))
   }
+
+  private func alone() -> FanoutModel.Message {
+    var message = returned()
+    message.exchange = "push.retry"
+    message.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)
+    RetryRecord(
+      attempts: 3, round: 4, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil
+    ).append(to: &message.properties.headers)
+    message.isAlone = true
+    return message
+  }
+
+  @Test("and has not been begun when the worker stops, it goes back to the quarantine as a new message, notes included")
+  func stopped() throws {
+    let worker = try worker()
+    let message = alone()
+    worker.accept(message)
+    #expect(worker.publications.isEmpty)
+    worker.pipeline.isDraining = true
+    worker.pipeline.returnToQuarantine()
+    worker.pipeline.returnToQuarantine()
+    let publications = worker.publications.compactMap { _ in worker.arrive() }
+    let copy = try #require(publications.first)
+    #expect(publications.count == 1 && copy.routingKey == Array("quarantine".utf8) && copy.body == message.body)
+    #expect(
+      copy.properties.headers["x-delivery-count"] == nil && copy.properties.headers["x-push-retry-attempts"] == .integer(3))
+    #expect(copy.properties.headers["x-push-origin"] == .text("send.normal") && !worker.held.isEmpty)
+    worker.confirm()
+    #expect(worker.held.isEmpty && worker.pipeline.isIdle)
+  }
+
+  @Test("and is on its way to the provider when the worker stops, its answer is waited for")
+  func stoppedUnderWay() throws {
+    let worker = try worker()
+    worker.accept(alone())
+    let entry = try #require(worker.pipeline.table.entries.first)
+    entry.recipients[0].state = .sent
+    entry.sent = 1
+    worker.pipeline.returnToQuarantine()
+    #expect(worker.publications.isEmpty && !worker.held.isEmpty)
+  }
 }

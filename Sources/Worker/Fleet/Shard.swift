@@ -124,6 +124,7 @@ final class Shard: TurnHook {
     pipeline.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
     pipeline.writeMarks()
+    pipeline.returnToQuarantine()
     if pipeline.hasNothingUnderway { finish(.done) }
   }
 

@@ -86,6 +86,8 @@ final class Pipeline: OutboxOwner {
   var table = InFlightTable()
   var duplicates: DuplicateWindow
   var deadLetterLog = DeadLetterLog()
+  /// The request that came last from the quarantine.
+  var alone: (entry: Int, generation: Int)?
   /// Campaigns that this shard has found paused or held, for the log.
   var waitingCampaigns: Set<[UInt8]> = []
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
@@ -137,6 +139,7 @@ final class Pipeline: OutboxOwner {
     }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
+    if isAlone { alone = (entry.index, entry.generation) }
     intake.identify(entry, delivery, using: &time.random)
     var record: RetryRecord?
     var rejection: Rejection?

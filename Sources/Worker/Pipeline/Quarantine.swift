@@ -24,4 +24,16 @@ extension Pipeline {
     entry.delivery = consume delivery
     publish(publications.quarantine(entry, keepsNotes: keepsNotes))
   }
+
+  /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
+  /// back, it would count as if the worker had died of it.
+  func returnToQuarantine() {
+    guard let alone else { return }
+    with(alone.entry, alone.generation) { entry in
+      guard !entry.isFinishing, !entry.isOrphan, entry.publications == 0, entry.sent == 0, !entry.hasBegun else { return }
+      entry.isFinishing = true
+      let keepsNotes = noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
+      publish(publications.quarantine(entry, keepsNotes: keepsNotes))
+    }
+  }
 }
