@@ -33,6 +33,20 @@ struct DeadLetterLogTests {
     #expect(log.due(at: time(1)).map(\.count) == [10_000 - told.count])
   }
 
+  @Test("reports the kinds in one order: by application, error and reason")
+  func order() {
+    var log = DeadLetterLog()
+    for _ in 0..<2 {
+      for app in [2, nil, 0, 1] as [Int?] {
+        for error in [PushError.unavailable, .expired] {
+          for reason in ["b", "a"] { _ = log.note(app: app, error: error, reason: reason) }
+        }
+      }
+    }
+    let report = log.due(at: time(62)).map { "\($0.kind.app ?? -1) \($0.kind.error) \($0.kind.reason)" }
+    #expect(report.count == 16 && report == report.sorted())
+  }
+
   @Test("leaves out the place in the body, which would make every reason another, and what may be a token")
   func words() {
     let token = String(repeating: "0a", count: 32)

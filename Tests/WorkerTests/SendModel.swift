@@ -218,6 +218,11 @@ final class SendModel {
 
     var lanes: PoolLanes { pipeline.pools[0] }
 
+    /// The places of the requests in hand, in the order in which they came.
+    var places: [Int] {
+      pipeline.table.entries.filter(\.isHeld).sorted { $0.delivery.token.tag < $1.delivery.token.tag }.map(\.index)
+    }
+
     /// As when the provider has been out of reach for a while.
     func park() { pipeline.park(0, because: "test", for: 10_000) }
 

@@ -83,6 +83,25 @@ struct SendModelTests {
     #expect(model.isQuiet && model.asked == [0: 2] && model.taken == [0: 1])
   }
 
+  @Test("requests that don't come back are forgotten in one order, whatever their fingerprints are")
+  func forgottenInOrder() throws {
+    let model = try SendModel(workers: 1)
+    for number in 0..<8 {
+      model.publish(number)
+      model.deliver(to: 0)
+      model.send(0)
+    }
+    model.loseChannel(0)
+    for _ in 0..<8 { model.answer(0, .delivered, at: 0) }
+    model.queue = []
+    model.workers[0].forgetStrayed()
+    for number in 8..<16 {
+      model.publish(number)
+      model.deliver(to: 0)
+    }
+    #expect(model.workers[0].places == (0..<8).reversed())
+  }
+
   @Test("an urgent request goes before a push that came back, which goes before the others of its kind")
   func lanes() throws {
     var lanes = try SendModel(workers: 1).workers[0].lanes

@@ -79,7 +79,8 @@ private struct ChangeReader {
     } else {
       operation = .register
     }
-    for field in values.keys where field != .op && !operation.fields.contains(field) {
+    let foreign = ChangeField.allCases.first { $0 != .op && values[$0] != nil && !operation.fields.contains($0) }
+    if let field = foreign {
       throw ChangeRefusal(.invalidParameters, "\(field.rawValue): not a field of \(operation.rawValue)")
     }
     // It comes from outside too, and not as JSON.

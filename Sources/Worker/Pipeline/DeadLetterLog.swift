@@ -5,11 +5,15 @@ import Wire
 ///
 /// Reasons are the words of parsers and providers, who may repeat what they were given: what looks like a token is left out.
 struct DeadLetterLog {
-  struct Kind: Hashable {
+  struct Kind: Hashable, Comparable {
     /// Index of the application; nil for a request of none that is known.
     var app: Int?
     var error: PushError
     var reason: String
+
+    static func < (a: Kind, b: Kind) -> Bool {
+      (a.app ?? -1, a.error.rawValue, a.reason) < (b.app ?? -1, b.error.rawValue, b.reason)
+    }
   }
 
   /// Kinds told apart; further ones count as other reasons of their application and error.
@@ -39,7 +43,7 @@ struct DeadLetterLog {
     nextReport = now.advanced(bySeconds: Self.period)
     let report = untold.filter { $0.value > 0 }
     untold = report.mapValues { _ in 0 }
-    return report.map { ($0.key, $0.value) }
+    return report.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }
   }
 
   /// A reason for people: without the place in the body, which is another in every request, and without what may be a token.

@@ -175,8 +175,8 @@ extension Pipeline {
   func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
     if let settings = entry.routes.apnsSettings(of: pool) { return settings }
     guard let app = entry.app else { return nil }
-    for routes in apps[app].senders.values { if let settings = routes.apnsSettings(of: pool) { return settings } }
-    return nil
+    let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    return senders.lazy.compactMap { $0.value.apnsSettings(of: pool) }.first
   }
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {

@@ -425,7 +425,8 @@ final class Pipeline: OutboxOwner {
 
   /// To be called about once a second.
   func forgetStrayed() {
-    for (print, index) in orphans {
+    // In one order, whatever the fingerprints are.
+    for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
       let entry = table[index]
       guard entry.sent == 0, entry.publications == 0, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
         continue
