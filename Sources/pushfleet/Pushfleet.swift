@@ -46,7 +46,7 @@ enum Pushfleet {
   /// Ends the process with status 64 where there is none of that name.
   private static func command(_ name: String) -> any Command.Type {
     if let command = commands.first(where: { $0.name == name }) { return command }
-    Terminal.complain("there is no command \"\(name)\"; `pushfleet help` lists them")
+    Terminal.complain("unknown command \"\(name)\"; `pushfleet help` lists them")
     exit(ExitStatus.usage.rawValue)
   }
 
@@ -62,7 +62,7 @@ enum Pushfleet {
 
       \(lines.joined(separator: "\n"))
 
-      `pushfleet COMMAND --help` tells more and shows an example.
+      `pushfleet COMMAND --help` explains more, with an example.
       Exit statuses: 0 done, 64 usage, 65 bad input, 69 broker or provider unreachable, 78 bad configuration.
       """
   }

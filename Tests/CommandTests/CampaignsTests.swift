@@ -75,7 +75,7 @@ struct CampaignsTests {
     _ = try store.finish(last, claimant: [1], lease: 500)
     #expect(try refused(["cancel", "9c"], "is over (completed)"))
 
-    #expect(try refused(["pause", "3f2"], "the beginning of 2 campaigns' ids"))
+    #expect(try refused(["pause", "3f2"], "2 campaign ids begin with it"))
     #expect(try refused(["pause", "77"], "there is no campaign \"77\""))
     #expect(try site.run(["campaigns", "pause"]).status == 64)
     #expect(try site.run(["campaigns", "stop", "9c"]).status == 64)

@@ -234,7 +234,7 @@ struct DevicesTests {
   @Test(
     "what can't be done is refused with the reason and its exit status",
     arguments: [
-      (["devices"], 64, "say what to do: import, export"), (["devices", "drop"], 64, "none of import, export"),
+      (["devices"], 64, "name an action: import, export"), (["devices", "drop"], 64, "not one of import, export"),
       (["devices", "show"], 64, "name a device by one of"), (["devices", "show", "--user", "nobody"], 65, "no such device"),
       (["devices", "show", "--token", "1", "--user", "u"], 64, "name a device by one of"),
       (["devices", "register", "--token", "x"], 65, "platform: missing"),

@@ -122,7 +122,7 @@ struct CommandTests {
     site.brokerURI = "amqp://guest:guest@127.0.0.1:\(try FreePorts.take(1)[0])"
     try site.configure(port: 1)
     let away = try site.run(["send", "--config", config, request])
-    #expect(away.status == 69 && away.output.contains("out of reach"), "\(away.output)")
+    #expect(away.status == 69 && away.output.contains("unreachable"), "\(away.output)")
   }
 
   @Test("SIGHUP has a simulator read its script again; one that can't be used changes nothing, and neither ends it")

@@ -29,7 +29,7 @@ struct ProviderFaultTests {
     let tokens = (0..<20).map(token)
     try site.send(tokens: tokens)
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider out of reach", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
     #expect(worker.outputSoFar.localizedCaseInsensitiveContains(reason), "\(worker.outputSoFar)")
     #expect(try site.pushes().isEmpty)
     if name == "other-ca" {
@@ -81,7 +81,7 @@ struct ProviderFaultTests {
       (["registration_ids": [token(3), token(4)]], ["message_id": "list"]),
     ])
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider out of reach", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
     // Parked after five seconds; what lives for now alone is dead by then.
     #expect(try site.take("dead", count: 1).map { "\($0.id) \($0.header("x-push-error") ?? "")" } == ["now Unavailable"])
     try site.startSimulator(settings: settings)

@@ -74,7 +74,7 @@ struct SecrecyTests {
     site.stopSimulator()
     try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider out of reach", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
     try site.broker.control("change_password", user, "another-Passw0rd")
     worker.signal(1)
     worker.signal(15)

@@ -3,7 +3,7 @@ import Wire
 
 @testable import Worker
 
-@Suite("What waits for a provider that is out of reach")
+@Suite("What waits for a provider that is unreachable")
 struct OutageTests {
   private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 

@@ -109,7 +109,7 @@ extension Pipeline: RegistryDeskOwner {
     if !isPage, now > entry.deadline {
       guard mayHaveCampaign else { return expire(entry) }
       guard now - entry.deadline <= Self.longestDoubt else {
-        let words = "its time to live passed while the registry was out of reach: whether it had been begun is not known"
+        let words = "its time to live passed while the registry was unreachable: whether it had been begun is not known"
         return reject(entry, Rejection(.unavailable, words))
       }
       delay = Self.delayOfDoubt

@@ -15,9 +15,9 @@ struct ExpiryWatch {
       guard warned[name].map({ mark < $0 }) ?? true else { continue }
       warned[name] = mark
       if mark == 0 {
-        log.error("a certificate has ended", ["credential": name])
+        log.error("certificate expired", ["credential": name])
       } else {
-        log.warning("a certificate ends soon", ["credential": name, "days": (notAfter - now) / 86_400])
+        log.warning("certificate expires soon", ["credential": name, "days": (notAfter - now) / 86_400])
       }
     }
   }

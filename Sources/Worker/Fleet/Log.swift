@@ -29,7 +29,7 @@ public struct Log: Sendable {
   func warning(_ message: String, _ fields: Fields = [:]) { write(.warning, message, fields) }
   func error(_ message: String, _ fields: Fields = [:]) { write(.error, message, fields) }
 
-  /// Has what is told of lines that could not be written look like the others.
+  /// Formats the notice about lines that could not be written like the other lines.
   func describeDrops() {
     StandardError.describeDrops { [self] in line(.warning, "log lines are missing: they could not be written", ["lines": $0]) }
   }

@@ -10,7 +10,7 @@ import Wire
 final class MetricsServer {
   private let server: HTTPServer
 
-  /// - Parameter clock: the time at which somebody asks.
+  /// - Parameter clock: the time of a request.
   init(
     _ endpoint: Endpoint, _ board: ShardBoard, clock: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic }
   ) throws(HTTPServerError) {
@@ -58,7 +58,7 @@ final class MetricsServer {
     counter("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came.")
     counter("requests_expired_total", sum.expired, "Requests whose time was over before they were sent.")
     counter("retries_total", sum.retries, "Requests put on the retry ladder.")
-    counter("parked_total", sum.parked, "Pushes put off because their provider was out of reach.")
+    counter("parked_total", sum.parked, "Pushes put off because their provider was unreachable.")
     counter("quarantined_total", sum.quarantined, "Requests that had come back twice and were put aside to be processed alone.")
     counter("feedback_total", sum.feedback, "Feedback events published.")
     counter("dead_letters_total", sum.deadLetters, "Dead letters published.")

@@ -77,11 +77,11 @@ final class Shard: TurnHook {
     return (end ?? .done, pipeline.counters)
   }
 
-  /// Whoever waits for the end of a batch is told that it can't begin; a worker that stays keeps trying.
+  /// A batch that can't begin ends with an error; a worker that stays keeps trying.
   private func endUnlessReached() {
     time.schedule(after: Self.batchPatience) { [weak self] in
       guard let self, !broker.hasBeenLetIn else { return }
-      finish(.unreachable("the broker is out of reach: \(broker.lastReason)"))
+      finish(.unreachable("the broker is unreachable: \(broker.lastReason)"))
     }
   }
 
@@ -201,7 +201,7 @@ extension Shard: PoolObserver {
     case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])
     case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
     case .tokenRefreshed: log.info("provider token made", ["pool": poolName(pool)])
-    case .tokenFailed(let reason): log.warning("no access token", ["pool": poolName(pool), "reason": reason])
+    case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": poolName(pool), "reason": reason])
     case .tokenRefused(let reason, let credential):
       log.error(
         "credential refused by the token endpoint",
@@ -215,13 +215,13 @@ extension Shard: PoolObserver {
         ["pool": poolName(pool), "credential": credential, "reason": reason, "advice": advice])
     case .alarm(let reason, let advice, let count):
       log.error(
-        "the provider refuses pushes for what a person has to mend",
+        "the provider refuses pushes: an operator has to fix the cause",
         ["pool": poolName(pool), "reason": reason, "advice": advice, "pushes": count])
     case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
     case .backingOff(let seconds, let reason):
-      log.warning("provider out of reach", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
+      log.warning("provider unreachable", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
     case .paused(let seconds, let reason):
-      log.warning("provider asks for patience", ["pool": poolName(pool), "seconds": seconds, "reason": reason])
+      log.warning("provider is throttling: pool paused", ["pool": poolName(pool), "seconds": seconds, "reason": reason])
     case .manySuspectTokens(let percent, let reason):
       log.error(
         "the provider rejects many tokens: check environment and topic before pruning",

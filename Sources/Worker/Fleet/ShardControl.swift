@@ -1,7 +1,7 @@
 import Synchronization
 import Wire
 
-/// What other threads may ask of a shard, and what it tells them.
+/// What other threads may ask of a shard, and what it reports to them.
 final class ShardControl: Sendable {
   struct Requests {
     /// How often stopping was asked for: once drains, twice ends at once.

@@ -159,7 +159,7 @@ extension Pipeline: PoolHandler {
   private func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
     let campaign = entry.page?.campaign
     log.error(
-      "a page of a campaign is a dead letter: mend what it says, resume the campaign, replay the letter",
+      "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
       ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
     if let campaign { hold(campaign: campaign) }
   }

@@ -26,7 +26,7 @@ class BrokerVisit {
     connection.start()
     loop.schedule(after: Self.patience) { [weak self] in
       guard let self, !isUp else { return }
-      fail(.unavailable, "the broker is out of reach: \(lastReason)")
+      fail(.unavailable, "the broker is unreachable: \(lastReason)")
     }
     loop.run()
     if let failure { throw failure }

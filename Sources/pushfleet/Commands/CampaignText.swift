@@ -54,7 +54,7 @@ extension CampaignState {
     case .running: "running"
     case .paused: "paused: `campaigns resume` goes on, `campaigns cancel` ends it"
     case .held:
-      "held: an abnormal share of the tokens was refused; mend environment, topic or credential, then `campaigns resume`, "
+      "held: an abnormal share of the tokens was refused; fix environment, topic or credential, then `campaigns resume`, "
         + "or `campaigns cancel`"
     case .cancelled: "cancelled"
     case .completed: "completed"
@@ -62,7 +62,7 @@ extension CampaignState {
   }
 }
 
-/// Figures for people.
+/// Figures as text.
 enum Figures {
   /// `1,234,567`
   static func count(_ value: Int64) -> String {
@@ -97,7 +97,7 @@ struct CampaignTable {
     idLength = Self.length(telling: campaigns.map(\.id))
   }
 
-  /// How much of the ids tells them apart; at least eight characters.
+  /// How many characters of the ids make them unique; at least eight.
   private static func length(telling ids: [String]) -> Int {
     var length = 8
     let longest = ids.map(\.count).max() ?? 0

@@ -36,7 +36,7 @@ enum CampaignsCommand: Command {
     guard let id = options.operands.first, !id.isEmpty else {
       throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
     }
-    guard options.operands.count == 1 else { throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many") }
+    guard options.operands.count == 1 else { throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\"") }
     let store = try RegistryVisit(options, isReading: true).store
     let campaign = try find(id, in: store)
     if word == "show" { return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text) }
@@ -54,7 +54,7 @@ enum CampaignsCommand: Command {
       throw CommandFailure(.badInput, "there is no campaign \"\(id)\"; `pushfleet campaigns` lists them")
     }
     guard matches.count == 1 else {
-      throw CommandFailure(.badInput, "\"\(id)\" is the beginning of \(matches.count) campaigns' ids: give more of it")
+      throw CommandFailure(.badInput, "\"\(id)\" is ambiguous: \(matches.count) campaign ids begin with it")
     }
     return match
   }

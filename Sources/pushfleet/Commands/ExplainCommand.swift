@@ -26,7 +26,7 @@ enum ExplainCommand: Command {
     let options = try Options(arguments, values: ["target", "config", "app", "at"], flags: ["json"])
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
-      throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many: one request at a time is explained")
+      throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\": one request at a time is explained")
     }
     let question = ExplainQuestion(
       body: try read(file), target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options),
@@ -86,7 +86,9 @@ struct ExplainedApp {
     let isConfigured = options["config"] != nil || ProcessInfo.processInfo.environment["PUSHFLEET_CONFIG"] != nil
     guard isConfigured else {
       topic = options["app"]
-      if let topic, !APNsSettings(topic: topic).isUsable { throw CommandFailure(.usage, "--app: \"\(topic)\" is no bundle ID") }
+      if let topic, !APNsSettings(topic: topic).isUsable {
+        throw CommandFailure(.usage, "--app: \"\(topic)\" is not a bundle ID")
+      }
       return
     }
     let apps = try options.configuration().apps

@@ -29,7 +29,7 @@ enum GroupsCommand: Command {
       throw CommandFailure(.usage, word == "create" ? "name the group" : "name a group, by its name or its notification key")
     }
     if word == "show" {
-      guard options.operands.count == 1 else { throw CommandFailure(.usage, "\"\(options.operands[1])\" is one word too many") }
+      guard options.operands.count == 1 else { throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\"") }
       return try show(group, options)
     }
     let needsMember = word != "create" || !options.has("users")
@@ -59,7 +59,7 @@ enum GroupsCommand: Command {
     } while start < members.count
     if let key, !options.has("json") { Terminal.print(key) }
     for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
-    if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are none") }
+    if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
 
   private static func reference(_ group: String) -> GroupReference {

@@ -28,7 +28,7 @@ struct RegistryVisit {
   func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? {
     guard let app = options["app"] else { return configuration.apps.count == 1 ? Array(configuration.apps[0].id.utf8) : nil }
     guard configuration.apps.contains(where: { $0.id == app }) else {
-      throw CommandFailure(.usage, "--app: there is no application \"\(app)\" in the configuration")
+      throw CommandFailure(.usage, "--app: the configuration has no application \"\(app)\"")
     }
     return Array(app.utf8)
   }
@@ -81,7 +81,7 @@ extension ExitStatus {
     switch error {
     case .refused: self = .badInput
     case .unavailable: self = .unavailable
-    // Somebody must act: trying again is pointless.
+    // An operator must act: trying again is pointless.
     case .unusable: self = .configuration
     }
   }
@@ -95,10 +95,10 @@ enum Subcommand {
   {
     guard let word = arguments.first, !word.hasPrefix("-") else {
       if let byDefault { return byDefault }
-      throw CommandFailure(.usage, "say what to do: \(known.joined(separator: ", "))")
+      throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
     }
     guard known.contains(word) else {
-      throw CommandFailure(.usage, "\"\(word)\" is none of \(known.joined(separator: ", "))")
+      throw CommandFailure(.usage, "\"\(word)\" is not one of \(known.joined(separator: ", "))")
     }
     arguments.removeFirst()
     return word

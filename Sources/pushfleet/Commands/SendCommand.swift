@@ -29,7 +29,7 @@ enum SendCommand: Command {
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of requests, or -") }
     let configuration = try options.configuration()
     if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
-      throw CommandFailure(.usage, "--app: there is no application \"\(app)\" in the configuration")
+      throw CommandFailure(.usage, "--app: the configuration has no application \"\(app)\"")
     }
     guard options["app"] != nil || configuration.apps.count == 1 else {
       throw CommandFailure(.usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
@@ -44,7 +44,7 @@ enum SendCommand: Command {
     } else {
       Terminal.say("pushfleet: \(visit.confirmed) sent\(requests.refused > 0 ? ", \(requests.refused) refused" : "")")
     }
-    if requests.refused > 0 { throw CommandFailure(.badInput, "\(requests.refused) of the requests are no JSON objects") }
+    if requests.refused > 0 { throw CommandFailure(.badInput, "\(requests.refused) of the requests are not JSON objects") }
   }
 }
 

@@ -45,7 +45,7 @@ enum SimulateCommand: Command {
     switch provider {
     case "apns": try APNsSimulation.run(options)
     case "fcm": try FCMSimulation.run(options)
-    default: throw CommandFailure(.usage, "there is no simulator of \"\(provider)\"; there are apns and fcm")
+    default: throw CommandFailure(.usage, "unknown provider \"\(provider)\"; known: apns, fcm")
     }
   }
 

@@ -11,7 +11,7 @@ enum TopicsCommand: Command {
            pushfleet topics unsubscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
 
     A DEVICE is a registration or a provider's token; - reads them from standard input, one on a line. A device that isn't
-    registered is told with its place in the list and costs only itself (exit status 65).
+    registered is reported with its place in the list and costs only itself (exit status 65).
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
       --app APP       the application; may be left out when one is configured
@@ -84,7 +84,7 @@ enum RegistryNames {
         if !name.isEmpty { names.append(name) }
       }
     }
-    guard !names.isEmpty else { throw CommandFailure(.badInput, "standard input names nobody") }
+    guard !names.isEmpty else { throw CommandFailure(.badInput, "no device on standard input") }
     return names
   }
 }
