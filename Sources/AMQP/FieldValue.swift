@@ -21,7 +21,7 @@ public enum FieldValue: Equatable, Sendable {
 }
 
 extension FieldValue {
-  /// Tables and arrays within one another; a header nested deeper is reported as unreadable instead of being followed (F-19).
+  /// Tables and arrays within one another; a header nested deeper is reported as unreadable instead of being followed.
   static let depthLimit = 32
 
   func append(to output: inout [UInt8]) {

@@ -4,7 +4,7 @@ import Wire
 struct AlarmGate {
   /// Seconds.
   static let interval = 300.0
-  /// Reasons told apart; the words may be the provider's own, and any number of them.
+  /// Reasons that are distinguished; a provider may invent any number of them.
   static let mostReasons = 50
 
   private struct Entry {

@@ -54,7 +54,7 @@ public class ProviderPool: Pool {
   private var acceptedGeneration = -1
   private var authorisationRefusals = 0
   private var alarms = AlarmGate()
-  /// Somebody found no capacity and wants to be told.
+  /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
   private(set) var isDraining = false
   private var isClosed = false
@@ -68,7 +68,7 @@ public class ProviderPool: Pool {
     connections.owner = self
   }
 
-  /// A pool let go of takes its connections with it, while the loop that they hang on is still there.
+  /// Closes the connections; must happen before their event loop is destroyed.
   deinit { connections.close() }
 
   // MARK: What a provider adds
@@ -115,7 +115,7 @@ public class ProviderPool: Pool {
   var providerDeadline: MonotonicTime { .distantFuture }
   func providerDeadlineReached(at now: MonotonicTime) {}
   func providerClosing() {}
-  /// Seconds by which the provider's clock is ahead of ours, if the answer tells.
+  /// Seconds by which the provider's clock is ahead of ours, where the answer has a date.
   func clockOffset(in response: Response) -> Int? { nil }
 
   // MARK: Pool

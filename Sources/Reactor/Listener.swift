@@ -65,7 +65,7 @@ public final class Listener {
     link.start()
   }
 
-  /// Out of descriptors or memory: the connection that waits would make the loop spin, so nobody looks for a while (F-35).
+  /// Out of descriptors or memory: the connection that waits would make the loop spin, so nobody looks for a while.
   private func rest() {
     guard let watch else { return }
     try? loop.change(watch, raw, [])

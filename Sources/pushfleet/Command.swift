@@ -9,7 +9,7 @@ protocol Command {
   static func run(_ arguments: inout [String]) throws
 }
 
-/// Exit statuses of sysexits.h, as the contract names them.
+/// Exit statuses, those of sysexits.h.
 enum ExitStatus: Int32 {
   case done = 0
   case usage = 64

@@ -1,7 +1,7 @@
 import Foundation
 import Reactor
 
-/// Standard output for results, standard error for everything else; colour and bars only where a person looks.
+/// Standard output for results, standard error for everything else; colour and progress bars only on a terminal.
 enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1

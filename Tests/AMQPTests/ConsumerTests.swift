@@ -6,7 +6,7 @@ import Wire
 
 @Suite("Consumer")
 struct ConsumerTests {
-  @Test("However the bytes are cut, the same deliveries come out (F-18)", arguments: [1, 2, 3, 7, 64, 1000])
+  @Test("However the bytes are cut, the same deliveries come out", arguments: [1, 2, 3, 7, 64, 1000])
   func splitting(_ size: Int) {
     let script = ConsumerScript(queues: 2, isReady: false)
     let headers: [UInt8] = Say.long(Say.short("k") + [UInt8(ascii: "S")] + Say.long(bytes("v")))
@@ -27,7 +27,7 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.ready])
   }
 
-  @Test("Of a body beyond the limit the beginning is kept and the size told (F-78)")
+  @Test("Of a body beyond the limit the beginning is kept and the size told")
   func bodyLimit() {
     let script = ConsumerScript(maximumBody: 6)
     script.say(Say.deliver(1), Say.header(size: 12), Say.body(bytes("0123")), Say.body(bytes("4567")), Say.body(bytes("89ab")))
@@ -53,7 +53,7 @@ struct ConsumerTests {
     #expect(properties.type == bytes("t") && properties.userID == bytes("u") && properties.appID == bytes("a"))
   }
 
-  @Test("Headers that nest too deep or lie about their length make the message unreadable, not the connection (F-19, F-84)")
+  @Test("Headers that nest too deep or lie about their length make the message unreadable, not the connection")
   func tableBomb() {
     let script = ConsumerScript()
     var bomb: [UInt8] = []
@@ -123,7 +123,7 @@ struct ConsumerTests {
     #expect(script.consumer.unacknowledged == 200 - 71)
   }
 
-  @Test("A token that is unknown, settled or of another channel is never acknowledged (F-10)")
+  @Test("A token that is unknown, settled or of another channel is never acknowledged")
   func staleTokens() {
     let script = ConsumerScript()
     script.say(Say.message(1), Say.message(2))
@@ -149,7 +149,7 @@ struct ConsumerTests {
     #expect(frames[0].tag == 2 && !frames[0].flag && frames[1].tag == 3 && frames[1].flag)
   }
 
-  @Test("A channel closed for holding a delivery too long is opened again, and its tokens are void (F-11)")
+  @Test("A channel closed for holding a delivery too long is opened again, and its tokens are void")
   func consumerTimeout() {
     let script = ConsumerScript(queues: 2)
     script.say(Say.message(1), Say.message(2))
@@ -296,7 +296,7 @@ struct ConsumerTests {
     #expect(script.recorder.events == [.ready] && script.recorder.deliveries.count == 2)
   }
 
-  @Test("A cancel by the broker is reported for its queue only, and the queue can be consumed again (F-12)")
+  @Test("A cancel by the broker is reported for its queue only, and the queue can be consumed again")
   func cancelByBroker() {
     let script = ConsumerScript(queues: 2)
     script.say(Say.cancel("1.1"), Say.message(1, consumer: "0.1"))

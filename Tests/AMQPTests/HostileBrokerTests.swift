@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite("Malformed and hostile bytes (F-19)")
+@Suite("Malformed and hostile bytes")
 struct HostileBrokerTests {
   static let faults: [(name: String, bytes: [UInt8])] = [
     ("wrong end octet", Say.frame(8, 0, [], end: 0)),

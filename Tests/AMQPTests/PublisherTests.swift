@@ -34,7 +34,7 @@ struct PublisherTests {
     #expect(frames.map(\.name) == ["60.40", "header"] && frames[0].payload.last == 0)
   }
 
-  @Test("Confirms may cover several, come out of order, and overlap (F-17)")
+  @Test("Confirms may cover several, come out of order, and overlap")
   func confirms() {
     let script = PublisherScript()
     script.publish(10..<20)
@@ -101,7 +101,7 @@ struct PublisherTests {
     #expect(script.recorder.confirmed.isEmpty && script.recorder.failed == [0, 1])
   }
 
-  @Test("The oldest publish without a confirm for 30 s ends the connection, all outcomes unknown (F-16)")
+  @Test("The oldest publish without a confirm for 30 s ends the connection, all outcomes unknown")
   func confirmTimeout() {
     let script = PublisherScript()
     script.publish(0..<3)
@@ -117,7 +117,7 @@ struct PublisherTests {
     #expect(script.recorder.events.contains(.failed(0, .timedOut)) && script.recorder.end == .confirmTimedOut)
   }
 
-  @Test("While blocked nothing times out and the window is closed; unblocked, it goes on (F-05)")
+  @Test("While blocked nothing times out and the window is closed; unblocked, it goes on")
   func blocked() {
     let script = PublisherScript(window: 2)
     #expect(script.publisher.canPublish && script.publisher.availableWindow == 2)
@@ -138,7 +138,7 @@ struct PublisherTests {
     #expect(script.recorder.events == [.blocked("low on memory"), .unblocked, .confirmed(0), .confirmed(1)])
   }
 
-  @Test("A new connection is not blocked because the old one was (F-07)")
+  @Test("A new connection is not blocked because the old one was")
   func blockedForgotten() {
     let script = PublisherScript()
     script.say(Say.blocked("disk"))

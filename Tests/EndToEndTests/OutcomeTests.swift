@@ -17,7 +17,7 @@ struct OutcomeTests {
     large: ["status": 413, "reason": "PayloadTooLarge"],
   ]
 
-  @Test("feedback, dead letters and results say what the contract says, for one device and for lists")
+  @Test("feedback, dead letters and results say what docs/asyncapi.yaml says, for one device and for lists")
   func outcomes() throws {
     let site = try Site()
     try site.startSimulator(script: Self.script, settings: #"results: "all","#)

@@ -52,7 +52,7 @@ struct RegistryFaultTests {
     return site
   }
 
-  @Test("locked by another program (F-98)")
+  @Test("locked by another program")
   func locked() throws {
     let site = try site("sqlite:registry.db")
     var holder: LockHolder?
@@ -63,7 +63,7 @@ struct RegistryFaultTests {
     }
   }
 
-  @Test("PostgreSQL read-only, as a stand-by is (F-103)", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+  @Test("PostgreSQL read-only, as a stand-by is", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func readOnly() throws {
     let server = try #require(try Postgres.shared?.get())
     let location = try server.makeDatabase()
@@ -84,7 +84,7 @@ struct RegistryFaultTests {
   }
 
   @Test(
-    "PostgreSQL out of reach, every connection cut (F-103)", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+    "PostgreSQL unreachable, every connection cut", .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func down() throws {
     let server = try #require(try Postgres.shared?.get())
     let location = try server.makeDatabase()
@@ -118,7 +118,7 @@ struct RegistryFaultTests {
     #expect(try site.results()["b"]! == (devices, 0, 1))
   }
 
-  @Test("damaged: the worker says so and serves provider tokens; with the file restored, the rest follows (F-99)")
+  @Test("damaged: the worker says so and serves provider tokens; with the file restored, the rest follows")
   func damaged() throws {
     let site = try site("sqlite:registry.db")
     let files = FileManager.default

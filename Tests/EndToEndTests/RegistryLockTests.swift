@@ -5,7 +5,7 @@ import Testing
 @Suite("Writers that wait for a lock of the registry", .serialized)
 struct RegistryLockTests {
   @Test(
-    "While somebody holds the lock for writers, a dead token and a change wait for it, and no registration does (F-104)",
+    "While somebody holds the lock for writers, a dead token and a change wait for it, and no registration does",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func lookUpsGoOn() throws {
     let server = try #require(try Postgres.shared?.get())

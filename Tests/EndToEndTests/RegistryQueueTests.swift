@@ -8,7 +8,7 @@ struct RegistryQueueTests {
     Site.objects(try site.run(["devices", "export", "--config", site.file("pushfleet.json5")]).output)
   }
 
-  @Test("however many workers there are, the last registration wins (F-106)")
+  @Test("however many workers there are, the last registration wins")
   func order() throws {
     let site = try Site()
     try site.startFleet(settings: "shards: 2,")

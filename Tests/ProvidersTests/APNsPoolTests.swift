@@ -433,7 +433,7 @@ struct APNsPoolTests {
     #expect(bench.delivered == 25)
   }
 
-  @Test("a connection whose window never opens costs one push its time, and the others go over a new one (F-53)")
+  @Test("a connection whose window never opens costs one push its time, and the others go over a new one")
   func windowShut() throws {
     let bench = try APNsBench(certificate: true)
     bench.world.answerDial = { [provider = bench.provider] _ in

@@ -344,7 +344,7 @@ struct FCMPoolTests {
     #expect(bench.delivered == 11)
   }
 
-  /// FCM was out of reach once, and turns away the first push when it is back, at which the rate begins anew.
+  /// FCM was unreachable once, and turns away the first push when it is back, at which the rate begins anew.
   private func turnedAway(_ answer: ScriptedProvider.Answer) throws -> FCMBench {
     let bench = try FCMBench()
     var dials = 0

@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "F-60: a 410 carries the provider's time, as a number or as a string; nonsense is no time",
+    "a 410 carries the provider's time, as a number or as a string; nonsense is no time",
     arguments: [
       ("1732137600000", 1_732_137_600_000), (#""1732137600000""#, 1_732_137_600_000), ("1.7321376e12", 1_732_137_600_000),
       ("0", nil), ("-5", nil), ("true", nil), (#""soon""#, nil), ("9e99", nil), ("253402300800000", nil), ("null", nil),
@@ -104,7 +104,7 @@ import Testing
   ]
 
   @Test(
-    "F-59: an unreadable, oversized or unknown answer is judged by its status",
+    "an unreadable, oversized or unknown answer is judged by its status",
     arguments: [
       (400, .drop(.invalidParameters)), (403, .drop(.invalidAPNsCredential)), (404, .drop(.internalServerError)),
       (408, .retry(.connection, .unavailable)), (410, .gone(.notRegistered)), (413, .drop(.messageTooBig)),
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(
-    "F-65: Retry-After in seconds or as a date is taken, clamped to 1…3600 s; garbage is ignored",
+    "Retry-After in seconds or as a date is taken, clamped to 1…3600 s; garbage is ignored",
     arguments: [
       ("30", 30), (" 30 ", 30), ("0", 1), ("1000000000", 3600), ("99999999999999999999999999", 3600), ("-5", nil), ("", nil),
       ("3.5", nil), ("soon", nil), ("30s", nil), ("1e3", nil), ("\u{0}", nil),

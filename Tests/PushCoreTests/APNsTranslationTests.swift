@@ -263,7 +263,7 @@ import Testing
   }
 
   @Test(
-    "F-71 a collapse key is cut to 64 bytes between two characters",
+    "a collapse key is cut to 64 bytes between two characters",
     arguments: [
       (String(repeating: "a", count: 64), 64), (String(repeating: "a", count: 65), 64), (String(repeating: "あ", count: 30), 63),
       ("a" + String(repeating: "あ", count: 21), 64), (String(repeating: "🇩", count: 17), 64),
@@ -277,7 +277,7 @@ import Testing
     #expect(key.utf8.starts(with: id))
   }
 
-  @Test("F-34 the block's apns-id is taken as it is, otherwise it is the message's on the device")
+  @Test("the block's apns-id is taken as it is, otherwise it is the message's on the device")
   func identity() throws {
     let id = "2ed6657d-e927-568b-95e1-2665a8aea6a2"
     #expect(utf8(try apns(accepted(#""apns":{"headers":{"apns-id":"\#(id)"}}"#)).id) == id)
@@ -336,7 +336,7 @@ import Testing
     #expect(rejection?.reason.contains(words) == true, "\(rejection?.reason ?? "")")
   }
 
-  @Test("F-71 a topic that is no bundle ID never reaches a header")
+  @Test("a topic that is no bundle ID never reaches a header")
   func topic() throws {
     let request = try accepted("")
     for topic in ["", "a b", "a\r\nx: y", "a\u{0}", String(repeating: "a", count: 256)] {
@@ -358,7 +358,7 @@ import Testing
   }
 
   @Test(
-    "F-71 the limit counts bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
+    "the limit counts bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
     arguments: [
       ("background", 4096, ""), ("background", 4096, "部"), ("background", 4096, "🇩🇰"), ("voip", 5120, ""), ("voip", 5120, "部"),
     ])

@@ -19,6 +19,35 @@ import Testing
     #expect(found == text, "docs/\(name) is stale: PUSHFLEET_WRITE_DOCS=1 swift test --filter DocumentationTests")
   }
 
+  /// The ids of rules that a text holds.
+  private static func rules(in text: String) -> [String] {
+    var rules: [String] = []
+    for (prefix, digits) in [("GS-", 3), ("UP-", 2)] {
+      for rest in text.components(separatedBy: prefix).dropFirst() {
+        let number = String(rest.prefix(digits))
+        if number.count == digits, Int(number) != nil { rules.append(prefix + number) }
+      }
+    }
+    return rules
+  }
+
+  @Test("docs/rules.md has every rule that code, tests and pages cite")
+  func rules() throws {
+    let root = Self.folder.deletingLastPathComponent()
+    let page = try String(contentsOf: Self.folder.appendingPathComponent("rules.md"), encoding: .utf8)
+    let known = Set(page.split(separator: "\n").filter { $0.hasPrefix("| ") }.flatMap { Self.rules(in: String($0.prefix(9))) })
+    var cited: Set<String> = []
+    for folder in ["Sources", "Tests", "docs"] {
+      let names = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)
+      while let name = names?.nextObject() as? String {
+        guard name.hasSuffix(".swift") || name.hasSuffix(".md") else { continue }
+        cited.formUnion(
+          Self.rules(in: try String(contentsOf: root.appendingPathComponent("\(folder)/\(name)"), encoding: .utf8)))
+      }
+    }
+    #expect(cited.count > 80 && cited.subtracting(known) == [])
+  }
+
   @Test("docs/outcomes.md is what the reply tables say")
   func outcomes() throws {
     var text = """
@@ -36,7 +65,7 @@ import Testing
       | retried | | the code, when attempts or time to live are used up |
 
       A reason counts only with its own class of status; what the tables don't know is judged by the status alone. `invalid_since` of a
-      410 is the provider's own time: prune only what was registered before. ⚠ marks what a person has to look at: the log says it, at
+      410 is the provider's own time: prune only what was registered before. ⚠ marks what an operator has to look at: the log says it, at
       most once in five minutes for each credential and reason. A stopped credential asks again once a minute, with one push. A topic that
       the request chose itself stops nothing, nor does that of another push type than an alert's or a missing project once other pushes are
       taken: the push is a dead letter with the code.
@@ -94,9 +123,8 @@ import Testing
     var text = """
       # What becomes of a request's fields
 
-      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails when this page is stale. GS-… are rules of GCM's concept
-      documents, F-REF is the legacy HTTP server reference. Where a platform has no counterpart, `explain` and a dry run's result say so
-      with these words.
+      Printed from `Sources/PushCore/Translation/MappingRule.swift`; a test fails when this page is stale. GS-… are [rules](rules.md), F-REF
+      is the legacy HTTP server reference. Where a platform has no counterpart, `explain` and a dry run's result say so with these words.
 
       | Field | APNs | FCM v1 | Rule |
       |---|---|---|---|

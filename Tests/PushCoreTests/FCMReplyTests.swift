@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "F-69: INVALID_ARGUMENT makes the token suspect only when it names the token",
+    "INVALID_ARGUMENT makes the token suspect only when it names the token",
     arguments: [
       ("The registration token is not a valid FCM registration token", true, "", .suspect(.invalidRegistration)),
       ("The registration token is not a valid FCM registration token", false, "", .drop(.invalidParameters)),
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "F-59: what can't be read is judged by its status, and never against the token",
+    "what can't be read is judged by its status, and never against the token",
     arguments: [
       (400, .drop(.invalidParameters)), (401, .retry(.refreshedToken, .unavailable)), (403, .drop(.internalServerError)),
       (404, .drop(.internalServerError)), (408, .retry(.connection, .unavailable)), (410, .drop(.invalidParameters)),

@@ -40,7 +40,7 @@ import Testing
       #""android":{"priority":"NORMAL","ttl":"4W","restricted_package_name":"a.b"}"#
     ),
     (
-      "fcm-v1 §3 Android's keys",
+      "Android's keys",
       ##""notification":{"icon":"i","color":"#010203","sound":"s","tag":"t","click_action":"c","title_loc_key":"T","title_loc_args":"[\"a\"]","body_loc_key":"B","body_loc_args":["b",2],"android_channel_id":"ch"}"##,
       ##""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"i","color":"#010203","sound":"s","tag":"t","click_action":"c","title_loc_key":"T","title_loc_args":["a"],"body_loc_key":"B","body_loc_args":["b","2"],"channel_id":"ch"}},"apns":{"payload":{"aps":{"alert":{"title-loc-key":"T","title-loc-args":["a"],"loc-key":"B","loc-args":["b","2"]},"sound":"s","category":"c"}}}"##
     ),

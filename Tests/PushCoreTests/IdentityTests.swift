@@ -55,7 +55,7 @@ import Testing
     #expect(String(decoding: text, as: UTF8.self) == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
   }
 
-  @Test("F-34: the apns-id of a message on a device never changes, and differs from every other's")
+  @Test("the apns-id of a message on a device never changes, and differs from every other's")
   func deviceIdentity() {
     let token = Array(String(repeating: "ab", count: 32).utf8)
     let first = DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: token)
@@ -71,7 +71,7 @@ import Testing
 
   /// By Python's hashlib and uuid.
   @Test(
-    "F-34: an apns-id is the UUID of the token's bytes in the message's namespace, of its text where it is not hexadecimal",
+    "an apns-id is the UUID of the token's bytes in the message's namespace, of its text where it is not hexadecimal",
     arguments: [
       ("abababababababababababababababababababababababababababababababab", "dfab45c7-4afe-587c-baa8-aa42e4fde4ca"),
       ("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "5fb4490c-45d3-549d-8c38-56819498cc63"),

@@ -6,7 +6,7 @@ import Testing
 @Suite struct OutcomeTests {
   static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  @Test("a feedback event is written exactly as the contract says")
+  @Test("a feedback event is written exactly as docs/asyncapi.yaml says")
   func feedback() {
     let event = FeedbackEvent(
       event: .notRegistered, app: Array("com.example.app".utf8), platform: .apns, token: Array("abcd".utf8),
@@ -130,7 +130,7 @@ import Testing
     #expect((try? JSONDocument(output)) != nil)
   }
 
-  @Test("a dead letter's headers are the contract's")
+  @Test("a dead letter's headers are those of docs/asyncapi.yaml")
   func deadLetterHeaders() {
     let letter = DeadLetter(
       error: .messageTooBig, reason: "payload of 4097 bytes", status: 413, attempts: 2, failedAt: 1_795_209_720_123)
@@ -145,7 +145,7 @@ import Testing
     #expect(unsent.headers.map(\.name) == ["x-push-error", "x-push-reason", "x-push-attempts", "x-push-failed-at"])
   }
 
-  @Test("F-26: a reason can't make the headers grow without bound, nor carry control characters")
+  @Test("a reason can't make the headers grow without bound, nor carry control characters")
   func boundedReason() {
     let long = DeadLetter.bounded(String(repeating: "é", count: 1000))
     #expect(long.count == 512)

@@ -144,7 +144,7 @@ struct CampaignTests {
     #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
   }
 
-  @Test("A registry of an earlier version is brought up to date, campaigns and all (F-102)", arguments: Backend.all)
+  @Test("A registry of an earlier version is brought up to date, campaigns and all", arguments: Backend.all)
   func migrates(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)

@@ -49,7 +49,7 @@ struct LocationTests {
     }
   }
 
-  @Test("A host that has no address is out of reach, whatever it is called")
+  @Test("A host that has no address is unreachable, whatever it is called")
   func unknownHost() {
     #expect {
       try openRegistry("postgresql://nohost.invalid/db")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Marks on both databases")
 struct MarkTests {
-  @Test("A device is gone only when the provider's time is later than its registration (F-60, UP-22)", arguments: Backend.all)
+  @Test("A device is gone only when the provider's time is later than its registration (UP-22)", arguments: Backend.all)
   func gone(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1", now: 5_000)
@@ -21,7 +21,7 @@ struct MarkTests {
     #expect(try registry.mark("never", .gone(since: 5_001)) == .unknown)
   }
 
-  @Test("A dead answer for an old token that comes after registering again changes nothing (F-107)", arguments: Backend.all)
+  @Test("A dead answer for an old token that comes after registering again changes nothing", arguments: Backend.all)
   func race(_ backend: Backend) throws {
     let registry = try backend.open()
     let id = try registry.register("t1", #""installation":"i""#, now: 1_000)

@@ -16,7 +16,7 @@ struct PostgresFaultTests {
   private static let register = RegistryChange.register(
     Registration(app: TestRegistry.app, platform: .fcm, token: Array("t".utf8)))
 
-  @Test("A connection ended by an administrator comes back by itself (F-103)")
+  @Test("A connection ended by an administrator comes back by itself")
   func terminated() throws {
     let server = try server()
     let location = try server.makeDatabase()
@@ -51,7 +51,7 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 1).count == 1)
   }
 
-  @Test("A lock held by somebody else ends in the time limit, not for ever (F-103)")
+  @Test("A lock held by somebody else ends in the time limit, not for ever")
   func lockHeld() throws {
     let location = try server().makeDatabase()
     let store = try PostgresStore(location: location, options: PostgresOptions(statementTimeout: 100))
@@ -68,7 +68,7 @@ struct PostgresFaultTests {
     #expect(try store.apply([Self.register], now: 3).count == 1)
   }
 
-  @Test("A lock for writers that isn't to be had costs the write, and leaves the connection as it was (F-104)")
+  @Test("A lock for writers that isn't to be had costs the write, and leaves the connection as it was")
   func writersWait() throws {
     let location = try server().makeDatabase()
     let store = try PostgresStore(location: location, options: PostgresOptions(lockTimeout: 50))
@@ -87,7 +87,7 @@ struct PostgresFaultTests {
     #expect(try store.session.firstInt(Statement("SELECT pg_backend_pid()"), []) == backend)
   }
 
-  @Test("A server that is stopped in the middle costs the time limit, and is used again when it goes on (F-104)")
+  @Test("A server that is stopped in the middle costs the time limit, and is used again when it goes on")
   func frozen() throws {
     let server = try Postgres()
     defer { server.stop() }
@@ -105,7 +105,7 @@ struct PostgresFaultTests {
     #expect(try store.devices(app: nil, after: 0, limit: 1).count == 1)
   }
 
-  @Test("A stand-by or read-only server can be read; writing says why not (F-103)")
+  @Test("A stand-by or read-only server can be read; writing says why not")
   func readOnly() throws {
     let server = try server()
     let location = try server.makeDatabase()
@@ -117,7 +117,7 @@ struct PostgresFaultTests {
     }
   }
 
-  @Test("Who can't connect is told why: no server, no database, no rights, no more connections (F-103)")
+  @Test("Who can't connect is told why: no server, no database, no rights, no more connections")
   func refused() throws {
     let server = try server()
     guard case .unavailable(.down, _) = try fault({ _ = try PostgresStore(location: "postgresql://127.0.0.1:1/x") }) else {
@@ -151,7 +151,7 @@ struct PostgresFaultTests {
     else { throw TestFailure("connected") }
   }
 
-  @Test("A newer schema is refused (F-102)")
+  @Test("A newer schema is refused")
   func newer() throws {
     let location = try server().makeDatabase()
     do { _ = try PostgresStore(location: location) }
@@ -161,7 +161,7 @@ struct PostgresFaultTests {
     }
   }
 
-  @Test("Workers that make one registry at the same time all get it (F-102)")
+  @Test("Workers that make one registry at the same time all get it")
   func concurrentCreation() throws {
     let location = try server().makeDatabase()
     let failures = Collected<String>()
@@ -171,7 +171,7 @@ struct PostgresFaultTests {
     #expect(failures.all == [])
   }
 
-  @Test("A server that restarts is found again (F-103)")
+  @Test("A server that restarts is found again")
   func restarts() throws {
     let server = try Postgres()
     defer { server.stop() }

@@ -44,7 +44,7 @@ struct PostgresHostTests {
   }
 
   @Test(
-    "A server that never answers doesn't hide the next one, and isn't asked first again (F-103)",
+    "A server that never answers doesn't hide the next one, and isn't asked first again",
     .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
   func silent() throws {
     let server = try #require(try Postgres.shared?.get())

@@ -19,7 +19,7 @@ struct RegistrationTests {
     #expect(try registry.store.devices(app: nil, after: 0, limit: 10).count == 1)
   }
 
-  @Test("A token registered for another user moves to that user (UP-02, F-106)", arguments: Backend.all)
+  @Test("A token registered for another user moves to that user (UP-02)", arguments: Backend.all)
   func movesUser(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t1", #""user":"a","name":"A""#)

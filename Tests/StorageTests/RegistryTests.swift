@@ -75,7 +75,7 @@ struct RegistryTests {
   }
 
   @Test(
-    "While another process holds the lock, writes fail with the reason, look-ups go on and nothing is lost afterwards (F-98)")
+    "While another process holds the lock, writes fail with the reason, look-ups go on and nothing is lost afterwards")
   func locked() throws {
     let registry = try open(options())
     try registry.submit(registering("before"), tag: 0)
@@ -125,7 +125,7 @@ struct RegistryTests {
     #expect(recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
-  @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended (F-99)")
+  @Test("A registry that can't be opened says why, refuses at once, and comes back when it is mended")
   func comesBack() throws {
     try "not a database, but long enough to have a header of a hundred bytes, as a damaged file has one of them, see"
       .write(toFile: path, atomically: false, encoding: .utf8)
@@ -140,7 +140,7 @@ struct RegistryTests {
     #expect(loop.run { recorder.answers.count == 1 })
   }
 
-  @Test("A registry that doesn't answer in time refuses more, while the loop goes on (F-104)")
+  @Test("A registry that doesn't answer in time refuses more, while the loop goes on")
   func slow() throws {
     var options = options(patience: 2_000)
     options.slowAfter = 0.05
@@ -164,7 +164,7 @@ struct RegistryTests {
     #expect(recorder.failures.isEmpty)
   }
 
-  @Test("A registry whose file is deleted is unavailable, isn't made anew, and is in use again when the file is back (F-99)")
+  @Test("A registry whose file is deleted is unavailable, isn't made anew, and is in use again when the file is back")
   func deletedUnderneath() throws {
     let registry = try open(options())
     try registry.submit(registering("before"), tag: 0)

@@ -25,7 +25,7 @@ struct SQLiteFaultTests {
     throw TestFailure("no error")
   }
 
-  @Test("A file that is there but empty is refused, and so is a log without its database (F-99)")
+  @Test("A file that is there but empty is refused, and so is a log without its database")
   func emptyByAccident() throws {
     _ = FileManager.default.createFile(atPath: path, contents: nil)
     guard case .unusable(.notARegistry, let why) = try fault({ _ = try SQLiteStore(path: path) }) else {
@@ -56,7 +56,7 @@ struct SQLiteFaultTests {
     #expect(try other.pragma("SELECT count(*) FROM sqlite_schema") == Array("1".utf8))
   }
 
-  @Test("A newer schema is refused and left as it is (F-102)")
+  @Test("A newer schema is refused and left as it is")
   func newer() throws {
     do { try fill(try SQLiteStore(path: path), 0..<3) }
     let raw = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
@@ -68,7 +68,7 @@ struct SQLiteFaultTests {
     #expect(try raw.pragma("SELECT count(*) FROM devices") == Array("3".utf8))
   }
 
-  @Test("A damaged header and damaged pages are told with what to do (F-99)")
+  @Test("A damaged header and damaged pages are told with what to do")
   func corrupt() throws {
     do { try fill(try SQLiteStore(path: path), 0..<2_000) }
     let intact = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -87,7 +87,7 @@ struct SQLiteFaultTests {
   }
 
   @Test(
-    "A full disk refuses what doesn't fit, keeps what there is, and goes on when there is space (F-99)",
+    "A full disk refuses what doesn't fit, keeps what there is, and goes on when there is space",
     .enabled(if: SmallDisk.isPossible, "nothing may be mounted here"))
   func full() throws {
     let disk = try SmallDisk(folder.path + "/disk", kilobytes: 2_048)
@@ -108,7 +108,7 @@ struct SQLiteFaultTests {
   }
 
   @Test(
-    "A registry on a disk that can't be written to is unavailable with its reason, and in use again when it can (F-99)",
+    "A registry on a disk that can't be written to is unavailable with its reason, and in use again when it can",
     .enabled(if: SmallDisk.isPossible, "nothing may be mounted here"))
   func readOnly() throws {
     let disk = try SmallDisk(folder.path + "/disk", kilobytes: 4_096)
@@ -124,7 +124,7 @@ struct SQLiteFaultTests {
     #expect(try store.devices(app: nil, after: 0, limit: 50).count == 11)
   }
 
-  @Test("Network file systems are known by the number that statfs(2) gives them (F-101)")
+  @Test("Network file systems are known by the number that statfs(2) gives them")
   func networks() {
     let names = [0x6969, 0xFF53_4D42, 0x0102_1997, 0xEF53, 0x0102_1994].map { FileFacts.networkFileSystem(ofType: $0) }
     #expect(names == ["NFS", "CIFS", "9P", nil, nil])
@@ -132,7 +132,7 @@ struct SQLiteFaultTests {
   }
 
   @Test(
-    "A file that is deleted or replaced under its users takes nothing more, and nothing is read from what is left of it (F-99)",
+    "A file that is deleted or replaced under its users takes nothing more, and nothing is read from what is left of it",
     arguments: [true, false])
   func goneUnderneath(isReplaced: Bool) throws {
     let store = try SQLiteStore(path: path)
@@ -175,7 +175,7 @@ struct SQLiteFaultTests {
     #expect(others.allSatisfy { FileManager.default.fileExists(atPath: $0) })
   }
 
-  @Test("Two workers that make one registry at the same time both get it (F-101, F-102)")
+  @Test("Two workers that make one registry at the same time both get it")
   func concurrentCreation() throws {
     let path = path
     let failures = Collected<String>()
@@ -197,7 +197,7 @@ struct SQLiteFaultTests {
   /// `PUSHFLEET_TEST_KILLS=200 swift test --filter SQLiteFaultTests.killed` for a night.
   private static let kills = ProcessInfo.processInfo.environment["PUSHFLEET_TEST_KILLS"].flatMap { Int($0) } ?? 2
 
-  @Test("A writer killed in the middle of bulk writes leaves whole transactions only (F-100)", arguments: 0..<kills)
+  @Test("A writer killed in the middle of bulk writes leaves whole transactions only", arguments: 0..<kills)
   func killed(_ round: Int) throws {
     let writer = Process()
     writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

@@ -35,7 +35,7 @@ struct TopicTests {
     #expect(try registry.store.topics(app: TestRegistry.app, after: [], limit: 9).map(\.members) == [2])
   }
 
-  @Test("A topic that was never made is unknown; one whose members have left is empty (F-88)", arguments: Backend.all)
+  @Test("A topic that was never made is unknown; one whose members have left is empty", arguments: Backend.all)
   func unknownAndEmpty(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t1", #""topics":["left"]"#)
@@ -116,7 +116,7 @@ struct TopicTests {
     #expect(try registry.store.survey(.condition(parsed), app: TestRegistry.app).exists == false)
   }
 
-  @Test("A device that stays is on exactly one page while others come and go (F-87)", arguments: Backend.all)
+  @Test("A device that stays is on exactly one page while others come and go", arguments: Backend.all)
   func stableCursor(_ backend: Backend) throws {
     let registry = try backend.open()
     let other = try registry.another()

@@ -189,7 +189,7 @@ struct FanoutModelTests {
     return true
   }
 
-  @Test("a broadcast whose time passed while the registry is out of reach waits a day for its word, then is a dead letter")
+  @Test("a broadcast whose time passed while the registry is unreachable waits a day for its word, then is a dead letter")
   func doubtful() throws {
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     for (late, kind, step) in [(3_600_000, "retry", "5m"), (90_000_000, "deadLetter", "dead")] as [(Int64, String, String)] {

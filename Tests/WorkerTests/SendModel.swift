@@ -223,7 +223,7 @@ final class SendModel {
       pipeline.table.entries.filter(\.isHeld).sorted { $0.delivery.token.tag < $1.delivery.token.tag }.map(\.index)
     }
 
-    /// As when the provider has been out of reach for a while.
+    /// As when the provider has been unreachable for a while.
     func park() { pipeline.park(0, because: "test", for: 10_000) }
 
     /// As when a minute has passed since the channel was lost.

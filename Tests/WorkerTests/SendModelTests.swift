@@ -56,7 +56,7 @@ struct SendModelTests {
     let model = try SendModel(workers: 2)
     for number in 0..<5 { model.publish(number) }
     for _ in 0..<5 { model.deliver(to: 0) }
-    // One has been tried, and failed; the others wait for a provider that is out of reach.
+    // One has been tried, and failed; the others wait for an unreachable provider.
     model.send(0)
     model.answer(0, .overloaded, at: 0)
     model.workers[0].park()

@@ -1,10 +1,10 @@
 import HTTP2
 import PushCore
 
-/// The header block of `POST /3/device/<token>` (apns-http2 §2), constant parts laid out once.
+/// The header block of `POST /3/device/<token>` (Apple, "Sending notification requests to APNs"), constant parts laid out once.
 ///
 /// `:path`, `authorization` and what differs between pushes stay out of the compression table, so that the 4,096 bytes of it
-/// keep what repeats: topic, push type and priority (apns-http2 §8).
+/// keep what repeats: topic, push type and priority (the same page).
 struct APNsHeaders {
   /// `authorization`; nil on a certificate's connection.
   var authorization: [UInt8]? { didSet { latest = nil } }

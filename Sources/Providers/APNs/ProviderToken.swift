@@ -1,6 +1,6 @@
 import Wire
 
-/// An APNs provider authentication token as it stands in `authorization`, and which one of its key's it is.
+/// An APNs provider token (JWT) as sent in `authorization`, numbered per key.
 struct ProviderToken: Sendable, CustomStringConvertible {
   /// `bearer <JWT>`.
   let authorization: [UInt8]
@@ -28,8 +28,8 @@ struct ProviderToken: Sendable, CustomStringConvertible {
 
 /// When a key's token is renewed, as a value: no clock, no key.
 ///
-/// Apple wants a token renewed between 20 and 60 minutes of age (apns-http2 §7). Age is counted on the monotonic clock from the
-/// minting; the wall clock is only what `iat` says, so a clock that jumped is noticed as the two drifting apart.
+/// Apple wants a token renewed between 20 and 60 minutes of age ("Establishing a token-based connection to APNs"). Age is counted on the
+/// monotonic clock from the minting; the wall clock is only what `iat` says, so a clock that jumped is noticed as the two drifting apart.
 struct TokenLifetime {
   static let shortest = 20.0 * 60
   static let longest = 60.0 * 60

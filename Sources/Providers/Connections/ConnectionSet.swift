@@ -1,7 +1,7 @@
 import HTTP2
 import Wire
 
-/// What a set of connections tells the pool that owns it.
+/// What a set of connections reports to the pool that owns it.
 protocol ConnectionSetOwner: AnyObject {
   /// `nextAnswer` of the connection's session has answers.
   func answersReady(on connection: PooledConnection)
@@ -40,7 +40,7 @@ final class ConnectionSet {
   /// Connecting and open ones.
   private(set) var live: [PooledConnection] = []
   private(set) var draining: [PooledConnection] = []
-  /// Somebody waits for a stream.
+  /// A caller waits for a stream.
   private var isWanted = false
   private var isClosing = false
   private var backoff = Backoff(base: 1, cap: 60)

@@ -3,7 +3,7 @@ import Wire
 /// A token bucket: so many pushes a minute, never more in any minute, and a linear ramp after an outage.
 ///
 /// FCM's quota is 600,000 a minute and project, counted in minutes that are not aligned to any clock; after an outage the
-/// rate must take at least 60 s from 0 to full (fcm-v1 §5).
+/// rate must take at least 60 s from 0 to full (Firebase, "Throttling and quotas").
 struct Pacer {
   static let rampSeconds = 60.0
   /// A ramp starts at this share of the full rate, so that the first request ever leaves.

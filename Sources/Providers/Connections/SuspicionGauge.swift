@@ -1,7 +1,7 @@
 import Wire
 
 /// Notices when so many tokens are refused that our own configuration is the likelier culprit: the wrong environment answers
-/// BadDeviceToken for every device, and pruning on it would empty the registry (apns-http2 §10.2, F-61).
+/// BadDeviceToken for every device, and pruning on it would empty the registry.
 struct SuspicionGauge {
   /// Answers about tokens are counted in windows of so many seconds.
   static let window = 300.0

@@ -2,7 +2,7 @@ import HTTP2
 import PushCore
 import Wire
 
-/// What a source of access tokens tells its pool.
+/// What a source of access tokens reports to its pool.
 protocol AccessTokensOwner: AnyObject {
   func accessTokenArrived()
   /// No usable token is there, and the next try is some time off.
@@ -10,7 +10,7 @@ protocol AccessTokensOwner: AnyObject {
   func observed(_ event: PoolEvent)
 }
 
-/// A project's access token: fetched once at a time, renewed early, and used to its end when the endpoint is down (F-68).
+/// A project's access token: fetched once at a time, renewed early, and used to its end when the endpoint is down.
 ///
 /// The token is judged by the monotonic clock from its arrival, so a jumping wall clock can't keep a dead one alive.
 final class AccessTokens {

@@ -1,8 +1,8 @@
 import HTTP2
 import PushCore
 
-/// The header block of `POST /v1/projects/<project>/messages:send` (fcm-v1 §1), all constant but the access token, which
-/// stays the same for an hour and so may enter the compression table.
+/// The header block of `POST /v1/projects/<project>/messages:send` (FCM HTTP v1 API), all constant but the access
+/// token, which stays the same for an hour and so may enter the compression table.
 struct FCMHeaders {
   let template: HeaderTemplate
   private var values = HeaderValues()

@@ -1,5 +1,5 @@
 /// Names one request on one device, so that every attempt, of whichever worker, carries the same `apns-id`: the UUID version 5
-/// of the token in the namespace that the message id is, by the same rule, in ours (F-34). Apps can tell a repeated push by it;
+/// of the token in the namespace that the message id is, by the same rule, in ours. Apps can tell a repeated push by it;
 /// Apple promises nothing of the kind.
 ///
 /// A token of lower-case hexadecimal digits counts as the bytes that it spells: with them the hash has one block to go through

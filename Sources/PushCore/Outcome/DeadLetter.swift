@@ -34,7 +34,7 @@ public struct DeadLetter: Sendable {
     return headers
   }
 
-  /// Headers must not make a message larger without bound (F-26).
+  /// Headers must not make a message larger without bound.
   static let longestReason = 512
 
   /// At most `longestReason` bytes, ended on a character's boundary; control characters become spaces.

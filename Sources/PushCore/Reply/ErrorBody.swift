@@ -1,6 +1,6 @@
 /// What an error answer's body may hold before it is looked at.
 enum ErrorBody {
-  /// Larger bodies are not read: the status alone decides (F-59).
+  /// Larger bodies are not read: the status alone decides.
   static let largest = 16 * 1024
 
   static func document(_ body: [UInt8]) -> JSONDocument? {

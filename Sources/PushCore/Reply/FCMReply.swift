@@ -1,7 +1,7 @@
 /// FCM v1's answers: `{"error": {"code", "message", "status", "details": [{"@type": "…FcmError", "errorCode"}]}}`.
 ///
 /// Read in this order: errorCode, then status, then the HTTP status. Only UNREGISTERED, SENDER_ID_MISMATCH and an INVALID_ARGUMENT
-/// that names the token say anything about a token (F-69); a bare 404 means the project.
+/// that names the token say anything about a token; a bare 404 means the project.
 public enum FCMReply {
   /// As `APNsReply.interpret`.
   public static func interpret(status: Int, body: [UInt8], retryAfter: [UInt8]? = nil, now: Int64? = nil) -> ReplyMeaning {

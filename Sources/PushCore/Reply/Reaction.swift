@@ -1,4 +1,4 @@
-/// What an answer means for the one device it concerns. Outcomes follow the contract: feedback, dead letter, ladder.
+/// What an answer means for the one device it concerns. The outcomes are those of docs/outcomes.md: feedback, dead letter, ladder.
 public enum Reaction: Equatable, Sendable {
   /// The provider took it.
   case delivered

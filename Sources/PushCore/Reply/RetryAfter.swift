@@ -1,6 +1,6 @@
 /// `Retry-After` (RFC 9110 §10.2.3): seconds, or a date in any of the three forms of §5.6.7. What is neither is as if absent.
 public enum RetryAfter {
-  /// Seconds; a provider's figure outside is moved to the nearer end (F-65).
+  /// Seconds; a provider's figure outside is moved to the nearer end.
   public static let range = 1...3600
 
   /// `now` in Unix milliseconds; without it a date can't be understood and counts as absent.

@@ -114,7 +114,7 @@ enum APNsPayload {
 
 extension [UInt8] {
   /// A member of `data` with its value as a string: other scalars as they are written, arrays and objects as compact JSON
-  /// (gcm-fcm-legacy §2: "other types are converted to strings on delivery").
+  /// (FCM legacy HTTP reference: "other types are converted to strings on delivery").
   mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument) {
     document.appendQuoted(name, to: &self)
     append(0x3A)

@@ -1,4 +1,4 @@
-/// Everything that one `POST /3/device/<token>` needs. Each value is fit for a header field: no CR, LF or NUL, bounded (F-71).
+/// Everything that one `POST /3/device/<token>` needs. Each value is fit for a header field: no CR, LF or NUL, bounded.
 public struct APNsPush: Sendable {
   /// The translation that it shares with the pushes to the request's other devices: all but `token` and `id`.
   public let template: APNsTemplate

@@ -66,7 +66,7 @@ struct APSContent {
     }
   }
 
-  /// GS-091; gcm-fcm-legacy §3.
+  /// GS-091, docs/rules.md.
   static let alertFields: [AlertField] = [
     .init(.title, "title"), .init(.subtitle, "subtitle"), .init(.body, "body"), .init(.titleLocKey, "title-loc-key"),
     .init(.titleLocArgs, "title-loc-args"), .init(.subtitleLocKey, "subtitle-loc-key"),

@@ -1,4 +1,4 @@
-/// Writes FCM v1's `message` without its target (fcm-v1 §2, §3).
+/// Writes FCM v1's `message` without its target (FCM HTTP v1 API, `Message`).
 struct FCMMessage {
   let content: APSContent
   let priority: Priority

@@ -25,7 +25,7 @@ public struct APNsSettings: Sendable, Equatable {
   public var tagCollapses: Bool
   /// The topic with its suffix, by push type.
   let topics: [[UInt8]]
-  /// The topic has a bundle ID's form; one with any other byte never reaches a header (F-71).
+  /// The topic has a bundle ID's form; one with any other byte never reaches a header.
   public let isUsable: Bool
 
   public init(topic: String, defaultPriority: Priority = .normal, tagCollapses: Bool = false) {

@@ -8,7 +8,7 @@ protocol ConnectorHandler: AnyObject {
 }
 
 /// Opens a TCP connection to an endpoint: all its addresses in order, the next one after a short wait or at once when one
-/// fails, the first that answers wins (RFC 8305 in its simplest form; F-22, F-56, F-74).
+/// fails, the first that answers wins (RFC 8305 in its simplest form).
 final class Connector {
   private final class Attempt: EventSource {
     let address: SocketAddress

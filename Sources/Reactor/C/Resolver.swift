@@ -7,7 +7,7 @@ struct ResolutionError: Error, Equatable, Sendable, CustomStringConvertible {
   let description: String
 }
 
-/// Names to addresses. Nothing is cached: each new connection asks again (Apple: resolve before each connection; F-22).
+/// Names to addresses. Nothing is cached: each new connection asks again (Apple: resolve before each connection).
 enum Resolver {
   /// The address a numeric host stands for; nil for a name. Never blocks.
   static func numeric(_ endpoint: Endpoint) -> SocketAddress? {

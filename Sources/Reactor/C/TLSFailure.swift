@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Why a handshake failed, in plain words with one phrase per cause (F-57).
+/// Why a handshake failed, in plain words with one phrase per cause.
 enum TLSFailure {
   /// From the result of verifying the peer's certificate; nil when it was fine.
   static func ofVerification(_ result: Int, host: String, peer: String) -> String? {

@@ -4,7 +4,7 @@ import PushCore
 public enum BulkFormat: String, CaseIterable, Sendable {
   /// A header line with the names of `register`'s fields; `topics` separated by `|`.
   case csv
-  /// One change a line (contract "Registry changes").
+  /// One change a line (docs/registry.md).
   case ndjson
 }
 

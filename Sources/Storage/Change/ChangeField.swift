@@ -1,6 +1,6 @@
 import PushCore
 
-/// The fields of a change (contract "Registry changes"). The raw value is the key in JSON and the column in CSV.
+/// The fields of a change (docs/schema/registry-change.schema.json). The raw value is the key in JSON and the column in CSV.
 enum ChangeField: String, CaseIterable {
   case op, app
   case platform, token, installation, environment, sender, user, name, locale, topics

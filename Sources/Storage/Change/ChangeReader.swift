@@ -156,7 +156,7 @@ private struct ChangeReader {
     values[.notificationKeyName] == nil ? nil : try text(.notificationKeyName)
   }
 
-  /// A group's number may be given as a number or as a text (UPMC); a notification key is recognised by its form.
+  /// A group's number may be given as a number or as a text; a notification key is recognised by its form.
   private func group() throws(ChangeRefusal) -> GroupReference {
     guard let node = values[.group] else { throw ChangeRefusal(.invalidParameters, "group: missing") }
     if document.kind(node) == .number {

@@ -54,7 +54,7 @@ public enum ChangeAnswer: Equatable, Sendable {
 
   private static func more(_ count: Int) -> String { count > 1 ? ", and \(count - 1) more" : "" }
 
-  /// The answer as the contract has it.
+  /// The answer as a message (docs/asyncapi.yaml).
   public var json: [UInt8] {
     var output: [UInt8] = []
     switch self {

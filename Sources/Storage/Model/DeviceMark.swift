@@ -4,7 +4,7 @@ import PushCore
 public struct DeviceMark: Equatable, Sendable {
   public enum Verdict: Equatable, Sendable {
     /// The app is gone since `since`: Unix milliseconds, the provider's own time, or the time at which the request was sent where the
-    /// provider tells none (fault F-107).
+    /// provider tells none.
     case gone(since: Int64)
     /// Refused in a way that a wrong setting can cause.
     case suspect
@@ -29,7 +29,7 @@ public struct DeviceMark: Equatable, Sendable {
 public enum MarkOutcome: Equatable, Sendable {
   /// Marked now. The registration is for the feedback.
   case marked(registration: [UInt8])
-  /// The token was registered after the provider's time: left as it is (fault F-60).
+  /// The token was registered after the provider's time: left as it is.
   case registeredSince(registration: [UInt8])
   /// It bore the mark already, or is gone where the mark is a suspicion.
   case unchanged(registration: [UInt8])

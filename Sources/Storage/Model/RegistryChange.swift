@@ -52,11 +52,11 @@ public enum GroupReference: Equatable, Sendable {
   case name([UInt8])
 }
 
-/// A change of the registry: contract "Registry changes".
+/// A change of the registry (docs/schema/registry-change.schema.json).
 public enum RegistryChange: Equatable, Sendable {
   case register(Registration)
   case unregister(app: [UInt8], DeviceReference)
-  /// Unbinds the user from a device; the device stays registered (UPMC `unregisterUser`).
+  /// Unbinds the user from a device; the device stays registered.
   case unregisterUser(app: [UInt8], DeviceReference)
   case subscribe(app: [UInt8], topic: [UInt8], [DeviceReference])
   case unsubscribe(app: [UInt8], topic: [UInt8], [DeviceReference])
@@ -64,7 +64,7 @@ public enum RegistryChange: Equatable, Sendable {
   /// The name, where given, must be the key's.
   case groupAdd(app: [UInt8], key: [UInt8], name: [UInt8]?, GroupMembers)
   case groupRemove(app: [UInt8], key: [UInt8], name: [UInt8]?, GroupMembers)
-  /// Adds the user of a device to a group of users (UPMC `registerGroup`), or takes it out.
+  /// Adds the user of a device to a group of users, or takes it out.
   case groupJoin(app: [UInt8], GroupReference, DeviceReference)
   case groupLeave(app: [UInt8], GroupReference, DeviceReference)
   /// One that may have been applied before, and whose answer is lost: it is answered as it was then.

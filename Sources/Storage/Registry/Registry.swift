@@ -41,7 +41,7 @@ public struct RegistryOptions: Sendable {
 }
 
 /// A shard's way to its registry: requests go to a thread of their own, answers come back through the loop's mailbox, and the loop
-/// never waits for a database (faults F-98, F-99, F-103, F-104).
+/// never waits for a database.
 ///
 /// Opens by itself and comes back by itself. While the database is full, damaged, down or slow, requests are refused at once with the
 /// reason, so that what needs no registry goes on undisturbed; while somebody holds a lock, only writes are. Confined to the loop's thread.

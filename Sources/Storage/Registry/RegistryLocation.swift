@@ -80,7 +80,7 @@ public func openStore(
   }
 }
 
-/// Opens the registry that a configuration names (contract "Configuration", `registry`).
+/// Opens the registry that a configuration names (`registry`).
 public func openRegistry(_ location: String, limits: RegistryLimits = RegistryLimits()) throws(StoreError) -> any DeviceStore {
   try openStore(try RegistryLocation(parsing: location), limits: limits)
 }

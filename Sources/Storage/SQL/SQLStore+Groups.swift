@@ -1,6 +1,6 @@
 import PushCore
 
-/// Groups: of devices, as GCM has them, and of users, which follow their users from device to device (UPMC).
+/// Groups: of devices, as GCM has them, and of users, which follow their users from device to device.
 extension SQLStore {
   /// What a group's members are.
   enum GroupKind: Int64 {

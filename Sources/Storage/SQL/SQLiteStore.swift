@@ -28,7 +28,7 @@ extension SQLStore where Session == SQLiteConnection {
   }
 
   /// Whether the registry is to be made. A file that is there but empty, or a log without its database, is an accident, and an empty
-  /// registry in its place would make every registration unknown (fault F-99).
+  /// registry in its place would make every registration unknown.
   private static func isMissing(_ path: String, create: Bool) throws(StoreError) -> Bool {
     guard !path.isEmpty else { throw .unusable(.badLocation, "sqlite: names no file") }
     let folder = self.folder(of: path)

@@ -56,7 +56,7 @@ final class BrokerSession: Acknowledger {
   private(set) var lastReason = "no answer"
   private var isDraining = false
   private var isDeclaring = false
-  /// The publisher is ready, and the outbox has not been told.
+  /// The publisher is ready, and the outbox does not have it yet.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
   private var onClosed: (() -> Void)?

@@ -3,7 +3,7 @@ import PushCore
 import Reactor
 import Storage
 
-/// Everything a worker is told, checked: a value of this type can be used as it is.
+/// A worker's settings, validated: a value of this type can be used as it is.
 public struct Configuration: Sendable {
   /// Tried in turn on each connection attempt.
   public var brokers: [BrokerURI]

@@ -188,7 +188,7 @@ struct ConfigurationSource {
     ConfigurationError(key: Self.name(path), variable: origin(of: path), problem: problem)
   }
 
-  /// A setting's path for people.
+  /// A setting's path as errors show it.
   static func name(_ path: [String]) -> String {
     guard !path.isEmpty else { return "the configuration" }
     let shown = path.map(Shown.key)

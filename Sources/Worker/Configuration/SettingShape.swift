@@ -77,7 +77,7 @@ extension SettingShape.Fields {
   }
 }
 
-/// Finds what somebody meant to write.
+/// Finds the key that a misspelled one was meant to be.
 enum Spelling {
   /// The word that is nearest, if any is near: another letter case, or few letters apart.
   static func nearest(to word: String, among known: [String]) -> String? {

@@ -12,7 +12,8 @@ struct AudienceWork {
     /// All devices have ended; feedback and dead letters are on their way, and the registry must not hear of the page before they are
     /// safe: it would not be sent again after a crash. Becomes ending.
     case settled
-    /// The report, the result or the message for the ladder is on its way. Final.
+    /// The report, the result or the message for the ladder is on its way. Final, but for a page that has ended while its publications
+    /// aren't confirmed: that becomes settled.
     case ending
   }
 

@@ -9,13 +9,13 @@ struct PageTicket: Equatable {
   var campaign: [UInt8]
   /// From 0.
   var number: Int64
-  /// Tells apart the copies of one page's message. A worker that dies may have published the next page already, and the one that
+  /// Distinguishes the copies of one page's message. A worker that dies may have published the next page already, and the one that
   /// takes over publishes it again: the first of the copies that opens the page is the one that counts.
   var copy: Int64
   /// Device numbers: the page begins above `after` and the audience ends at `upTo`.
   var after: Int64
   var upTo: Int64
-  /// Unix milliseconds; reckoned once, from the producer's timestamp.
+  /// Unix milliseconds; computed once, from the producer's timestamp.
   var deadline: Int64
   /// No page follows.
   var isLast = false

@@ -11,7 +11,7 @@ extension Pipeline {
     case .delivered:
       _ = breakers[app].note(isRefused: false, at: time.now, wallClock: time.wallClock)
       return
-    // The request's arrival stands for the provider's time where that is missing: what was registered since is not meant (F-107).
+    // The request's arrival stands for the provider's time where that is missing: what was registered since is not meant.
     case .gone: verdict = .gone(since: meaning.invalidSince ?? entry.admittedAt)
     case .suspect: verdict = .suspect
     case .drop, .retry, .credential: return

@@ -64,7 +64,7 @@ extension Pipeline {
     log.info("campaign waits", ["campaign": campaign.description.id, "state": campaign.state.name])
   }
 
-  /// Should there be more, some are told of twice.
+  /// Above it, some are logged twice.
   private static let mostWaitingCampaigns = 1_000
 
   /// A paused campaign's page goes round on the ladder: this is how long it takes to notice that the campaign runs again.

@@ -70,7 +70,7 @@ extension Pipeline {
     entry.work?.stage = .ending
   }
 
-  /// Tells the registry how the page has ended; the campaign's result follows from the last report.
+  /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
   func reportPage(_ entry: InFlight) {
     guard let page = entry.page else { return }
     endPage(entry)
@@ -128,8 +128,8 @@ extension Pipeline {
     ask(.note, .resultPublished(campaign: page.campaign))
   }
 
-  /// The report, or the result, has to wait: the page goes to the ladder with nothing left to send, so that neither the delivery is
-  /// held nor a device sent to again.
+  /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
+  /// unacknowledged and no device gets a second push.
   func oweReport(_ entry: InFlight, _ reason: String) {
     entry.page?.pending = []
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }

@@ -5,7 +5,7 @@ import Storage
 /// What becomes of a question to the registry.
 protocol RegistryDeskOwner: AnyObject {
   func registryAnswered(_ ask: RegistryDesk.Ask, _ answer: RegistryAnswer)
-  /// The registry can't answer now, or refuses a value for good; the question had no effect, or none that asking again would double.
+  /// The registry can't answer now, or refuses a value for good; the question had no effect, or one that is safe to repeat.
   func registryFailed(_ ask: RegistryDesk.Ask, _ error: StoreError)
   func registryChanged(isAvailable: Bool, _ reason: String)
   /// Writes of one kind fail, or no longer where there is no fault; look-ups go on.
@@ -26,7 +26,7 @@ final class RegistryDesk: RegistryHandler {
     case marks([DeviceMark])
     /// A campaign is held: by the breaker, or because one of its pages is a dead letter.
     case hold(campaign: [UInt8])
-    /// Accounts that nobody waits for.
+    /// Upkeep whose answer isn't needed.
     case note
   }
 

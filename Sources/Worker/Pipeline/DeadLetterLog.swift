@@ -1,7 +1,7 @@
 import PushCore
 import Wire
 
-/// Which dead letters the log tells of: the first of a kind at once, then once a minute how many of that kind came since.
+/// Which dead letters are logged: the first of a kind at once, then once a minute how many of that kind came since.
 ///
 /// Reasons are the words of parsers and providers, who may repeat what they were given: what looks like a token is left out.
 struct DeadLetterLog {
@@ -16,24 +16,24 @@ struct DeadLetterLog {
     }
   }
 
-  /// Kinds told apart; further ones count as other reasons of their application and error.
+  /// Kinds that are distinguished; further ones count as other reasons of their application and error.
   static let mostKinds = 50
   /// Seconds.
   static let period = 60.0
 
-  /// How many of a kind have not been told of.
-  private var untold: [Kind: Int] = [:]
+  /// How many of a kind have not been logged.
+  private var unlogged: [Kind: Int] = [:]
   private var nextReport = MonotonicTime(nanoseconds: 0)
 
-  /// - Returns: what to tell of at once; nil when it is only counted.
+  /// - Returns: what to log at once; nil when it is only counted.
   mutating func note(app: Int?, error: PushError, reason: String) -> Kind? {
     var kind = Kind(app: app, error: error, reason: Self.words(of: reason))
-    if untold[kind] == nil, untold.count >= Self.mostKinds { kind.reason = "other reasons" }
-    if untold[kind] != nil {
-      untold[kind, default: 0] += 1
+    if unlogged[kind] == nil, unlogged.count >= Self.mostKinds { kind.reason = "other reasons" }
+    if unlogged[kind] != nil {
+      unlogged[kind, default: 0] += 1
       return nil
     }
-    untold[kind] = 0
+    unlogged[kind] = 0
     return kind
   }
 
@@ -41,12 +41,12 @@ struct DeadLetterLog {
   mutating func due(at now: MonotonicTime) -> [(kind: Kind, count: Int)] {
     guard now >= nextReport else { return [] }
     nextReport = now.advanced(bySeconds: Self.period)
-    let report = untold.filter { $0.value > 0 }
-    untold = report.mapValues { _ in 0 }
+    let report = unlogged.filter { $0.value > 0 }
+    unlogged = report.mapValues { _ in 0 }
     return report.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }
   }
 
-  /// A reason for people: without the place in the body, which is another in every request, and without what may be a token.
+  /// A reason for the log: without the place in the body, which is another in every request, and without what may be a token.
   static func words(of reason: String) -> String {
     let place = reason.firstRange(of: " at byte ")
     let text = reason[..<(place?.lowerBound ?? reason.endIndex)].unicodeScalars
@@ -83,23 +83,23 @@ struct DeadLetterLog {
 }
 
 extension Pipeline {
-  /// Publishes a dead letter, counts it and tells of it.
+  /// Publishes a dead letter, counts and logs it.
   /// - Parameter recipient: which of the request's devices, where only that one has failed.
   func publishDeadLetter(_ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, of entry: InFlight) {
     counters.deadLetters += 1
     log.debug(
       "dead letter",
       ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
-    if let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason) { tell(of: kind, 1) }
+    if let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
     publish(publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, for: entry))
   }
 
   /// To be called about once a second.
   func reportDeadLetters() {
-    for (kind, count) in deadLetterLog.due(at: time.now) { tell(of: kind, count) }
+    for (kind, count) in deadLetterLog.due(at: time.now) { logLetters(kind, count) }
   }
 
-  private func tell(of kind: DeadLetterLog.Kind, _ count: Int) {
+  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int) {
     let app = kind.app.map { String(decoding: apps[$0].id, as: UTF8.self) } ?? "unknown"
     log.warning("dead letters", ["app": app, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
   }

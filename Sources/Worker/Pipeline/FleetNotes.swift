@@ -12,7 +12,7 @@ enum FleetNotes {
   case refused(Rejection)
 }
 
-/// Tells the fleet's own notes from what a producer makes up. Headers can be forged, the exchange that a message came by can't: the
+/// Distinguishes the fleet's own notes from what a producer makes up. Headers can be forged, the exchange that a message came by can't: the
 /// broker names it, and its permissions decide who may publish to it.
 struct NoteReader {
   /// Pages come by this one, from workers and from operators who replay them.

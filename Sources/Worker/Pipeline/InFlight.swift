@@ -29,7 +29,7 @@ final class InFlight {
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
   var attempts = 0
-  /// How often it has been on the ladder: its rounds are told apart where its attempts are not.
+  /// Trips through the retry queues. Parking increments this, not `attempts`.
   var round = 0
   /// In the order of the request's targets; then ``members``.
   var recipients: [Recipient] = []
@@ -37,7 +37,7 @@ final class InFlight {
   var unsettled = 0
   /// Pushes handed to a pool and not answered.
   var sent = 0
-  /// Publications not yet confirmed.
+  /// Publications not yet confirmed, and questions that the registry has to answer before the acknowledgement.
   var publications = 0
   var isFinishing = false
   /// The channel that delivered it is gone: it can't be acknowledged unless the broker delivers it here again.
@@ -132,7 +132,7 @@ final class InFlight {
     work = nil
   }
 
-  /// Tells apart its rounds on the ladder and, for an audience, its pages and their copies.
+  /// Distinguishes its rounds on the ladder and, for an audience, its pages and their copies.
   var lap: Int { page.map { Int(truncatingIfNeeded: $0.copy) ^ round } ?? round }
 
   /// Every device has it.
@@ -146,7 +146,7 @@ final class InFlight {
       }
   }
 
-  /// What became of each device, for people: how many of each state.
+  /// What became of the devices, for the log: how many of each state.
   var outcomes: String {
     var counts: [String: Int] = [:]
     for recipient in recipients {
@@ -192,7 +192,7 @@ final class InFlight {
     return { $0 < first.others.lowerBound || others.contains($0) }
   }
 
-  /// Somebody waits for the outcome of each target.
+  /// The outcome of each target is to be published.
   func wantsResult(_ setting: ResultsSetting) -> Bool {
     setting != .none || delivery.properties.replyTo?.isEmpty == false
   }

@@ -1,6 +1,6 @@
 import Wire
 
-/// For how long a provider has been out of reach, by a clock that nobody sets, and what follows for what waits for it.
+/// For how long a provider has been unreachable, by a clock that nobody sets, and what follows for what waits for it.
 struct Outage {
   private var since: MonotonicTime?
 

@@ -2,7 +2,7 @@ import AMQP
 import Reactor
 import Wire
 
-/// Publishes what follows from requests until the broker has confirmed it; nothing is given up, nothing is counted twice.
+/// Publishes each message that follows from a request until the broker confirms it. Only replies to a producer's queue may be dropped.
 ///
 /// Holds at most what the requests in flight give rise to: above `highWater` the shard sends no further push. A message that
 /// the broker refuses (a full feedback queue, a missing one) is offered again with growing pauses.
@@ -227,7 +227,7 @@ final class Outbox {
       offerAgainLater(slot, because: "\(reason)")
       if case .notFound = reason { return true }
     case .connectionLost, .timedOut:
-      // Consumers tell a duplicate by its message id.
+      // Consumers recognise a duplicate by its message id.
       slots[slot]?.mayHaveArrived = true
       waiting.append(slot)
     }

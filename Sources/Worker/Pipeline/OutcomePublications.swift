@@ -1,7 +1,7 @@
 import AMQP
 import PushCore
 
-/// Builds the messages that follow from a request: contract §3, one function per kind.
+/// Builds the messages that follow from a request, one function per kind; docs/asyncapi.yaml describes them.
 struct OutcomePublications {
   let prefix: String
   private let events: [UInt8]

@@ -261,7 +261,7 @@ final class Pipeline: OutboxOwner {
         let key: [UInt8]
         switch entry.recipients[last].state {
         case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
-        // An entry that reaches nobody is told of once, however often it stands in the list.
+        // An entry that reaches no device has one dead letter, however often it is in the list.
         case .refused:
           if texts.isEmpty { texts = held.request.targetTexts }
           key = [0xFF] + texts[index]
@@ -432,7 +432,7 @@ final class Pipeline: OutboxOwner {
         continue
       }
       orphans[print] = nil
-      // Should it come after all: what is owed of it is lost with it here, unless that was nothing. A page owes its report.
+      // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
       if !entry.isDelivered || entry.wantsResult(results) || entry.page != nil { duplicates.remove(print) }
       release(entry)
     }

@@ -37,7 +37,7 @@ extension Publication {
   private static let properties = 1_024
 }
 
-/// Told when a publication is safe.
+/// Notified when a publication is confirmed.
 protocol OutboxOwner: AnyObject {
   /// What is to be sent of it.
   func body(of publication: Publication) -> [UInt8]

@@ -8,7 +8,7 @@ struct RetryRecord {
   var attempts: Int
   /// How often the request has been put on the ladder, this time included; being parked costs no attempt but counts here.
   var round: Int
-  /// Unix milliseconds, reckoned once from the producer's timestamp.
+  /// Unix milliseconds, computed once, from the producer's timestamp.
   var deadline: Int64
   var error: PushError
   var reason: String

@@ -112,7 +112,7 @@ private struct ImportFile {
   }
 }
 
-/// What an import of several files has come to, told while it goes on.
+/// Totals of an import of several files, printed while it runs.
 private final class ImportAccount: BulkImportHandler {
   private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
   private var file = ""

@@ -112,7 +112,7 @@ struct Explanation {
   struct Header {
     var name: String
     var value: String
-    /// For people.
+    /// As printed.
     var note: String?
 
     init(_ name: String, _ value: String, note: String? = nil) {

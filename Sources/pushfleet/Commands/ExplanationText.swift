@@ -1,6 +1,6 @@
 import PushCore
 
-/// An explanation in the words of the person who asked.
+/// An explanation as text.
 extension Explanation {
   /// - Parameter withBar: for a terminal, a bar of the bytes used.
   func text(withBar: Bool) -> String {

@@ -9,7 +9,7 @@ final class RequestFiles {
     /// A fresh id, so that a request published twice after a lost connection is known as one.
     var id: [UInt8]
     var body: [UInt8]
-    /// The file and line it comes from, for messages to people.
+    /// The file and line it comes from, for error messages.
     var place: String
   }
 

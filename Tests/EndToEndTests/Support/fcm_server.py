@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""FCM HTTP v1 with Google's token endpoint, as reference/fcm-v1.md has them; shares no code with pushfleet.
+"""FCM HTTP v1 with Google's token endpoint, as Google's reference describes them; shares no code with pushfleet.
 
 An access token is given for an assertion whose every claim and whose signature are right (checked by `openssl`), and only for that
 token, on a connection with no more streams than SETTINGS allow, a message that FCM's schema allows is answered 200. Prints what

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PushCore
 
-/// The rules GS-001 … GS-108 of GCM's concept documents, each by its id: what a request becomes on an iPhone and on an Android phone, or
+/// The rules GS-001 … GS-108 of docs/rules.md, each by its id: what a request becomes on an iPhone and on an Android phone, or
 /// whose business the rule is.
 @Suite struct RuleTests {
   struct Row: CustomTestStringConvertible {
@@ -236,7 +236,7 @@ import Testing
       "GS-108", "other scripts survive byte for byte", #""notification":{"body":"雑談部屋","title":"\u96d1"}"#,
       apns: #"alert 5 4W - {"aps":{"alert":{"title":"雑","body":"雑談部屋"}}}"#,
       fcm: #""notification":{"title":"雑","body":"雑談部屋"},\#(plain)"#),
-    // The server references' keys that no GS rule names (gcm-fcm-legacy §2, §3; fcm-v1 §3).
+    // The server references' keys that no GS rule names (FCM legacy HTTP reference; FCM HTTP v1 API).
     Row(
       "F-REF", "subtitles are the iPhone's", #""notification":{"body":"b","subtitle":"s"}"#,
       apns: #"alert 5 4W - {"aps":{"alert":{"subtitle":"s","body":"b"}}}"#,
