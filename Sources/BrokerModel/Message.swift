@@ -34,6 +34,10 @@ public final class Message: Sendable {
   }
 }
 
+extension Message: CustomStringConvertible {
+  public var description: String { "message \(number)" }
+}
+
 extension FieldTable {
   /// The same table with an entry replaced or added.
   func setting(_ key: String, _ value: FieldValue) -> FieldTable {

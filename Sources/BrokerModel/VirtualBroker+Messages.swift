@@ -34,6 +34,7 @@ extension VirtualBroker {
       note(.refused(message, isKept: !taking.isEmpty, client: client), at: now)
       answerLater(channel, sequence, isAck: false, message, client, after: delay, at: now)
     }
+    run(at: now)
   }
 
   private func route(_ message: Message) throws(Refusal) -> [Queue] {

@@ -15,9 +15,9 @@ final class LiveClients {
   private let tls: TLSClientContext?
   private var links: [Link] = []
 
-  init(_ uri: String, ca: String? = nil) throws {
+  init(_ uri: String, ca: String? = nil, name: String = "live test") throws {
     loop = try EventLoop()
-    settings = ConnectionSettings(broker: try BrokerURI(parsing: uri), name: "live test")
+    settings = ConnectionSettings(broker: try BrokerURI(parsing: uri), name: name)
     publisher = Publisher(settings: settings, handler: published)
     tls = try ca.map { try TLSClientContext(ca: $0) }
     connect(publisher)
@@ -36,6 +36,12 @@ final class LiveClients {
     self.consumer = consumer
     connect(consumer)
     try require("a ready consumer") { consumed.events.last == .ready }
+  }
+
+  /// Drops a machine's connection without a word.
+  func disconnect(_ machine: any Machine) throws {
+    for link in links where link.machine === machine { link.close() }
+    try require("a dropped connection") { links.allSatisfy { $0.machine !== machine || $0.end != nil } }
   }
 
   func require(_ what: String, atMost seconds: Double = 30, until condition: () -> Bool) throws {
@@ -65,6 +71,16 @@ final class LiveClients {
     publisher.declare(topology) { answer = $0 }
     try require("a declared topology", atMost: 60) { answer != nil }
     return answer!
+  }
+
+  /// Publishes messages whose body is their tag, and waits for their confirms.
+  func publish(_ tags: ClosedRange<Int>, to queue: String, expiration: String? = nil) throws {
+    for tag in tags {
+      var properties = properties(id: "\(tag)")
+      properties.expiration = expiration.map { bytes($0) }
+      publish("", queue, properties, bytes("\(tag)"), tag: tag)
+    }
+    try require("confirms") { publisher.unconfirmed == 0 }
   }
 
   func messageCount(_ queue: String) throws -> Int? {

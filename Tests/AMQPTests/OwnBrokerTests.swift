@@ -2,11 +2,13 @@ import AMQP
 import TestSupport
 import Testing
 
-@Suite("Against a RabbitMQ of its own", .serialized)
+@Suite("Against a broker of its own", .serialized)
 struct OwnBrokerTests {
-  @Test("After a kill -9 of the broker both machines work again, confirmed messages are there and old tokens are void")
-  func brokerKilled() throws {
-    let broker = try Broker()
+  @Test(
+    "After a kill -9 of the broker both machines work again, confirmed messages are there and old tokens are void",
+    arguments: BrokerKind.allCases)
+  func brokerKilled(_ kind: BrokerKind) throws {
+    let broker = try kind.make()
     defer { broker.stop() }
     let clients = try LiveClients(broker.uri)
     let queue = try clients.makeQueue("killed")
@@ -40,23 +42,25 @@ struct OwnBrokerTests {
     try clients.close()
   }
 
-  @Test("A memory alarm blocks publishing, consuming goes on, and its end lets everything through")
-  func memoryAlarm() throws {
+  @Test(
+    "A memory alarm blocks publishing, consuming goes on, and its end lets everything through", arguments: BrokerKind.allCases)
+  func memoryAlarm(_ kind: BrokerKind) throws {
     let certificates = try TestCertificates.make()
-    let broker = try Broker(certificates: (certificates.authority, certificates.server, certificates.serverKey))
+    let broker = try kind.make(certificates)
     defer { broker.stop() }
     let clients = try LiveClients(broker.tlsURI, ca: certificates.authority)
     let queue = try clients.makeQueue("alarm")
     for tag in 0..<10 { clients.publish("", queue, properties(), bytes("\(tag)"), tag: tag) }
     try clients.require("confirmed") { clients.publisher.unconfirmed == 0 }
-    try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    try broker.raiseMemoryAlarm()
     clients.publish("", queue, properties(), bytes("10"), tag: 10)
     try clients.require("blocked") { clients.publisher.isBlocked }
     #expect(!clients.publisher.canPublish && clients.publisher.unconfirmed == 1)
     try clients.consume([.init(queue: queue, prefetch: 5)])
     clients.consumed.acknowledging = clients.consumer
+    for delivery in clients.consumed.deliveries { clients.consumer!.acknowledge(delivery.token) }
     try clients.require("consumed despite the alarm") { clients.consumed.deliveries.count == 10 }
-    try broker.control("set_vm_memory_high_watermark", "0.4")
+    try broker.clearMemoryAlarm()
     try clients.require("unblocked and confirmed") { clients.published.events.last == .confirmed(10) }
     #expect(clients.published.events.contains(.unblocked) && clients.publisher.canPublish)
     try clients.close()

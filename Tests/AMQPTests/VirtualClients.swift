@@ -15,6 +15,8 @@ final class VirtualClients {
   private(set) var events: [BrokerEvent] = []
 
   private final class Wire {
+    /// Nothing that the client says arrives.
+    var isMuffled = false
     let client: MachineDriver
     let server: MachineDriver
     var toServer: [UInt8] = []
@@ -42,7 +44,7 @@ final class VirtualClients {
     try #require(published.events.last == .ready)
   }
 
-  /// Connects and carries out the handshake.
+  /// Connects and carries out the handshake, as far as the broker does.
   func connect(_ machine: any Machine) throws {
     let wire = Wire(client: machine, server: try #require(broker.accept()))
     wires.append(wire)
@@ -72,6 +74,16 @@ final class VirtualClients {
     exchange()
   }
 
+  /// From now on nothing that a client says arrives, and nobody is told.
+  func muffle(_ machine: any Machine) { for wire in wires where wire.client.machine === machine { wire.isMuffled = true } }
+
+  /// The bodies of the messages that were dropped for good.
+  var dropped: [String] {
+    events.compactMap {
+      if case .dropped(let message, _, _) = $0 { String(decoding: message.body, as: UTF8.self) } else { nil }
+    }
+  }
+
   // MARK: - Time
 
   /// Carries bytes until nothing moves.
@@ -92,7 +104,8 @@ final class VirtualClients {
   private func carry(_ wire: Wire) -> Bool {
     var moved = wire.client.checkDeadline(at: now)
     moved = wire.server.checkDeadline(at: now) || moved
-    wire.toServer += wire.client.collect(at: now)
+    let said = wire.client.collect(at: now)
+    if !wire.isMuffled { wire.toServer += said }
     wire.toClient += wire.server.collect(at: now)
     moved = Self.hand(&wire.toServer, to: wire.server, at: now) || moved
     moved = Self.hand(&wire.toClient, to: wire.client, at: now) || moved

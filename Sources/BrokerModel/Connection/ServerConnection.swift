@@ -153,8 +153,8 @@ final class ServerConnection: Machine {
   }
 
   func writeOutput(to buffer: inout OutputBuffer, at now: MonotonicTime) {
-    guard !broker.isFrozen else { return }
     isOutputAnnounced = false
+    guard !broker.isFrozen else { return }
     if phase == .open {
       for channel in channels.values.sorted(by: { $0.number < $1.number }) { channel.flushConfirms(at: now) }
       isOutputAnnounced = false
@@ -184,7 +184,7 @@ final class ServerConnection: Machine {
     lastReceived = now
     pauseOrResume()
     readFrames(at: now)
-    announceOutput()
+    transport?.outputReady()
   }
 
   func pauseOrResume() { transport?.isReadingPaused = isBlocked || broker.isFrozen }

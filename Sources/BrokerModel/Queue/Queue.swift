@@ -62,6 +62,7 @@ final class Queue {
   func append(_ message: Message, at now: MonotonicTime) {
     arrivals += 1
     fresh.append(QueueEntry(message: message, arrival: arrivals, expiry: expiry(of: message, at: now)))
+    if service.isEmpty { noteLength() }
   }
 
   /// A TTL of 0 leaves the message the moment in which a consumer may take it.
