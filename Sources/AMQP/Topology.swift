@@ -38,8 +38,8 @@ public struct Topology: Sendable {
   public static let deliveryLimit: Int64 = 50
   /// The same of the quarantine, where what is returned was alone in its worker's hands, or nearly so.
   public static let quarantineLimit: Int64 = 3
-  /// Where nothing may ever be dropped for being looked at: dead letters have no dead letters of their own. (−1 would mean
-  /// "no limit" to 4.x, and drop at the first return on 3.10.)
+  /// Delivery limit of the dead-letter queue, effectively none: beyond it the broker would drop a message, as there is no further queue for
+  /// it. (−1 would mean "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
 
   /// The header that names the queue, without prefix, to which an expired retry or a replayed dead letter goes back: one of `lanes`, or

@@ -51,10 +51,10 @@ public final class ClientSession: Machine {
     return max(0, min(limit - engine.streams.count, engine.remainingStreamIDs))
   }
 
-  /// Requests that would leave at once and whole: those of `availableStreams` for which the server's window has room, were they as
-  /// large as the latest, and the last of them as large as the largest. More would wait in here, each with its memory, where no more
-  /// urgent one can overtake them; and one cut off by the window's end would be left behind, for nghttp2 prefers streams that have sent
-  /// less. One always may where none is active: a server that never opens its window is found out by its request.
+  /// How many requests fit into the server's flow-control window now, assuming that each body is as large as the latest one and the last
+  /// as large as the largest seen. More would only queue in memory, where no more urgent one can overtake them, and nghttp2 starves a body
+  /// that is cut off by the window's end, since it prefers streams that have sent less. At least 1 while none is active, so that a window
+  /// that never opens shows as a time-out.
   public var sendableStreams: Int {
     let available = availableStreams
     guard available > 0 else { return 0 }

@@ -5,8 +5,8 @@ import Wire
 public protocol ClientSessionHandler: AnyObject {
   /// The server's first SETTINGS have come.
   func sessionReady()
-  /// Streams have ended with a complete answer, of any status, to be had from the session's `nextAnswer` within this call: together,
-  /// since who is to have them is looked up for all of them at once.
+  /// One or more streams have ended with a complete answer, of any status: drain them with the session's `nextAnswer` before returning.
+  /// Batched, so that the receiver is looked up once.
   func answersReady(in session: ClientSession)
   /// The stream of `tag` has ended without a complete answer.
   func failed(_ tag: Int, _ failure: RequestFailure)

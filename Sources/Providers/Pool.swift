@@ -33,7 +33,7 @@ public enum PoolState: Equatable, Sendable {
   case probing
   /// → paused, backingOff, stopped, draining
   case open
-  /// The provider is overloaded or asked for patience: one probe after `seconds`. → probing
+  /// The provider is overloaded or throttles: one probe after a pause. → probing
   case paused(reason: String)
   /// Connecting failed. → connecting
   case backingOff(reason: String)

@@ -1,6 +1,6 @@
 import Wire
 
-/// Accepts connections and puts a machine on each. For the simulators and for metrics; bind it to loopback unless asked.
+/// Accepts connections and puts a machine on each. For the simulators; bind it to loopback unless asked.
 public final class Listener {
   /// What is listened on; the port is the real one where 0 was asked for.
   public let endpoint: Endpoint

@@ -1,9 +1,9 @@
 /// Why a store couldn't do what it was asked. The description is for operators: it names the fault and what to do, never a token or a
 /// user.
 public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// For now only: ask again later. The request had no effect, or none that asking again would double.
+  /// Transient: retry later. The request had no effect, or one that is safe to repeat.
   case unavailable(Unavailability, String)
-  /// The store can't be used as it is; somebody must act.
+  /// The store can't be used as it is; an operator must act.
   case unusable(Unusability, String)
   /// The value itself is refused by the database: asking again is pointless.
   case refused(String)

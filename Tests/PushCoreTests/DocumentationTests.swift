@@ -72,8 +72,8 @@ import Testing
 
       What can't be translated for a platform (too large, a reserved name), or has no credential for it, never gets there: each device of a
       request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or everybody it is one for each such platform and
-      reason, the request as it came, and its devices count as failed in the result; replayed under its message id it reaches nobody twice, mended
-      it wants a new one.
+      reason, the request as it came, and its devices count as failed in the result; replayed under its message id it reaches nobody twice; a
+      corrected request needs a new id.
 
       ## Waiting
 

@@ -23,7 +23,7 @@ struct CampaignTests {
     #expect(try registry.store.pageDone(report(2, isLast: true, sent: 500, failed: 0), now: 2_000)?.isComplete == false)
     #expect(try other.pageDone(report(0), now: 2_000)?.isComplete == false)
     #expect(try registry.store.pageDone(report(0), now: 2_500)?.sent == 1_490)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500) == .nobodys)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500) == .notDue)
     let done = try #require(try registry.store.pageDone(report(1), now: 3_000))
     #expect(done.isComplete && done.sent == 2_480 && done.failed == 20 && done.pagesDone == 3 && done.pageCount == 3)
     #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
@@ -34,20 +34,20 @@ struct CampaignTests {
     let registry = try backend.open()
     let other = try registry.another()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .nobodys)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .notDue)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
-    #expect(try other.finish(Self.id, claimant: [2], lease: 60_000) == .others)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 60_000) == .claimedElsewhere)
     let campaign = try #require(try other.campaign(Self.id))
     #expect(campaign.state == .completed && campaign.finishedAt != nil && campaign.remaining == 0)
-    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .ours)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .others)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .claimed)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimedElsewhere)
     try other.resultPublished(Self.id, now: 2_700)
     for claimant in [[1], [2], [3]] as [[UInt8]] {
-      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 0) == .nobodys)
+      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 0) == .notDue)
     }
-    #expect(try registry.store.finish([9], claimant: [1], lease: 0) == .nobodys)
+    #expect(try registry.store.finish([9], claimant: [1], lease: 0) == .notDue)
   }
 
   @Test("A worker whose clock is wrong takes nobody's claim away and keeps its own no longer", arguments: Backend.all)
@@ -62,10 +62,10 @@ struct CampaignTests {
       return claim
     }
     let now = Int64(1_800_000_000_000)
-    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .ours)
-    #expect(try ask(other, 2, lease: 60_000, clock: now + 3_600_000) == .others)
-    #expect(try ask(other, 2, lease: 60_000, clock: now - 3_600_000) == .others)
-    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .ours)
+    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .claimed)
+    #expect(try ask(other, 2, lease: 60_000, clock: now + 3_600_000) == .claimedElsewhere)
+    #expect(try ask(other, 2, lease: 60_000, clock: now - 3_600_000) == .claimedElsewhere)
+    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .claimed)
   }
 
   @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
@@ -74,11 +74,11 @@ struct CampaignTests {
     let store = registry.store
     _ = try store.createCampaign(Self.description, now: 1_000)
     _ = try store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
     let first = try #require(try store.campaign(Self.id)?.finishedAt)
     var last = first
     for _ in 0..<10_000 where last == first {
-      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .ours)
+      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
       last = try #require(try store.campaign(Self.id)?.finishedAt)
     }
     #expect(last > first)
@@ -97,7 +97,7 @@ struct CampaignTests {
     #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
     #expect(try store.setState(.cancelled, of: Self.id, now: 1))
     for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
-    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .ours)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .claimed)
     #expect(try store.campaign(Self.id)?.state == .cancelled)
     #expect(try store.setState(.paused, of: [9], now: 1) == false)
   }

@@ -7,7 +7,7 @@ public enum Reaction: Equatable, Sendable {
   /// The token is dead: feedback with this code (`NotRegistered`), no dead letter.
   case gone(PushError)
   /// The token doesn't fit this app, environment or sender: feedback with this code **and** a dead letter, so that a wrong
-  /// configuration can be mended and the requests replayed.
+  /// configuration can be fixed and the requests replayed.
   case suspect(PushError)
   /// Transient: to the ladder; a dead letter with this code when attempts or time to live are used up.
   case retry(RetryClass, PushError)

@@ -18,7 +18,7 @@ public protocol BulkImportHandler: AnyObject {
 }
 
 public struct BulkCount: Equatable, Sendable {
-  /// Rows read, stored and refused; one of whose list an entry names nobody is refused, though the others are stored.
+  /// Rows read, stored and refused. A row with an unknown device in its list counts as refused; the list's other entries are stored.
   public var rows = 0
   public var stored = 0
   public var refused = 0

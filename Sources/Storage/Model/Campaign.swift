@@ -97,13 +97,13 @@ public struct Campaign: Equatable, Sendable {
   public var timeLeft: Double? { state == .running ? rate.map { Double(remaining) / $0 } : nil }
 }
 
-/// Whose it is to publish a campaign's result.
+/// Who publishes a campaign's result.
 public enum ResultClaim: Equatable, Sendable {
-  case ours
-  /// Another one's, who hasn't been heard of since: ask again later.
-  case others
-  /// Nobody's: it is out, or pages are missing.
-  case nobodys
+  case claimed
+  /// Another worker, which hasn't reported since: ask again later.
+  case claimedElsewhere
+  /// No worker: it is published, or pages are missing.
+  case notDue
 }
 
 /// What a worker reports of a page of a campaign.

@@ -25,7 +25,7 @@ public struct Registration: Equatable, Sendable {
     self.token = token
   }
 
-  /// The time that counts, where it is told at `now`: never a later one.
+  /// `registeredAt`, or `now` where it is absent; never later than `now`.
   func registered(by now: Int64) -> Int64 { min(registeredAt ?? now, now) }
 }
 

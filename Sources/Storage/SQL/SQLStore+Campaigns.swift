@@ -54,8 +54,8 @@ extension SQLStore {
   func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(StoreError) -> ResultClaim {
     try transaction(.campaigns) { () throws(StoreError) in
       let isOurs = try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(lease)]) > 0
-      if isOurs { return .ours }
-      return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .others : .nobodys
+      if isOurs { return .claimed }
+      return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .claimedElsewhere : .notDue
     }
   }
 

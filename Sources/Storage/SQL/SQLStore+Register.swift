@@ -55,7 +55,7 @@ extension SQLStore {
     return time < holder.registeredAt || (owner?.goneAt).map { $0 > time } ?? false
   }
 
-  /// Whether the device would have more topics than it may. Those it has already aren't told apart from new ones unless the sum comes
+  /// Whether the device would have more topics than it may. Those it has already aren't distinguished from new ones unless the sum comes
   /// near the limit.
   private func topicRefusal(
     _ registration: Registration, _ existing: Found?, _ app: Int64
@@ -112,7 +112,7 @@ extension SQLStore {
     return RegistryKey(id: id, salt: salt)
   }
 
-  /// The same token again: what is told replaces what was told. A registration of before the device was gone doesn't bring it back.
+  /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device.
   private func refresh(
     _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {

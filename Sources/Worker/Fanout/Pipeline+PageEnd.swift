@@ -107,8 +107,8 @@ extension Pipeline {
 
   func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
     // Whoever has claimed it may die before it is out.
-    if claim == .others { return oweReport(entry, "another worker is about to publish the result") }
-    if claim == .ours, let campaign = entry.work?.campaign {
+    if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
+    if claim == .claimed, let campaign = entry.work?.campaign {
       entry.work?.isResultClaimed = true
       resultClaims.append((entry.index, entry.generation))
       log.info(
