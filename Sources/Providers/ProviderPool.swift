@@ -82,6 +82,8 @@ public class ProviderPool: Pool {
   func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { "" }
   /// The credential, for operators: its ids, never its secrets.
   var credentialName: String { "" }
+  /// The provider has taken a push with the present credential.
+  final var hasBeenTaken: Bool { acceptedGeneration >= 0 }
   /// Whom a refusal of the credential, or of what belongs to it, concerns.
   enum RefusalScope {
     case everyPush
@@ -282,7 +284,7 @@ public class ProviderPool: Pool {
     let scope = scope(of: meaning, slot)
     let isAlone =
       scope == .thisPush
-      || scope == .everyPushUntilTaken && acceptedGeneration >= 0 && authorisationRefusals < Self.refusalTrip
+      || scope == .everyPushUntilTaken && hasBeenTaken && authorisationRefusals < Self.refusalTrip
     guard isAlone else { return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken) }
     if scope == .everyPushUntilTaken { authorisationRefusals += 1 }
     finish(slot, meaning, response, handler)

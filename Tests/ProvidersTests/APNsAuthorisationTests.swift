@@ -185,6 +185,26 @@ struct APNsAuthorisationTests {
     #expect(!other.apns.isStopped && other.answers[0]?.reaction == .credential(.invalidPackageName))
   }
 
+  @Test("any number of pushes in a row whose push type's topic the credential lacks stop nothing where alerts have been taken")
+  func manyTopicsOfPushTypes() throws {
+    for reason in ["TopicDisallowed", "BadTopic", "MissingTopic"] {
+      let bench = try APNsBench()
+      bench.provider.answer = {
+        $0.header("apns-topic") == "com.example.app.voip" ? .status(400, #"{"reason":"\#(reason)"}"#) : .status(200)
+      }
+      bench.warmUp()
+      bench.headers = #","apns-push-type":"voip""#
+      bench.offer(0..<100)
+      bench.world.settle()
+      #expect(!bench.apns.isStopped && bench.notSent.isEmpty)
+      #expect((0..<100).allSatisfy { bench.answers[$0]?.reaction == .credential(.invalidPackageName) })
+      bench.headers = ""
+      bench.offer(100..<200)
+      bench.world.settle()
+      #expect(bench.delivered == 101)
+    }
+  }
+
   @Test("an alarm is given once in five minutes for each reason, and says how many there were")
   func alarms() throws {
     let bench = try APNsBench()

@@ -103,12 +103,13 @@ public final class APNsPool: ProviderPool {
     if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
   }
 
-  /// A credential that takes alerts may lack the topic of another push type; one that a request chose is its own affair.
+  /// A credential that takes alerts may lack the topic of another push type, however many ask for it; one that a request chose is its
+  /// own affair.
   override func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
     guard meaning.connection == .stopTopic else { return .everyPush }
     return switch pushes[slot]?.template.topicOrigin {
     case .app: .everyPush
-    case .pushType: .everyPushUntilTaken
+    case .pushType: hasBeenTaken ? .thisPush : .everyPushUntilTaken
     case .request, nil: .thisPush
     }
   }
