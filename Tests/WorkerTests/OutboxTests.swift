@@ -64,8 +64,20 @@ struct OutboxTests {
     /// How many messages it has been given.
     var published: Int { publisher.unconfirmed }
 
-    func settle(_ sequence: UInt8, isAck: Bool = true) {
-      driver.receive(method(1, 60, isAck ? 80 : 120, [0, 0, 0, 0, 0, 0, 0, sequence, 0]), at: now)
+    func settle(_ sequence: UInt16, isAck: Bool = true) {
+      let number = [UInt8(sequence >> 8), UInt8(sequence & 0xFF)]
+      driver.receive(method(1, 60, isAck ? 80 : 120, [0, 0, 0, 0, 0, 0] + number + [0]), at: now)
+      driver.settle(at: now)
+    }
+
+    /// The broker has no queue for a message of ``message(_:_:)``: all that look like it are returned, then confirmed up to `sequence`.
+    func giveBack(upTo sequence: UInt16) {
+      let exchange = Array("push.events".utf8)
+      var frames = method(1, 60, 50, [1, 56, 0, UInt8(exchange.count)] + exchange + [1, 97])
+      frames += [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0xCE]
+      frames += [3, 0, 1, 0, 0, 0, 1, 1, 0xCE]
+      frames += method(1, 60, 80, [0, 0, 0, 0, 0, 0, UInt8(sequence >> 8), UInt8(sequence & 0xFF), 1])
+      driver.receive(frames, at: now)
       driver.settle(at: now)
     }
 
@@ -110,7 +122,7 @@ struct OutboxTests {
     #expect(first.hasEnded && owner.confirmed == [1, 3] && outbox.backlog == 3)
     let second = Connection(outbox)
     #expect(second.published == 3)
-    for sequence in 1...3 as ClosedRange<UInt8> { second.settle(sequence) }
+    for sequence in 1...3 as ClosedRange<UInt16> { second.settle(sequence) }
     #expect(owner.confirmed.sorted() == [0, 1, 2, 3, 4] && outbox.backlog == 0)
     second.cut()
     #expect(Connection(outbox).published == 0)
@@ -129,7 +141,7 @@ struct OutboxTests {
     let next = Connection(outbox)
     #expect(next.published == 3)
     #expect(outbox.withdraw(.retry) { _ in true }.isEmpty)
-    for sequence in 1...3 as ClosedRange<UInt8> { next.settle(sequence) }
+    for sequence in 1...3 as ClosedRange<UInt16> { next.settle(sequence) }
     #expect(owner.confirmed.sorted() == [0, 2, 3] && outbox.backlog == 0)
   }
 
@@ -138,7 +150,7 @@ struct OutboxTests {
   )
   func renewal() throws {
     let (loop, outbox, owner) = try make()
-    outbox.renewal = Backoff(base: 0, cap: 0)
+    outbox.renewal.pause = Backoff(base: 0, cap: 0)
     var renewals = 0
     outbox.renewConnection = { renewals += 1 }
     let connection = Connection(outbox)
@@ -160,5 +172,57 @@ struct OutboxTests {
     #expect(next.published == 1)
     loop.turn(waitingAtMost: 0)
     #expect(renewals == 1)
+  }
+
+  @Test("goes on with what waits when all that was on its way comes back, or is given up")
+  func returned() throws {
+    let (_, outbox, owner) = try make()
+    let connection = Connection(outbox)
+    for number in 0..<1_500 { outbox.publish(message(number, .reply)) }
+    #expect(connection.published == 1_000)
+    connection.giveBack(upTo: 1_000)
+    #expect(connection.published == 500 && owner.unreached == 1_000 && outbox.backlog == 500)
+    connection.giveBack(upTo: 1_500)
+    #expect(connection.published == 0 && owner.unreached == 1_500 && outbox.backlog == 0)
+
+    for number in 0..<1_500 { outbox.publish(hopeless(number)) }
+    #expect(connection.published == 1_000)
+    for sequence in 1_501...2_500 { connection.settle(UInt16(sequence), isAck: false) }
+    #expect(connection.published == 500 && owner.unreached == 2_500)
+  }
+
+  /// A reply whose queue has been full whenever it was offered.
+  private func hopeless(_ owner: Int) -> Publication {
+    var reply = message(owner, .reply)
+    reply.refusals = 4
+    return reply
+  }
+
+  @Test("replies given up to full queues bring another connection as well")
+  func renewalForReplies() throws {
+    let (loop, outbox, owner) = try make()
+    outbox.replyRenewal.pause = Backoff(base: 0, cap: 0)
+    var renewals = 0
+    outbox.renewConnection = { renewals += 1 }
+    let connection = Connection(outbox)
+    for number in 0..<2 { outbox.publish(hopeless(number)) }
+    connection.settle(1, isAck: false)
+    connection.settle(2, isAck: false)
+    loop.turn(waitingAtMost: 0)
+    loop.turn(waitingAtMost: 0)
+    #expect(renewals == 1 && owner.unreached == 2 && outbox.backlog == 0)
+  }
+
+  @Test("replies given up by the hundred bring no connection before its time")
+  func noRenewalForMany() throws {
+    let (loop, outbox, owner) = try make()
+    outbox.renewConnection = { Issue.record("another connection") }
+    let connection = Connection(outbox)
+    for number in 0..<300 {
+      outbox.publish(hopeless(number))
+      connection.settle(UInt16(number + 1), isAck: false)
+    }
+    loop.turn(waitingAtMost: 0)
+    #expect(owner.unreached == 300)
   }
 }

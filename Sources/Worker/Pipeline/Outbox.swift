@@ -27,13 +27,14 @@ final class Outbox {
   private var mayReply = true
   private var isRetryScheduled = false
   private var pause = Backoff(base: 1, cap: 30)
-  /// How long our own queues may refuse before another connection is tried. A RabbitMQ channel that has met a full queue may go on
-  /// refusing by itself when the queue has room again.
-  var renewal = Backoff(base: 10, cap: 300)
-  /// When that time is over; nil while nothing is refused.
-  private var renewalDue: MonotonicTime?
+  /// For what our own queues refuse.
+  var renewal = Renewal()
+  /// For replies that are given up to full queues. Nothing makes its pauses short again: a producer could have the worker connect anew
+  /// all the time.
+  var replyRenewal = Renewal()
   /// Nothing is handed over while what is on its way is waited for, so that no copies arise.
   private var isRenewing = false
+  private var isPumping = false
   private var replyLines = LogThrottle()
   private(set) var backlog = 0
 
@@ -66,13 +67,19 @@ final class Outbox {
     pump()
   }
 
+  /// Hands over as much as the connection takes; what settles meanwhile doesn't begin it a second time.
   private func pump() {
-    guard let publisher, !isRenewing else { return }
-    while publisher.canPublish, let slot = waiting.popFirst() { publish(slot, on: publisher) }
-    while suspect == nil, publisher.canPublish, let slot = suspects.popFirst() {
-      suspect = slot
-      publish(slot, on: publisher)
-    }
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
+    while let publisher, !isRenewing, publisher.canPublish, let slot = nextSlot() { publish(slot, on: publisher) }
+  }
+
+  private func nextSlot() -> Int? {
+    if let slot = waiting.popFirst() { return slot }
+    guard suspect == nil else { return nil }
+    suspect = suspects.popFirst()
+    return suspect
   }
 
   private func publish(_ slot: Int, on publisher: Publisher) {
@@ -136,13 +143,7 @@ final class Outbox {
 
   // MARK: another connection
 
-  private func noteRefusal() {
-    guard let due = renewalDue else {
-      renewalDue = time.now.advanced(bySeconds: renewal.next(using: &time.random))
-      return
-    }
-    guard time.now >= due, !isRenewing, publisher != nil else { return }
-    renewalDue = time.now.advanced(bySeconds: renewal.next(using: &time.random))
+  private func renewLater() {
     isRenewing = true
     time.schedule(after: Self.renewalPatience) { [weak self] in self?.renew() }
     renewWhenSettled()
@@ -189,7 +190,6 @@ final class Outbox {
     if slot == suspect { suspect = nil }
     pause.reset()
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
-      renewalDue = nil
       renewal.reset()
     }
     settle(slot)
@@ -208,9 +208,12 @@ final class Outbox {
     case .returned:
       offerAgainLater(slot, because: "no queue takes it")
       return true
-    case .nacked where isHopelessReply(slot): giveUpReply(slot, because: "its queue stays full")
+    case .nacked where isHopelessReply(slot):
+      if publisher != nil, !isRenewing, replyRenewal.refused(time) { renewLater() }
+      giveUpReply(slot, because: "its queue stays full")
+      renewWhenSettled()
     case .nacked:
-      if slots[slot]?.kind != .reply { noteRefusal() }
+      if publisher != nil, !isRenewing, slots[slot]?.kind != .reply, renewal.refused(time) { renewLater() }
       offerAgainLater(slot, because: "the queue refuses it")
       renewWhenSettled()
     case .unencodable:
@@ -231,7 +234,7 @@ final class Outbox {
       slots[slot]?.mayHaveArrived = true
       waiting.append(slot)
     }
-    if wasSuspect { pump() }
+    pump()
     return false
   }
 }
