@@ -4,8 +4,9 @@ import Wire
 
 /// What the pools of both providers have in common: slots, sending again, the circuit, a stopped credential, timers.
 ///
-/// A push handed over is in exactly one place until it is reported back: on a stream, or in `resends`. The latter holds only
-/// pushes that left once and certainly were not processed, and only while a connection for them exists or is being made.
+/// A push handed over is in exactly one place until it is reported back: on a stream, in `resends` or in `unauthorised`. The latter two
+/// hold only pushes that left once and certainly were not processed: one while a connection for them exists or is being made, the other
+/// while an authorisation is being fetched.
 public class ProviderPool: Pool {
   public weak var handler: (any PoolHandler)?
   public weak var observer: (any PoolObserver)?
@@ -42,6 +43,8 @@ public class ProviderPool: Pool {
   let connections: ConnectionSet
   var slots = SlotTable()
   private var resends = SlotQueue()
+  /// Wait for another authorisation than the one that others go out with.
+  private var unauthorised = SlotQueue()
   private var circuit = Circuit()
   private var stop: Stop?
   /// Whether a new connection carries one request at a time until the provider has answered one.
@@ -53,6 +56,8 @@ public class ProviderPool: Pool {
   /// The newest authorisation of the present credential that the provider has taken, and how often it has refused any since.
   private var acceptedGeneration = -1
   private var authorisationRefusals = 0
+  /// How many pushes in a row have asked for another authorisation.
+  private var renewalsInARow = 0
   private var alarms = AlarmGate()
   /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
@@ -99,10 +104,9 @@ public class ProviderPool: Pool {
   func messageName(in response: Response) -> [UInt8]? { nil }
   /// The generation of the authorisation that `submit` would use; nil while there is none.
   func authorise() -> Int? { 0 }
-  /// Whether authorisation is under way, so that a push may wait for it.
-  var isAuthorising: Bool { false }
   /// The provider refused the authorisation `generation`. False when there will be no other one for it.
-  func renewAuthorisation(after generation: Int) -> Bool { false }
+  /// - Parameter isTrusted: it takes others with it, who are to go on with it until there is another one.
+  func renewAuthorisation(after generation: Int, isTrusted: Bool) -> Bool { false }
   /// The provider refused the credential with the authorisation `generation`. True when that one was made under another clock than
   /// there is now, and there is a new one.
   func redateAuthorisation(after generation: Int) -> Bool { false }
@@ -224,7 +228,14 @@ public class ProviderPool: Pool {
   }
 
   final func giveBackResends(_ why: NotSentReason) {
-    while let slot = resends.popFirst() { giveBack(slot, why) }
+    while let slot = resends.popFirst() ?? unauthorised.popFirst() { giveBack(slot, why) }
+  }
+
+  /// What waits for another authorisation goes out with the one that there is.
+  final func authorisationSettled() {
+    while let slot = unauthorised.popFirst() { sendAgain(slot) }
+    advance()
+    rearm()
   }
 
   /// Uses what room there is: first for what is to be sent again, then the caller hears of the rest.
@@ -262,12 +273,16 @@ public class ProviderPool: Pool {
   ) {
     // A credential replaced meanwhile has its own authorisation.
     let isReplaced = connection.epoch != connections.epoch
+    let generation = slots[slot].generation
+    let isTrusted = acceptedGeneration >= generation && renewalsInARow < Self.refusalTrip
     let isRenewed =
-      !slots[slot].wasReauthorised && (isReplaced || renewAuthorisation(after: slots[slot].generation))
+      !slots[slot].wasReauthorised && (isReplaced || renewAuthorisation(after: generation, isTrusted: isTrusted))
     if isRenewed {
       if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
       slots[slot].wasReauthorised = true
-      sendAgain(slot)
+      guard !isReplaced else { return sendAgain(slot) }
+      renewalsInARow += 1
+      if authorise() == generation { unauthorised.append(slot) } else { sendAgain(slot) }
     } else if stop == nil, authorisationRefusals < (acceptedGeneration >= slots[slot].generation ? Self.refusalTrip : 1) {
       authorisationRefusals += 1
       raiseAlarm(meaning, of: slot)
@@ -383,9 +398,11 @@ public class ProviderPool: Pool {
     stop = nil
     acceptedGeneration = -1
     authorisationRefusals = 0
+    renewalsInARow = 0
     let wasUsed = connections.isOpen || connections.isConnecting
     connections.replaceAll(target: target)
     if wasUsed || isStarved { wantsCapacity() }
+    authorisationSettled()
   }
 
   // MARK: Time
@@ -450,6 +467,7 @@ extension ProviderPool: ConnectionSetOwner {
   private func accepted(_ slot: Int, on connection: PooledConnection) {
     if connection.epoch == connections.epoch { acceptedGeneration = max(acceptedGeneration, slots[slot].generation) }
     authorisationRefusals = 0
+    renewalsInARow = 0
     if !connection.hasServed || stop != nil { served(connection) }
   }
 

@@ -178,6 +178,43 @@ struct FCMPoolTests {
     #expect(bench.events.count < 10)
   }
 
+  @Test(
+    "401 to one push in a hundred and a token endpoint that is down or silent: the others go on with the token that is taken from them",
+    arguments: [true, false])
+  func unauthenticatedForSomeWithoutEndpoint(isDown: Bool) throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.oauth.answer = { _ in isDown ? .status(503, "<html>busy</html>") : .stall }
+    bench.provider.answer = { [unowned bench] in
+      bench.provider.requests.count % 100 == 0 ? FCMBench.error(401, "UNAUTHENTICATED") : FCMBench.success($0)
+    }
+    for step in 0..<250 {
+      bench.offer(step * 50..<step * 50 + 50)
+      bench.world.advance(by: 0.1)
+      #expect(bench.waiting.isEmpty)
+    }
+    bench.world.advance(by: 20)
+    #expect(bench.answers.count == 12_501 && bench.notSent.isEmpty && bench.delivered > 12_300)
+    #expect(bench.tokensGiven == 1 && bench.oauth.requests.count <= 2 && !bench.fcm.isStopped)
+  }
+
+  @Test("a token that nobody is taken with any more, and no other to be had: pushes wait, hardly any is spent")
+  func revokedWithoutEndpoint() throws {
+    let bench = try FCMBench()
+    bench.sendsAgain = true
+    bench.warmUp()
+    bench.oauth.answer = { _ in .status(503, "<html>busy</html>") }
+    bench.provider.answer = {
+      $0.authorization == "Bearer token-1" ? FCMBench.error(401, "UNAUTHENTICATED") : FCMBench.success($0)
+    }
+    bench.offer(0..<1_000)
+    bench.world.advance(by: 30)
+    #expect(bench.delivered == 1 && bench.answers.count <= 21 && bench.provider.requests.count < 300)
+    bench.oauth.answer = { [unowned bench] _ in bench.token() }
+    bench.world.advance(by: 120)
+    #expect(bench.answers.count == 1_001 && bench.delivered >= 980)
+  }
+
   @Test("a project that doesn't exist stops the pool at the cost of no push")
   func noSuchProject() throws {
     let bench = try FCMBench()

@@ -137,7 +137,7 @@ public final class APNsPool: ProviderPool {
     }
   }
 
-  override func renewAuthorisation(after generation: Int) -> Bool {
+  override func renewAuthorisation(after generation: Int, isTrusted: Bool) -> Bool {
     guard case .token(let credential) = credentials.authentication else { return false }
     let now = time.now
     let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: time.wallClock)

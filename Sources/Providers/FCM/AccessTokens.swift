@@ -4,7 +4,8 @@ import Wire
 
 /// What a source of access tokens reports to its pool.
 protocol AccessTokensOwner: AnyObject {
-  func accessTokenArrived()
+  /// There is one to send with: a new one, or still the one before, since no other was to be had.
+  func accessTokenReady()
   /// No usable token is there, and the next try is some time off.
   func accessTokenFailed(reason: String)
   func observed(_ event: PoolEvent)
@@ -73,13 +74,14 @@ final class AccessTokens {
   }
 
   /// The provider refused `generation`. False when no other one is to be had at present.
-  func refused(_ generation: Int, at now: MonotonicTime) -> Bool {
+  /// - Parameter isTrusted: it is used until another one is there: the provider takes it from others.
+  func refused(_ generation: Int, isTrusted: Bool, at now: MonotonicTime) -> Bool {
     if let token, token.generation != generation { return true }
-    if token != nil {
+    if token != nil, fetch == nil {
       if let forcedAt, now.seconds(since: forcedAt) < Self.renewalFloor { return false }
       forcedAt = now
-      token = nil
     }
+    if !isTrusted { token = nil }
     begin(at: now)
     return fetch != nil
   }
@@ -131,7 +133,7 @@ final class AccessTokens {
         renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),
         expiresAt: now.advanced(bySeconds: max(lifetime - Self.safetyMargin, lifetime / 2)))
       owner?.observed(.tokenRefreshed)
-      owner?.accessTokenArrived()
+      owner?.accessTokenReady()
     case .refused(let why):
       failed("the token endpoint refuses the account: \(why)", at: now)
       owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
@@ -144,6 +146,6 @@ final class AccessTokens {
   private func failed(_ reason: String, at now: MonotonicTime) {
     lastFailure = reason
     retryAt = now.advanced(bySeconds: backoff.next(using: &time.random))
-    if token.map({ now >= $0.expiresAt }) ?? true { owner?.accessTokenFailed(reason: reason) }
+    if let token, now < token.expiresAt { owner?.accessTokenReady() } else { owner?.accessTokenFailed(reason: reason) }
   }
 }

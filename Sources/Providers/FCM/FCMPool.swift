@@ -150,15 +150,14 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     return token?.generation
   }
 
-  override func renewAuthorisation(after generation: Int) -> Bool {
-    if token?.generation == generation { token = nil }
-    return tokens.refused(generation, at: time.now)
+  override func renewAuthorisation(after generation: Int, isTrusted: Bool) -> Bool {
+    token = nil
+    return tokens.refused(generation, isTrusted: isTrusted, at: time.now)
   }
 
-  func accessTokenArrived() {
+  func accessTokenReady() {
     token = nil
-    advance()
-    rearm()
+    authorisationSettled()
   }
 
   func accessTokenFailed(reason: String) {
