@@ -88,6 +88,33 @@ final class ReloadTests {
     #expect(throws: ConfigurationError.self) { try ShardSetup(settings) }
   }
 
+  @Test("a passphrase's file that can't be used costs only its own credential, and is watched")
+  func badPassphrase() throws {
+    func write(_ text: [UInt8]) throws { try Data(text).write(to: folder.appendingPathComponent("pass.txt")) }
+    try write(Array((files.passphrase + "\n").utf8))
+    let sealed =
+      "certificate: '\(files.client)', key: '\(files.clientEncryptedKey)', passphraseFile: 'pass.txt', ca: '\(files.authority)'"
+    let text = "{ a: { apns: { \(sealed) } }, b: { \(apns()) } }"
+    let before = try shelf.setup(try configuration(text))
+    for broken: [UInt8]? in [nil, [0xFF, 0xFE], Array("another".utf8), []] {
+      try FileManager.default.removeItem(atPath: file("pass.txt"))
+      if let broken { try write(broken) }
+      try copy(broken == nil ? files.otherP8 : files.p8, to: "key.p8")
+      let next = try configuration(text)
+      #expect(next.watchedFiles.contains(file("pass.txt")))
+      let b = try #require(shelf.credentials.first { $0.key.app == "b" }?.value)
+      let errors = shelf.load(next)
+      #expect(errors.count == 1 && errors[0].key.hasPrefix("apps.a.apns."), "\(errors)")
+      #expect(!errors.contains { "\($0)".contains("another") })
+      for (place, credential) in shelf.credentials where place.app == "a" {
+        #expect(before.credentials[place] === credential)
+      }
+      if broken == nil { #expect(!shelf.credentials.values.contains { $0 === b }) }
+      try write(Array(files.passphrase.utf8))
+    }
+    #expect(shelf.load(try configuration(text)).isEmpty)
+  }
+
   @Test("a sender that gets a credential of its own is served by it, and those it shared one with are left alone")
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"

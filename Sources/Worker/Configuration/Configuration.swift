@@ -110,7 +110,7 @@ public struct APNsConfiguration: Sendable, Hashable {
     /// The `.p8`, the key's id and the team's id, ten characters each.
     case token(key: Material, keyID: String, teamID: String)
     /// A PKCS#12 archive or PEM, a separate key if there is one, and the passphrase.
-    case certificate(Material, key: Material?, passphrase: String?)
+    case certificate(Material, key: Material?, passphrase: Material?)
   }
 
   public enum Environment: String, CaseIterable, Sendable {

@@ -237,7 +237,7 @@ extension APNsConfiguration {
         throw reader.error(key, "belongs to token authentication; this credential has a certificate")
       }
       credential = .certificate(
-        certificate, key: try reader.material("key"), passphrase: try reader.string("passphrase"))
+        certificate, key: try reader.material("key"), passphrase: try reader.secret("passphrase"))
     } else {
       guard let key = try reader.material("key") else {
         throw reader.error("key", "is missing: a .p8 key with keyID and teamID, or a certificate")

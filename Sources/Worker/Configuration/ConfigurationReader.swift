@@ -57,6 +57,16 @@ struct ConfigurationReader {
     return try fileName(key).map { .file(source.absolute($0)) }
   }
 
+  /// A passphrase: its text, or the file that it stands in. Read with the credential, so that a bad file costs no other.
+  func secret(_ key: String) throws(ConfigurationError) -> Material? {
+    try refuseBoth(key, key + "File")
+    switch value(of: key) {
+    case .string(let text): return .text(text)
+    case nil: return try fileName(key).map { .file(source.absolute($0)) }
+    case .some(let other): throw error(key, "must be a string, not \(other.kind)")
+    }
+  }
+
   /// What the key with `File` at its end names.
   private func fileName(_ key: String) throws(ConfigurationError) -> String? {
     switch value[key + "File"] {
@@ -166,17 +176,15 @@ struct ConfigurationSource {
     path.hasPrefix("/") ? path : directory + "/" + path
   }
 
-  /// A secret's file, without the line break that editors leave at its end.
+  /// The value that stands in a file.
   func text(of file: String, _ setting: [String]) throws(ConfigurationError) -> String {
     files.paths.append(absolute(file))
     let bytes: [UInt8]
     do throws(SystemError) { bytes = try FileContents.read(absolute(file)) } catch {
       throw self.error(setting, FileText.problem(absolute(file), error))
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw error(setting, "names a file that is not UTF-8 text: \(Shown.path(file))")
-    }
-    return text.trimmingCharacters(in: .newlines)
+    guard let text = FileText.value(bytes) else { throw error(setting, FileText.notText(file)) }
+    return text
   }
 
   /// The variable that a value, or what holds it, came from.

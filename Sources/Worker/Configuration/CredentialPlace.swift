@@ -36,8 +36,8 @@ enum CredentialSource: Hashable, Sendable {
   var materials: [(name: String, material: Material)] {
     switch self {
     case .apns(.token(let key, _, _), _, _, _): [("key", key)]
-    case .apns(.certificate(let certificate, let key, _), _, _, _):
-      [("certificate", certificate)] + (key.map { [("key", $0)] } ?? [])
+    case .apns(.certificate(let certificate, let key, let passphrase), _, _, _):
+      [("certificate", certificate)] + (key.map { [("key", $0)] } ?? []) + (passphrase.map { [("passphrase", $0)] } ?? [])
     case .fcm(let account, _, _, _, _): [("serviceAccount", account)]
     }
   }

@@ -42,13 +42,15 @@ final class LoadedCredential: Sendable {
     case .certificate(let certificate, let key, let passphrase):
       let bytes = try files.bytes(of: certificate, for: "\(setting).certificate")
       let keyBytes = if let key { try files.bytes(of: key, for: "\(setting).key") } else { bytes }
+      var phrase: String?
+      if let passphrase { phrase = try files.text(of: passphrase, for: "\(setting).passphrase") }
       return try usable("\(setting).certificate") { () throws(CredentialError) in
         let isPEM = bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil
         let identity =
           isPEM
           ? try Identity(
-            pem: bytes, file: certificate.path, key: keyBytes, keyFile: (key ?? certificate).path, passphrase: passphrase)
-          : try Identity(pkcs12: bytes, file: certificate.path, passphrase: passphrase ?? "")
+            pem: bytes, file: certificate.path, key: keyBytes, keyFile: (key ?? certificate).path, passphrase: phrase)
+          : try Identity(pkcs12: bytes, file: certificate.path, passphrase: phrase ?? "")
         return APNsCredentials(
           certificate: identity, endpoint: endpoint, tls: try .provider(trust: trust.store, identity: identity))
       }

@@ -36,18 +36,18 @@ extension Material: CustomStringConvertible, CustomDebugStringConvertible, Custo
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What of a setting's value may stand in a message: a value in the wrong place can be a secret.
-enum Shown {
+/// What of a setting's value, or of a command's word, may stand in a message: one in the wrong place can be a secret.
+public enum Shown {
   /// A path as it is, unless it looks like a key, a password or an address that holds one.
-  static func path(_ text: String) -> String {
+  public static func path(_ text: String) -> String {
     isHarmless(text) ? text : "(not shown: it looks like a secret, not like a path)"
   }
 
   /// A key or a name in a setting's path.
-  static func key(_ text: String) -> String { isHarmless(text) && text.utf8.count <= 200 ? text : "(not shown)" }
+  public static func key(_ text: String) -> String { isHarmless(text) && text.utf8.count <= 200 ? text : "(not shown)" }
 
   /// A name or a short value in quotes.
-  static func value(_ text: String) -> String {
+  public static func value(_ text: String) -> String {
     isHarmless(text) && text.utf8.count <= 64 ? "\"\(text)\"" : "a value of \(text.count) characters"
   }
 
@@ -76,6 +76,13 @@ enum FileText {
       throw ConfigurationError(key: key, problem: problem(path, error))
     }
   }
+
+  /// A value that fills a file, without the line break that editors leave at its end; nil where it isn't UTF-8.
+  static func value(_ bytes: [UInt8]) -> String? {
+    String(validating: bytes, as: UTF8.self)?.trimmingCharacters(in: .newlines)
+  }
+
+  static func notText(_ path: String) -> String { "names a file that is not UTF-8 text: \(Shown.path(path))" }
 
   static func problem(_ path: String, _ error: SystemError) -> String {
     "names a file that cannot be read: \(Shown.path(path)) (\(error.reason))"

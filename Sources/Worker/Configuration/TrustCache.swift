@@ -50,6 +50,18 @@ final class MaterialCache {
     try content(material, setting).bytes
   }
 
+  /// A passphrase.
+  func text(of material: Material, for setting: String) throws(ConfigurationError) -> String {
+    switch material {
+    case .text(let text): return text
+    case .file(let path):
+      guard let text = FileText.value(try bytes(of: material, for: setting)) else {
+        throw ConfigurationError(key: setting, problem: FileText.notText(path))
+      }
+      return text
+    }
+  }
+
   /// Equal for equal contents.
   func digest(of material: Material, for setting: String) throws(ConfigurationError) -> Int {
     try content(material, setting).digest
