@@ -32,7 +32,7 @@ struct Options {
         }
       } else {
         let names = (valued.map { "--\($0) VALUE" } + known.map { "--\($0)" }).sorted().joined(separator: ", ")
-        throw CommandFailure(.usage, "unknown option \(word); known: \(names)")
+        throw CommandFailure(.usage, "unknown option \(Shown.key("--" + parts[0])); known: \(names)")
       }
     }
   }
@@ -63,7 +63,7 @@ struct Options {
   }
 
   func refuseOperands() throws(CommandFailure) {
-    if let first = operands.first { throw CommandFailure(.usage, "unexpected argument \"\(first)\"") }
+    if let first = operands.first { throw CommandFailure(.usage, "unexpected argument \(Shown.value(first))") }
   }
 
   /// The configuration that `--config` or `PUSHFLEET_CONFIG` names, with the environment's values over it.

@@ -46,7 +46,7 @@ enum Pushfleet {
   /// Ends the process with status 64 where there is none of that name.
   private static func command(_ name: String) -> any Command.Type {
     if let command = commands.first(where: { $0.name == name }) { return command }
-    Terminal.complain("unknown command \"\(name)\"; `pushfleet help` lists them")
+    Terminal.complain("unknown command \(Shown.value(name)); `pushfleet help` lists them")
     exit(ExitStatus.usage.rawValue)
   }
 

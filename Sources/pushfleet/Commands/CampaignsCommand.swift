@@ -2,6 +2,7 @@ import Foundation
 import Reactor
 import PushCore
 import Storage
+import Worker
 
 enum CampaignsCommand: Command {
   static let name = "campaigns"
@@ -36,7 +37,9 @@ enum CampaignsCommand: Command {
     guard let id = options.operands.first, !id.isEmpty else {
       throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
     }
-    guard options.operands.count == 1 else { throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\"") }
+    guard options.operands.count == 1 else {
+      throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
+    }
     let store = try RegistryVisit(options, isReading: true).store
     let campaign = try find(id, in: store)
     if word == "show" { return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text) }
@@ -51,10 +54,10 @@ enum CampaignsCommand: Command {
     if let exact = try store.campaign(Array(id.utf8)) { return exact }
     let matches = try store.campaigns(limit: mostListed).filter { $0.id.hasPrefix(id) }
     guard let match = matches.first else {
-      throw CommandFailure(.badInput, "there is no campaign \"\(id)\"; `pushfleet campaigns` lists them")
+      throw CommandFailure(.badInput, "there is no campaign \(Shown.value(id)); `pushfleet campaigns` lists them")
     }
     guard matches.count == 1 else {
-      throw CommandFailure(.badInput, "\"\(id)\" is ambiguous: \(matches.count) campaign ids begin with it")
+      throw CommandFailure(.badInput, "\(Shown.value(id)) is ambiguous: \(matches.count) campaign ids begin with it")
     }
     return match
   }

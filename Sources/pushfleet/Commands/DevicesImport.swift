@@ -1,6 +1,7 @@
 import Foundation
 import PushCore
 import Storage
+import Worker
 
 /// `devices import`: streams files into the registry.
 enum DevicesImport {
@@ -91,7 +92,7 @@ private struct ImportFile {
     } else {
       guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
         facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
-      else { throw CommandFailure(.badInput, "\(path) cannot be read") }
+      else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read") }
       handle = opened
       size = facts[.size] as? Int ?? 0
     }

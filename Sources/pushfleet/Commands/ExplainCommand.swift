@@ -26,7 +26,8 @@ enum ExplainCommand: Command {
     let options = try Options(arguments, values: ["target", "config", "app", "at"], flags: ["json"])
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
-      throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\": one request at a time is explained")
+      throw CommandFailure(
+        .usage, "unexpected argument \(Shown.value(options.operands[1])): one request at a time is explained")
     }
     let question = ExplainQuestion(
       body: try read(file), target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options),
@@ -41,7 +42,7 @@ enum ExplainCommand: Command {
       Terminal.print(explanation.text(withBar: Terminal.isOutputInteractive))
     }
     if let code = explanation.refusal {
-      throw CommandFailure(.badInput, "\(file == "-" ? "the request" : file) is refused: \(code.rawValue)")
+      throw CommandFailure(.badInput, "\(file == "-" ? "the request" : Shown.path(file)) is refused: \(code.rawValue)")
     }
   }
 
@@ -54,7 +55,7 @@ enum ExplainCommand: Command {
       guard let handle else { throw CocoaError(.fileNoSuchFile) }
       while body.count < most, let chunk = try handle.read(upToCount: most - body.count), !chunk.isEmpty { body += chunk }
     } catch {
-      throw CommandFailure(.badInput, "\(file) cannot be read")
+      throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read")
     }
     return body
   }
@@ -87,7 +88,7 @@ struct ExplainedApp {
     guard isConfigured else {
       topic = options["app"]
       if let topic, !APNsSettings(topic: topic).isUsable {
-        throw CommandFailure(.usage, "--app: \"\(topic)\" is not a bundle ID")
+        throw CommandFailure(.usage, "--app: \(Shown.value(topic)) is not a bundle ID")
       }
       return
     }

@@ -1,5 +1,6 @@
 import PushCore
 import Storage
+import Worker
 
 enum GroupsCommand: Command {
   static let name = "groups"
@@ -29,7 +30,9 @@ enum GroupsCommand: Command {
       throw CommandFailure(.usage, word == "create" ? "name the group" : "name a group, by its name or its notification key")
     }
     if word == "show" {
-      guard options.operands.count == 1 else { throw CommandFailure(.usage, "unexpected argument \"\(options.operands[1])\"") }
+      guard options.operands.count == 1 else {
+        throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
+      }
       return try show(group, options)
     }
     let needsMember = word != "create" || !options.has("users")

@@ -28,7 +28,7 @@ struct RegistryVisit {
   func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? {
     guard let app = options["app"] else { return configuration.apps.count == 1 ? Array(configuration.apps[0].id.utf8) : nil }
     guard configuration.apps.contains(where: { $0.id == app }) else {
-      throw CommandFailure(.usage, "--app: the configuration has no application \"\(app)\"")
+      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
     }
     return Array(app.utf8)
   }
@@ -98,7 +98,7 @@ enum Subcommand {
       throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
     }
     guard known.contains(word) else {
-      throw CommandFailure(.usage, "\"\(word)\" is not one of \(known.joined(separator: ", "))")
+      throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))")
     }
     arguments.removeFirst()
     return word

@@ -1,5 +1,6 @@
 import Foundation
 import PushCore
+import Worker
 
 /// The requests of files and standard input, one at a time: a file of one JSON object, or of one per line.
 ///
@@ -27,7 +28,7 @@ final class RequestFiles {
       guard let size = attributes?[.size] as? Int, attributes?[.type] as? FileAttributeType != .typeDirectory,
         FileManager.default.isReadableFile(atPath: file)
       else {
-        throw CommandFailure(.badInput, "\(file) cannot be read")
+        throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read")
       }
       total += size
     }

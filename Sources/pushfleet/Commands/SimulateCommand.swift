@@ -1,6 +1,7 @@
 import Foundation
 import Reactor
 import Simulator
+import Worker
 
 enum SimulateCommand: Command {
   static let name = "simulate"
@@ -45,7 +46,7 @@ enum SimulateCommand: Command {
     switch provider {
     case "apns": try APNsSimulation.run(options)
     case "fcm": try FCMSimulation.run(options)
-    default: throw CommandFailure(.usage, "unknown provider \"\(provider)\"; known: apns, fcm")
+    default: throw CommandFailure(.usage, "unknown provider \(Shown.value(provider)); known: apns, fcm")
     }
   }
 
@@ -62,7 +63,7 @@ enum SimulateCommand: Command {
 
   static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
-      throw CommandFailure(.badInput, "--\(option): \(path) cannot be read")
+      throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read")
     }
     return [UInt8](data)
   }
@@ -71,14 +72,14 @@ enum SimulateCommand: Command {
     guard let path = options["script"] else { return Script() }
     let text = try file(path, "script")
     do throws(ScriptError) { return try Script(parsing: text) } catch {
-      throw CommandFailure(.badInput, "\(path): \(error)")
+      throw CommandFailure(.badInput, "\(Shown.path(path)): \(error)")
     }
   }
 
   static func journal(_ options: Options) throws(CommandFailure) -> Journal {
     let path = options["journal"]
     do { return try Journal(path: path) } catch {
-      throw CommandFailure(.badInput, "--journal: \(path ?? "") cannot be written")
+      throw CommandFailure(.badInput, "--journal: \(Shown.path(path ?? "")) cannot be written")
     }
   }
 
@@ -99,7 +100,10 @@ enum SimulateCommand: Command {
     }
     defer { signals.close() }
     let running: Running
-    do { running = try start() } catch let failure as CommandFailure { throw failure } catch {
+    do { running = try start() } catch let error as CredentialError {
+      let place = error.file.map { "\(Shown.path($0)): " } ?? ""
+      throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(place)\(error.reason)")
+    } catch {
       throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
     }
     play = running.play
