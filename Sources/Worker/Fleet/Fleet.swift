@@ -34,6 +34,7 @@ public final class Fleet: TurnHook {
   private let log: Log
   private let loop: EventLoop
   private let board: ShardBoard
+  private let batch: BatchEnd
   private let manager = ServiceManager.ofProcess
   private var metrics: MetricsServer?
   private var hasToldReady = false
@@ -58,6 +59,7 @@ public final class Fleet: TurnHook {
     for warning in configuration.warnings { log.warning(warning) }
     loop = try EventLoop()
     board = ShardBoard(shards: shards, at: loop.now)
+    batch = BatchEnd(shards: shards)
     if let error = shelf.load(configuration).first {
       // Without descriptors, what can't be opened says nothing of the configuration.
       throw ProcessUsage.isOutOfDescriptors ? OutOfDescriptors(reason: "\(error)") : error
@@ -170,21 +172,21 @@ public final class Fleet: TurnHook {
 
   private func start(_ number: Int) throws {
     let setup = setup(of: configuration)
-    try startThread(named: "shard \(number)") { [isUntilEmpty, board, mailbox = loop.mailbox] in
-      board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board))
+    try startThread(named: "shard \(number)") { [isUntilEmpty, board, batch, mailbox = loop.mailbox] in
+      board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board, batch))
       mailbox.post { _ in }
     }
   }
 
   /// A shard's life, on its thread.
-  private static func runShard(_ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ board: ShardBoard) -> (
-    End, Counters
-  ) {
+  private static func runShard(
+    _ number: Int, _ setup: ShardSetup, isUntilEmpty: Bool, _ board: ShardBoard, _ batch: BatchEnd
+  ) -> (End, Counters) {
     do {
       let loop = try EventLoop()
       // Held in a failure as well, or there would be room for a descriptor again when that is asked.
       defer { withExtendedLifetime(loop) {} }
-      let control = ShardControl(at: loop.now) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
+      let control = ShardControl(at: loop.now, batch: batch) { [mailbox = loop.mailbox] in mailbox.post { _ in } }
       do throws(ConfigurationError) {
         let shard = try Shard(setup, number: number, isUntilEmpty: isUntilEmpty, host: LoopHost(loop), control: control)
         board.register(control, as: number)

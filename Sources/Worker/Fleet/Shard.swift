@@ -9,6 +9,7 @@ import Wire
 /// Nothing is shared with other shards; a delivery lives and dies here.
 final class Shard: TurnHook {
   private let configuration: Configuration
+  private let number: Int
   private let isUntilEmpty: Bool
   private let control: ShardControl
   private let host: any ShardHost
@@ -30,6 +31,7 @@ final class Shard: TurnHook {
   {
     self.control = control
     configuration = setup.configuration
+    self.number = number
     self.isUntilEmpty = isUntilEmpty
     self.host = host
     time = host.time
@@ -163,16 +165,20 @@ final class Shard: TurnHook {
   }
 
   private func checkEmptiness() {
-    guard pipeline.isIdle else {
-      emptiness = nil
-      return
-    }
+    guard pipeline.isIdle else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
     broker.countMessages(of: emptiness?.queues ?? []) { [weak self] counts in
       guard let self else { return }
-      guard pipeline.isIdle, let counts else { return emptiness = nil }
-      if emptiness?.observe(counts) == true { drain() }
+      found(pipeline.isIdle ? counts : nil)
     }
+  }
+
+  /// - Parameter counts: ready messages of each queue; nil where something is in hand, or the broker couldn't be asked.
+  private func found(_ counts: [Int]?) {
+    guard drainDeadline == nil else { return }
+    let isEmpty = counts.map { emptiness?.observe($0) == true } ?? false
+    if counts == nil { emptiness = nil }
+    if control.batch.note(number, isEmpty: isEmpty) { drain() }
   }
 
   /// Flushes the acknowledgements, says goodbye to the broker, and stops the loop.

@@ -10,13 +10,16 @@ final class ShardControl: Sendable {
     var setup: ShardSetup?
   }
 
+  /// Shared by the shards of a process.
+  let batch: BatchEnd
   private let requests = Mutex(Requests())
   private let hasRequests = Atomic(false)
   private let latest: Mutex<ShardReport>
   /// Has the shard take what is asked of it in a turn soon; from any thread.
   private let wake: @Sendable () -> Void
 
-  init(at now: MonotonicTime, wake: @escaping @Sendable () -> Void) {
+  init(at now: MonotonicTime, batch: BatchEnd = BatchEnd(shards: 1), wake: @escaping @Sendable () -> Void) {
+    self.batch = batch
     self.wake = wake
     latest = Mutex(ShardReport(at: now))
   }
