@@ -232,6 +232,36 @@ struct CommandTests {
     try site.broker.control("clear_policy", queue)
   }
 
+  @Test("send goes on by itself when the full queue has room again, though the broker refuses on the old channel")
+  func sendToQueueWithRoomAgain() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let queue = "\(site.prefix).send.normal"
+    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
+    try site.send(tokens: (0..<50).map(token))
+    let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
+    let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
+    #expect(child.waitForOutput("the queue \(queue) is full", seconds: 30))
+    try site.broker.control("clear_policy", queue)
+    try #require(child.waitForOutput("200 sent", seconds: 40), "\(child.outputSoFar)")
+    #expect(child.wait() == 0)
+    #expect(try eventually { try site.depths(["send.normal"]) == [250] })
+  }
+
+  @Test("send doesn't begin where its lane has no queue: the broker would confirm what it puts into the dead letters")
+  func sendWithoutLane() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let request = try site.write(#"{"to":"\#(token(1))"}"#, to: "one.json")
+    try site.peer(["delete", "\(site.prefix).send.high"])
+    let ended = try site.run(["send", "--config", site.file("pushfleet.json5"), "--lane", "high", request])
+    #expect(ended.status == 69 && ended.output.contains("pushfleet topology"), "\(ended.output)")
+    #expect(try site.depths(["dead"]) == [0])
+    #expect(try site.run(["send", "--config", site.file("pushfleet.json5"), request]).status == 0)
+  }
+
   @Test("feedback that nobody can read stays in the queue, and so does what a reader left")
   func unreadFeedback() throws {
     let site = try Site()

@@ -29,7 +29,7 @@ enum SendCommand: Command {
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of requests, or -") }
     let configuration = try options.configuration()
     if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
-      throw CommandFailure(.usage, "--app: the configuration has no application \"\(app)\"")
+      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
     }
     guard options["app"] != nil || configuration.apps.count == 1 else {
       throw CommandFailure(.usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
@@ -59,9 +59,11 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
   private var next = 0
   private(set) var confirmed = 0
   private var bar: ProgressBar
-  /// Requests that the full queue has refused and that wait to be published again.
-  private var refusedByQueue = 0
   private var nextReport = MonotonicTime(nanoseconds: 0)
+  /// Since when the queue has taken nothing; nil while it does.
+  private var fullSince: MonotonicTime?
+  /// Nothing is published while what is on its way is waited for, and then another connection.
+  private var isRenewing = false
   /// Seconds between two words about a queue that goes on being full.
   private static let reportPause = 10.0
 
@@ -77,13 +79,22 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
     }
   }
 
+  private var queue: String { "\(configuration.prefix).send.\(String(decoding: lane, as: UTF8.self))" }
+
+  /// Looked for first: what no queue takes, the broker confirms, because it goes to the dead letters.
   func ready(_ publisher: Publisher) {
     up()
-    pump(publisher)
+    publisher.perform(.queueInspect(name: queue)) { [weak self, weak publisher] answer in
+      guard let self, let publisher, publisher.isReady else { return }
+      if case .failure(.notFound(let what)) = answer { return missing(what) }
+      pump(publisher)
+    }
   }
 
+  private func missing(_ what: String) { fail(.unavailable, "\(what); `pushfleet topology` declares what is missing") }
+
   private func pump(_ publisher: Publisher) {
-    while publisher.canPublish {
+    while publisher.canPublish, !isRenewing {
       if let tag = again.popLast(), let request = outstanding[tag] {
         publish(request, tag, on: publisher)
       } else if let request = requests.next() {
@@ -117,32 +128,46 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
   func confirmed(_ tag: Int) {
     outstanding[tag] = nil
     confirmed += 1
+    fullSince = nil
+    renewWhenSettled()
     if let publisher { pump(publisher) }
   }
 
   func failed(_ tag: Int, _ failure: PublishFailure) {
     switch failure {
     case .returned: fail(.unavailable, "there is no queue for the requests; `pushfleet topology` declares it")
-    case .channelClosed(.notFound(let what)): fail(.unavailable, "\(what); `pushfleet topology` declares what is missing")
+    case .channelClosed(.notFound(let what)): missing(what)
     case .unencodable: fail(.badInput, "--app is too long")
     case .nacked:
-      refusedByQueue += 1
       loop.schedule(after: 1) { [weak self] in
         guard let self else { return }
-        refusedByQueue -= 1
         again.append(tag)
         if let publisher { pump(publisher) }
       }
       reportRefusals()
+      renewIfLong()
     case .timedOut, .connectionLost, .channelClosed: again.append(tag)
     }
+  }
+
+  /// Seconds of refusals until another connection: the channel that has met a full queue may go on refusing by itself when the queue
+  /// has room again.
+  private static let fullPatience = 10.0
+
+  private func renewIfLong() {
+    fullSince = fullSince ?? loop.now
+    if let fullSince, loop.now.seconds(since: fullSince) >= Self.fullPatience { isRenewing = true }
+    renewWhenSettled()
+  }
+
+  private func renewWhenSettled() {
+    if isRenewing, let publisher, publisher.unconfirmed == 0 { publisher.close() }
   }
 
   /// Nobody waits without knowing for what.
   private func reportRefusals() {
     guard loop.now >= nextReport else { return }
     nextReport = loop.now.advanced(bySeconds: Self.reportPause)
-    let queue = "\(configuration.prefix).send.\(String(decoding: lane, as: UTF8.self))"
     bar.interrupt("the queue \(queue) is full: \(confirmed) sent, the others wait until it has room (Ctrl-C ends)")
   }
 
@@ -164,6 +189,9 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
-    if reason == .closedHere { finish() } else { lost(reason) }
+    guard isRenewing else { return reason == .closedHere ? finish() : lost(reason) }
+    isRenewing = false
+    fullSince = nil
+    if reason == .closedHere { _ = connection.ended(at: loop.now) } else { lost(reason) }
   }
 }
