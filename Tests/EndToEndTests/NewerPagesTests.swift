@@ -4,10 +4,11 @@ import Testing
 
 @testable import Worker
 
-/// Workers of two versions share the queues while a fleet is brought up to date, and when it goes back.
-@Suite("Workers of two versions", .serialized)
-struct UpgradeTests {
-  /// Gives every page that waits for a worker another version of its ticket.
+/// What a worker does with pages that a newer one has written. Both are of this build: a test makes pages newer by the version byte of their
+/// tickets and changes nothing else, so it says nothing of how two builds share a broker or a registry.
+@Suite("Pages of a newer version", .serialized)
+struct NewerPagesTests {
+  /// Gives every page that waits for a worker another version byte.
   private func rewritePages(_ site: Site, version: Int) throws -> Int {
     let words = ["move", "\(site.prefix).fanout.normal", "--exchange", "\(site.prefix).fanout", "--routing-key", "normal"]
     let count = try site.peer(words + ["--header", "x-push-page", "--first-byte", "\(version)"])
@@ -15,7 +16,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "a broadcast whose pages a newer worker has written waits for a newer worker: nothing is sent twice, lost or begun anew")
+    "a broadcast whose pages have a later version byte waits for a newer worker: nothing is sent twice, lost or begun anew")
   func newerPages() throws {
     let devices = 400
     let site = try Site()
