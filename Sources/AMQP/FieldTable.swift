@@ -45,8 +45,8 @@ public struct FieldTable: Equatable, Sendable {
     return entries
   }
 
-  /// The same table without some entries. A message published again must not carry `x-death`: RabbitMQ's cycle detection
-  /// would drop it when it next expires.
+  /// The same table without some entries. A message published again must not carry `x-death`: when it next expires, RabbitMQ
+  /// would take its way back for a cycle and keep it where nobody gets it.
   public func removing(_ keys: [String]) -> FieldTable {
     let names = keys.map { Array($0.utf8) }
     return removing { names.contains($0) }

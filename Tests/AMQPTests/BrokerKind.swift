@@ -38,6 +38,8 @@ protocol LiveBroker: Sendable {
   var tlsURI: String { get }
   func deleteQueue(_ name: String) throws
   func purgeQueue(_ name: String) throws
+  /// Dead letters of a queue that no other queue has taken yet.
+  func deadLetters(of queue: String) throws -> Int
   func raiseMemoryAlarm() throws
   func clearMemoryAlarm() throws
   /// Whether a kill would leave a new queue as it is.
@@ -53,6 +55,15 @@ protocol LiveBroker: Sendable {
 extension Broker: LiveBroker {
   func deleteQueue(_ name: String) throws { try control("delete_queue", name) }
   func purgeQueue(_ name: String) throws { try control("purge_queue", name) }
+  func deadLetters(of queue: String) throws -> Int {
+    let answer = try control(
+      "eval",
+      """
+      {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"\(queue)">>)),
+      [{_, N}] = rabbit_quorum_queue:info(Q, [messages_dlx]), N.
+      """)
+    return Int(answer.filter(\.isNumber)) ?? -1
+  }
   func raiseMemoryAlarm() throws { try control("set_vm_memory_high_watermark", "0.0000001") }
   func clearMemoryAlarm() throws { try control("set_vm_memory_high_watermark", "0.4") }
 }
@@ -62,6 +73,7 @@ extension ModelServer: LiveBroker {
   var tlsURI: String { "amqps://guest:guest@127.0.0.1:\(port)" }
   func deleteQueue(_ name: String) { perform { $0.deleteQueue(name, at: $1) } }
   func purgeQueue(_ name: String) { perform { $0.purgeQueue(name, at: $1) } }
+  func deadLetters(of queue: String) -> Int { perform { broker, _ in broker.depth(of: queue)?.deadLetters ?? 0 } }
   func raiseMemoryAlarm() { perform { broker, _ in broker.raiseAlarm() } }
   func clearMemoryAlarm() { perform { $0.clearAlarm(at: $1) } }
   func isOnDisk(queue: String) -> Bool { true }

@@ -135,7 +135,7 @@ struct LiveBrokerTests {
   }
 
   @Test(
-    "A retry must not carry x-death from its lane: the broker takes its return for a cycle and drops it",
+    "A retry must not carry x-death from its lane: the broker takes its return for a cycle and keeps it for ever",
     arguments: BrokerKind.allCases)
   func cycle(_ kind: BrokerKind) throws {
     let clients = try LiveClients(kind.shared.uri)
@@ -155,6 +155,7 @@ struct LiveBrokerTests {
     try clients.require("a delivery") { !clients.consumed.deliveries.isEmpty }
     try clients.require("an empty step") { try! clients.messageCount(topology.retryQueue(topology.ladder[0])) == 0 }
     #expect(clients.consumed.deliveries.map(\.body) == [bytes("freed")])
+    #expect(try kind.shared.deadLetters(of: topology.retryQueue(topology.ladder[0])) == 1)
     try clients.close()
   }
 

@@ -41,7 +41,8 @@ final class ServerChannel {
     var tag: UInt64
     var queue: Queue
     var consumer: QueueConsumer
-    var entry: QueueEntry
+    /// The consumer's number of it.
+    var delivery: UInt64
     var deliveredAt: MonotonicTime
   }
 
@@ -191,7 +192,9 @@ final class ServerChannel {
   }
 
   private func hold(_ entry: QueueEntry, of queue: Queue, _ consumer: QueueConsumer, at now: MonotonicTime) -> UInt64 {
-    unacknowledged.append(Unacknowledged(tag: nextTag, queue: queue, consumer: consumer, entry: entry, deliveredAt: now))
+    let delivery = consumer.hand(entry)
+    unacknowledged.append(
+      Unacknowledged(tag: nextTag, queue: queue, consumer: consumer, delivery: delivery, deliveredAt: now))
     nextTag += 1
     broker.watchTimeout(of: self)
     return nextTag - 1
@@ -203,12 +206,10 @@ final class ServerChannel {
     broker.expire(queue, at: now)
     guard let entry = queue.takeHead() else { return send(.getEmpty) }
     let consumer = QueueConsumer(channel: self, tag: [], noAck: noAck, isExclusive: false, credit: 0)
-    consumer.checkedOut = [entry]
-    queue.add(consumer)
-    queue.cancel(consumer)
+    let tag = hold(entry, of: queue, consumer, at: now)
+    queue.addHolder(consumer)
     queues[ObjectIdentifier(consumer)] = queue
     let message = entry.asDelivered(by: queue)
-    let tag = hold(entry, of: queue, consumer, at: now)
     send(.getOK(tag: tag, redelivered: entry.returns > 0, message, left: queue.ready))
     connection.sendContent(of: message, channel: number)
     broker.note(.delivered(entry.message, queue: queue.name, returns: entry.returns, client: connection.client), at: now)
@@ -241,15 +242,16 @@ final class ServerChannel {
 
   private func settle(_ deliveries: [Unacknowledged], _ settlement: Settlement, at now: MonotonicTime) {
     var order: [QueueConsumer] = []
-    var groups: [ObjectIdentifier: (queue: Queue, arrivals: Set<UInt64>)] = [:]
+    var groups: [ObjectIdentifier: (queue: Queue, deliveries: [UInt64])] = [:]
     for delivery in deliveries {
       let id = ObjectIdentifier(delivery.consumer)
       if groups[id] == nil { order.append(delivery.consumer) }
-      groups[id, default: (delivery.queue, [])].arrivals.insert(delivery.entry.arrival)
+      groups[id, default: (delivery.queue, [])].deliveries.append(delivery.delivery)
     }
     for consumer in order {
-      guard let (queue, arrivals) = groups[ObjectIdentifier(consumer)] else { continue }
-      let settled = queue.settle(arrivals, of: consumer)
+      guard let (queue, deliveries) = groups[ObjectIdentifier(consumer)] else { continue }
+      let settled = queue.settle(deliveries, of: consumer)
+      guard !queue.isDeleted else { continue }
       switch settlement {
       case .acknowledged:
         for entry in settled {

@@ -37,7 +37,7 @@ final class Queue {
   }
 
   var ready: Int { fresh.count + returns.count }
-  var unacknowledged: Int { consumers.reduce(0) { $0 + $1.checkedOut.count } }
+  var unacknowledged: Int { consumers.reduce(0) { $0 + $1.inHand } }
   var activeConsumers: Int { consumers.reduce(0) { $0 + ($1.isCancelled ? 0 : 1) } }
   var entries: [QueueEntry] { Array(returns) + Array(fresh) }
 
@@ -78,7 +78,7 @@ final class Queue {
     let length = Int64(ready + deadLetters.count)
     if length > limit {
       for publisher in isToldFull.keys { isToldFull[publisher] = true }
-    } else if length <= limit * 4 / 5 {
+    } else if length <= limit - limit / 5 - (limit % 5 == 0 ? 0 : 1) {
       for publisher in isToldFull.keys { isToldFull[publisher] = false }
     }
   }
@@ -94,7 +94,7 @@ final class Queue {
     return takeHead()
   }
 
-  /// The next delivery, if there is a message and a consumer with room.
+  /// The next delivery, if there is a message and a consumer with room; the consumer is to be handed it.
   func next() -> (entry: QueueEntry, consumer: QueueConsumer)? {
     while let consumer = service.first {
       guard consumer.hasRoom, !consumer.isWaiting else {
@@ -104,7 +104,6 @@ final class Queue {
       guard let entry = takeHead() else { return nil }
       service.removeFirst()
       consumer.credit -= 1
-      consumer.checkedOut.append(entry)
       offer(consumer)
       return (entry, consumer)
     }
@@ -126,23 +125,28 @@ final class Queue {
     offer(consumer)
   }
 
+  /// Somebody who holds a message and wants no more of them.
+  func addHolder(_ consumer: QueueConsumer) {
+    consumer.isCancelled = true
+    consumers.append(consumer)
+  }
+
   /// No more deliveries; what it holds stays its own until it is settled.
   func cancel(_ consumer: QueueConsumer) {
     consumer.isCancelled = true
     service.removeAll { $0 === consumer }
-    if consumer.checkedOut.isEmpty { consumers.removeAll { $0 === consumer } }
+    if consumer.inHand == 0 { consumers.removeAll { $0 === consumer } }
     activateNext()
   }
 
-  /// The consumer is gone. What it held comes back, the oldest first; the result is what has come back too often.
+  /// The consumer is gone. What it held, in the order of its deliveries.
   func remove(_ consumer: QueueConsumer) -> [QueueEntry] {
-    let held = consumer.checkedOut
-    consumer.checkedOut = []
+    let held = consumer.takeAll()
     consumer.isCancelled = true
     service.removeAll { $0 === consumer }
     consumers.removeAll { $0 === consumer }
-    defer { activateNext() }
-    return giveBack(held, isEndOfConsumer: true)
+    activateNext()
+    return held
   }
 
   private func activateNext() {
@@ -155,16 +159,11 @@ final class Queue {
 
   // MARK: - Settling
 
-  /// Takes deliveries out of a consumer's hands, in the order in which they were delivered.
-  func settle(_ arrivals: Set<UInt64>, of consumer: QueueConsumer) -> [QueueEntry] {
-    var settled: [QueueEntry] = []
-    consumer.checkedOut.removeAll { entry in
-      guard arrivals.contains(entry.arrival) else { return false }
-      settled.append(entry)
-      return true
-    }
+  /// Takes deliveries out of a consumer's hands, named in the order in which they were made.
+  func settle(_ deliveries: [UInt64], of consumer: QueueConsumer) -> [QueueEntry] {
+    let settled = consumer.take(deliveries)
     if consumer.isCancelled {
-      if consumer.checkedOut.isEmpty { consumers.removeAll { $0 === consumer } }
+      if consumer.inHand == 0 { consumers.removeAll { $0 === consumer } }
     } else {
       consumer.credit += settled.count
       offer(consumer)
@@ -222,29 +221,4 @@ extension QueueEntry {
     properties.headers = properties.headers.setting("x-delivery-count", .integer(Int64(returns)))
     return Message(message, exchange: message.exchange, routingKey: message.routingKey, properties: properties)
   }
-}
-
-/// One consumer of a queue.
-final class QueueConsumer {
-  let channel: ServerChannel
-  let tag: [UInt8]
-  let noAck: Bool
-  let isExclusive: Bool
-  /// How many more messages it may be given.
-  var credit: Int
-  /// In the order of their deliveries.
-  var checkedOut: [QueueEntry] = []
-  var isCancelled = false
-  /// Another consumer of a queue with a single active one is served.
-  var isWaiting = false
-
-  init(channel: ServerChannel, tag: [UInt8], noAck: Bool, isExclusive: Bool, credit: Int) {
-    self.channel = channel
-    self.tag = tag
-    self.noAck = noAck
-    self.isExclusive = isExclusive
-    self.credit = credit
-  }
-
-  var hasRoom: Bool { !isCancelled && credit > 0 }
 }
