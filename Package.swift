@@ -30,7 +30,9 @@ let fuzz: Target = {
 
 let package = Package(
   name: "pushfleet",
-  products: [.executable(name: "pushfleet", targets: ["pushfleet"])],
+  products: [
+    .executable(name: "pushfleet", targets: ["pushfleet"]), .executable(name: "fleetsim", targets: ["fleetsim"]),
+  ],
   targets: [
     .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
@@ -56,6 +58,13 @@ let package = Package(
     .executableTarget(
       name: "pushfleet", dependencies: ["PushCore", "AMQP", "Reactor", "Storage", "Worker", "Simulator"], swiftSettings: strict,
       linkerSettings: allocator),
+    .target(
+      name: "Simulation",
+      dependencies: [
+        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "Reactor", "Storage", "Providers", "Worker", "Simulator",
+      ], swiftSettings: strict),
+    .executableTarget(
+      name: "fleetsim", dependencies: ["Simulation"], swiftSettings: strict, linkerSettings: allocator),
     .executableTarget(
       name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: allocator),
 

@@ -16,8 +16,13 @@ public final class ProviderTokenCache: Sendable {
   }
 
   private let lifetimes = Mutex<[Key: TokenLifetime]>([:])
+  /// Signs the bytes by the credential's key.
+  private let sign: @Sendable (_ credential: TokenCredential, _ bytes: [UInt8]) throws -> [UInt8]
 
-  public init() {}
+  public init() { sign = { credential, bytes in try credential.key.signES256(bytes) } }
+
+  /// With signatures that repeat themselves, which the key's own don't.
+  package init(sign: @escaping @Sendable (_ credential: TokenCredential, _ bytes: [UInt8]) throws -> [UInt8]) { self.sign = sign }
 
   /// The key's token, minted if there is none or it is due.
   func token(of credential: TokenCredential, at now: MonotonicTime, wallClock: Int64) throws -> ProviderToken {
@@ -25,7 +30,7 @@ public final class ProviderTokenCache: Sendable {
       var lifetime = lifetimes[credential.cacheKey] ?? TokenLifetime(refreshAge: credential.refreshAge)
       defer { lifetimes[credential.cacheKey] = lifetime }
       if let token = lifetime.token, !lifetime.isDue(at: now, wallClock: wallClock) { return token }
-      return try Self.mint(credential, &lifetime, now, wallClock)
+      return try mint(credential, &lifetime, now, wallClock)
     }
   }
 
@@ -43,7 +48,7 @@ public final class ProviderTokenCache: Sendable {
       guard !ifMisdated || lifetime.isMisdated(at: now, wallClock: wallClock), lifetime.mayReplaceExpired(at: now) else {
         return nil
       }
-      return try Self.mint(credential, &lifetime, now, wallClock)
+      return try mint(credential, &lifetime, now, wallClock)
     }
   }
 
@@ -52,12 +57,12 @@ public final class ProviderTokenCache: Sendable {
     lifetimes.withLock { $0[credential.cacheKey]?.rest(at: now) }
   }
 
-  private static func mint(
+  private func mint(
     _ credential: TokenCredential, _ lifetime: inout TokenLifetime, _ now: MonotonicTime, _ wallClock: Int64
   ) throws -> ProviderToken {
     let token = try ProviderToken.mint(
       keyID: credential.keyID, teamID: credential.teamID, generation: (lifetime.token?.generation ?? 0) + 1, at: now,
-      wallClock: wallClock, sign: { try credential.key.signES256($0) })
+      wallClock: wallClock, sign: { try sign(credential, $0) })
     lifetime.minted(token)
     return token
   }

@@ -29,7 +29,7 @@ public struct FCMCredentials: Sendable {
       tls: tls)
   }
 
-  init(
+  package init(
     account: ServiceAccount, target: DialTarget, tokenEndpoint: TokenEndpoint?, tls: TLSClientContext?
   ) throws(CredentialError) {
     guard let token = tokenEndpoint ?? TokenEndpoint(account.tokenURI) else {

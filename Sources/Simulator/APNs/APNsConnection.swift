@@ -26,7 +26,7 @@ final class APNsConnection: ServerSessionHandler {
     entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
     entry.payload = request.body
     let verdict = judge(request, &entry, session)
-    let step = entry.token.isEmpty ? nil : service.player.next(entry.token)
+    let step = entry.token.isEmpty ? nil : service.decide?(entry.token) ?? service.player.next(entry.token)
     perform(verdict, step, &entry, request.stream, session)
     service.journal.note(entry)
   }
@@ -98,9 +98,9 @@ final class APNsConnection: ServerSessionHandler {
 
   private func headers(_ answer: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> [HeaderField] {
     let given = entry.headers.first { $0.name == Self.apnsID }?.value
-    let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? UUIDText.random()
+    let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.surroundings.makeUUID()
     var headers = [HeaderField(name: Self.apnsID, value: id)]
-    if service.configuration.isSandbox { headers.append(HeaderField(name: Self.uniqueID, value: UUIDText.random())) }
+    if service.configuration.isSandbox { headers.append(HeaderField(name: Self.uniqueID, value: service.surroundings.makeUUID())) }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
     if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
     return headers

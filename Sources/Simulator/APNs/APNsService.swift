@@ -8,6 +8,8 @@ public final class APNsService {
   public let journal: Journal
   let surroundings: Surroundings
   let player: ScriptPlayer
+  /// Asked before the script what happens to a request for a token; nil leaves it to the script.
+  public var decide: (([UInt8]) -> Step?)?
   let providerKey: VerifyingKey?
   let topics: [[UInt8]]
   var trustsCertificates: Bool { configuration.clientAuthority != nil }

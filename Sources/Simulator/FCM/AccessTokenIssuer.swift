@@ -14,7 +14,10 @@ final class AccessTokenIssuer {
   /// Valid tokens and when they end, in Unix seconds.
   private var ends: [[UInt8]: Int64] = [:]
 
-  init(_ configuration: FCMConfiguration) throws(CredentialError) {
+  private let makeUUID: () -> [UInt8]
+
+  init(_ configuration: FCMConfiguration, makeUUID: @escaping () -> [UInt8]) throws(CredentialError) {
+    self.makeUUID = makeUUID
     self.configuration = configuration
     if let pem = configuration.accountKey { key = try VerifyingKey(pem: pem) } else { key = nil }
   }
@@ -30,7 +33,7 @@ final class AccessTokenIssuer {
     else { return (.failure(Refusal(error: "invalid_grant", description: "Bad Request")), nil) }
     let asker = JournalEntry.Authorization(keyID: token.header("kid") ?? [], issuer: issuer, issuedAt: issuedAt)
     if let refusal = judge(token, issuer, issuedAt, expires, now: milliseconds / 1000) { return (.failure(refusal), asker) }
-    let access = Array("ya29.".utf8) + UUIDText.random()
+    let access = Array("ya29.".utf8) + makeUUID()
     let now = milliseconds / 1000
     ends = ends.filter { $0.value > now }
     ends[access] = now + Int64(configuration.tokenLifetime)

@@ -29,7 +29,7 @@ final class FCMConnection: ServerSessionHandler {
     let isToken = path == Self.tokenPath
     let answer = isToken ? exchange(request, &entry) : send(request, &entry)
     let key = isToken ? Self.tokenPath : entry.token
-    perform(answer, key.isEmpty ? nil : service.player.next(key), &entry, request.stream, session)
+    perform(answer, key.isEmpty ? nil : service.decide?(key) ?? service.player.next(key), &entry, request.stream, session)
     service.journal.note(entry)
   }
 

@@ -7,6 +7,8 @@ public final class FCMService {
   public let journal: Journal
   let surroundings: Surroundings
   let player: ScriptPlayer
+  /// Asked before the script what happens to a request for a token; nil leaves it to the script.
+  public var decide: (([UInt8]) -> Step?)?
   let issuer: AccessTokenIssuer
   private var connections: [Int: FCMConnection] = [:]
   private var connectionCount = 0
@@ -18,7 +20,7 @@ public final class FCMService {
     self.journal = journal
     self.surroundings = surroundings
     player = ScriptPlayer(configuration.script)
-    issuer = try AccessTokenIssuer(configuration)
+    issuer = try AccessTokenIssuer(configuration, makeUUID: surroundings.makeUUID)
   }
 
   /// Connections open now, and ever.

@@ -80,6 +80,11 @@ public func openStore(
   }
 }
 
+/// Opens an SQLite registry that repeats itself.
+package func openStore(sqlite path: String, chance: StoreChance, limits: RegistryLimits) throws(StoreError) -> any DeviceStore {
+  try SQLiteStore(path: path, limits: limits, chance: chance)
+}
+
 /// Opens the registry that a configuration names (`registry`).
 public func openRegistry(_ location: String, limits: RegistryLimits = RegistryLimits()) throws(StoreError) -> any DeviceStore {
   try openStore(try RegistryLocation(parsing: location), limits: limits)

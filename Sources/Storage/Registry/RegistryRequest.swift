@@ -32,7 +32,7 @@ public enum WriteKind: Sendable {
 
 extension RegistryRequest {
   /// What it writes to; nil for a look-up.
-  var writes: WriteKind? {
+  package var writes: WriteKind? {
     switch self {
     case .resolve, .find, .survey, .page, .loadPage, .campaign: nil
     case .mark, .apply, .purge, .probe: .devices
@@ -71,7 +71,7 @@ public enum RegistryAnswer: Sendable {
 
 extension DeviceStore {
   /// Does what a request asks for.
-  func answer(_ request: RegistryRequest, now: Int64) throws(StoreError) -> RegistryAnswer {
+  package func answer(_ request: RegistryRequest, now: Int64) throws(StoreError) -> RegistryAnswer {
     switch request {
     case .resolve(let lookUps): return .resolution(try resolve(lookUps))
     case .find(let tokens, let app): return .devices(try find(tokens, app: app))

@@ -53,7 +53,8 @@ extension SQLStore {
 
   func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(StoreError) -> ResultClaim {
     try transaction(.campaigns) { () throws(StoreError) in
-      let isOurs = try session.run(SQL.finishCampaign, [.blob(campaign), .blob(claimant), .int(lease)]) > 0
+      let values: [SQLValue] = [.blob(campaign), .blob(claimant), .int(lease), .int(clock?())]
+      let isOurs = try session.run(SQL.finishCampaign, values) > 0
       if isOurs { return .claimed }
       return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .claimedElsewhere : .notDue
     }
@@ -125,8 +126,8 @@ extension SQL {
   private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
   /// By the database's own clock in unix milliseconds: a lease counts for all workers, and their clocks differ.
   static let finishCampaign = Statement(
-    finish(at: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"),
-    postgres: finish(at: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"))
+    finish(at: "COALESCE(?4, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))"),
+    postgres: finish(at: "COALESCE(CAST(?4 AS BIGINT), CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"))
   private static func finish(at now: String) -> String {
     """
     UPDATE campaigns SET claimant = ?2, finished_at = \(now), state = CASE WHEN state = 2 THEN 2 ELSE 3 END

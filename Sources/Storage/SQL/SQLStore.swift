@@ -1,5 +1,17 @@
 import PushCore
 
+/// What makes a store repeat itself: in the place of random numbers and of the database's clock.
+package struct StoreChance {
+  package var seed: UInt64
+  /// Unix milliseconds.
+  package var clock: () -> Int64
+
+  package init(seed: UInt64, clock: @escaping () -> Int64) {
+    self.seed = seed
+    self.clock = clock
+  }
+}
+
 /// The registry over one database session: what both databases share, which is everything but the connection, the locks and the
 /// bulk load. The steps are in the extensions, one file each.
 final class SQLStore<Session: SQLSession> {
@@ -9,16 +21,20 @@ final class SQLStore<Session: SQLSession> {
   /// Numbers of apps and topics, which never change once made. Emptied when a transaction is rolled back: it may have made some.
   private var appIDs: [[UInt8]: Int64] = [:]
   private var topicIDs: [TopicName: Int64] = [:]
-  private var salts = RandomNumbers()
+  private var salts: RandomNumbers
+  /// Unix milliseconds in the place of the database's clock; nil for that clock.
+  let clock: (() -> Int64)?
 
   private struct TopicName: Hashable {
     let app: Int64
     let name: [UInt8]
   }
 
-  init(session: Session, limits: RegistryLimits) {
+  init(session: Session, limits: RegistryLimits, chance: StoreChance? = nil) {
     self.session = session
     self.limits = limits
+    salts = RandomNumbers(seed: chance?.seed)
+    clock = chance?.clock
   }
 
   func transaction<Result>(

@@ -16,15 +16,15 @@ struct SQLiteOptions {
 }
 
 extension SQLStore where Session == SQLiteConnection {
-  convenience init(path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits())
-    throws(StoreError)
-  {
+  convenience init(
+    path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits(), chance: StoreChance? = nil
+  ) throws(StoreError) {
     if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
     Self.removeDrafts(of: path)
     let connection = try SQLiteConnection(path: path, create: false, busyTimeout: options.busyTimeout)
     try Self.checkIdentity(connection)
     try Self.prepare(connection, cache: options.cache)
-    self.init(session: connection, limits: limits)
+    self.init(session: connection, limits: limits, chance: chance)
   }
 
   /// Whether the registry is to be made. A file that is there but empty, or a log without its database, is an accident, and an empty

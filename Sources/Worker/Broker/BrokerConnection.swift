@@ -84,9 +84,14 @@ public final class BrokerConnection {
 
 /// A broker, and what it is verified with: an `amqps` address can't be used without.
 public struct BrokerAddress: Sendable {
-  let uri: BrokerURI
+  package let uri: BrokerURI
   /// nil exactly for `amqp`.
   let tls: TLSClientContext?
+
+  package init(uri: BrokerURI, tls: TLSClientContext?) {
+    self.uri = uri
+    self.tls = tls
+  }
 }
 
 extension Configuration {

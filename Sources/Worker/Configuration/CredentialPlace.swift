@@ -1,11 +1,11 @@
 /// Where a credential stands: an application, or one of its senders, and what it reaches.
-struct CredentialPlace: Hashable, Sendable {
-  enum Reach: Hashable, Sendable {
+package struct CredentialPlace: Hashable, Sendable {
+  package enum Reach: Hashable, Sendable {
     case apns(APNsConfiguration.Environment)
     case fcm
   }
 
-  let app: String
+  package let app: String
   /// nil for the application's own.
   let sender: String?
   let reach: Reach
@@ -28,7 +28,7 @@ struct CredentialPlace: Hashable, Sendable {
 }
 
 /// What a credential is made of, without the settings that can change while it stays the same.
-enum CredentialSource: Hashable, Sendable {
+package enum CredentialSource: Hashable, Sendable {
   case apns(APNsConfiguration.Credential, host: String, port: Int, ca: Material?)
   case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool, ca: Material?)
 
@@ -80,7 +80,7 @@ extension AppConfiguration {
 
 extension Configuration {
   /// Every credential of every application and sender.
-  var credentials: [(place: CredentialPlace, source: CredentialSource)] {
+  package var credentials: [(place: CredentialPlace, source: CredentialSource)] {
     apps.flatMap { app in
       app.sets.flatMap { sender, set in
         set.sources.map { (CredentialPlace(app: app.id, sender: sender, reach: $0.reach), $0.source) }

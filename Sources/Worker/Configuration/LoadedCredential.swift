@@ -2,15 +2,20 @@ import Providers
 import Reactor
 
 /// A credential with the contents of its files: checked, immutable, shared by all shards.
-final class LoadedCredential: Sendable {
-  enum Value: Sendable {
+package final class LoadedCredential: Sendable {
+  package enum Value: Sendable {
     case apns(APNsCredentials)
     case fcm(FCMCredentials)
   }
 
-  let value: Value
+  package let value: Value
   /// Of the settings and the contents of the files: equal where nothing has changed.
   let fingerprint: Int
+
+  package init(_ value: Value, fingerprint: Int) {
+    self.value = value
+    self.fingerprint = fingerprint
+  }
 
   /// - Parameter setting: where it stands, for the error.
   /// - Throws: naming the setting whose file or text cannot be used.

@@ -60,10 +60,15 @@ public struct Log: Sendable {
 }
 
 /// Where log lines go, and what dates them.
-struct LogOutput: Sendable {
+package struct LogOutput: Sendable {
   /// Unix milliseconds.
   let clock: @Sendable () -> Int64
   let write: @Sendable ([UInt8]) -> Void
+
+  package init(clock: @escaping @Sendable () -> Int64, write: @escaping @Sendable ([UInt8]) -> Void) {
+    self.clock = clock
+    self.write = write
+  }
 
   static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
 }

@@ -3,11 +3,19 @@ import PushCore
 import Reactor
 
 /// What a shard works with, loaded on the main thread: at the start, and again whenever files have changed.
-struct ShardSetup: Sendable {
+package struct ShardSetup: Sendable {
   let configuration: Configuration
   let credentials: [CredentialPlace: LoadedCredential]
   /// Never empty.
   let brokers: [BrokerAddress]
+
+  package init(
+    configuration: Configuration, credentials: [CredentialPlace: LoadedCredential], brokers: [BrokerAddress]
+  ) {
+    self.configuration = configuration
+    self.credentials = credentials
+    self.brokers = brokers
+  }
 }
 
 /// A shard's pools: one for each credential with its settings, whichever applications and senders it serves.

@@ -7,7 +7,7 @@ import Wire
 /// One thread's share of a worker: its loop, its two connections to the broker, its pools, and the pipeline between them.
 ///
 /// Nothing is shared with other shards; a delivery lives and dies here.
-final class Shard: TurnHook {
+package final class Shard: TurnHook {
   private let configuration: Configuration
   private let number: Int
   private let isUntilEmpty: Bool
@@ -26,7 +26,7 @@ final class Shard: TurnHook {
   private var onEnded: (() -> Void)?
 
   /// - Throws: when the registry cannot be used.
-  init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, host: any ShardHost, control: ShardControl)
+  package init(_ setup: ShardSetup, number: Int, isUntilEmpty: Bool, host: any ShardHost, control: ShardControl)
     throws(ConfigurationError)
   {
     self.control = control
@@ -65,7 +65,7 @@ final class Shard: TurnHook {
 
   /// Begins to work, in the turns that its host gives it.
   /// - Parameter onEnded: it is drained, has found everything empty, or can't go on; it may be called again.
-  func start(_ onEnded: @escaping () -> Void) {
+  package func start(_ onEnded: @escaping () -> Void) {
     self.onEnded = onEnded
     broker.start()
     if isUntilEmpty { endUnlessReached() }
@@ -73,7 +73,7 @@ final class Shard: TurnHook {
   }
 
   /// Lets go of connections and registry, and says how it ended and what was done.
-  func close() -> (Fleet.End, Counters) {
+  package func close() -> (Fleet.End, Counters) {
     for lanes in pipeline.pools { lanes.pool.shutdown() }
     pipeline.desk?.close()
     return (end ?? .done, pipeline.counters)
@@ -91,7 +91,7 @@ final class Shard: TurnHook {
   private static let batchPatience = 15.0
 
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
-  func drain() {
+  package func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
     log.info("draining", ["held": pipeline.table.count, "seconds": configuration.drainTimeout])
     drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
@@ -117,7 +117,7 @@ final class Shard: TurnHook {
 
   // MARK: turns
 
-  func turnEnding(at now: MonotonicTime) {
+  package func turnEnding(at now: MonotonicTime) {
     if let requests = control.take() {
       if let setup = requests.setup { reload(setup) }
       for _ in 0..<requests.stops { drain() }
@@ -157,7 +157,7 @@ final class Shard: TurnHook {
   }
 
   /// New credentials and settings replace the old ones without failing a push.
-  private func reload(_ setup: ShardSetup) {
+  package func reload(_ setup: ShardSetup) {
     let changed = pools.reload(setup)
     pipeline.pools += pools.lanes[pipeline.pools.count...]
     broker.reload(setup.brokers)
@@ -201,7 +201,7 @@ extension Shard: BrokerSessionHandler {
 extension Shard: PoolObserver {
   private func poolName(_ pool: any Pool) -> String { pools.name(of: pool) }
 
-  func observed(_ event: PoolEvent, from pool: any Pool) {
+  package func observed(_ event: PoolEvent, from pool: any Pool) {
     switch event {
     case .connected: log.info("connected to the provider", ["pool": poolName(pool)])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])

@@ -2,7 +2,7 @@ import Synchronization
 import Wire
 
 /// What other threads may ask of a shard, and what it reports to them.
-final class ShardControl: Sendable {
+package final class ShardControl: Sendable {
   struct Requests {
     /// How often stopping was asked for: once drains, twice ends at once.
     var stops = 0
@@ -18,7 +18,11 @@ final class ShardControl: Sendable {
   /// Has the shard take what is asked of it in a turn soon; from any thread.
   private let wake: @Sendable () -> Void
 
-  init(at now: MonotonicTime, batch: BatchEnd = BatchEnd(shards: 1), wake: @escaping @Sendable () -> Void) {
+  package convenience init(at now: MonotonicTime, wake: @escaping @Sendable () -> Void) {
+    self.init(at: now, batch: BatchEnd(shards: 1), wake: wake)
+  }
+
+  init(at now: MonotonicTime, batch: BatchEnd, wake: @escaping @Sendable () -> Void) {
     self.batch = batch
     self.wake = wake
     latest = Mutex(ShardReport(at: now))
@@ -49,11 +53,11 @@ final class ShardControl: Sendable {
   func report(_ report: ShardReport) { latest.withLock { $0 = report } }
 
   /// From any thread: the shard's latest report.
-  var report: ShardReport { latest.withLock { $0 } }
+  package var report: ShardReport { latest.withLock { $0 } }
 }
 
 /// How a shard stands.
-struct ShardReport: Sendable {
+package struct ShardReport: Sendable {
   /// When the shard's loop had its last turn, about.
   var at: MonotonicTime
   var counters = Counters()

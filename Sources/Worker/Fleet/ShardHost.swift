@@ -5,7 +5,7 @@ import Wire
 
 /// What a shard runs on: its time, its ways to brokers, providers and the registry, and where its log goes. A worker's is an event loop, a
 /// simulation's is all in memory.
-protocol ShardHost: Dialer {
+package protocol ShardHost: Dialer {
   var time: Turn { get }
   var log: LogOutput { get }
   /// Shared by the shards of a process.

@@ -1,5 +1,3 @@
-import Wire
-
 /// Drives one machine in memory: the test plays the network and the clock.
 ///
 /// Keeps the promises of a real link: calls are never re-entrant, `transportClosed` comes exactly once, and a machine
@@ -15,6 +13,8 @@ public final class MachineDriver: Transport {
   /// True while `outputReady` was called and the output has not been collected since.
   public private(set) var isOutputReady = false
   private var pendingEnd: TransportEnd?
+  /// Something has come up outside a call of the driver's.
+  public var isDue: Bool { isOutputReady || pendingEnd != nil }
   private var output = OutputBuffer()
 
   public init(_ machine: any Machine) {
@@ -36,7 +36,7 @@ public final class MachineDriver: Transport {
   /// Hands bytes over as one call.
   public func receive(_ bytes: [UInt8], at now: MonotonicTime) {
     guard isOpen, end == nil, pendingEnd == nil, !bytes.isEmpty else { return }
-    machine.receive(bytes.span.bytes, at: now)
+    unsafe machine.receive(bytes.span.bytes, at: now)
   }
 
   /// All the output that the machine has now.

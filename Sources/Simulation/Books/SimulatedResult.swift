@@ -1,0 +1,25 @@
+import PushCore
+
+/// A result as whoever reads `push.results` sees it.
+struct SimulatedResult {
+  var success: Int
+  var failure: Int
+  /// Of each target: nil where it was reached. Empty for an audience's.
+  var errors: [String?] = []
+
+  init?(_ body: [UInt8]) {
+    guard let document = try? JSONDocument(body), let success = Self.number("success", document),
+      let failure = Self.number("failure", document)
+    else { return nil }
+    self.success = success
+    self.failure = failure
+    guard let results = document.value("results", of: document.root) else { return }
+    for element in document.elements(of: results) {
+      errors.append(document.value("error", of: element).map { document.text($0) })
+    }
+  }
+
+  private static func number(_ name: String, _ document: JSONDocument) -> Int? {
+    document.value(name, of: document.root).flatMap { Int(document.text($0)) }
+  }
+}

@@ -1,0 +1,215 @@
+import BrokerModel
+import Simulator
+import Wire
+
+/// What befalls a fleet. Each seed has a few kinds of it, so that each kind is also met without the others.
+public enum Affliction: String, CaseIterable, Sendable {
+  case workerKilled, workerFrozen, workerDrained, workerSkewed
+  case brokerCrash, brokerFrozen, brokerAlarm, connectionsClosed, channelsClosed
+  case confirmsLate, confirmsNacked
+  case pathCut, pathDead, pathStalled
+  case goAway, streamsRefused, streamsReset, streamsStalled, storm, credentialRefused, tokensGone, tokenEndpointHangs,
+    providerRefuses
+  case registryDown, registryFailsBefore, registryFailsAfter
+
+  /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
+  var mayDouble: Bool {
+    switch self {
+    case .goAway, .streamsRefused, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs, .providerRefuses,
+      .confirmsLate,
+      .brokerAlarm, .workerSkewed, .registryDown, .registryFailsBefore, .registryFailsAfter:
+      false
+    case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
+      .confirmsNacked, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled:
+      true
+    }
+  }
+}
+
+/// Plans and does what befalls a fleet, from a seed of its own.
+final class Nemesis {
+  /// One thing that befalls the fleet. What it is in particular follows from its own seed, whatever else is planned.
+  private struct Event {
+    var time: Double
+    var kind: Affliction
+    var seed: UInt64
+  }
+
+  private unowned let fleet: FleetSimulation
+  private let world: World
+  private var random: RandomSource
+  private var events: [Event] = []
+  let kinds: [Affliction]
+  /// How many events are planned.
+  var count: Int { events.count }
+
+  /// - Parameters:
+  ///   - duration: seconds over which the events are spread.
+  ///   - selection: leaves some out, when a failure is made smaller.
+  init(_ fleet: FleetSimulation, _ world: World, over duration: Double, selection: Selection) {
+    self.fleet = fleet
+    self.world = world
+    random = world.fork()
+    let share = Int.random(in: 0...3, using: &random)
+    for kind in Affliction.allCases {
+      let isIn = Int.random(in: 0..<10, using: &random) < share
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let event = Event(time: Double.random(in: 1...duration, using: &random), kind: kind, seed: random.next())
+        if selection.kinds?.contains(kind) ?? isIn { events.append(event) }
+      }
+    }
+    events.sort { $0.time < $1.time }
+    if let events = selection.events {
+      self.events = self.events.enumerated().filter { events.contains($0.offset) }.map(\.element)
+    }
+    let planned = Set(events.map(\.kind))
+    kinds = Affliction.allCases.filter(planned.contains)
+    for event in events {
+      world.schedule(after: event.time) { [self] in
+        random = RandomSource(seed: event.seed)
+        strike(event.kind)
+      }
+    }
+  }
+
+  /// What of a seed's events is to happen; all where nothing is said.
+  struct Selection {
+    var kinds: Set<Affliction>?
+    /// By their places in time, of the kinds selected.
+    var events: Set<Int>?
+  }
+
+  private func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
+
+  private func strike(_ kind: Affliction) {
+    switch kind {
+    case .workerKilled, .workerFrozen, .workerDrained, .workerSkewed: strikeWorker(kind)
+    case .brokerCrash: fleet.node.crash(for: seconds(1...20))
+    case .brokerFrozen: fleet.node.freeze(for: seconds(1...40))
+    case .brokerAlarm: fleet.node.raiseAlarm(for: seconds(1...40))
+    case .connectionsClosed:
+      world.note("connections are closed")
+      fleet.node.broker.closeConnections(at: world.now) { _ in true }
+      fleet.node.wake()
+    case .channelsClosed:
+      world.note("channels are closed")
+      fleet.node.broker.closeChannels(at: world.now) { $0.name != "producer" }
+      fleet.node.wake()
+    case .confirmsLate, .confirmsNacked: strikeConfirms(kind)
+    case .pathCut, .pathDead, .pathStalled: strikePath(kind)
+    case .registryDown, .registryFailsBefore, .registryFailsAfter: strikeRegistry(kind)
+    case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
+      .providerRefuses:
+      strikeProvider(kind)
+    }
+  }
+
+  private func strikeWorker(_ kind: Affliction) {
+    let worker = fleet.workers[Int.random(in: 0..<fleet.workers.count, using: &random)]
+    guard worker.isRunning, !worker.isFrozen else { return }
+    let pause = seconds(1...30)
+    switch kind {
+    case .workerKilled:
+      worker.kill()
+      world.schedule(after: pause) { worker.start() }
+    case .workerFrozen:
+      world.note("\(worker.name) is stopped")
+      worker.isFrozen = true
+      world.schedule(after: pause * 2) { [world] in
+        world.note("\(worker.name) goes on")
+        worker.isFrozen = false
+        worker.wake()
+      }
+    case .workerDrained:
+      worker.drain()
+      world.schedule(after: pause + 25) { if !worker.isRunning { worker.start() } }
+    default:
+      worker.clockSkew = Int64.random(in: -4_000...4_000, using: &random)
+      world.note("\(worker.name)'s clock is off by \(worker.clockSkew) ms")
+    }
+  }
+
+  private func strikeConfirms(_ kind: Affliction) {
+    let oneIn = UInt64(Int.random(in: 2...10, using: &random))
+    let most = seconds(1...8)
+    var chance = RandomSource(seed: random.next())
+    world.note("\(kind)")
+    fleet.node.broker.confirmation = { _, client in
+      guard chance.next() % oneIn == 0, client.name != "producer" else { return .ack(after: 0) }
+      let delay = Double(chance.next() % 1000) / 1000 * most
+      return kind == .confirmsLate ? .ack(after: delay) : .nack(after: delay, isKept: chance.next() % 2 == 0)
+    }
+    world.schedule(after: seconds(5...30)) { [fleet, world] in
+      world.note("\(kind), over")
+      fleet.node.broker.confirmation = { _, _ in .ack(after: 0) }
+    }
+  }
+
+  private func strikePath(_ kind: Affliction) {
+    let paths = world.network.paths.filter { !$0.isOver }
+    guard !paths.isEmpty else { return }
+    let path = paths[Int.random(in: 0..<paths.count, using: &random)]
+    world.note("\(kind): \(path.name)")
+    switch kind {
+    case .pathCut: path.cut(at: world.now)
+    case .pathDead: path.isDead = true
+    default: path.stalledUntil = world.now.advanced(bySeconds: seconds(1...20))
+    }
+    for end in [path.client, path.server] { end?.party.wake() }
+  }
+
+  private func strikeRegistry(_ kind: Affliction) {
+    let shared = fleet.store
+    world.note("\(kind)")
+    switch kind {
+    case .registryDown:
+      shared.isDown = true
+    default:
+      var chance = RandomSource(seed: random.next())
+      let oneIn = UInt64(Int.random(in: 2...12, using: &random))
+      shared.fault = { chance.next() % oneIn != 0 ? nil : kind == .registryFailsBefore ? .before : .after }
+    }
+    world.schedule(after: seconds(2...25)) { [world] in
+      world.note("\(kind), over")
+      shared.isDown = false
+      shared.fault = { nil }
+    }
+  }
+
+  private func strikeProvider(_ kind: Affliction) {
+    let provider = fleet.providers[Int.random(in: 0..<fleet.providers.count, using: &random)]
+    let isAPNs = provider.kind == .apns
+    let oneIn = [1, 2, 5, 20][Int.random(in: 0...3, using: &random)]
+    var step = Step()
+    switch kind {
+    case .goAway:
+      var plan = Step.GoAwayPlan()
+      plan.lastStream = [.this, .previous, .none, .max][Int.random(in: 0...3, using: &random)]
+      step.fault = .goAway(plan)
+    case .streamsRefused: step.fault = .refuse
+    case .streamsReset: step.fault = .reset(.internalError)
+    case .streamsStalled: step.fault = .stall
+    case .storm:
+      let statuses = [
+        (429, isAPNs ? "TooManyRequests" : "RESOURCE_EXHAUSTED"), (503, isAPNs ? "ServiceUnavailable" : "UNAVAILABLE"),
+      ]
+      let (status, reason) = statuses[Int.random(in: 0...1, using: &random)]
+      step = Step(status: status, reason: isAPNs || status == 503 ? reason : "QUOTA_EXCEEDED")
+      if random.next() % 2 == 0 { step.retryAfter = "3" }
+    case .credentialRefused:
+      step = isAPNs ? Step(status: 403, reason: "InvalidProviderToken") : Step(status: 403, reason: "SENDER_ID_MISMATCH")
+    case .tokensGone: step = isAPNs ? Step(status: 410, reason: "Unregistered") : Step(status: 404, reason: "UNREGISTERED")
+    case .tokenEndpointHangs: step.fault = .stall
+    default:
+      provider.refusal = random.next() % 2 == 0 ? .refused : .silent
+      world.note("\(provider.name) takes no connections")
+      world.schedule(after: seconds(2...40)) { [world] in
+        provider.refusal = nil
+        world.note("\(provider.name) takes connections again")
+      }
+      return
+    }
+    provider.suffer(
+      .init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: seconds(1...20), "\(kind)")
+  }
+}

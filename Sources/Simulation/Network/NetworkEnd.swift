@@ -1,0 +1,89 @@
+import Wire
+
+/// One end of a connection: a party's machine, and what is on its way to it.
+final class NetworkEnd {
+  enum Segment {
+    case opened
+    case bytes([UInt8])
+    case ended(TransportEnd)
+  }
+
+  let driver: MachineDriver
+  unowned let path: NetworkPath
+  unowned let party: Party
+  private var arriving: [(at: MonotonicTime, segment: Segment)] = []
+  private var head = 0
+  /// Bytes on their way: what a peer's socket buffers would hold.
+  private(set) var buffered = 0
+  /// When this end's machine last got bytes.
+  private(set) var heardAt = MonotonicTime(nanoseconds: 0)
+
+  init(_ machine: any Machine, of party: Party, on path: NetworkPath) {
+    driver = MachineDriver(machine)
+    self.party = party
+    self.path = path
+  }
+
+  /// It comes no sooner than what was sent before it.
+  func send(_ segment: Segment, arriving time: MonotonicTime) {
+    if case .bytes(let bytes) = segment { buffered += bytes.count }
+    arriving.append((max(time, arriving.last?.at ?? time), segment))
+  }
+
+  var isOver: Bool { driver.end != nil }
+
+  /// When this end has something to do.
+  var deadline: MonotonicTime {
+    guard !isOver else { return .distantFuture }
+    if driver.isDue, !isStopped { return MonotonicTime(nanoseconds: 0) }
+    var next = driver.isOpen ? driver.machine.deadline : .distantFuture
+    if head < arriving.count, mayTake(arriving[head].segment) { next = min(next, arriving[head].at) }
+    return next
+  }
+
+  /// A paused reader notices neither bytes nor the end behind them.
+  private func mayTake(_ segment: Segment) -> Bool {
+    if case .opened = segment { true } else { !driver.isReadingPaused }
+  }
+
+  /// The peer's buffers are full.
+  var isStopped: Bool { path.other(self)?.buffered ?? 0 >= NetworkPath.window }
+
+  /// Hands over what has arrived, cut as the network pleases.
+  func deliver(at now: MonotonicTime) {
+    while !isOver, head < arriving.count, arriving[head].at <= now, mayTake(arriving[head].segment) {
+      let segment = arriving[head].segment
+      head += 1
+      switch segment {
+      case .opened: driver.open(at: now)
+      case .bytes(let bytes):
+        buffered -= bytes.count
+        heardAt = now
+        for piece in path.cut(bytes) { driver.receive(piece, at: now) }
+        path.other(self)?.party.wake()
+      case .ended(let reason): driver.finish(reason, at: now)
+      }
+    }
+    if head > 64, head * 2 > arriving.count {
+      arriving.removeFirst(head)
+      head = 0
+    }
+  }
+
+  /// Sends what the machine has to say, and says goodbye when it is done.
+  func transmit(at now: MonotonicTime) {
+    guard !isOver else { return }
+    if !isStopped {
+      let bytes = driver.collect(at: now)
+      if !bytes.isEmpty { path.carry(.bytes(bytes), from: self, at: now) }
+    }
+    if driver.settle(at: now) { path.carry(.ended(.closedByPeer), from: self, at: now) }
+  }
+
+  /// Everything on its way to this end is lost.
+  func dropArriving() {
+    arriving.removeAll()
+    head = 0
+    buffered = 0
+  }
+}

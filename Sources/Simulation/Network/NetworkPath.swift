@@ -1,0 +1,54 @@
+import Wire
+
+/// A connection between two parties: latency, slices, and what may befall it.
+final class NetworkPath {
+  /// Bytes under way in one direction before the sender has to wait.
+  static let window = 256 * 1024
+
+  let name: String
+  private unowned let network: Network
+  private(set) var client: NetworkEnd?
+  private(set) var server: NetworkEnd?
+  /// Seconds for one way.
+  private let latency: Double
+  /// Bytes vanish in both directions, and nobody is told.
+  var isDead = false
+  /// Nothing arrives before this time.
+  var stalledUntil = MonotonicTime(nanoseconds: 0)
+
+  init(_ network: Network, name: String, latency: Double) {
+    self.network = network
+    self.name = name
+    self.latency = latency
+  }
+
+  func attach(client: NetworkEnd) { self.client = client }
+  func attach(server: NetworkEnd) { self.server = server }
+
+  func other(_ end: NetworkEnd) -> NetworkEnd? { end === client ? server : client }
+
+  func carry(_ segment: NetworkEnd.Segment, from end: NetworkEnd, at now: MonotonicTime) {
+    guard !isDead else { return }
+    other(end)?.send(segment, arriving: arrival(at: now))
+  }
+
+  /// When what leaves now arrives: in whole milliseconds, so that what is sent together arrives together.
+  func arrival(at now: MonotonicTime) -> MonotonicTime {
+    let millisecond: Int64 = 1_000_000
+    let time = now.advanced(bySeconds: latency).nanoseconds
+    return max(MonotonicTime(nanoseconds: (time / millisecond + 1) * millisecond), stalledUntil)
+  }
+
+  /// The wire is cut under both ends, with what is on it.
+  func cut(at now: MonotonicTime) {
+    for end in [client, server] {
+      guard let end, !end.isOver else { continue }
+      end.dropArriving()
+      end.send(.ended(.failed("connection reset")), arriving: now)
+    }
+  }
+
+  func cut(_ bytes: [UInt8]) -> [[UInt8]] { network.slice(bytes) }
+
+  var isOver: Bool { client?.isOver != false && server?.isOver != false }
+}

@@ -1,0 +1,149 @@
+import Storage
+import Wire
+
+/// The registry that all workers share: a real one, and what befalls it.
+final class SharedStore {
+  enum Fault {
+    /// What is asked fails and has had no effect.
+    case before
+    /// What is asked is done, and nobody is told.
+    case after
+  }
+
+  let store: any DeviceStore
+  /// Decides on each question.
+  var fault: () -> Fault? = { nil }
+  /// It can't be reached.
+  var isDown = false
+
+  init(_ store: any DeviceStore) { self.store = store }
+}
+
+/// A worker's way to the shared registry: answers come later, in the order of the questions, or the registry is unavailable for a while, as
+/// a worker's thread for the registry would have it.
+final class StoreDoor: RegistryDoor {
+  private struct Job {
+    let tag: Int
+    let request: RegistryRequest
+    let now: Int64
+    let changeEra: Int
+  }
+
+  private let shared: SharedStore
+  private let name: String
+  private let time: Turn
+  private weak var handler: (any RegistryHandler)?
+  private var jobs: [Job] = []
+  private var isBusy = false
+  /// Why nothing is taken; nil while something is.
+  private var fault: StoreError?
+  private var changeEra = 0
+  private var isClosed = false
+  private var pause = Backoff(base: 0.1, cap: 10)
+
+  init(_ shared: SharedStore, of name: String, time: Turn, handler: any RegistryHandler) {
+    self.shared = shared
+    self.name = name
+    self.time = time
+    self.handler = handler
+    fault = nil
+    time.schedule(after: 0.01) { [weak self] in self?.reopen() }
+  }
+
+  var waiting: Int { jobs.count }
+
+  func submit(_ request: RegistryRequest, tag: Int) throws(StoreError) {
+    if isClosed { throw .unavailable(.down, "closed") }
+    if let fault { throw fault }
+    jobs.append(Job(tag: tag, request: request, now: time.wallClock, changeEra: changeEra))
+    begin()
+  }
+
+  func withdrawChanges() { changeEra += 1 }
+
+  func close() {
+    isClosed = true
+    handler = nil
+    while let job = jobs.first {
+      jobs.removeFirst()
+      if !shared.isDown, !isWithdrawn(job) { _ = try? shared.store.answer(job.request, now: job.now) }
+    }
+  }
+
+  /// Its worker is gone: what wasn't begun never happens.
+  func abandon() {
+    isClosed = true
+    handler = nil
+    jobs = []
+  }
+
+  private func begin() {
+    guard !isBusy, fault == nil, !jobs.isEmpty else { return }
+    isBusy = true
+    time.schedule(after: Double(Int.random(in: 0...4, using: &time.random)) / 1000) { [weak self] in self?.work() }
+  }
+
+  /// Everything that waits, as one turn of the thread.
+  private func work() {
+    isBusy = false
+    guard !isClosed else { return }
+    while let job = jobs.first {
+      if shared.isDown { return fail(with: .unavailable(.down, "simulated: the registry is down")) }
+      jobs.removeFirst()
+      guard !isWithdrawn(job) else {
+        handler?.registryFailed(job.tag, .unavailable(.down, "the change has been given back"))
+        continue
+      }
+      let planned = shared.fault()
+      if planned == .before {
+        jobs.insert(job, at: 0)
+        return fail(with: .unavailable(.down, "simulated: failed before it was done"))
+      }
+      do throws(StoreError) {
+        let answer = try shared.store.answer(job.request, now: job.now)
+        if planned == .after {
+          jobs.insert(job, at: 0)
+          return fail(with: .unavailable(.down, "simulated: failed after it was done"))
+        }
+        pause.reset()
+        handler?.registryAnswered(job.tag, answer)
+      } catch {
+        guard case .refused = error else {
+          jobs.insert(job, at: 0)
+          return fail(with: error)
+        }
+        handler?.registryFailed(job.tag, error)
+      }
+    }
+  }
+
+  private func isWithdrawn(_ job: Job) -> Bool {
+    if case .apply = job.request { job.changeEra < changeEra } else { false }
+  }
+
+  /// Whoever is told of a failed question finds the registry unavailable.
+  private func fail(with error: StoreError) {
+    fault = error
+    changeEra += 1
+    handler?.registryUnavailable(error)
+    let failed = jobs
+    jobs = []
+    for job in failed { handler?.registryFailed(job.tag, error) }
+    time.schedule(after: pause.next(using: &time.random)) { [weak self] in self?.reopen() }
+  }
+
+  private func reopen() {
+    guard !isClosed else { return }
+    guard !shared.isDown else {
+      if fault == nil {
+        fault = .unavailable(.down, "simulated: the registry is down")
+        handler?.registryUnavailable(.unavailable(.down, "simulated: the registry is down"))
+      }
+      time.schedule(after: pause.next(using: &time.random)) { [weak self] in self?.reopen() }
+      return
+    }
+    fault = nil
+    handler?.registryAvailable()
+    begin()
+  }
+}

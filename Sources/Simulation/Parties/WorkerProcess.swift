@@ -1,0 +1,135 @@
+import Providers
+import Reactor
+import Storage
+import Wire
+import Worker
+
+/// A worker with one shard: the real one, on virtual time and the simulated network.
+final class WorkerProcess: Party, ShardHost {
+  private let setup: ShardSetup
+  private let store: SharedStore
+  private var clock: Turn
+  private var shard: Shard?
+  private var control: ShardControl?
+  private var tokens: ProviderTokenCache
+  private var door: StoreDoor?
+  /// Milliseconds by which its clock is ahead of the world's.
+  var clockSkew: Int64 = 0
+  /// How often it has been started.
+  private(set) var starts = 0
+  private var hasDrained = false
+
+  init(_ name: String, _ setup: ShardSetup, store: SharedStore, in world: World) {
+    self.setup = setup
+    self.store = store
+    clock = Turn(now: world.now, wallClock: world.wallClock)
+    tokens = Self.makeTokens()
+    super.init(name, in: world)
+  }
+
+  private static func makeTokens() -> ProviderTokenCache {
+    // The key's signatures differ each time, and with them the lengths of header blocks.
+    ProviderTokenCache { credential, bytes in (0..<64).map { UInt8(truncatingIfNeeded: $0 &+ bytes.count) } }
+  }
+
+  var isRunning: Bool { shard != nil }
+  var report: ShardReport? { control?.report }
+
+  // MARK: its life
+
+  func start() {
+    starts += 1
+    world.note("\(name) starts")
+    clock = Turn(now: world.now, wallClock: world.wallClock + clockSkew, random: world.fork())
+    tokens = Self.makeTokens()
+    hasDrained = false
+    let control = ShardControl(at: world.now) {}
+    do throws(ConfigurationError) {
+      let shard = try Shard(setup, number: 0, isUntilEmpty: false, host: self, control: control)
+      self.shard = shard
+      self.control = control
+      shard.start { [weak self] in self?.hasDrained = true }
+    } catch {
+      world.fail("\(name) can't start: \(error)")
+    }
+    wake()
+  }
+
+  /// As by SIGKILL.
+  func kill() {
+    guard isRunning else { return }
+    world.note("\(name) is killed")
+    vanish(at: world.now)
+    letGo()
+  }
+
+  /// As by SIGTERM.
+  func drain() {
+    guard let shard else { return }
+    world.note("\(name) drains")
+    shard.drain()
+    wake()
+  }
+
+  private func letGo() {
+    door?.abandon()
+    door = nil
+    shard = nil
+    control = nil
+  }
+
+  private func end() {
+    guard let shard else { return }
+    _ = shard.close()
+    for end in ends { end.transmit(at: world.now) }
+    vanish(at: world.now)
+    letGo()
+    world.note("\(name) has ended")
+  }
+
+  // MARK: turns
+
+  override var ownDeadline: MonotonicTime {
+    guard isRunning else { return .distantFuture }
+    return clock.isAnotherDue || hasDrained ? world.now : clock.nextTimer
+  }
+
+  override func turnBegins(at now: MonotonicTime) { clock.begin(now: now, wallClock: world.wallClock + clockSkew) }
+
+  override func act(at now: MonotonicTime) {
+    guard let shard else { return }
+    clock.runTimers()
+    clock.endsEvents()
+    shard.turnEnding(at: now)
+    if hasDrained { end() }
+  }
+
+  // MARK: ShardHost
+
+  var time: Turn { clock }
+
+  var log: LogOutput {
+    nonisolated(unsafe) unowned let process = self
+    return LogOutput(clock: { unsafe process.clock.wallClock }, write: { line in unsafe process.noteLog(line) })
+  }
+
+  private func noteLog(_ line: [UInt8]) { world.note("\(name) \(String(decoding: line.dropLast(), as: UTF8.self))") }
+
+  var providerTokens: ProviderTokenCache { tokens }
+
+  func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
+    world.network.dial(machine, from: self, to: "\(target.host):\(target.port)", timeout: target.timeout)
+  }
+
+  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
+    world.network.dial(machine, from: self, to: "\(broker.uri.host):\(broker.uri.port)", timeout: 5)
+  }
+
+  func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
+    -> any RegistryDoor
+  {
+    let door = StoreDoor(store, of: name, time: clock, handler: handler)
+    self.door = door
+    return door
+  }
+}

@@ -1,0 +1,96 @@
+import AMQP
+import Foundation
+import Providers
+import PushCore
+import Storage
+import Wire
+import Worker
+
+/// What a seed begins with: how many of everything, and how the workers are set up.
+struct Scenario {
+  var workers: Int
+  var apps: Int
+  /// Devices in the registry for each application, all of them in the topic `all`.
+  var devices: Int
+  var requests: Int
+  var broadcasts: Int
+  /// Seconds over which the requests are published, and in which trouble happens.
+  var duration: Double
+
+  init(_ random: inout RandomSource) {
+    workers = Int.random(in: 1...4, using: &random)
+    apps = random.next() % 8 == 0 ? Int.random(in: 6...50, using: &random) : Int.random(in: 2...4, using: &random)
+    devices = Int.random(in: 0...60, using: &random)
+    requests = Int.random(in: 20...160, using: &random)
+    broadcasts = devices == 0 ? 0 : Int.random(in: 0...2, using: &random)
+    duration = Double(Int.random(in: 10...90, using: &random))
+  }
+
+  static func app(_ number: Int) -> String { "com.example.app\(number)" }
+  static func apnsAddress(_ number: Int) -> (host: String, port: Int) { ("apns\(number % 2)", 443) }
+  static let fcmAddress = (host: "fcm", port: 443)
+
+  /// A configuration as an operator writes it.
+  private var json5: String {
+    let apps = (0..<self.apps).map { number in
+      let apns = Self.apnsAddress(number)
+      return """
+        '\(Self.app(number))': {
+          apns: { key: \(Self.quoted(Keys.p256)), keyID: 'ABC123DEF\(number % 2)', teamID: 'DEF123GHIJ',
+                  endpoint: 'https://\(apns.host):\(apns.port)', timeout: 10 },
+          fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' } }
+        """
+    }
+    return """
+      { broker: 'amqp://guest:guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', prefetch: 100,
+        drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: 2 },
+        log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
+      """
+  }
+
+  private static var account: String {
+    let fields = [
+      "type": "service_account", "project_id": "example-project", "private_key_id": "0123abcd", "private_key": Keys.rsa,
+      "client_email": "sender@example-project.iam.gserviceaccount.com", "token_uri": "https://fcm/token",
+    ]
+    let data = (try? JSONSerialization.data(withJSONObject: fields, options: [.sortedKeys, .withoutEscapingSlashes])) ?? Data()
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  private static func quoted(_ text: String) -> String {
+    let data = (try? JSONSerialization.data(withJSONObject: [text], options: .withoutEscapingSlashes)) ?? Data()
+    return String(decoding: data.dropFirst().dropLast(), as: UTF8.self)
+  }
+
+  /// What every worker begins with. Connections are made in memory, without TLS.
+  func setup() throws -> ShardSetup {
+    let file = NSTemporaryDirectory() + "pushfleet-simulation-\(UUID().uuidString).json5"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try json5.write(toFile: file, atomically: true, encoding: .utf8)
+    let configuration = try Configuration.load(path: file, environment: [:])
+    var credentials: [CredentialPlace: LoadedCredential] = [:]
+    var known: [CredentialSource: LoadedCredential] = [:]
+    for (place, source) in configuration.credentials {
+      if known[source] == nil { known[source] = try Self.load(source, number: known.count) }
+      credentials[place] = known[source]
+    }
+    let brokers = configuration.brokers.map { BrokerAddress(uri: $0, tls: nil) }
+    return ShardSetup(configuration: configuration, credentials: credentials, brokers: brokers)
+  }
+
+  private static func load(_ source: CredentialSource, number: Int) throws -> LoadedCredential {
+    switch source {
+    case .apns(.token(_, let keyID, let teamID), let host, let port, _):
+      let token = try TokenCredential(pem: Array(Keys.p256.utf8), keyID: keyID, teamID: teamID)
+      let target = DialTarget(host: host, port: UInt16(port), tls: nil)
+      return LoadedCredential(.apns(APNsCredentials(authentication: .token(token), target: target)), fingerprint: number)
+    case .apns: preconditionFailure("the configuration has no certificates")
+    case .fcm(_, let host, let port, _, _):
+      let target = DialTarget(host: host, port: UInt16(port), tls: nil)
+      let account = try ServiceAccount(file: Array(Self.account.utf8))
+      let tokens = TokenEndpoint("https://\(host):\(port)/token")
+      return LoadedCredential(
+        .fcm(try FCMCredentials(account: account, target: target, tokenEndpoint: tokens, tls: nil)), fingerprint: number)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import Wire
+
+/// One process, one thread, one order of events: everything that happens follows from the seed.
+public final class World {
+  let seed: UInt64
+  var random: RandomSource
+  private(set) var trace: Trace
+  private(set) var parties: [Party] = []
+  private(set) lazy var network = Network(self)
+  /// The world's own clock and what is to happen when.
+  private let time: Turn
+
+  init(seed: UInt64, keepsTrace: Bool) {
+    self.seed = seed
+    random = RandomSource(seed: seed)
+    trace = Trace(keepsLines: keepsTrace)
+    // 2027-01-15: any time will do.
+    time = Turn(now: Self.start, wallClock: 1_800_000_000_000)
+  }
+
+  var now: MonotonicTime { time.now }
+  /// Seconds since the beginning.
+  var elapsed: Double { time.now.seconds(since: Self.start) }
+  private static let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
+  /// Unix milliseconds.
+  var wallClock: Int64 { time.wallClock }
+
+  func add(_ party: Party) { parties.append(party) }
+
+  func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) { time.schedule(at: deadline, body) }
+  func schedule(after seconds: Double, _ body: @escaping () -> Void) { time.schedule(after: seconds, body) }
+
+  func note(_ line: @autoclosure () -> String) { trace.note(line(), at: now) }
+
+  /// A fork of the seed, for a part whose number of draws must not change what others draw.
+  func fork() -> RandomSource { RandomSource(seed: random.next()) }
+
+  /// What must not be has been.
+  private(set) var failures: [String] = []
+  var hasFailed: Bool { !failures.isEmpty }
+
+  func fail(_ words: String) {
+    note("FAILED: \(words)")
+    if failures.count < 20 { failures.append(words) }
+  }
+
+  // MARK: running
+
+  /// Runs until the time is over or the condition holds; true when it does.
+  @discardableResult
+  func run(seconds: Double, until isDone: () -> Bool = { false }) -> Bool {
+    let end = now.advanced(bySeconds: seconds)
+    while !isDone() {
+      var next = time.nextTimer
+      for party in parties { next = min(next, party.deadline) }
+      guard next <= end else {
+        move(to: end)
+        return isDone()
+      }
+      move(to: max(next, now))
+      time.runTimers()
+      for party in parties { party.turn(at: now) }
+    }
+    return true
+  }
+
+  private func move(to next: MonotonicTime) {
+    let milliseconds = next.nanoseconds / 1_000_000 - now.nanoseconds / 1_000_000
+    time.begin(now: next, wallClock: wallClock + milliseconds)
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Simulation
+
+/// The simulator's command line.
+@main
+enum Fleetsim {
+  static func main() {
+    do throws(Usage) {
+      let options = try Options(Array(CommandLine.arguments.dropFirst()))
+      exit(run(options))
+    } catch {
+      FileHandle.standardError.write(Data("fleetsim: \(error.problem); see fleetsim --help\n".utf8))
+      exit(64)
+    }
+  }
+
+  private static func run(_ options: Options) -> Int32 {
+    if options.wantsHelp {
+      print(Options.help)
+      return 0
+    }
+    do {
+      if options.isTraced { return try trace(options) }
+      return try search(options)
+    } catch {
+      FileHandle.standardError.write(Data("fleetsim: the simulation can't begin: \(error)\n".utf8))
+      return 70
+    }
+  }
+
+  /// One seed, every line of it.
+  private static func trace(_ options: Options) throws -> Int32 {
+    let outcome = try FleetSimulation(
+      seed: options.first, kinds: options.kinds, events: options.events, keepsTrace: true
+    ).run()
+    for line in outcome.trace { print(line) }
+    print(outcome.summary)
+    return outcome.failures.isEmpty ? 0 : 1
+  }
+
+  private static func search(_ options: Options) throws -> Int32 {
+    var progress = Progress(total: options.count)
+    var totals = Totals()
+    for seed in options.first..<options.first + options.count {
+      let outcome = try FleetSimulation(seed: seed, kinds: options.kinds, events: options.events).run()
+      totals.add(outcome)
+      if seed % 16 == 0 || options.count == 1 {
+        let again = try FleetSimulation(seed: seed, kinds: options.kinds, events: options.events).run()
+        if again.traceHash != outcome.traceHash {
+          totals.failed += 1
+          progress.clear()
+          print("seed \(seed) does not repeat itself: \(outcome.traceHash) and \(again.traceHash)")
+        }
+      }
+      if !outcome.failures.isEmpty {
+        progress.clear()
+        let shortest = options.kinds == nil && !options.isPlain ? try Reduction(outcome) : nil
+        print((shortest?.outcome ?? outcome).summary)
+        if let shortest { print("  again: fleetsim \(shortest.options) --trace") }
+        if totals.failed >= options.mostFailures { break }
+      }
+      progress.step(totals.failed)
+    }
+    progress.clear()
+    print(totals.summary)
+    return totals.failed == 0 ? 0 : 1
+  }
+}
+
+extension FleetSimulation.Outcome {
+  var summary: String {
+    let kinds = afflictions.isEmpty ? "no trouble" : afflictions.map(\.rawValue).joined(separator: ", ")
+    let lines = ["seed \(seed): \(failures.isEmpty ? "ok" : "FAILED"); \(kinds)"]
+    return (lines + failures.prefix(5).map { "  \($0)" }).joined(separator: "\n")
+  }
+}
+
+/// What all seeds together were.
+struct Totals {
+  var failed = 0
+  private var seeds = 0
+  private var requests = 0
+  private var pushes = 0
+  private var duplicates = 0
+  private var seconds = 0.0
+
+  mutating func add(_ outcome: FleetSimulation.Outcome) {
+    seeds += 1
+    requests += outcome.requests
+    pushes += outcome.pushes
+    duplicates += outcome.duplicates
+    seconds += outcome.seconds
+    if !outcome.failures.isEmpty { failed += 1 }
+  }
+
+  var summary: String {
+    """
+    \(seeds) seeds, \(failed) failed: \(requests) requests, \(pushes) pushes, \(duplicates) of them sent again, \
+    \(Int(seconds / 3600)) hours of fleets' time
+    """
+  }
+}
