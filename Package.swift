@@ -75,6 +75,7 @@ let package = Package(
     .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
+    .testTarget(name: "SimulationTests", dependencies: ["Simulation"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
       name: "WorkerTests", dependencies: ["Worker", "Metrics", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),

@@ -188,6 +188,7 @@ public final class FleetSimulation {
     let starts = workers.reduce(0) { $0 + $1.starts }
     FinalAudit(
       books: books, broker: node.broker, world: world, members: members, mayDouble: mayDouble, workerStarts: starts,
+      keepsDevices: nemesis?.kinds.contains(.tokensGone) != true,
       isClockSteady: nemesis?.kinds.contains(.workerSkewed) != true
     ).run()
   }

@@ -22,7 +22,9 @@ public final class ProviderTokenCache: Sendable {
   public init() { sign = { credential, bytes in try credential.key.signES256(bytes) } }
 
   /// With signatures that repeat themselves, which the key's own don't.
-  package init(sign: @escaping @Sendable (_ credential: TokenCredential, _ bytes: [UInt8]) throws -> [UInt8]) { self.sign = sign }
+  package init(sign: @escaping @Sendable (_ credential: TokenCredential, _ bytes: [UInt8]) throws -> [UInt8]) {
+    self.sign = sign
+  }
 
   /// The key's token, minted if there is none or it is due.
   func token(of credential: TokenCredential, at now: MonotonicTime, wallClock: Int64) throws -> ProviderToken {

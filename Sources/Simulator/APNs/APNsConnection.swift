@@ -100,7 +100,9 @@ final class APNsConnection: ServerSessionHandler {
     let given = entry.headers.first { $0.name == Self.apnsID }?.value
     let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.surroundings.makeUUID()
     var headers = [HeaderField(name: Self.apnsID, value: id)]
-    if service.configuration.isSandbox { headers.append(HeaderField(name: Self.uniqueID, value: service.surroundings.makeUUID())) }
+    if service.configuration.isSandbox {
+      headers.append(HeaderField(name: Self.uniqueID, value: service.surroundings.makeUUID()))
+    }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
     if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
     return headers

@@ -17,7 +17,8 @@ struct SQLiteOptions {
 
 extension SQLStore where Session == SQLiteConnection {
   convenience init(
-    path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits(), chance: StoreChance? = nil
+    path: String, options: SQLiteOptions = SQLiteOptions(), limits: RegistryLimits = RegistryLimits(),
+    chance: StoreChance? = nil
   ) throws(StoreError) {
     if try Self.isMissing(path, create: options.create) { try Self.make(path, options) }
     Self.removeDrafts(of: path)

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import Simulation
+
+/// A few seeds in a debug build; `deploy/test` runs two hundred of the release build's.
+@Suite("A simulated fleet")
+struct SimulationTests {
+  @Test("comes to rest with an outcome for every device of every request", arguments: 1...12 as ClosedRange<UInt64>)
+  func seeds(_ seed: UInt64) throws {
+    let outcome = try FleetSimulation(seed: seed).run()
+    #expect(outcome.failures == [])
+    #expect(outcome.requests > 0 && outcome.pushes >= outcome.requests / 2)
+  }
+
+  @Test("survives each kind of trouble by itself", arguments: Affliction.allCases)
+  func kinds(_ kind: Affliction) throws {
+    let seed = UInt64(1_000 + (Affliction.allCases.firstIndex(of: kind) ?? 0))
+    let outcome = try FleetSimulation(seed: seed, kinds: [kind]).run()
+    #expect(outcome.failures == [])
+    #expect(outcome.afflictions == [kind])
+  }
+
+  @Test("does the same again for the same seed, and something else for another one")
+  func repeats() throws {
+    let first = try FleetSimulation(seed: 10).run()
+    #expect(try FleetSimulation(seed: 10).run().traceHash == first.traceHash)
+    #expect(try FleetSimulation(seed: 11).run().traceHash != first.traceHash)
+  }
+
+  @Test("without trouble sends nothing twice")
+  func calm() throws {
+    let outcome = try FleetSimulation(seed: 4, kinds: []).run()
+    #expect(outcome.failures == [] && outcome.duplicates == 0)
+  }
+}
