@@ -28,14 +28,8 @@ final class ServerChannel {
   private(set) var unacknowledged: [Unacknowledged] = []
   var isTimeoutArmed = false
 
-  private var isConfirming = false
-  private var nextSequence: UInt64 = 1
-  /// Publications without an answer, in the order of their numbers.
-  private var unconfirmed: [UInt64] = []
-  private var acks: [UInt64] = []
-  private var nacks: [UInt64] = []
-
-  private var content = Content.none
+  private var answers = PublicationAnswers()
+  private var content = ContentAssembly()
 
   struct Unacknowledged {
     var tag: UInt64
@@ -44,22 +38,6 @@ final class ServerChannel {
     /// The consumer's number of it.
     var delivery: UInt64
     var deliveredAt: MonotonicTime
-  }
-
-  private enum Content {
-    case none
-    case header(Publication)
-    case body(Publication)
-  }
-
-  private struct Publication {
-    var exchange: [UInt8]
-    var routingKey: [UInt8]
-    var mandatory: Bool
-    var properties = BasicProperties()
-    var encodedProperties: [UInt8] = []
-    var size = 0
-    var body: [UInt8] = []
   }
 
   init(number: UInt16, publisher: Int, connection: ServerConnection, openedAt: MonotonicTime) {
@@ -84,7 +62,7 @@ final class ServerChannel {
       }
       return
     }
-    guard case .none = content else { throw .unexpectedFrame("expected content header, got method frame instead") }
+    guard !content.isUnderway else { throw .unexpectedFrame("expected content header, got method frame instead") }
     do {
       try perform(method, at: now)
     } catch {
@@ -129,14 +107,14 @@ final class ServerChannel {
       }
       if !nowait { send(.cancelOK(consumerTag: tag)) }
     case .publish(let exchange, let key, let mandatory):
-      content = .header(Publication(exchange: exchange, routingKey: key, mandatory: mandatory))
+      content.begin(exchange: exchange, routingKey: key, mandatory: mandatory)
     case .get(let name, let noAck): try get(name, noAck: noAck, at: now)
     case .ack(let tag, let multiple): settle(try take(tag, multiple: multiple), .acknowledged, at: now)
     case .reject(let tag, let requeue): settle(try take(tag, multiple: false), requeue ? .requeued : .rejected, at: now)
     case .nack(let tag, let multiple, let requeue):
       settle(try take(tag, multiple: multiple), requeue ? .requeued : .rejected, at: now)
     case .select(let nowait):
-      isConfirming = true
+      answers.isWanted = true
       if !nowait { send(.selectOK) }
     case .other(let classID, let methodID): throw .notImplemented("method \(classID).\(methodID)")
     case .startOK, .tuneOK, .open, .close, .closeOK, .channelOpen, .channelCloseOK:
@@ -277,24 +255,10 @@ final class ServerChannel {
 
   // MARK: - Publishing
 
-  func contentReceived(_ frame: ServerConnection.InputFrame, at now: MonotonicTime) throws(Refusal) {
-    guard state == .open else { return }
-    switch content {
-    case .none: throw .unexpectedFrame("expected method frame, got content frame instead")
-    case .header(var publication):
-      guard frame.type == FrameType.header else { throw .unexpectedFrame("expected content header") }
-      try readHeader(frame.payload, into: &publication)
-      content = .body(publication)
-    case .body(var publication):
-      guard frame.type == FrameType.body, frame.payload.count <= publication.size - publication.body.count else {
-        throw .unexpectedFrame("expected content body")
-      }
-      content = .none
-      publication.body += frame.payload
-      content = .body(publication)
-    }
-    guard case .body(let publication) = content, publication.body.count == publication.size else { return }
-    content = .none
+  func contentReceived(_ frame: FrameBuffer.Frame, at now: MonotonicTime) throws(Refusal) {
+    guard state == .open,
+      let publication = try content.add(frame.type, frame.payload, maximum: broker.settings.maximumMessage)
+    else { return }
     do {
       try publish(publication, at: now)
     } catch {
@@ -303,24 +267,7 @@ final class ServerChannel {
     }
   }
 
-  private func readHeader(_ payload: ArraySlice<UInt8>, into publication: inout Publication) throws(Refusal) {
-    var reader = ByteReader(payload)
-    let classID = reader.uint16()
-    reader.skip(2)
-    let size = reader.uint64()
-    let encoded = Array(reader.remaining)
-    guard !reader.isBroken, classID == 60, let properties = BasicProperties(encoded: encoded) else {
-      throw .syntaxError("a malformed content header")
-    }
-    guard size <= UInt64(broker.settings.maximumMessage) else {
-      throw .syntaxError("message size \(size) is larger than configured max size \(broker.settings.maximumMessage)")
-    }
-    publication.properties = properties
-    publication.encodedProperties = encoded
-    publication.size = Int(size)
-  }
-
-  private func publish(_ publication: Publication, at now: MonotonicTime) throws(Refusal) {
+  private func publish(_ publication: ContentAssembly.Publication, at now: MonotonicTime) throws(Refusal) {
     let properties = publication.properties
     if let user = properties.userID, user != Array(connection.user.utf8) {
       throw .preconditionFailed(
@@ -332,13 +279,7 @@ final class ServerChannel {
     let message = Message(
       number: broker.nextPublication(), exchange: publication.exchange, routingKey: publication.routingKey,
       properties: properties, encodedProperties: publication.encodedProperties, body: publication.body)
-    var sequence: UInt64?
-    if isConfirming {
-      sequence = nextSequence
-      nextSequence += 1
-      unconfirmed.append(nextSequence - 1)
-    }
-    try broker.publish(message, mandatory: publication.mandatory, sequence: sequence, from: self, at: now)
+    try broker.publish(message, mandatory: publication.mandatory, sequence: answers.published(), from: self, at: now)
   }
 
   /// Milliseconds, of at most ten years.
@@ -356,29 +297,14 @@ final class ServerChannel {
 
   /// To be told to the client with its next output.
   func confirm(_ sequence: UInt64, isAck: Bool) {
-    guard state == .open, let index = unconfirmed.firstIndex(of: sequence) else { return }
-    unconfirmed.remove(at: index)
-    if isAck { acks.append(sequence) } else { nacks.append(sequence) }
+    guard state == .open else { return }
+    answers.settle(sequence, isAck: isAck)
     connection.announceOutput()
   }
 
-  /// As RabbitMQ puts them together: all that lie below the first without an answer in one frame, the others one by one.
-  func flushConfirms(at now: MonotonicTime) {
-    guard state == .open, !acks.isEmpty || !nacks.isEmpty else { return }
-    write(nacks, below: unconfirmed.first, and: nil) { .nack(tag: $0, multiple: $1) }
-    write(acks, below: unconfirmed.first, and: nacks.min()) { .ack(tag: $0, multiple: $1) }
-    acks = []
-    nacks = []
-  }
-
-  private func write(
-    _ sequences: [UInt64], below open: UInt64?, and refused: UInt64?, as method: (UInt64, Bool) -> ServerMethod
-  ) {
-    guard !sequences.isEmpty else { return }
-    let cutoff = min(open ?? .max, refused ?? .max)
-    let sorted = sequences.sorted()
-    if let last = sorted.last(where: { $0 < cutoff }) { send(method(last, true)) }
-    for sequence in sorted where sequence >= cutoff { send(method(sequence, false)) }
+  func flushConfirms() {
+    guard state == .open else { return }
+    for answer in answers.take() { send(answer) }
   }
 
   // MARK: - End
@@ -388,9 +314,7 @@ final class ServerChannel {
     guard state == .open else { return }
     send(.channelClose(refusal))
     state = .closing
-    content = .none
-    acks = []
-    nacks = []
+    content = ContentAssembly()
   }
 
   /// Gives back what the client had, consumer by consumer.

@@ -19,8 +19,7 @@ final class ServerConnection: Machine {
   private(set) var isBlocked = false
 
   private(set) var frameMax = 4096
-  private var input: [UInt8] = []
-  private var inputHead = 0
+  private var input = FrameBuffer()
   private var output: [UInt8] = []
   private var outputHead = 0
   private var isOutputAnnounced = false
@@ -121,9 +120,8 @@ final class ServerConnection: Machine {
     broker.perform(at: now) { [self] now in
       if phase != .finished { endChannels(at: now) }
       phase = .finished
-      input = []
+      input.removeAll()
       output = []
-      inputHead = 0
       outputHead = 0
       broker.forget(self)
     }
@@ -156,7 +154,7 @@ final class ServerConnection: Machine {
     isOutputAnnounced = false
     guard !broker.isFrozen else { return }
     if phase == .open {
-      for channel in channels.values.sorted(by: { $0.number < $1.number }) { channel.flushConfirms(at: now) }
+      for channel in channels.values.sorted(by: { $0.number < $1.number }) { channel.flushConfirms() }
       isOutputAnnounced = false
     }
     let taken = output[outputHead...].prefix(64 * 1024)
@@ -174,7 +172,7 @@ final class ServerConnection: Machine {
 
   func receive(_ bytes: RawSpan, at now: MonotonicTime) {
     lastReceived = now
-    bytes.append(0..<bytes.byteCount, to: &input)
+    input.append(bytes)
     guard !broker.isFrozen else { return }
     broker.perform(at: now) { [self] in readFrames(at: $0) }
   }
@@ -195,59 +193,35 @@ final class ServerConnection: Machine {
   }
 
   private func readFrames(at now: MonotonicTime) {
-    while phase != .finished, !isBlocked, let frame = nextFrame(at: now) { frameReceived(frame, at: now) }
-    if phase == .finished || inputHead == input.count {
-      input.removeAll(keepingCapacity: input.capacity <= 256 * 1024)
-      inputHead = 0
-    } else if inputHead > 64 * 1024 {
-      input.removeSubrange(..<inputHead)
-      inputHead = 0
-    }
-  }
-
-  struct InputFrame {
-    var type: UInt8
-    var channel: UInt16
-    var payload: ArraySlice<UInt8>
-  }
-
-  private func nextFrame(at now: MonotonicTime) -> InputFrame? {
     if phase == .awaitingHeader {
-      guard input.count >= 8 else { return nil }
-      return headerReceived(at: now) ? nextFrame(at: now) : nil
+      guard let header = input.takeProtocolHeader() else { return }
+      headerReceived(header, at: now)
     }
-    guard input.count - inputHead >= 7 else { return nil }
-    var reader = ByteReader(input[inputHead...])
-    let (type, channel, size) = (reader.uint8(), reader.uint16(), Int(reader.uint32()))
-    guard size <= max(frameMax, 4096) - FrameType.overhead else {
-      close(.frameError("a frame of \(size) bytes exceeds the limit agreed on"), at: now)
-      finish(at: now)
-      return nil
-    }
-    guard input.count - inputHead >= size + FrameType.overhead else { return nil }
-    let start = inputHead + 7
-    inputHead += size + FrameType.overhead
-    guard input[start + size] == FrameType.end else {
-      close(.frameError("a frame without its end octet"), at: now)
-      finish(at: now)
-      return nil
-    }
-    return InputFrame(type: type, channel: channel, payload: input[start..<start + size])
+    while phase != .finished, !isBlocked, let frame = nextFrame(at: now) { frameReceived(frame, at: now) }
+    if phase == .finished { input.removeAll() }
   }
 
-  private func headerReceived(at now: MonotonicTime) -> Bool {
-    guard Array(input.prefix(8)) == FrameType.protocolHeader else {
-      output += FrameType.protocolHeader
+  /// A client that can't frame is told why and hears nothing more.
+  private func nextFrame(at now: MonotonicTime) -> FrameBuffer.Frame? {
+    do throws(Refusal) {
+      return try input.next(frameMax: frameMax)
+    } catch {
+      close(error, at: now)
       finish(at: now)
-      return false
+      return nil
     }
-    inputHead = 8
+  }
+
+  private func headerReceived(_ header: ArraySlice<UInt8>, at now: MonotonicTime) {
+    guard header.elementsEqual(FrameType.protocolHeader) else {
+      output += FrameType.protocolHeader
+      return finish(at: now)
+    }
     phase = .awaitingStartOK
     send(.start)
-    return true
   }
 
-  private func frameReceived(_ frame: InputFrame, at now: MonotonicTime) {
+  private func frameReceived(_ frame: FrameBuffer.Frame, at now: MonotonicTime) {
     do throws(Refusal) {
       switch frame.type {
       case FrameType.heartbeat: break

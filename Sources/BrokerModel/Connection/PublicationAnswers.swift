@@ -1,0 +1,44 @@
+/// The confirms of one channel: which publications have no answer yet, and which answers are to be told.
+struct PublicationAnswers {
+  /// The client has asked for them.
+  var isWanted = false
+  private var next: UInt64 = 1
+  /// Publications without an answer, in the order of their numbers.
+  private var open: [UInt64] = []
+  private var acks: [UInt64] = []
+  private var nacks: [UInt64] = []
+
+  /// The number of a publication that was just received; nil when nobody wants to know.
+  mutating func published() -> UInt64? {
+    guard isWanted else { return nil }
+    defer { next += 1 }
+    open.append(next)
+    return next
+  }
+
+  mutating func settle(_ sequence: UInt64, isAck: Bool) {
+    guard let index = open.firstIndex(of: sequence) else { return }
+    open.remove(at: index)
+    if isAck { acks.append(sequence) } else { nacks.append(sequence) }
+  }
+
+  /// What is to be said, as RabbitMQ puts it together: all that lie below the first without an answer in one frame, the others one by one.
+  mutating func take() -> [ServerMethod] {
+    guard !acks.isEmpty || !nacks.isEmpty else { return [] }
+    defer {
+      acks = []
+      nacks = []
+    }
+    let first = open.first ?? .max
+    return Self.frames(nacks, below: first) { .nack(tag: $0, multiple: $1) }
+      + Self.frames(acks, below: min(first, nacks.min() ?? .max)) { .ack(tag: $0, multiple: $1) }
+  }
+
+  private static func frames(
+    _ sequences: [UInt64], below cutoff: UInt64, as method: (UInt64, Bool) -> ServerMethod
+  ) -> [ServerMethod] {
+    let sorted = sequences.sorted()
+    let together = sorted.last { $0 < cutoff }.map { [method($0, true)] } ?? []
+    return together + sorted.filter { $0 >= cutoff }.map { method($0, false) }
+  }
+}

@@ -1,0 +1,48 @@
+import AMQP
+
+/// What has come from a client, cut into frames.
+struct FrameBuffer {
+  struct Frame {
+    var type: UInt8
+    var channel: UInt16
+    var payload: ArraySlice<UInt8>
+  }
+
+  private var bytes: [UInt8] = []
+  private var head = 0
+
+  mutating func append(_ more: RawSpan) {
+    if head > 64 * 1024 || head == bytes.count {
+      bytes.removeSubrange(..<head)
+      head = 0
+    }
+    more.append(0..<more.byteCount, to: &bytes)
+  }
+
+  mutating func removeAll() {
+    bytes = []
+    head = 0
+  }
+
+  /// Takes the protocol header, once it is there.
+  mutating func takeProtocolHeader() -> ArraySlice<UInt8>? {
+    guard bytes.count - head >= FrameType.protocolHeader.count else { return nil }
+    defer { head += FrameType.protocolHeader.count }
+    return bytes[head...].prefix(FrameType.protocolHeader.count)
+  }
+
+  /// Takes the next frame, once it is whole.
+  mutating func next(frameMax: Int) throws(Refusal) -> Frame? {
+    guard bytes.count - head >= 7 else { return nil }
+    var reader = ByteReader(bytes[head...])
+    let (type, channel, size) = (reader.uint8(), reader.uint16(), Int(reader.uint32()))
+    guard size <= frameMax - FrameType.overhead else {
+      throw .frameError("a frame of \(size) bytes exceeds the limit agreed on")
+    }
+    guard bytes.count - head >= size + FrameType.overhead else { return nil }
+    let start = head + 7
+    head += size + FrameType.overhead
+    guard bytes[start + size] == FrameType.end else { throw .frameError("a frame without its end octet") }
+    return Frame(type: type, channel: channel, payload: bytes[start..<start + size])
+  }
+}
