@@ -1,6 +1,7 @@
 import BrokerModel
 import TestSupport
 import Testing
+import Wire
 
 /// What the fleet's own machines never provoke, or can't see.
 @Suite("A broker in memory, frame by frame")
