@@ -228,11 +228,12 @@ final class FanoutModel {
       while case .waiting(let waiting, _)? = pipeline.pools[0].popFirst() {
         let entry = pipeline.table[waiting.entry]
         for index in entry.recipients.indices {
-          guard entry.generation == waiting.generation, !entry.isOrphan, case .waiting = entry.recipients[index].state else {
+          guard entry.generation == waiting.generation, !entry.ledger.isOrphan, case .waiting = entry.recipients[index].state
+          else {
             continue
           }
           entry.recipients[index].state = .sent
-          entry.sent += 1
+          entry.ledger.pushed()
           pipeline.answered(
             tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: refusal, name: nil,
             from: pipeline.pools[0].pool)

@@ -74,7 +74,7 @@ struct ReturnedTwiceTests {
     worker.accept(alone())
     let entry = try #require(worker.pipeline.table.entries.first)
     entry.recipients[0].state = .sent
-    entry.sent = 1
+    entry.ledger.pushed()
     worker.pipeline.returnToQuarantine()
     #expect(worker.publications.isEmpty && !worker.held.isEmpty)
   }

@@ -164,14 +164,14 @@ final class SendModel {
         case .returned(let push): entry = pipeline.waitingEntry(push)
         case .waiting(let waiting, _):
           let found = pipeline.table[waiting.entry]
-          guard found.generation == waiting.generation, !found.isOrphan, case .waiting = found.recipients[0].state else {
+          guard found.generation == waiting.generation, !found.ledger.isOrphan, case .waiting = found.recipients[0].state else {
             continue
           }
           entry = found
         }
         guard let entry else { continue }
         entry.recipients[0].state = .sent
-        entry.sent += 1
+        entry.ledger.pushed()
         sent.append(entry.index)
         return SendModel.number(entry.delivery.properties)
       }

@@ -7,13 +7,9 @@ struct AudienceWork {
     case asking
     /// The devices are known; the message of the next page is on its way to the queue. Becomes sending.
     case chaining
-    /// Pushes go out. Becomes settled or ending.
+    /// Pushes go out. Becomes ending.
     case sending
-    /// All devices have ended; feedback and dead letters are on their way, and the registry must not hear of the page before they are
-    /// safe: it would not be sent again after a crash. Becomes ending.
-    case settled
-    /// The report, the result or the message for the ladder is on its way. Final, but for a page that has ended while its publications
-    /// aren't confirmed: that becomes settled.
+    /// All devices have ended: feedback, dead letters, the report, the result or the message for the ladder are on their way. Final.
     case ending
   }
 

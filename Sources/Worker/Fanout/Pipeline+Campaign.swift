@@ -32,7 +32,6 @@ extension Pipeline {
   /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
   /// request from another with the same body, and each is sent.
   private func nameAndPublishAgain(_ entry: InFlight) {
-    entry.isFinishing = true
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
       let sender = properties.headers.string("x-push-sender") ?? []
@@ -42,7 +41,7 @@ extension Pipeline {
       entry.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }
-    publish(publications.again(for: entry))
+    conclude(entry) { publish(publications.again(for: entry)) }
   }
 
   func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) {
@@ -76,7 +75,6 @@ extension Pipeline {
 
   /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.
   func campaignCreated(_ entry: InFlight, _ campaign: Campaign) {
-    entry.isFinishing = true
     entry.work?.stage = .ending
     log.info(
       "campaign begins",
@@ -87,6 +85,6 @@ extension Pipeline {
     let first = PageTicket(
       campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline,
       using: &time.random)
-    publish(publications.page(first, for: entry))
+    conclude(entry) { publish(publications.page(first, for: entry)) }
   }
 }

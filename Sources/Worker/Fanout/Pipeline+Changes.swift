@@ -58,9 +58,9 @@ extension Pipeline: ChangeFeedHandler {
     owed = []
     desk?.withdrawChanges()
     changesStuckSince = nil
-    for entry in table.entries where entry.isHeld && entry.isChange && !entry.isOrphan {
-      entry.isOrphan = true
-      if entry.publications == 0 { release(entry) }
+    for entry in table.entries where entry.isHeld && entry.isChange && !entry.ledger.isOrphan {
+      entry.ledger.channelLost()
+      if entry.ledger.owed == 0 { release(entry) }
     }
   }
 
@@ -84,7 +84,7 @@ extension Pipeline: ChangeFeedHandler {
     changesAsked -= 1
     changesStuckSince = nil
     if case .changes(let answers) = answer, let first = answers.first {
-      with(index, generation) { entry in if !entry.isFinishing { changeAnswered(entry, first) } }
+      with(index, generation) { entry in if !entry.ledger.isConcluded { changeAnswered(entry, first) } }
     }
     if areChangesHeld { applyOwedChanges() }
   }
@@ -103,7 +103,10 @@ extension Pipeline: ChangeFeedHandler {
   }
 
   func changeAnswered(_ entry: InFlight, _ answer: ChangeAnswer) {
-    entry.isFinishing = true
+    conclude(entry) { publishAnswer(answer, to: entry) }
+  }
+
+  private func publishAnswer(_ answer: ChangeAnswer, to entry: InFlight) {
     if let reply = publications.reply(answer.json, for: entry) {
       publish(reply)
     } else if let failure = answer.failure {
@@ -112,6 +115,5 @@ extension Pipeline: ChangeFeedHandler {
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
       publishDeadLetter(letter, of: entry)
     }
-    if entry.publications == 0 { acknowledge(entry) }
   }
 }

@@ -14,11 +14,10 @@ extension Pipeline {
     guard now - max(since, 0) <= Intake.longestLife else {
       return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
     }
-    entry.isFinishing = true
     counters.parked += 1
     noteNewer(entry)
     let delay = min(max(now - since, Self.shortestWaitForNewer), Self.longestWaitForNewer)
-    publish(publications.aside(since: since, after: delay, for: entry))
+    conclude(entry) { publish(publications.aside(since: since, after: delay, for: entry)) }
   }
 
   /// A fleet is brought up to date within minutes: no need to look every second.

@@ -14,8 +14,8 @@ extension Pipeline {
       return ask(entry, .readRest, .resolve((rest ?? []).map { LookUp(app: app, registration: $0) }))
     }
     if rest?.isEmpty == true {
-      endPage(entry)
-      return reportPage(entry)
+      entry.work?.stage = .ending
+      return conclude(entry) { perform(entry.ledger.owesReport(), entry) }
     }
     let content: PageOpening.Content =
       rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: pageSize)
@@ -34,12 +34,12 @@ extension Pipeline {
       reject(entry, Rejection(.invalidParameters, reason))
     case .taken:
       counters.duplicatesSuppressed += 1
-      endPage(entry)
-      acknowledge(entry)
+      entry.work?.stage = .ending
+      conclude(entry) {}
     case .done(let campaign):
-      endPage(entry)
+      entry.work?.stage = .ending
       entry.work?.campaign = campaign
-      if campaign.isComplete { claimResult(entry) } else { acknowledge(entry) }
+      conclude(entry) { if campaign.isComplete { claimResult(entry) } }
     case .stopped(let campaign, let record):
       entry.work?.campaign = campaign
       if campaign.state == .cancelled {
@@ -117,14 +117,14 @@ extension Pipeline {
 
   /// The next page is safe on the queue: now this one may be sent.
   func nextPageConfirmed(_ entry: InFlight) {
-    entry.publications -= 1
+    _ = entry.ledger.met()
     sendPage(entry)
   }
 
   private func sendPage(_ entry: InFlight) {
     entry.work?.stage = .sending
     // An orphan is sent when the broker has delivered it here again.
-    if !entry.isOrphan { enqueue(entry) }
+    if !entry.ledger.isOrphan { enqueue(entry) }
   }
 
   // MARK: small audiences

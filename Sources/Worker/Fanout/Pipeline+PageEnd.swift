@@ -19,22 +19,20 @@ extension Pipeline {
       }
     }
     if pending.count > PageTicket.mostPending, let work = entry.work {
-      endPage(entry)
+      entry.work?.stage = .ending
       entry.work?.grown = (PageRecord(of: entry, work), earliest)
-      entry.publications += 1
+      entry.ledger.owes()
       return saveGrownPage(entry)
     }
     page.pending = pending
     entry.page = page
-    endPage(entry)
+    entry.work?.stage = .ending
     if !pending.isEmpty {
       publishRetry(of: entry, at: earliest)
     } else if page.campaign.isEmpty {
       publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
-    } else if entry.publications > 0 {
-      entry.work?.stage = .settled
     } else {
-      reportPage(entry)
+      perform(entry.ledger.owesReport(), entry)
     }
   }
 
@@ -65,16 +63,10 @@ extension Pipeline {
     for (index, generation) in unsaved { with(index, generation) { saveGrownPage($0) } }
   }
 
-  func endPage(_ entry: InFlight) {
-    entry.isFinishing = true
-    entry.work?.stage = .ending
-  }
-
   /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
   func reportPage(_ entry: InFlight) {
     guard let page = entry.page else { return }
-    endPage(entry)
-    entry.publications += 1
+    entry.ledger.owes()
     ask(
       entry, .reportPage,
       .pageDone(
@@ -90,7 +82,7 @@ extension Pipeline {
   /// Every page is settled: exactly one of those who find that out publishes the result.
   func claimResult(_ entry: InFlight) {
     guard let page = entry.page else { return }
-    entry.publications += 1
+    entry.ledger.owes()
     let claimant = UUIDText.random(using: &time.random)
     entry.work?.claimant = claimant
     ask(entry, .claimResult, .finish(campaign: page.campaign, claimant: claimant, lease: resultLease))
@@ -141,7 +133,7 @@ extension Pipeline {
   func saveBegunPage(_ entry: InFlight) {
     guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
     let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
-    guard work.stage == .sending || work.stage == .settled || isOnItsWayToLadder else { return }
+    guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
     ask(.note, .savePage(PageRecord(of: entry, work), campaign: page.campaign, page: page.number))
   }
 }
@@ -164,7 +156,7 @@ extension PageRecord {
     for recipient in entry.recipients {
       switch recipient.state {
       case .delivered: sent += 1
-      case .failed where entry.publications == 0: failed += 1
+      case .failed where entry.ledger.owed == 0: failed += 1
       case .failed, .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: continue
       }
       if let id = entry.rows?[recipient.row].id { settled.append(number: id) }

@@ -36,7 +36,7 @@ extension Pipeline {
   func resolved(_ places: [RegistryDesk.Place], _ resolution: Resolution) {
     for (place, answer) in zip(places, resolution.entries) {
       with(place.entry, place.generation) { entry in
-        guard !entry.isFinishing else { return }
+        guard !entry.ledger.isConcluded else { return }
         entry.rows = resolution.devices
         if case .devices(let rows) = answer {
           addMembers(rows, of: place.recipient, resolution.devices, entry)

@@ -40,7 +40,7 @@ extension Pipeline: RegistryDeskOwner {
     case (.claimResult, .claim(let claim)): resultClaimed(entry, claim)
     case (.saveGrownPage, .done): grownPageSaved(entry)
     // An earlier answer may have ended the request.
-    case _ where entry.isFinishing: return
+    case _ where entry.ledger.isConcluded: return
     case (.survey, .survey(let survey)): surveyed(entry, survey)
     case (.findCampaign, .campaign(let campaign)):
       if let campaign { campaignCreated(entry, campaign) } else { expire(entry) }
@@ -94,7 +94,7 @@ extension Pipeline: RegistryDeskOwner {
   static let registryDelay: Int64 = 10_000
 
   private func refuseOrPutOff(_ entry: InFlight, _ error: StoreError) {
-    guard !entry.isFinishing else { return }
+    guard !entry.ledger.isConcluded else { return }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
     putOff(entry, by: Self.registryDelay, "\(error)")
   }
@@ -117,11 +117,10 @@ extension Pipeline: RegistryDeskOwner {
     if !isPage, entry.isNowOrNever, !(mayHaveCampaign && entry.delivery.redelivered) {
       return reject(entry, Rejection(.unavailable, reason))
     }
-    entry.isFinishing = true
     entry.work?.stage = .ending
     counters.parked += 1
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    publishRetry(of: entry, at: now + delay)
+    conclude(entry) { publishRetry(of: entry, at: now + delay) }
   }
 
   /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it

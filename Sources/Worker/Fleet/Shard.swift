@@ -104,10 +104,10 @@ package final class Shard: TurnHook {
   /// Ends with requests in hand, which the broker delivers again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let held = pipeline.table.entries.filter { $0.isHeld && !$0.isOrphan }
+    let held = pipeline.table.entries.filter { $0.isHeld && !$0.ledger.isOrphan }
     if !held.isEmpty {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
-      let begun = held.count { $0.sent > 0 || $0.hasBegun }
+      let begun = held.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
         ["because": reason, "given_back": held.count, "may_be_sent_twice": begun])

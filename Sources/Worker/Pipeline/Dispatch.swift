@@ -13,18 +13,18 @@ extension Pipeline {
     // A page's devices are accounted for even when it comes too late.
     let isLate = entry.page != nil && now > entry.deadline
     var hasRefused = false
-    entry.unsettled = 0
+    entry.ledger.startRound()
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
       case .refused:
-        entry.unsettled += 1
+        entry.ledger.opened()
         hasRefused = true
         continue
       case .gone: settleGone(entry, index)
       case .waiting: break
       case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
       case .sent:
-        entry.unsettled += 1
+        entry.ledger.opened()
         continue
       case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
       }
@@ -33,7 +33,7 @@ extension Pipeline {
         noteExpired(entry, index)
         continue
       }
-      entry.unsettled += 1
+      entry.ledger.opened()
       let pool = entry.recipients[index].pool
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
@@ -48,16 +48,15 @@ extension Pipeline {
   private func failRefused() {
     while !outbox.isFull, let waiting = refusals.popFirst() {
       let entry = table[waiting.entry]
-      var next = waiting.next
-      while entry.generation == waiting.generation, !entry.isOrphan, next < entry.recipients.count {
-        if case .refused(let rejection) = entry.recipients[next].state {
+      guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
+      keepingOpen(entry) {
+        for next in waiting.next..<entry.recipients.count {
+          guard case .refused(let rejection) = entry.recipients[next].state else { continue }
           guard !outbox.isFull else {
-            refusals.prepend(.init(entry: waiting.entry, generation: waiting.generation, next: next))
-            return
+            return refusals.prepend(.init(entry: waiting.entry, generation: waiting.generation, next: next))
           }
           failDevice(entry, next, rejection)
         }
-        next += 1
       }
     }
   }
@@ -91,7 +90,8 @@ extension Pipeline {
   /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
   func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
     let entry = table[back.entry]
-    guard entry.generation == back.generation, !entry.isOrphan, case .waiting = entry.recipients[back.recipient].state else {
+    guard entry.generation == back.generation, !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
+    else {
       return nil
     }
     return entry
@@ -100,18 +100,17 @@ extension Pipeline {
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int, _ room: inout Int) {
     let entry = table[waiting.entry]
+    guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { return }
     let provider = pools[pool].provider
-    var next = waiting.next
-    // A recipient that fails may be the last one, and the request's place another's.
-    while entry.generation == waiting.generation, !entry.isOrphan, next < entry.recipients.count {
-      if entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state {
+    keepingOpen(entry) {
+      for next in waiting.next..<entry.recipients.count {
+        guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
         guard room > 0, !outbox.isFull else {
           return pools[pool].putBack(.init(entry: waiting.entry, generation: waiting.generation, next: next), to: queue)
         }
         room -= 1
         send(entry, next, by: provider)
       }
-      next += 1
     }
   }
 
@@ -122,13 +121,13 @@ extension Pipeline {
     case .apns(let pool):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
       entry.recipients[index].state = .sent
-      entry.sent += 1
+      entry.ledger.pushed()
       pool.send(
         template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       entry.recipients[index].state = .sent
-      entry.sent += 1
+      entry.ledger.pushed()
       pool.send(
         payload: template.body(token: entry.recipients[index].token),
         tag: PushTag(entry: entry.index, recipient: index).rawValue)

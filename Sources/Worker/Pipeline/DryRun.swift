@@ -27,9 +27,7 @@ extension Pipeline {
     for (platform, pool) in platforms {
       if case .failure(let rejection) = rehearse(entry, platform, pool: pool, &reports) { return reject(entry, rejection) }
     }
-    entry.isFinishing = true
-    publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: reports)
-    if entry.publications == 0 { acknowledge(entry) }
+    conclude(entry) { publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: reports) }
   }
 
   /// Translates as for sending; each platform is reported on once.

@@ -33,15 +33,8 @@ final class InFlight {
   var round = 0
   /// In the order of the request's targets; then ``members``.
   var recipients: [Recipient] = []
-  /// Recipients that have neither ended nor been put off to a retry.
-  var unsettled = 0
-  /// Pushes handed to a pool and not answered.
-  var sent = 0
-  /// Publications not yet confirmed, and questions that the registry has to answer before the acknowledgement.
-  var publications = 0
-  var isFinishing = false
-  /// The channel that delivered it is gone: it can't be acknowledged unless the broker delivers it here again.
-  var isOrphan = false
+  /// What it waits for before its acknowledgement.
+  var ledger = Ledger()
   var orphanedAt = MonotonicTime(nanoseconds: 0)
   /// Which of the duplicate window's entries it holds.
   var fingerprint: UInt64?
@@ -108,11 +101,7 @@ final class InFlight {
     attempts = 0
     round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
-    unsettled = 0
-    sent = 0
-    publications = 0
-    isFinishing = false
-    isOrphan = false
+    ledger = Ledger()
     fingerprint = nil
     apns = nil
     isForActivity = false

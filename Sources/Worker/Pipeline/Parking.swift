@@ -20,10 +20,11 @@ extension Pipeline {
         if let entry = waitingEntry(push) { park(entry, push.recipient, delay, reason) }
       case .waiting(let waiting, _):
         let entry = table[waiting.entry]
-        guard entry.generation == waiting.generation, !entry.isOrphan else { continue }
-        for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
-          guard entry.generation == waiting.generation else { break }
-          park(entry, recipient, delay, reason)
+        guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
+        keepingOpen(entry) {
+          for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
+            park(entry, recipient, delay, reason)
+          }
         }
       }
     }
@@ -42,11 +43,12 @@ extension Pipeline {
   /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
   /// to the broker.
   func handOverBegunLists() {
-    for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isFinishing && entry.hasBegun {
-      let generation = entry.generation
-      for index in entry.recipients.indices {
-        guard entry.generation == generation, case .waiting = entry.recipients[index].state else { continue }
-        handOver(entry, index)
+    for entry in table.entries {
+      guard entry.isHeld, !entry.ledger.isOrphan, !entry.ledger.isConcluded, entry.hasBegun else { continue }
+      keepingOpen(entry) {
+        for index in entry.recipients.indices {
+          if case .waiting = entry.recipients[index].state { handOver(entry, index) }
+        }
       }
     }
   }

@@ -123,7 +123,7 @@ final class Pipeline: OutboxOwner {
   /// begun.
   var hasNothingUnderway: Bool {
     outbox.backlog == 0 && desk?.isIdle != false && pools.allSatisfy { $0.pool.inFlight == 0 }
-      && !table.entries.contains { $0.isHeld && !$0.isOrphan && $0.publications > 0 }
+      && !table.entries.contains { $0.isHeld && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
   }
 
   // MARK: admitted
@@ -220,13 +220,8 @@ final class Pipeline: OutboxOwner {
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
-      orphan.isOrphan = false
       release(entry)
-      if orphan.isFinishing {
-        if orphan.publications == 0 { acknowledge(orphan) }
-      } else if orphan.work == nil || orphan.work?.stage == .sending {
-        enqueue(orphan)
-      }
+      perform(orphan.ledger.redelivered(), orphan)
       return true
     }
     if duplicates.insert(print) {
@@ -234,7 +229,7 @@ final class Pipeline: OutboxOwner {
       return false
     }
     counters.duplicatesSuppressed += 1
-    acknowledge(entry)
+    conclude(entry) {}
     return true
   }
 
@@ -319,7 +314,7 @@ final class Pipeline: OutboxOwner {
   // MARK: confirmed and acknowledged
 
   func publish(_ publication: Publication) {
-    table[publication.owner].publications += 1
+    table[publication.owner].ledger.owes()
     if !table[publication.owner].isChange { bodies.addLeaving(publication.weight) }
     outbox.publish(publication)
   }
@@ -340,28 +335,43 @@ final class Pipeline: OutboxOwner {
   }
 
   /// A publication was confirmed, or the registry has what it is owed.
-  func consequenceEnded(of entry: InFlight) {
-    entry.publications -= 1
-    guard entry.publications == 0 else { return }
-    if entry.work?.stage == .settled { return reportPage(entry) }
-    if entry.isFinishing { acknowledge(entry) } else if entry.isOrphan { forgetIfUnknowable(entry) }
-  }
+  func consequenceEnded(of entry: InFlight) { perform(entry.ledger.met(), entry) }
 
   func replyReachedNobody() { counters.repliesUnroutable += 1 }
   func outboxDrained() { dispatchAll() }
 
   /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
-  func finishIfSettled(_ entry: InFlight) {
-    if entry.isOrphan { return forgetIfUnknowable(entry) }
-    guard entry.unsettled == 0, !entry.isFinishing else { return }
-    entry.isFinishing = true
-    publishConsequences(of: entry)
-    if entry.publications == 0 { acknowledge(entry) }
+  func finishIfSettled(_ entry: InFlight) { perform(entry.ledger.stepOfRecipients, entry) }
+
+  /// Does what a request's ledger calls for: nothing else concludes, reports, acknowledges or forgets a request.
+  func perform(_ step: Ledger.Step, _ entry: InFlight) {
+    switch step {
+    case .nothing: return
+    case .conclude: conclude(entry) { publishConsequences(of: entry) }
+    case .report: reportPage(entry)
+    case .acknowledge: acknowledge(entry)
+    case .forget: forgetIfUnknowable(entry)
+    case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueue(entry) }
+    }
   }
 
-  func acknowledge(_ entry: InFlight) {
+  /// What follows from the request is handed over here; it is acknowledged when all of it is confirmed.
+  func conclude(_ entry: InFlight, _ handOver: () -> Void) {
+    entry.ledger.conclude()
+    handOver()
+    perform(entry.ledger.concluded(), entry)
+  }
+
+  /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
+  func keepingOpen(_ entry: InFlight, _ loop: () -> Void) {
+    entry.ledger.opened()
+    loop()
+    perform(entry.ledger.closed(), entry)
+  }
+
+  private func acknowledge(_ entry: InFlight) {
     log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
-    if !entry.isOrphan {
+    if !entry.ledger.isOrphan {
       if entry.isChange {
         changeFeed?.acknowledge(entry.delivery)
       } else {
@@ -371,7 +381,7 @@ final class Pipeline: OutboxOwner {
     if entry.work != nil { noteResultPublished(entry) }
     counters.acknowledged += 1
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
-    if let print = entry.fingerprint, !entry.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
+    if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
     if let print = entry.fingerprint { orphans[print] = nil }
     release(entry)
   }
@@ -387,13 +397,13 @@ final class Pipeline: OutboxOwner {
   /// here or elsewhere; what has been is kept, to be recognised when it comes back.
   func channelLost() {
     withdrawRetries()
-    for entry in table.entries where entry.isHeld && !entry.isOrphan && !entry.isChange {
-      entry.isOrphan = true
+    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan && !entry.isChange {
+      entry.ledger.channelLost()
       entry.orphanedAt = time.now
       saveBegunPage(entry)
-      if let print = entry.fingerprint, entry.publications > 0 || entry.hasBegun {
+      if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
         orphans[print] = entry.index
-      } else if entry.sent == 0, entry.publications == 0 {
+      } else if entry.ledger.isSettled {
         if let print = entry.fingerprint { duplicates.remove(print) }
         release(entry)
       }
@@ -405,13 +415,12 @@ final class Pipeline: OutboxOwner {
   private func withdrawRetries() {
     let withdrawn = outbox.withdraw(.retry) { owner in
       let entry = table[owner]
-      return !entry.isOrphan && entry.work == nil && entry.publications == 1
+      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1
     }
     for publication in withdrawn {
       bodies.remove(publication.weight, keptFor: nil)
       let entry = table[publication.owner]
-      entry.publications = 0
-      entry.isFinishing = false
+      entry.ledger.withdrawn()
       guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }
       for index in entry.recipients.indices {
         if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
@@ -428,7 +437,7 @@ final class Pipeline: OutboxOwner {
     // In one order, whatever the fingerprints are.
     for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
       let entry = table[index]
-      guard entry.sent == 0, entry.publications == 0, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
+      guard entry.ledger.isSettled, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
         continue
       }
       orphans[print] = nil
@@ -440,7 +449,7 @@ final class Pipeline: OutboxOwner {
 
   /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
   private func forgetIfUnknowable(_ entry: InFlight) {
-    if entry.fingerprint == nil, entry.sent == 0, entry.publications == 0 { release(entry) }
+    if entry.fingerprint == nil, entry.ledger.isSettled { release(entry) }
   }
 
   /// At the end of each turn: as much is taken from the broker as there is room for.

@@ -20,9 +20,8 @@ extension Pipeline {
     counters.quarantined += 1
     let keepsNotes = noteReader.areNotesOurs(exchange: delivery.exchange, queue: queue)
     let entry = table.insert(from: queue)
-    entry.isFinishing = true
     entry.delivery = consume delivery
-    publish(publications.quarantine(entry, keepsNotes: keepsNotes))
+    conclude(entry) { publish(publications.quarantine(entry, keepsNotes: keepsNotes)) }
   }
 
   /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
@@ -30,10 +29,9 @@ extension Pipeline {
   func returnToQuarantine() {
     guard let alone else { return }
     with(alone.entry, alone.generation) { entry in
-      guard !entry.isFinishing, !entry.isOrphan, entry.publications == 0, entry.sent == 0, !entry.hasBegun else { return }
-      entry.isFinishing = true
+      guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return }
       let keepsNotes = noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
-      publish(publications.quarantine(entry, keepsNotes: keepsNotes))
+      conclude(entry) { publish(publications.quarantine(entry, keepsNotes: keepsNotes)) }
     }
   }
 }

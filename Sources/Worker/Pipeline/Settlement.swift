@@ -6,7 +6,7 @@ extension Pipeline: PoolHandler {
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    entry.sent -= 1
+    entry.ledger.pushReturned()
     log.debug(
       "answer",
       [
@@ -35,11 +35,11 @@ extension Pipeline: PoolHandler {
   func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    entry.sent -= 1
+    entry.ledger.pushReturned()
     entry.recipients[tag.recipient].state = .waiting
     log.debug("not sent", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": "\(why)"])
     switch why {
-    case _ where entry.isOrphan: finishIfSettled(entry)
+    case _ where entry.ledger.isOrphan: finishIfSettled(entry)
     case .refused:
       // Longer with each round, which costs no attempt.
       let delay = RetryClass.connection.delay(afterAttempt: min(max(entry.round, entry.attempts), 20) + 1)
@@ -56,7 +56,7 @@ extension Pipeline: PoolHandler {
     counters.unknownOutcomes += 1
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    entry.sent -= 1
+    entry.ledger.pushReturned()
     log.debug(
       "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
     let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
@@ -100,8 +100,7 @@ extension Pipeline: PoolHandler {
   func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
     if case .failed(let code) = state { counters.failed[Int(code.code)] += 1 }
     entry.recipients[index].state = state
-    entry.unsettled -= 1
-    finishIfSettled(entry)
+    perform(entry.ledger.closed(), entry)
   }
 
   /// Ends one recipient in the dead letters.
@@ -142,7 +141,10 @@ extension Pipeline: PoolHandler {
   /// Never admitted: a dead letter as it came, and the same word to whoever waits.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
     counters.failed[Int(rejection.code.code)] += 1
-    entry.isFinishing = true
+    conclude(entry) { publishRejection(rejection, of: entry) }
+  }
+
+  private func publishRejection(_ rejection: Rejection, of entry: InFlight) {
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: time.wallClock)
     let isWholePage = entry.page != nil || entry.queue.isFanOut
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
@@ -166,26 +168,25 @@ extension Pipeline: PoolHandler {
 
   /// Too late: not sent to whom it has not reached.
   func expire(_ entry: InFlight) {
-    entry.isFinishing = true
-    for index in entry.recipients.indices {
-      switch entry.recipients[index].state {
-      case .waiting, .sent, .postponed, .refused, .unresolved, .gone: expire(entry, index)
-      case .delivered, .failed, .sameAs: continue
+    conclude(entry) {
+      for index in entry.recipients.indices {
+        switch entry.recipients[index].state {
+        case .waiting, .sent, .postponed, .refused, .unresolved, .gone: noteExpired(entry, index)
+        case .delivered, .failed, .sameAs: continue
+        }
+      }
+      if entry.recipients.isEmpty {
+        counters.expired += 1
+        publishResult(of: entry, targets: [.failed(.expired)])
+      } else {
+        publishResult(of: entry, targets: resultTargets(of: entry))
       }
     }
-    if entry.recipients.isEmpty {
-      counters.expired += 1
-      publishResult(of: entry, targets: [.failed(.expired)])
-    } else {
-      publishResult(of: entry, targets: resultTargets(of: entry))
-    }
-    if entry.publications == 0 { acknowledge(entry) }
   }
 
   func expire(_ entry: InFlight, _ index: Int) {
     noteExpired(entry, index)
-    entry.unsettled -= 1
-    finishIfSettled(entry)
+    perform(entry.ledger.closed(), entry)
   }
 
   /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked

@@ -1,0 +1,128 @@
+import Testing
+
+@testable import Worker
+
+/// A request is acknowledged when every consequence is confirmed, and at no other moment.
+@Suite("A request's ledger")
+struct LedgerTests {
+  private var ledger = Ledger()
+
+  private mutating func open(_ count: Int) {
+    ledger.startRound()
+    for _ in 0..<count { ledger.opened() }
+  }
+
+  @Test("concludes with its last recipient, and is acknowledged with its last confirm")
+  mutating func straight() {
+    open(2)
+    ledger.pushed()
+    ledger.pushed()
+    ledger.pushReturned()
+    #expect(ledger.closed() == .nothing)
+    ledger.pushReturned()
+    #expect(ledger.closed() == .conclude)
+    ledger.conclude()
+    ledger.owes()
+    ledger.owes()
+    #expect(ledger.concluded() == .nothing)
+    #expect(ledger.met() == .nothing)
+    #expect(ledger.met() == .acknowledge)
+  }
+
+  @Test("is acknowledged at once where nothing follows")
+  mutating func nothingFollows() {
+    open(1)
+    #expect(ledger.closed() == .conclude)
+    ledger.conclude()
+    #expect(ledger.concluded() == .acknowledge)
+  }
+
+  @Test("a feedback that is confirmed before the last recipient has ended acknowledges nothing")
+  mutating func earlyConfirm() {
+    open(2)
+    ledger.owes()
+    #expect(ledger.closed() == .nothing)
+    #expect(ledger.met() == .nothing)
+    #expect(ledger.closed() == .conclude)
+  }
+
+  @Test("concludes once, however many ends are counted")
+  mutating func once() {
+    open(1)
+    #expect(ledger.closed() == .conclude)
+    ledger.conclude()
+    ledger.owes()
+    #expect(ledger.stepOfRecipients == .nothing)
+  }
+
+  @Test("doesn't end under a loop over its recipients")
+  mutating func loop() {
+    open(2)
+    ledger.opened()
+    #expect(ledger.closed() == .nothing)
+    #expect(ledger.closed() == .nothing)
+    #expect(ledger.closed() == .conclude)
+  }
+
+  @Test("a page is reported when what its devices led to is safe, and acknowledged after that")
+  mutating func page() {
+    open(1)
+    ledger.owes()
+    #expect(ledger.closed() == .conclude)
+    ledger.conclude()
+    #expect(ledger.owesReport() == .nothing)
+    #expect(ledger.concluded() == .nothing)
+    #expect(ledger.met() == .report)
+    ledger.owes()
+    #expect(ledger.met() == .acknowledge)
+  }
+
+  @Test("a page that owes nothing is reported at once")
+  mutating func pageAtOnce() {
+    open(1)
+    _ = ledger.closed()
+    ledger.conclude()
+    #expect(ledger.owesReport() == .report)
+  }
+
+  @Test("an orphan is let go of instead of concluded, and goes on when it is delivered again")
+  mutating func orphan() {
+    open(2)
+    ledger.pushed()
+    ledger.channelLost()
+    #expect(!ledger.isSettled)
+    ledger.pushReturned()
+    #expect(ledger.isSettled)
+    #expect(ledger.closed() == .forget)
+    #expect(ledger.redelivered() == .resume)
+    open(1)
+    #expect(ledger.closed() == .conclude)
+  }
+
+  @Test("an orphan that is concluded waits for its confirms, whichever comes first")
+  mutating func concludedOrphan() {
+    open(1)
+    _ = ledger.closed()
+    ledger.conclude()
+    ledger.owes()
+    ledger.channelLost()
+    #expect(ledger.redelivered() == .nothing)
+    #expect(ledger.met() == .acknowledge)
+    ledger = Ledger()
+    ledger.conclude()
+    ledger.owes()
+    ledger.channelLost()
+    #expect(ledger.met() == .acknowledge)
+  }
+
+  @Test("a copy for the ladder that is taken back before it left opens the decision again")
+  mutating func withdrawn() {
+    open(1)
+    _ = ledger.closed()
+    ledger.conclude()
+    ledger.owes()
+    ledger.channelLost()
+    ledger.withdrawn()
+    #expect(ledger.isSettled && ledger.redelivered() == .resume)
+  }
+}
