@@ -184,7 +184,7 @@ struct OutcomePublications {
   private static let json = Array("application/json".utf8)
   private static let traceparent = "traceparent"
   private static let sender = Array("x-push-sender".utf8)
-  /// A copied `x-death` would make the broker take the next expiry for a cycle and drop the message.
+  /// A copied `x-death` would make the broker take the next expiry for a cycle, and the message would stay unseen.
   private static let brokers = ["x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
     .map { Array($0.utf8) }
   private static let workers = Array("x-push-".utf8)
