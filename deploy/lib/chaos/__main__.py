@@ -9,12 +9,14 @@ import sys
 import time
 
 import faults
-import process
 from books import Books, blame
 from nemesis import Nemesis, schedule
-from process import Failure
+from process import Failure, end_all, eventually
 from report import Progress, table
 from fleet import Fleet
+
+# Seconds that the fleet has to come to rest.
+PATIENCE = 180
 
 
 def parse(arguments):
@@ -41,55 +43,74 @@ def parse(arguments):
     return options
 
 
-def rest(fleet, seconds):
-    """Everything is mended; the fleet as it is has so long to come to rest. Returns how long it took."""
-    begun = time.monotonic()
-    fleet.finish_producing()
-    if not process.eventually(fleet.is_empty, seconds, every=0.5):
-        fleet.note_trouble(f"the lanes were not empty {seconds} s after the last fault: " + json.dumps(
-            {name: count for name, count in fleet.cluster.depths().items() if count}))
-    return time.monotonic() - begun
+class Round:
+    """One round: load and faults, rest, books."""
+
+    def __init__(self, options, planned):
+        self.options, self.planned, self.seconds = options, planned, options.minutes * 60
+        self.progress = Progress(self.seconds)
+        self.fleet = Fleet(options.folder, options.pushfleet)
+
+    def play(self):
+        self.progress.step(f"seed {self.options.seed}: {len(self.planned)} faults in {self.seconds:.0f} s")
+        begun = time.monotonic()
+        self.fleet.start()
+        self.progress.step(f"three brokers, PostgreSQL, {len(self.fleet.workers)} workers and two providers run after "
+                           f"{time.monotonic() - begun:.0f} s")
+        self.fleet.start_producing(self.options.seed, self.options.rate)
+        nemesis = Nemesis(self.fleet, self.planned, self.seconds, self.progress)
+        nemesis.run()
+        self.faults = nemesis.done
+        self.rest()
+        self.fleet.stop_workers()
+        self.progress.step("reading what came out")
+        self.fleet.write_requests()
+        self.books = Books(self.fleet.requests, self.fleet.outcomes(), self.fleet.bound(self.faults))
+        self.blamed = blame(self.books.doubled_pushes, [(fault.began, fault.ended, fault.may_double) for fault in self.faults])
+        self.trouble = [(words, []) for words in self.fleet.trouble] + self.books.trouble
+
+    def rest(self):
+        """Everything is mended; the fleet as it is, without help, has so long to come to rest."""
+        self.progress.step("no more faults; waiting until everything is at rest")
+        begun = time.monotonic()
+        self.fleet.finish_producing()
+        if not eventually(self.fleet.is_empty, PATIENCE, every=0.5):
+            waiting = {name: count for name, count in self.fleet.cluster.depths().items() if count}
+            self.fleet.note_trouble(f"the lanes were not empty {PATIENCE} s after the last fault: {json.dumps(waiting)}")
+        self.rested_after = round(time.monotonic() - begun, 1)
+
+    def report(self):
+        figures = {"seed": self.options.seed, "minutes": self.options.minutes, **self.books.figures, "rested_after": self.rested_after,
+                   "said": self.fleet.said, "trouble": self.trouble,
+                   "faults": [{"fault": str(fault), "began": fault.began, "ended": fault.ended, "doubled_pushes": self.blamed[place]}
+                              for place, fault in enumerate(self.faults)]}
+        (self.options.folder / "report.json").write_text(json.dumps(figures, indent=1, default=str))
+        if self.options.json:
+            print(json.dumps(figures, default=str))
+        else:
+            table(figures, self.faults, self.blamed, self.trouble)
+        if self.trouble:
+            self.progress.step(f"the same again: {self.again}")
+
+    @property
+    def again(self):
+        """The command line that repeats this round's schedule."""
+        options = self.options
+        words = f"deploy/chaos --minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"
+        return words if options.faults is None else f"{words} --faults {','.join(options.faults) or 'none'}"
 
 
 def main(options):
-    seconds = options.minutes * 60
-    planned = schedule(options.seed, seconds, options.faults)
+    planned = schedule(options.seed, options.minutes * 60, options.faults)
     if options.schedule:
         print(f"seed {options.seed}")
         for one in planned:
             print(f"{one.at:7.1f} s  {one.track:<10}{one.fault}")
         return 0
-    again = f"deploy/chaos --minutes {options.minutes:g} --seed {options.seed}"
-    progress = Progress(seconds)
-    progress.step(f"seed {options.seed}: {len(planned)} faults in {seconds:.0f} s")
-    fleet = Fleet(options.folder, options.pushfleet)
-    begun = time.monotonic()
-    fleet.start()
-    progress.step(f"three brokers, PostgreSQL, {len(fleet.workers)} workers and two providers run after {time.monotonic() - begun:.0f} s")
-    fleet.start_producing(options.seed, options.rate)
-    nemesis = Nemesis(fleet, planned, seconds, progress)
-    nemesis.run()
-    progress.step("no more faults; waiting until everything is at rest")
-    drained = rest(fleet, 180)
-    fleet.stop_workers()
-    progress.step("reading what came out")
-    fleet.write_requests()
-    outcomes = fleet.outcomes()
-    books = Books(fleet.requests, outcomes, fleet.bound(nemesis.done))
-    blamed = blame(books.doubled_pushes, [(fault.began, fault.ended) for fault in nemesis.done])
-    trouble = [(words, []) for words in fleet.trouble] + books.trouble
-    figures = {"seed": options.seed, "minutes": options.minutes, **books.figures,
-               "drain_seconds": round(drained, 1), "said": fleet.said,
-               "faults_done": [{"fault": str(fault), "began": fault.began, "ended": fault.ended, "doubled_pushes": blamed[place]}
-                               for place, fault in enumerate(nemesis.done)]}
-    (options.folder / "report.json").write_text(json.dumps(figures | {"trouble": trouble}, indent=1, default=str))
-    if options.json:
-        print(json.dumps(figures | {"trouble": trouble}, default=str))
-    else:
-        table(figures, nemesis.done, blamed, trouble)
-    if trouble:
-        print(f"chaos: what went wrong is in {options.folder} (nemesis.log, report.json, journals, logs); again: {again}", file=sys.stderr)
-    return 1 if trouble else 0
+    one = Round(options, planned)
+    one.play()
+    one.report()
+    return 1 if one.trouble else 0
 
 
 if __name__ == "__main__":
@@ -102,4 +123,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
-        process.end_all()
+        end_all()

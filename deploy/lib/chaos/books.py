@@ -199,9 +199,10 @@ class Books:
 
 def blame(doubled_pushes, faults):
     """How many doubled pushes each fault has to answer for, by its place in the list: of those that were there when the push went out
-    again or since it went out before, the latest. Faults are (begin, end); -1 counts what none answers for."""
+    again or since it went out before, the latest that can double one. Faults are (begin, end, may double); -1 counts what none answers
+    for."""
     counts = collections.Counter()
     for before, again in doubled_pushes:
-        there = [(begin, place) for place, (begin, end) in enumerate(faults) if begin <= again and end >= before]
-        counts[max(there)[1] if there else -1] += 1
+        there = [(may_double, begin, place) for place, (begin, end, may_double) in enumerate(faults) if begin <= again and end >= before]
+        counts[max(there)[2] if there else -1] += 1
     return counts

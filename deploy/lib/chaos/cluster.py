@@ -18,6 +18,8 @@ class Node:
         self.name = f"pushfleet{number}-{os.getpid()}@localhost"
         self.port, self.distribution_port = free_ports(2)
         self.home = cluster.folder / f"broker{number}"
+        # Killed, frozen or isolated, and not part of the cluster again.
+        self.is_away = False
         self.process = Process(f"broker{number}", ["/usr/lib/rabbitmq/bin/rabbitmq-server"], cluster.folder, self.environment)
 
     @property
@@ -110,6 +112,7 @@ class Cluster:
         self.mapper_port, = free_ports(1)
         self.mapper = Process("epmd", ["/usr/bin/epmd", "-port", self.mapper_port, "-address", "127.0.0.1"], folder)
         self.nodes = [Node(number, self) for number in (1, 2, 3)]
+        self.alarmed = []
 
     def start(self):
         """The first node makes the cluster, the others join it."""
@@ -142,6 +145,18 @@ class Cluster:
     def rejoin(self, node):
         peers = ",".join(f"'{other.name}'" for other in self.nodes if other is not node)
         node.control("eval", f"[erlang:set_cookie(N, erlang:get_cookie()) || N <- [{peers}]].")
+
+    def raise_alarm(self):
+        """Blocks publishing in the whole cluster, by one node that is at hand."""
+        node = next(node for node in self.nodes if not node.is_away)
+        node.control("set_vm_memory_high_watermark", "0.0000001")
+        self.alarmed.append(node)
+
+    def clear_alarm(self):
+        """Of nodes that are away once they are back: whoever lets them back calls this again."""
+        for node in [node for node in self.alarmed if not node.is_away]:
+            node.control("set_vm_memory_high_watermark", "0.4")
+            self.alarmed.remove(node)
 
     def depths(self):
         """Messages of each queue, whether ready or in a consumer's hands."""

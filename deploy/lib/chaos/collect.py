@@ -6,6 +6,8 @@ import json
 
 import pika
 
+from process import Failure
+
 OUTCOMES = ["results", "feedback", "dead"]
 # Everything through which requests travel, and where nothing may be left.
 LANES = ["send.high", "send.normal", "fanout.high", "fanout.normal", "quarantine", "registry", "retry.1s", "retry.3s", "retry.10s"]
@@ -32,19 +34,18 @@ class Visit:
         return {name: self.channel.queue_declare(f"push.{name}", passive=True).method.message_count for name in names}
 
     def take(self, name, path):
-        """All messages of a queue, kept as one line of JSON each in a file and returned."""
-        taken = []
+        """All messages of a queue that is at rest, kept as one line of JSON each in a file and returned."""
+        taken, count = [], self.ready([name])[name]
+        messages = self.channel.consume(f"push.{name}", auto_ack=True, inactivity_timeout=10)
         with open(path, "w", encoding="utf-8") as file:
-            if not self.ready([name])[name]:
-                return taken
-            for method, properties, body in self.channel.consume(f"push.{name}", auto_ack=True, inactivity_timeout=3):
+            while len(taken) < count:
+                method, properties, body = next(messages)
                 if method is None:
-                    break
-                headers = {key: value for key, value in (properties.headers or {}).items() if key.startswith("x-push-") or key == "x-death"}
-                message = {"id": properties.message_id, "body": body.decode("utf-8", "backslashreplace"), "headers": headers}
-                file.write(json.dumps(message, default=str) + "\n")
-                taken.append(message)
-            self.channel.cancel()
+                    raise Failure(f"push.{name} says that it holds {count} messages, and gives {len(taken)}")
+                headers = {key: value for key, value in (properties.headers or {}).items() if key.startswith("x-")}
+                taken.append({"id": properties.message_id, "body": body.decode("utf-8", "backslashreplace"), "headers": headers})
+                file.write(json.dumps(taken[-1], default=str) + "\n")
+        self.channel.cancel()
         return taken
 
 

@@ -1,6 +1,9 @@
 """What can go wrong. Each kind chooses whom it hits and for how long, begins, and ends."""
 
+import time
+
 from providers import STORMS
+from workers import Restart
 
 WORKERS, BROKERS = 4, 3
 
@@ -27,8 +30,17 @@ class Fault:
     def begin(self, fleet):
         raise NotImplementedError
 
+    def is_over(self, fleet):
+        """Asked again and again once its seconds have passed; never waits."""
+        return True
+
     def end(self, fleet):
         pass
+
+    @property
+    def may_double(self):
+        """Whether pushes that went out twice may be its doing."""
+        return self.cut_off > 0
 
     @property
     def kind(self):
@@ -65,16 +77,58 @@ class WorkerFrozen(WorkerKilled):
         fleet.worker(self.target).process.resume()
 
 
+class WorkerKilledUnderAlarm(WorkerKilled):
+    """While nobody may publish: what a worker has delivered by then it can't have had confirmed, and so must not have acknowledged.
+
+    All workers are frozen first, so that there is work for them when the alarm is there.
+    """
+
+    name, least, most = "memory alarm and then kill -9 of", 2, 2
+
+    def begin(self, fleet):
+        for worker in fleet.workers:
+            worker.process.freeze()
+        self.steps = [(1.5, self.block), (0, self.kill)]
+
+    def is_over(self, fleet):
+        """After each step so many seconds pass."""
+        if not self.steps:
+            return True
+        if time.monotonic() >= getattr(self, "not_before", 0):
+            seconds, step = self.steps.pop(0)
+            step(fleet)
+            self.not_before = time.monotonic() + seconds
+        return False
+
+    def block(self, fleet):
+        fleet.cluster.raise_alarm()
+        for worker in fleet.workers:
+            worker.process.resume()
+
+    def kill(self, fleet):
+        fleet.worker(self.target).process.kill()
+
+    def end(self, fleet):
+        fleet.cluster.clear_alarm()
+        super().end(fleet)
+
+
 class WorkersReplaced(Fault):
     """As a deployment does, one after the other; each must end by itself, with status 0."""
 
     name, target = "restart one after the other of", "all workers"
 
     def begin(self, fleet):
-        for worker in fleet.workers:
-            status = worker.restart()
-            if status != 0:
-                fleet.note_trouble(f"{worker.name} was stopped and ended with {'SIGKILL, too late' if status is None else status}")
+        self.remaining, self.restart = list(fleet.workers), None
+
+    def is_over(self, fleet):
+        if self.restart is None:
+            self.restart = Restart(self.remaining.pop(0))
+        if self.restart.poll():
+            if self.restart.trouble:
+                fleet.note_trouble(self.restart.trouble)
+            self.restart = None
+        return self.restart is None and not self.remaining
 
 
 # Brokers
@@ -116,16 +170,16 @@ class BrokerIsolated(BrokerKilled):
         fleet.cluster.rejoin(fleet.cluster.node(self.number))
 
 
-class MemoryAlarm(BrokerKilled):
+class MemoryAlarm(Fault):
     """Publishers of the whole cluster are held up."""
 
-    name, least, most, cut_off, breaks_cluster = "memory alarm of", 3, 8, 0, False
+    name, target, least, most = "memory alarm of", "a broker", 3, 8
 
     def begin(self, fleet):
-        fleet.cluster.node(self.number).control("set_vm_memory_high_watermark", "0.0000001")
+        fleet.cluster.raise_alarm()
 
     def end(self, fleet):
-        fleet.cluster.node(self.number).control("set_vm_memory_high_watermark", "0.4")
+        fleet.cluster.clear_alarm()
 
 
 # The registry
@@ -162,8 +216,8 @@ class Network(Fault):
 
     def aim(self, choose):
         self.hit = sorted(choose.sample(range(1, WORKERS + 1), choose.randint(1, WORKERS)))
-        self.cut_off = len(self.hit)
         self.how = choose.choice(["cut", "stalled", "stalled, then reset", "reset", "slow"])
+        self.cut_off = 0 if self.how == "slow" else len(self.hit)
         self.delay = round(choose.uniform(0.02, 0.4), 2)
         if self.how == "reset":
             self.seconds = 0
@@ -221,6 +275,10 @@ class Storm(Fault):
         self.storm = choose.choice(sorted(set(STORMS[self.provider]) - {"refused token"}))
         self.name, self.target = f"{self.provider}:", self.storm
 
+    @property
+    def may_double(self):
+        return self.storm == "closed connections"
+
     def begin(self, fleet):
         fleet.providers[self.provider].storm(self.storm)
 
@@ -269,7 +327,8 @@ class KeyRefused(Fault):
 
 # Those of one track are never there at once.
 TRACKS = {
-    "machines": [WorkerKilled, WorkerFrozen, WorkersReplaced, BrokerKilled, BrokerFrozen, BrokerIsolated, MemoryAlarm, PostgresKilled,
-                 PostgresFrozen, BrokerNetwork, OneBrokerNetwork, PostgresNetwork],
+    "machines": [BrokerKilled, BrokerFrozen, BrokerIsolated, MemoryAlarm, PostgresKilled, PostgresFrozen, BrokerNetwork, OneBrokerNetwork,
+                 PostgresNetwork],
+    "workers": [WorkerKilled, WorkerKilledUnderAlarm, WorkerFrozen, WorkersReplaced],
     "providers": [ProviderNetwork, Storm, Storm, Storm, ProviderFrozen, KeysReplaced, KeyRefused],
 }

@@ -4,6 +4,8 @@ import functools
 import json
 import subprocess
 
+import pika.exceptions
+
 from cluster import Cluster
 from collect import LANES, OUTCOMES, Journal, Visit
 from devices import PROJECT, Devices
@@ -95,11 +97,14 @@ class Fleet:
             return visit.ready(LANES)
 
     def is_empty(self):
-        """Nothing waits, and nothing is in a worker's hands."""
-        if any(self.waiting().values()):
+        """Nothing waits, and nothing is in a worker's hands. What can't be known isn't so."""
+        try:
+            if any(self.waiting().values()):
+                return False
+            depths = self.cluster.depths()
+        except (Failure, OSError, pika.exceptions.AMQPError):
             return False
-        depths = self.cluster.depths()
-        return not any(depths[f"push.{name}"] for name in LANES)
+        return not any(depths.get(f"push.{name}", 1) for name in LANES)
 
     def stop_workers(self):
         """Each must end by itself, with status 0."""
@@ -118,8 +123,8 @@ class Fleet:
         """For those who look into what went wrong."""
         with open(self.folder / "requests.ndjson", "w", encoding="utf-8") as file:
             for one in self.requests:
-                file.write(json.dumps({"id": one.id, "kind": one.kind, "lane": one.lane, "published": one.attempts, "accepted": one.is_accepted,
-                                       "at": one.accepted_at, "body": one.body}) + "\n")
+                file.write(json.dumps({"id": one.id, "kind": one.kind, "lane": one.lane, "published": one.attempts,
+                                       "accepted": one.is_accepted, "at": one.accepted_at, "body": one.body}) + "\n")
 
     def outcomes(self):
         journals = {name: Journal(provider.journal) for name, provider in self.providers.items()}
@@ -127,7 +132,8 @@ class Fleet:
         with Visit(self.cluster.nodes[0].port) as visit:
             left = visit.ready(LANES)
             taken = {name: visit.take(name, self.folder / f"{name}.ndjson") for name in OUTCOMES}
-        campaigns = {one["message_id"]: one["state"] for one in map(json.loads, self.command("campaigns", "--json", "--limit", "10000").splitlines())}
+        listed = self.command("campaigns", "--json", "--limit", "10000").splitlines()
+        campaigns = {one["message_id"]: one["state"] for one in map(json.loads, listed)}
         return Outcomes(delivered=[push for journal in journals.values() for push in journal.delivered],
                         violations=[words for journal in journals.values() for words in journal.violations],
                         feedback=taken["feedback"], dead=taken["dead"], results=taken["results"], left=left,

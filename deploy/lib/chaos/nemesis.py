@@ -1,8 +1,8 @@
 """When what goes wrong: a schedule that is a function of the seed alone, and what carries it out.
 
-There are two tracks beside each other: machines and networks, providers and credentials. Within a track one fault ends before the next
-one begins, so that never two of three brokers are away at once. Times slip where a machine is slow, and what would begin too late is left
-out; what happens, to whom and in which order does not change.
+There are three tracks beside each other: machines and networks, workers, providers and credentials. Within a track one fault ends before
+the next one begins, so that never two of three brokers are away at once. Times slip where a machine is slow, and what would begin too late
+is left out; what happens, to whom and in which order within its track does not change.
 """
 
 import random
@@ -12,7 +12,8 @@ from cluster import Recovery
 from faults import TRACKS
 
 # Seconds at the beginning and at the end of a round in which no fault begins, and between two of a track.
-QUIET_BEGINNING, QUIET_END, PAUSE = 2, 6, (1, 4)
+QUIET_BEGINNING, QUIET_END = 2, 6
+PAUSE = {"machines": (1, 4), "workers": (3, 10), "providers": (1, 4)}
 
 
 class Planned:
@@ -31,7 +32,7 @@ def schedule(seed, seconds, kinds=None):
             bag = bag or choose.sample(members, len(members))
             fault = bag.pop()(choose)
             planned.append(Planned(round(at, 1), track, fault))
-            at += fault.seconds + choose.uniform(*PAUSE)
+            at += fault.seconds + choose.uniform(*PAUSE[track])
     return sorted(planned, key=lambda one: one.at)
 
 
@@ -44,7 +45,7 @@ class Nemesis:
         self.current, self.free_at = {}, dict.fromkeys(TRACKS, 0)
         self.done = []
         # Of the broker that was away last, until it is part of the cluster again.
-        self.recovery = None
+        self.recovery = self.recovering = None
         self.log = open(fleet.folder / "nemesis.log", "w", encoding="utf-8")
         self.begun = time.monotonic()
 
@@ -65,26 +66,35 @@ class Nemesis:
         """Ends what is over, or begins what is due."""
         if track in self.current:
             fault, until = self.current[track]
-            if self.now >= until:
+            if self.now >= until and fault.is_over(self.fleet):
                 fault.end(self.fleet)
                 fault.ended = time.time()
                 self.note(f"end    {fault}")
                 del self.current[track]
-                self.free_at[track] = self.now + PAUSE[0]
+                self.free_at[track] = self.now + PAUSE[track][0]
                 if fault.breaks_cluster:
-                    self.recovery = Recovery(self.fleet.cluster.node(fault.number))
+                    self.recovery, self.recovering = Recovery(self.fleet.cluster.node(fault.number)), fault
         elif track == "machines" and self.recovery:
             if self.recovery.poll():
-                restarts = f" after {self.recovery.restarts} restarts" if self.recovery.restarts else ""
-                self.note(f"whole  broker{self.recovery.node.number} sees the others again{restarts}")
-                self.recovery, self.free_at[track] = None, self.now + PAUSE[0]
+                self.recovered()
+                self.free_at[track] = self.now + PAUSE[track][0]
         elif self.waiting[track] and self.now >= max(self.waiting[track][0].at, self.free_at[track]):
             if self.now < self.seconds - QUIET_END / 2:
                 self.begin(track, self.waiting[track].pop(0).fault)
 
+    def recovered(self):
+        node, restarts = self.recovery.node, self.recovery.restarts
+        self.note(f"whole  broker{node.number} sees the others again" + (f" after {restarts} restarts" if restarts else ""))
+        node.is_away = False
+        self.fleet.cluster.clear_alarm()
+        self.recovering.ended = time.time()
+        self.recovery = self.recovering = None
+
     def begin(self, track, fault):
         self.note(f"begin  {fault}")
         fault.began = time.time()
+        if fault.breaks_cluster:
+            self.fleet.cluster.node(fault.number).is_away = True
         fault.begin(self.fleet)
         self.done.append(fault)
         self.current[track] = fault, self.now + fault.seconds

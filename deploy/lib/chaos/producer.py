@@ -1,6 +1,7 @@
 """A backend that is none of ours: Python's pika, with confirms. What wasn't confirmed is published again under the same message id."""
 
 import json
+import logging
 import random
 import threading
 import time
@@ -10,6 +11,8 @@ import pika.exceptions
 
 from devices import APP, TOPIC
 
+# Lost connections are what is expected here.
+logging.getLogger("pika").setLevel(logging.CRITICAL)
 # Devices of the longest list.
 LIST = 10
 

@@ -64,10 +64,15 @@ def table(figures, faults, blamed, trouble):
     row("results that came twice", count(figures["doubled_results"]))
     row("requests that the producers had to publish again", count(figures["published_again"]))
     row("requests that the broker gave up", count(figures["given_up_by_the_broker"]))
-    row("seconds until everything was at rest", f"{figures['drain_seconds']:.1f}")
+    row("seconds until everything was at rest", f"{figures['rested_after']:.1f}")
     print()
     for words, what in trouble:
-        shown = ", ".join(map(str, what[:5])) + (f" and {len(what) - 5} more" if len(what) > 5 else "")
+        shown = ", ".join(map(plain, what[:5])) + (f" and {len(what) - 5} more" if len(what) > 5 else "")
         print(f"  {RED}{words}{f': {shown}' if what else ''}{PLAIN}")
     if not trouble:
         print(f"  {GREEN}every request is accounted for{PLAIN}")
+
+
+def plain(found):
+    """An id as people read it: a request, or a request and the beginning of a device's token."""
+    return found if isinstance(found, str) else " ".join(str(part)[:16] for part in found)

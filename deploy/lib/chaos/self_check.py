@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from books import Books, Bound, Outcomes, blame  # noqa: E402
 from devices import Device  # noqa: E402
+from faults import TRACKS  # noqa: E402
 from nemesis import schedule  # noqa: E402
 from producer import Request  # noqa: E402
 from proxy import Proxy  # noqa: E402
@@ -172,7 +173,7 @@ class BooksTests(unittest.TestCase):
         self.assertEqual(self.found(), ["a provider's rule broken"])
 
     def test_a_doubled_push_is_put_down_to_the_latest_fault_that_was_there(self):
-        faults = [(0, 10), (20, 30), (25, 26)]
+        faults = [(0, 10, True), (20, 30, True), (25, 26, True), (27, 50, False)]
         self.assertEqual(blame([(5, 6), (5, 22), (28, 29), (28, 40), (11, 12)], faults), {0: 1, 1: 3, -1: 1})
 
 
@@ -185,14 +186,14 @@ class ScheduleTests(unittest.TestCase):
 
     def test_within_a_track_one_fault_ends_before_the_next_begins(self):
         for seed in range(50):
-            for track in ("machines", "providers"):
+            for track in TRACKS:
                 members = [one for one in schedule(seed, 600) if one.track == track]
                 for one, following in zip(members, members[1:]):
                     self.assertLessEqual(one.at + one.fault.seconds, following.at)
 
     def test_every_kind_comes_in_ten_minutes(self):
         kinds = {type(one.fault).__name__ for one in schedule(3, 600)}
-        self.assertEqual(len(kinds), 12 + 5)
+        self.assertEqual(kinds, {member.__name__ for members in TRACKS.values() for member in members})
 
 
 class ProxyTests(unittest.TestCase):

@@ -4,9 +4,10 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 from devices import APP
-from process import Process, eventually
+from process import Process
 
 PREFETCH, PAGE, PAGES = 50, 100, 2
 # Seconds a stopping worker may take for what is on its way, and what this program waits beyond that.
@@ -42,7 +43,8 @@ class Worker:
         settings = {
             "broker": [f"amqp://guest:guest@127.0.0.1:{port}/" for port in order],
             "registry": f"postgresql://postgres@127.0.0.1:{self.postgres.port}/postgres?sslmode=disable",
-            "results": "all", "prefetch": PREFETCH, "drainTimeout": DRAIN, "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
+            # Every step of every request, for those who look into what went wrong.
+            "log": "debug", "results": "all", "prefetch": PREFETCH, "drainTimeout": DRAIN, "fanOut": {"pageSize": PAGE, "prefetch": PAGES},
             "retry": {"steps": ["1s", "3s", "10s"], "attempts": 20},
             "apps": {APP: {
                 "apns": {"key": "AuthKey.p8", "keyID": f"KEY{self.number}{self.generation:06d}", "teamID": "DEF123GHIJ", "topic": APP,
@@ -62,10 +64,28 @@ class Worker:
     def is_consuming(self, since=0):
         return self.process.log.read_bytes()[since:].find(b'"consuming"') >= 0
 
-    def restart(self):
-        """As a deployment does: SIGTERM, wait, start, wait until it consumes, as long as the broker lets it. Returns the exit status."""
-        status = self.process.terminate(DRAIN + PATIENCE)
-        size = self.process.log.stat().st_size
-        self.start()
-        eventually(lambda: self.is_consuming(size) or not self.process.is_running, 10)
-        return status
+
+class Restart:
+    """SIGTERM, wait, start, wait until it consumes as far as the brokers let it. `poll` returns whether it is over; it never waits."""
+
+    # Seconds after which the next one goes on.
+    longest_start = 5
+
+    def __init__(self, worker):
+        self.worker, self.trouble, self.started_at = worker, None, None
+        self.stopped_at = time.monotonic()
+        worker.process.signal(signal.SIGTERM)
+
+    def poll(self):
+        process, now = self.worker.process, time.monotonic()
+        if self.started_at is None:
+            if process.is_running:
+                if now - self.stopped_at > DRAIN + PATIENCE:
+                    process.kill()
+                return False
+            if process.child.returncode != 0:
+                self.trouble = f"{self.worker.name} was asked to stop, and ended with {process.child.returncode}"
+            self.log_begin = process.log.stat().st_size
+            self.worker.start()
+            self.started_at = now
+        return self.worker.is_consuming(self.log_begin) or not process.is_running or now - self.started_at > self.longest_start
