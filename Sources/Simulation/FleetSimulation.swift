@@ -66,7 +66,9 @@ public final class FleetSimulation {
     producer = try Producer(books, in: world)
     world.network.sliceOneIn = [0, 0, 3, 20][Int.random(in: 0...3, using: &world.random)]
     try register()
-    nemesis = Nemesis(self, world, over: scenario.duration, selection: .init(kinds: kinds, events: events))
+    let nemesis = Nemesis(self, world, over: scenario.duration, selection: .init(kinds: kinds, events: events))
+    if nemesis.kinds.contains(.pathStalled) { books.tolerance = 30_000 }
+    self.nemesis = nemesis
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
