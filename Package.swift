@@ -12,7 +12,7 @@ let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 let allocator: [LinkerSetting] = Context.environment["PUSHFLEET_SANITIZE"] == nil ? [.linkedLibrary("jemalloc")] : []
 
 func library(_ name: String, pkgConfig: String, apt: String) -> Target {
-  .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+  .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `deploy/fuzz`, a program that libFuzzer drives.
@@ -34,7 +34,7 @@ let package = Package(
     .executable(name: "pushfleet", targets: ["pushfleet"]), .executable(name: "fleetsim", targets: ["fleetsim"]),
   ],
   targets: [
-    .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
+    .systemLibrary(name: "CLinux", path: "Sources/C/CLinux"),
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
     library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
     library("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
@@ -50,9 +50,9 @@ let package = Package(
     .target(name: "Reactor", dependencies: ["Wire", "CLinux", "COpenSSL"], swiftSettings: door),
     .target(name: "Storage", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
-    .target(name: "Metrics", dependencies: ["CMicroHTTPD"], swiftSettings: door),
+    .target(name: "StatusHTTP", dependencies: ["CMicroHTTPD"], swiftSettings: door),
     .target(
-      name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Storage", "Providers", "Metrics"],
+      name: "Worker", dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "Storage", "Providers", "StatusHTTP"],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "Reactor"], swiftSettings: strict),
     .executableTarget(
@@ -78,7 +78,7 @@ let package = Package(
     .testTarget(name: "SimulationTests", dependencies: ["Simulation"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
-      name: "WorkerTests", dependencies: ["Worker", "Metrics", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
+      name: "WorkerTests", dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
     .testTarget(name: "CommandTests", dependencies: ["PushCore", "Storage", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),

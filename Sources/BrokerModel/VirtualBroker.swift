@@ -120,6 +120,7 @@ public final class VirtualBroker {
     let ends = unnoticedEnds
     unnoticedEnds = []
     for end in ends { end(now) }
+    if alarm == nil { for connection in connections { connection.alarmCleared(at: now) } }
     advance(to: now)
   }
 

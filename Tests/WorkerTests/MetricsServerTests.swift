@@ -1,5 +1,5 @@
 import Foundation
-import Metrics
+import StatusHTTP
 import PushCore
 import Reactor
 import Synchronization

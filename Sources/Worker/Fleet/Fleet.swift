@@ -1,4 +1,4 @@
-import Metrics
+import StatusHTTP
 import Reactor
 import Wire
 

@@ -1,4 +1,4 @@
-import Metrics
+import StatusHTTP
 import PushCore
 import Reactor
 import Wire
