@@ -112,6 +112,7 @@ public final class FleetSimulation {
       world.schedule(after: delay) { worker.start() }
     }
     planRequests()
+    watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
     for worker in workers where !worker.isRunning { worker.start() }
     let hasCome = world.run(seconds: Self.patience) { [self] in world.hasFailed || isAtRest }
@@ -120,6 +121,7 @@ public final class FleetSimulation {
     if !world.hasFailed { audit() }
     let outcome = outcome
     for worker in workers { worker.kill() }
+    world.end()
     return outcome
   }
 
@@ -136,16 +138,19 @@ public final class FleetSimulation {
       var audience = Request.Audience.everybody
       if number < scenario.requests {
         let count = random.next() % 5 == 0 ? Int.random(in: 2...8, using: &random) : 1
+        // Devices that no other request names.
         audience = .tokens(
           (0..<count).map { place in
-            "\(random.next() % 4 == 0 ? "fcm:" : "apns:")" + "" + Self.placeholder(number, place)
+            let platform: Platform = random.next() % 4 == 0 ? .fcm : .apns
+            let token = Self.token(platform, app: app, number: 10_000 + number * 10 + place)
+            return (platform == .fcm ? "fcm:" : "apns:") + token
           })
       }
       // The same announcement to two applications.
       let isForTwo = number >= scenario.requests && random.next() % 2 == 0
       world.schedule(after: time) { [self] in
         var request = Request(
-          number: number, app: app, audience: Self.resolve(audience, app: app), lifetime: lifetime, lane: lane,
+          number: number, app: app, audience: audience, lifetime: lifetime, lane: lane,
           publishedAt: world.wallClock / 1000 * 1000, messageID: "r-\(number)")
         producer.publish(request)
         guard isForTwo else { return }
@@ -156,17 +161,13 @@ public final class FleetSimulation {
     }
   }
 
-  private static func placeholder(_ number: Int, _ place: Int) -> String { "\(number * 10 + place)" }
-
-  /// The tokens of devices that no other request names.
-  private static func resolve(_ audience: Request.Audience, app: Int) -> Request.Audience {
-    guard case .tokens(let places) = audience else { return audience }
-    return .tokens(
-      places.map { place in
-        let isFCM = place.hasPrefix("fcm:")
-        let number = Int(place.split(separator: ":")[1]) ?? 0
-        return (isFCM ? "fcm:" : "apns:") + token(isFCM ? .fcm : .apns, app: app, number: 10_000 + number)
-      })
+  /// Every second: no worker holds more than its prefetch allows.
+  private func watchBounds() {
+    for worker in workers {
+      guard let held = worker.held, held > Scenario.mostHeld else { continue }
+      world.fail("\(worker.name) holds \(held) requests")
+    }
+    world.schedule(after: 1) { [self] in watchBounds() }
   }
 
   private var isAtRest: Bool {

@@ -26,6 +26,11 @@ struct Scenario {
     duration = Double(Int.random(in: 10...90, using: &random))
   }
 
+  private static let prefetch = 100
+  private static let pages = 2
+  /// Of two lanes, and one message of the quarantine.
+  static let mostHeld = 2 * prefetch + 2 * pages + 1
+
   static func app(_ number: Int) -> String { "com.example.app\(number)" }
   static func apnsAddress(_ number: Int) -> (host: String, port: Int) { ("apns\(number % 2)", 443) }
   static let fcmAddress = (host: "fcm", port: 443)
@@ -42,8 +47,8 @@ struct Scenario {
         """
     }
     return """
-      { broker: 'amqp://guest:guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', prefetch: 100,
-        drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: 2 },
+      { broker: 'amqp://guest:guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', prefetch: \(Self.prefetch),
+        drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
       """
   }

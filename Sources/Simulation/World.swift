@@ -8,7 +8,7 @@ public final class World {
   private(set) var parties: [Party] = []
   private(set) lazy var network = Network(self)
   /// The world's own clock and what is to happen when.
-  private let time: Turn
+  private var time: Turn
 
   init(seed: UInt64, keepsTrace: Bool) {
     self.seed = seed
@@ -63,6 +63,9 @@ public final class World {
     }
     return true
   }
+
+  /// Forgets what was still to happen, and with it whom that would have happened to.
+  func end() { time = Turn(now: now, wallClock: wallClock) }
 
   private func move(to next: MonotonicTime) {
     let milliseconds = next.nanoseconds / 1_000_000 - now.nanoseconds / 1_000_000

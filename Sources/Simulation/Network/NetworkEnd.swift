@@ -15,8 +15,6 @@ final class NetworkEnd {
   private var head = 0
   /// Bytes on their way: what a peer's socket buffers would hold.
   private(set) var buffered = 0
-  /// When this end's machine last got bytes.
-  private(set) var heardAt = MonotonicTime(nanoseconds: 0)
 
   init(_ machine: any Machine, of party: Party, on path: NetworkPath) {
     driver = MachineDriver(machine)
@@ -58,7 +56,6 @@ final class NetworkEnd {
       case .opened: driver.open(at: now)
       case .bytes(let bytes):
         buffered -= bytes.count
-        heardAt = now
         for piece in path.cut(bytes) { driver.receive(piece, at: now) }
         path.other(self)?.party.wake()
       case .ended(let reason): driver.finish(reason, at: now)

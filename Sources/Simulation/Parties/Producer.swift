@@ -9,7 +9,6 @@ final class Producer: Party, PublisherHandler {
   private var waiting: [Request] = []
   private var underway: [Int: Request] = [:]
   private let uri: BrokerURI
-  private var isDialling = false
 
   init(_ books: Books, in world: World) throws {
     self.books = books

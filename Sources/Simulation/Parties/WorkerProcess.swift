@@ -33,7 +33,8 @@ final class WorkerProcess: Party, ShardHost {
   }
 
   var isRunning: Bool { shard != nil }
-  var report: ShardReport? { control?.report }
+  /// Requests in hand, by its latest report.
+  var held: Int? { control?.report.held }
 
   // MARK: its life
 

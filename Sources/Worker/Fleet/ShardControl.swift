@@ -66,7 +66,7 @@ package struct ShardReport: Sendable {
   /// It takes nothing more.
   var isDraining = false
   /// Requests held unacknowledged.
-  var held = 0
+  package var held = 0
   /// Publications not yet confirmed.
   var unconfirmed = 0
   /// Pushes on streams.
