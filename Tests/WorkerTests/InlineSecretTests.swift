@@ -88,6 +88,21 @@ final class InlineSecretTests {
     "apps.com-example-app.fcm.endpoint", "apps.com-example-app.fcm.ca", "apps.com-example-app.fcm.messagesPerMinute",
   ]
 
+  @Test("a piece of one that stands where a name is expected isn't shown; names are")
+  func pieces() {
+    for piece in [
+      "+C7joFbCRzrh2s3K6mava3ri0A745nm/+w/TQQbXzbpi94Wq07SWZQPA", "+C7joFbCRzrh2s3K6mava3r", "TQQbXzbpi94Wq07SWZQPA",
+      "MIGHAgEAMBMGByqGSM49", "hunter2 hunter2", "user:hunter2", "aGVsbG8=",
+    ] {
+      #expect(Shown.key(piece) == "(not shown)")
+    }
+    for name in [
+      "com.example.app", "com-example-app", "123456789012", "steps[3]", "messagesPerMinute", "--passphrase", "../a", "a b",
+    ] {
+      #expect(Shown.key(name) == name)
+    }
+  }
+
   @Test("are never repeated by an error, wherever they stand and however broken they are", arguments: places)
   func neverRepeated(_ place: String) throws {
     let p8 = try text(files.p8)

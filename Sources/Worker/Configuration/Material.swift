@@ -43,8 +43,31 @@ public enum Shown {
     isHarmless(text) ? text : "(not shown: it looks like a secret, not like a path)"
   }
 
-  /// A key or a name in a setting's path.
-  public static func key(_ text: String) -> String { isHarmless(text) && text.utf8.count <= 200 ? text : "(not shown)" }
+  /// A key or a name in a setting's path, unless it may be a piece of an encoded secret: with a character that no name has, or a long word of
+  /// capitals, small letters and digits.
+  public static func key(_ text: String) -> String {
+    // Too short to be of use to anybody.
+    if text.utf8.count < 8, isHarmless(text) { return text }
+    let isName =
+      isHarmless(text) && text.utf8.count <= 200
+      && text.utf8.split(whereSeparator: isPunctuation).allSatisfy { isWord($0) }
+    return isName ? text : "(not shown)"
+  }
+
+  private static func isPunctuation(_ byte: UInt8) -> Bool { ".-_[]".utf8.contains(byte) }
+
+  private static func isWord(_ word: Substring.UTF8View.SubSequence) -> Bool {
+    var kinds: Set<Int> = []
+    for byte in word {
+      switch byte {
+      case 0x30...0x39: kinds.insert(0)
+      case 0x41...0x5A: kinds.insert(1)
+      case 0x61...0x7A: kinds.insert(2)
+      default: return false
+      }
+    }
+    return word.count <= 12 || kinds.count < 3
+  }
 
   /// A name or a short value in quotes.
   public static func value(_ text: String) -> String {
