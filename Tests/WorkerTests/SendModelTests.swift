@@ -83,6 +83,34 @@ struct SendModelTests {
     #expect(model.isQuiet && model.asked == [0: 2] && model.taken == [0: 1])
   }
 
+  @Test("what is delivered again by a channel that lives is sent once, and acknowledged with the first delivery, not before")
+  func deliveredTwice() throws {
+    let model = try SendModel(workers: 1)
+    model.publish(0)
+    let message = model.queue[0]
+    model.deliver(to: 0)
+    model.workers[0].accept(message)
+    #expect(model.workers[0].held.count == 2)
+    model.send(0)
+    #expect(model.workers[0].held.count == 2)
+    model.answer(0, .delivered, at: 0)
+    #expect(model.isQuiet && model.asked == [0: 1])
+  }
+
+  @Test("what was delivered twice by one channel comes back when that is lost")
+  func deliveredTwiceAndLost() throws {
+    let model = try SendModel(workers: 1)
+    model.publish(0)
+    let message = model.queue[0]
+    model.deliver(to: 0)
+    model.workers[0].accept(message)
+    model.loseChannel(0)
+    #expect(model.queue.count == 2)
+    model.queue.removeLast()
+    model.finish()
+    #expect(model.isQuiet && model.asked == [0: 1])
+  }
+
   @Test("requests that don't come back are forgotten in one order, whatever their fingerprints are")
   func forgottenInOrder() throws {
     let model = try SendModel(workers: 1)

@@ -35,6 +35,8 @@ final class InFlight {
   var recipients: [Recipient] = []
   /// What it waits for before its acknowledgement.
   var ledger = Ledger()
+  /// Further deliveries of it by the same channel, acknowledged with it.
+  var repeats: [DeliveryToken] = []
   var orphanedAt = MonotonicTime(nanoseconds: 0)
   /// Which of the duplicate window's entries it holds.
   var fingerprint: UInt64?
@@ -102,6 +104,7 @@ final class InFlight {
     round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
     ledger = Ledger()
+    repeats.removeAll()
     fingerprint = nil
     apns = nil
     isForActivity = false

@@ -229,7 +229,14 @@ final class Pipeline: OutboxOwner {
       return false
     }
     counters.duplicatesSuppressed += 1
-    conclude(entry) {}
+    // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
+    // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
+    if let first = table.entries.first(where: { $0.isHeld && $0.fingerprint == print && !$0.ledger.isOrphan }) {
+      first.repeats.append(entry.delivery.token)
+      release(entry)
+    } else {
+      conclude(entry) {}
+    }
     return true
   }
 
@@ -376,6 +383,7 @@ final class Pipeline: OutboxOwner {
         changeFeed?.acknowledge(entry.delivery)
       } else {
         acknowledger?.acknowledge(entry.delivery.token)
+        for token in entry.repeats { acknowledger?.acknowledge(token) }
       }
     }
     if entry.work != nil { noteResultPublished(entry) }
@@ -399,6 +407,7 @@ final class Pipeline: OutboxOwner {
     withdrawRetries()
     for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan && !entry.isChange {
       entry.ledger.channelLost()
+      entry.repeats = []
       entry.orphanedAt = time.now
       saveBegunPage(entry)
       if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
