@@ -114,7 +114,7 @@ public final class FleetSimulation {
     planRequests()
     watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
-    for worker in workers where !worker.isRunning { worker.start() }
+    for worker in workers { worker.start() }
     let hasCome = world.run(seconds: Self.patience) { [self] in world.hasFailed || isAtRest }
     books.readJournals()
     if !hasCome { world.fail("not at rest after \(Int(Self.patience)) s: \(unrest)") }

@@ -122,7 +122,7 @@ final class Nemesis {
       }
     case .workerDrained:
       worker.drain()
-      world.schedule(after: pause + 25) { if !worker.isRunning { worker.start() } }
+      world.schedule(after: pause + 25) { worker.start() }
     default:
       worker.clockSkew = Int64.random(in: -4_000...4_000, using: &random)
       world.note("\(worker.name)'s clock is off by \(worker.clockSkew) ms")

@@ -38,7 +38,9 @@ final class WorkerProcess: Party, ShardHost {
 
   // MARK: its life
 
+  /// Does nothing while it runs: what ended it twice may have it started twice.
   func start() {
+    guard !isRunning else { return }
     starts += 1
     world.note("\(name) starts")
     clock = Turn(now: world.now, wallClock: world.wallClock + clockSkew, random: world.fork())
