@@ -21,6 +21,8 @@ final class Books {
   private var confirmed: [String: Int] = [:]
   private var journals: [(journal: Journal, read: Int)] = []
   private(set) var pushes = 0
+  /// Requests that the broker has made dead letters of, as they came back too often: nobody can say more of them.
+  private(set) var givenUp: Set<String> = []
   /// When each key's provider tokens were issued, in unix seconds.
   private(set) var providerTokens: [String: Set<Int64>] = [:]
 
@@ -44,7 +46,9 @@ final class Books {
       guard let id = message.id else { return }
       if Self.isWork(queue) { copies[id, default: 0] -= 1 }
       for queue in targets { stored(message, id, queue) }
-      if targets.contains("push.dead") { world.note("\(id) died in \(queue): \(reason.rawValue)") }
+      guard targets.contains("push.dead") else { return }
+      world.note("\(id) died in \(queue): \(reason.rawValue)")
+      if reason == .deliveryLimit { givenUp.insert(id) }
     case .confirmed(let message, let client):
       if client.name != "producer", let id = message.id { confirmed[id, default: 0] += 1 }
     case .acknowledged(let message, let queue, let client):
