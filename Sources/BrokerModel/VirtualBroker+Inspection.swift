@@ -9,6 +9,9 @@ extension VirtualBroker {
     public var deadLetters: Int
     public var consumers: Int
 
+    /// Nothing is in the queue, in a client's hands, or on its way from it.
+    public var isEmpty: Bool { ready + unacknowledged + deadLetters == 0 }
+
     public init(ready: Int = 0, unacknowledged: Int = 0, deadLetters: Int = 0, consumers: Int = 0) {
       self.ready = ready
       self.unacknowledged = unacknowledged

@@ -115,9 +115,9 @@ public final class FleetSimulation {
     watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
     for worker in workers { worker.start() }
-    let hasCome = world.run(seconds: Self.patience) { [self] in world.hasFailed || isAtRest }
+    let hasCome = world.run(seconds: Self.longestRest) { [self] in world.hasFailed || isAtRest }
     books.readJournals()
-    if !hasCome { world.fail("not at rest after \(Int(Self.patience)) s: \(unrest)") }
+    if !hasCome { world.fail("not at rest after \(Int(Self.longestRest)) s: \(unrest)") }
     if !world.hasFailed { audit() }
     let outcome = outcome
     for worker in workers { worker.kill() }
@@ -125,8 +125,8 @@ public final class FleetSimulation {
     return outcome
   }
 
-  /// Seconds after the last trouble.
-  private static let patience = 3_600.0
+  /// Seconds after the last trouble until everything has to be at rest.
+  private static let longestRest = 3_600.0
 
   private func planRequests() {
     var random = world.fork()
@@ -172,27 +172,20 @@ public final class FleetSimulation {
 
   private var isAtRest: Bool {
     producer.isDone && node.broker.isRunning
-      && node.broker.queueNames.allSatisfy { queue in
-        guard Books.isWork(queue), let depth = node.broker.depth(of: queue) else { return true }
-        return depth.ready + depth.unacknowledged + depth.deadLetters == 0
-      }
+      && node.broker.queueNames.allSatisfy { !Books.isWork($0) || node.broker.depth(of: $0)?.isEmpty != false }
   }
 
   private var unrest: String {
-    let queues = node.broker.queueNames.filter { Books.isWork($0) }.compactMap { queue in
-      node.broker.depth(of: queue).flatMap { $0.ready + $0.unacknowledged + $0.deadLetters > 0 ? "\(queue) \($0)" : nil }
+    let queues = node.broker.queueNames.filter(Books.isWork).compactMap { queue in
+      node.broker.depth(of: queue).flatMap { $0.isEmpty ? nil : "\(queue) \($0)" }
     }
-    return (producer.isDone ? [] : ["the producer isn't done"] + queues).joined(separator: ", ")
-      + queues.joined(separator: ", ")
+    return ((producer.isDone ? [] : ["the producer isn't done"]) + queues).joined(separator: ", ")
   }
 
   private func audit() {
-    let mayDouble = nemesis?.kinds.contains { $0.mayDouble } ?? false
-    let starts = workers.reduce(0) { $0 + $1.starts }
     FinalAudit(
-      books: books, broker: node.broker, world: world, members: members, mayDouble: mayDouble, workerStarts: starts,
-      keepsDevices: nemesis?.kinds.contains(.tokensGone) != true,
-      isClockSteady: nemesis?.kinds.contains(.workerSkewed) != true
+      books: books, broker: node.broker, world: world, members: members, afflictions: nemesis?.kinds ?? [],
+      workerStarts: workers.reduce(0) { $0 + $1.starts }
     ).run()
   }
 

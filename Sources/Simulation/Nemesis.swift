@@ -191,11 +191,10 @@ final class Nemesis {
     case .streamsReset: step.fault = .reset(.internalError)
     case .streamsStalled: step.fault = .stall
     case .storm:
-      let statuses = [
-        (429, isAPNs ? "TooManyRequests" : "RESOURCE_EXHAUSTED"), (503, isAPNs ? "ServiceUnavailable" : "UNAVAILABLE"),
-      ]
-      let (status, reason) = statuses[Int.random(in: 0...1, using: &random)]
-      step = Step(status: status, reason: isAPNs || status == 503 ? reason : "QUOTA_EXCEEDED")
+      let answers =
+        isAPNs ? [(429, "TooManyRequests"), (503, "ServiceUnavailable")] : [(429, "QUOTA_EXCEEDED"), (503, "UNAVAILABLE")]
+      let (status, reason) = answers[Int.random(in: 0...1, using: &random)]
+      step = Step(status: status, reason: reason)
       if random.next() % 2 == 0 { step.retryAfter = "3" }
     case .credentialRefused:
       step = isAPNs ? Step(status: 403, reason: "InvalidProviderToken") : Step(status: 403, reason: "SENDER_ID_MISMATCH")

@@ -214,8 +214,8 @@ struct CommandTests {
     #expect(ended.status == 64 && ended.output.contains("com.example.app, com.example.other"), "\(ended.output)")
   }
 
-  @Test("send says that the queue is full, and at its end how far it came")
-  func sendToFullQueue() throws {
+  /// `send` with 200 requests, which has met a full queue.
+  private func startSendingToFullQueue() throws -> (site: Site, queue: String, child: ChildProcess) {
     let site = try Site()
     try site.configure(port: 1)
     try site.declareTopology()
@@ -226,6 +226,12 @@ struct CommandTests {
     let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
     let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
     #expect(child.waitForOutput("the queue \(queue) is full", seconds: 30))
+    return (site, queue, child)
+  }
+
+  @Test("send says that the queue is full, and at its end how far it came")
+  func sendToFullQueue() throws {
+    let (site, queue, child) = try startSendingToFullQueue()
     child.signal(2)
     #expect(child.wait() == 130)
     #expect(child.outputSoFar.contains("interrupted: ") && child.outputSoFar.contains("lines.ndjson, line "))
@@ -234,15 +240,7 @@ struct CommandTests {
 
   @Test("send goes on by itself when the full queue has room again, though the broker refuses on the old channel")
   func sendToQueueWithRoomAgain() throws {
-    let site = try Site()
-    try site.configure(port: 1)
-    try site.declareTopology()
-    let queue = "\(site.prefix).send.normal"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
-    try site.send(tokens: (0..<50).map(token))
-    let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
-    let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
-    #expect(child.waitForOutput("the queue \(queue) is full", seconds: 30))
+    let (site, queue, child) = try startSendingToFullQueue()
     try site.broker.control("clear_policy", queue)
     try #require(child.waitForOutput("200 sent", seconds: 40), "\(child.outputSoFar)")
     #expect(child.wait() == 0)

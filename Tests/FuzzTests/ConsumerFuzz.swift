@@ -56,10 +56,7 @@ final class ConsumerFuzz: MachineFuzz, ConsumerHandler {
       try say(words.opening())
     }
     while !input.isAtEnd { try step() }
-    try flush()
-    try wait(60)
-    try end(.closedByPeer)
-    try require(hasEnded, "a transport without an end")
+    try finish(after: 60, hasEnded, "a transport without an end")
   }
 
   private func step() throws(Violation) {

@@ -48,10 +48,7 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
     for _ in 0..<3 { submit(bodyBytes: 2) }
     try flush()
     while !input.isAtEnd { try step() }
-    try flush()
-    try wait(100)
-    try end(.closedByPeer)
-    try require(hasEnded, "a session without an end")
+    try finish(after: 100, hasEnded, "a session without an end")
     try require(open.isEmpty, "requests without an end: \(open.sorted())")
   }
 

@@ -44,6 +44,14 @@ class MachineFuzz {
     try checkViolation()
   }
 
+  /// The peer closes after so many seconds; the machine's handler has heard of the end then.
+  func finish(after seconds: Double, _ hasEnded: @autoclosure () -> Bool, _ promise: String) throws(Violation) {
+    try flush()
+    try wait(seconds)
+    try end(.closedByPeer)
+    try require(hasEnded(), promise)
+  }
+
   /// Lets time pass, deadline by deadline.
   func wait(_ seconds: Double) throws(Violation) {
     let target = now.advanced(bySeconds: seconds)

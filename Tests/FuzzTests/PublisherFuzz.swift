@@ -43,10 +43,7 @@ final class PublisherFuzz: MachineFuzz, PublisherHandler {
   func run() throws(Violation) {
     if reaction & 128 == 0 { try say(BrokerWords.handshake + words.opening()) }
     while !input.isAtEnd { try step() }
-    try flush()
-    try wait(60)
-    try end(.closedByPeer)
-    try require(hasEnded, "a transport without an end")
+    try finish(after: 60, hasEnded, "a transport without an end")
   }
 
   private func step() throws(Violation) {

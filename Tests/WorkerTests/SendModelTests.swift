@@ -83,13 +83,19 @@ struct SendModelTests {
     #expect(model.isQuiet && model.asked == [0: 2] && model.taken == [0: 1])
   }
 
-  @Test("what is delivered again by a channel that lives is sent once, and acknowledged with the first delivery, not before")
-  func deliveredTwice() throws {
+  /// One request, delivered twice by the same channel.
+  private func modelWithRepeatedDelivery() throws -> SendModel {
     let model = try SendModel(workers: 1)
     model.publish(0)
     let message = model.queue[0]
     model.deliver(to: 0)
     model.workers[0].accept(message)
+    return model
+  }
+
+  @Test("what is delivered again by a channel that lives is sent once, and acknowledged with the first delivery, not before")
+  func deliveredTwice() throws {
+    let model = try modelWithRepeatedDelivery()
     #expect(model.workers[0].held.count == 2)
     model.send(0)
     #expect(model.workers[0].held.count == 2)
@@ -99,11 +105,7 @@ struct SendModelTests {
 
   @Test("what was delivered twice by one channel comes back when that is lost")
   func deliveredTwiceAndLost() throws {
-    let model = try SendModel(workers: 1)
-    model.publish(0)
-    let message = model.queue[0]
-    model.deliver(to: 0)
-    model.workers[0].accept(message)
+    let model = try modelWithRepeatedDelivery()
     model.loseChannel(0)
     #expect(model.queue.count == 2)
     model.queue.removeLast()

@@ -19,7 +19,7 @@ final class Books {
   private var copies: [String: Int] = [:]
   /// Retries, dead letters and results of a request that its publisher has a confirm of.
   private var confirmed: [String: Int] = [:]
-  private var journals: [(journal: Journal, read: Int)] = []
+  private var journals: [Journal] = []
   private(set) var pushes = 0
   /// Requests that the broker has made dead letters of, as they came back too often: nobody can say more of them.
   private(set) var givenUp: Set<String> = []
@@ -28,7 +28,7 @@ final class Books {
 
   init(_ world: World) { self.world = world }
 
-  func follow(_ journal: Journal) { journals.append((journal, 0)) }
+  func follow(_ journal: Journal) { journals.append(journal) }
 
   func accepted(_ request: Request) {
     requests[request.id] = request
@@ -92,13 +92,11 @@ final class Books {
 
   // MARK: the providers' side
 
-  /// To be called now and then: what the providers have seen since.
+  /// To be called once, at the end: what the providers have seen.
   func readJournals() {
-    for index in journals.indices {
-      let entries = journals[index].journal.entries
-      for entry in entries[journals[index].read...] { read(entry) }
-      journals[index].read = entries.count
-      for violation in journals[index].journal.violations { world.fail("HTTP/2: \(violation)") }
+    for journal in journals {
+      for entry in journal.entries { read(entry) }
+      for violation in journal.violations { world.fail("HTTP/2: \(violation)") }
     }
   }
 

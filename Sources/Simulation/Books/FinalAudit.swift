@@ -7,18 +7,21 @@ struct FinalAudit {
   let world: World
   /// Devices of each application's topic, by token.
   let members: [[String]]
-  /// Whether anything befell the fleet for which a device may get a push, or a request its result, twice.
-  let mayDouble: Bool
+  /// What befell the fleet.
+  let afflictions: [Affliction]
   /// How often a worker's process was started.
   let workerStarts: Int
+
+  /// A device may have got a push, or a request its result, twice.
+  private var mayDouble: Bool { afflictions.contains { $0.mayDouble } }
   /// No device was said to be gone, after which a topic has it no longer.
-  let keepsDevices: Bool
+  private var keepsDevices: Bool { !afflictions.contains(.tokensGone) }
   /// No worker's clock was set.
-  let isClockSteady: Bool
+  private var isClockSteady: Bool { !afflictions.contains(.workerSkewed) }
 
   func run() {
     for queue in broker.queueNames where Books.isWork(queue) || queue == "push.registry" {
-      guard let depth = broker.depth(of: queue), depth.ready + depth.unacknowledged + depth.deadLetters > 0 else { continue }
+      guard let depth = broker.depth(of: queue), !depth.isEmpty else { continue }
       world.fail("\(queue) is not empty at rest: \(depth)")
     }
     for id in books.requests.keys.sorted() { if let request = books.requests[id] { check(request) } }
@@ -41,8 +44,8 @@ struct FinalAudit {
 
   /// Apple wants a key's token renewed no more often than every 20 minutes: one for each process in that time.
   private func checkProviderTokens() {
-    let most = workerStarts * (1 + Int(world.elapsed / 1_200))
     guard isClockSteady else { return }
+    let most = workerStarts * (1 + Int(world.elapsed / 1_200))
     for (key, times) in books.providerTokens.sorted(by: { $0.key < $1.key }) where times.count > most {
       world.fail("\(times.count) provider tokens of key \(key) for \(workerStarts) starts of workers")
     }
@@ -66,7 +69,7 @@ struct FinalAudit {
     }
   }
 
-  /// Told in the result, or in a feedback queue, alone.
+  /// Reported in the result, or in a feedback queue, alone.
   private static let endsSilently: Set<String> = ["Expired", "NotRegistered"]
 
   private func checkAudience(_ request: Request, _ tokens: [String], _ result: SimulatedResult) {

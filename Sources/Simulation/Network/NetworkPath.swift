@@ -11,7 +11,7 @@ final class NetworkPath {
   private(set) var server: NetworkEnd?
   /// Seconds for one way.
   private let latency: Double
-  /// Bytes vanish in both directions, and nobody is told.
+  /// Bytes vanish in both directions, and neither end hears of it.
   var isDead = false
   /// Nothing arrives before this time.
   var stalledUntil = MonotonicTime(nanoseconds: 0)

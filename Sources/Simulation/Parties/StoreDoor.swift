@@ -6,7 +6,7 @@ final class SharedStore {
   enum Fault {
     /// What is asked fails and has had no effect.
     case before
-    /// What is asked is done, and nobody is told.
+    /// What is asked is done, and nobody hears of it.
     case after
   }
 
@@ -30,7 +30,6 @@ final class StoreDoor: RegistryDoor {
   }
 
   private let shared: SharedStore
-  private let name: String
   private let time: Turn
   private weak var handler: (any RegistryHandler)?
   private var jobs: [Job] = []
@@ -41,12 +40,10 @@ final class StoreDoor: RegistryDoor {
   private var isClosed = false
   private var pause = Backoff(base: 0.1, cap: 10)
 
-  init(_ shared: SharedStore, of name: String, time: Turn, handler: any RegistryHandler) {
+  init(_ shared: SharedStore, time: Turn, handler: any RegistryHandler) {
     self.shared = shared
-    self.name = name
     self.time = time
     self.handler = handler
-    fault = nil
     time.schedule(after: 0.01) { [weak self] in self?.reopen() }
   }
 
@@ -121,7 +118,7 @@ final class StoreDoor: RegistryDoor {
     if case .apply = job.request { job.changeEra < changeEra } else { false }
   }
 
-  /// Whoever is told of a failed question finds the registry unavailable.
+  /// Whoever hears of a failed question finds the registry unavailable.
   private func fail(with error: StoreError) {
     fault = error
     changeEra += 1

@@ -112,6 +112,7 @@ final class WorkerProcess: Party, ShardHost {
   var time: Turn { clock }
 
   var log: LogOutput {
+    // The simulation has one thread, and a shard's log is written to as long as the shard is there, which this process owns.
     nonisolated(unsafe) unowned let process = self
     return LogOutput(clock: { unsafe process.clock.wallClock }, write: { line in unsafe process.noteLog(line) })
   }
@@ -131,7 +132,7 @@ final class WorkerProcess: Party, ShardHost {
   func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
     -> any RegistryDoor
   {
-    let door = StoreDoor(store, of: name, time: clock, handler: handler)
+    let door = StoreDoor(store, time: clock, handler: handler)
     self.door = door
     return door
   }

@@ -12,7 +12,6 @@ package final class Shard: TurnHook {
   private let number: Int
   private let isUntilEmpty: Bool
   private let control: ShardControl
-  private let host: any ShardHost
   private let time: Turn
   private let log: Log
   private let pipeline: Pipeline
@@ -33,7 +32,6 @@ package final class Shard: TurnHook {
     configuration = setup.configuration
     self.number = number
     self.isUntilEmpty = isUntilEmpty
-    self.host = host
     time = host.time
     log = Log(level: configuration.log, shard: number, to: host.log)
     outbox = Outbox(time: time, log: log)
