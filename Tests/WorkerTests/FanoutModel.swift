@@ -8,7 +8,7 @@ import TestSupport
 @testable import Worker
 
 /// A broker, a registry on disk and workers that can die between any two steps, and a provider that refuses each device at once for a
-/// reason of the device's own, so that it has a dead letter.
+/// reason of the device's own, so that it has a dead letter, unless a test says otherwise.
 final class FanoutModel {
   static let app = Array("com.example.app".utf8)
 
@@ -130,6 +130,12 @@ final class FanoutModel {
     workers[index].loseChannel()
   }
 
+  /// The worker stands still, and its connection with it: the broker delivers again, and the worker doesn't know yet.
+  func standStill(_ index: Int) {
+    giveBack(workers[index].held)
+    workers[index].standStill()
+  }
+
   private func giveBack(_ held: [UInt64: Message]) {
     for (_, message) in held.sorted(by: { $0.key < $1.key }).reversed() {
       var again = message
@@ -219,12 +225,16 @@ final class FanoutModel {
     func run() {
       while pipeline.desk?.isIdle == false { loop.turn(waitingAtMost: 0.05) }
       loop.turn(waitingAtMost: 0)
-      refuseAll()
+      answerAll()
+    }
+
+    /// The provider's word on a push, by the device's number; nil for none.
+    var answer: (Int64) -> ReplyMeaning? = { _ in
+      ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
     }
 
     /// The provider's word on each push that waits.
-    private func refuseAll() {
-      let refusal = ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
+    private func answerAll() {
       while case .waiting(let waiting, _)? = pipeline.pools[0].popFirst() {
         let entry = pipeline.table[waiting.entry]
         for index in entry.recipients.indices {
@@ -234,8 +244,10 @@ final class FanoutModel {
           }
           entry.recipients[index].state = .sent
           entry.ledger.pushed()
+          let device = entry.rows?[entry.recipients[index].row].id ?? 0
+          guard let meaning = answer(device) else { continue }
           pipeline.answered(
-            tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: refusal, name: nil,
+            tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: meaning, name: nil,
             from: pipeline.pools[0].pool)
         }
       }
@@ -256,10 +268,16 @@ final class FanoutModel {
     }
 
     func loseChannel() {
-      held = [:]
-      generation += 1
+      standStill()
       pipeline.channelLost()
     }
+
+    func standStill() {
+      held = [:]
+      generation += 1
+    }
+
+    func goOn() { pipeline.channelLost() }
 
     /// What a shard does once a second.
     func tick() {

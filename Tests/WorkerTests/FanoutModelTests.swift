@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import TestSupport
 import Testing
 
@@ -111,6 +112,40 @@ struct FanoutModelTests {
     }
     model.finish()
     return (model, doubled, losses)
+  }
+
+  /// One device is never answered on the first worker, another is put off by the second, which has the page by then: the first goes on while the
+  /// copy for the ladder is under way, and leaves word of the one that was put off.
+  @Test("counts each device once when a worker that stood still leaves word of a page that is on the ladder by then")
+  func twoHands() throws {
+    let model = try FanoutModel(devices: 6, workers: 2)
+    let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    model.workers[0].answer = { $0 == 1 ? nil : $0 == 2 ? Self.refusal : delivered }
+    model.workers[1].answer = { $0 == 3 ? busy : $0 == 2 ? Self.refusal : delivered }
+    model.request("b")
+    for _ in 0..<3 { try step(0, of: model) }
+    #expect(model.workers[0].held.count == 1 && model.queue.isEmpty)
+    model.standStill(0)
+    model.deliver(to: 1)
+    model.run(1)
+    #expect(model.workers[1].publications.count == 2)
+    model.workers[0].goOn()
+    model.run(0)
+    for _ in 0..<6 { try step(1, of: model) }
+    #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
+  }
+
+  private static let refusal = ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
+
+  private func step(_ index: Int, of model: FanoutModel) throws {
+    model.deliver(to: index)
+    model.run(index)
+    for _ in 0..<3 {
+      model.arrive(index)
+      model.confirm(index)
+    }
+    model.run(index)
   }
 
   @Test("cancelled at any moment, and with workers that die, it ends with one account of what was sent")

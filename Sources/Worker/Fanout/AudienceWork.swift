@@ -17,10 +17,7 @@ struct AudienceWork {
   var stage = Stage.asking
   var survey: AudienceSurvey?
   /// What is known of earlier deliveries of the page.
-  var record: PageRecord?
-  /// What had been settled of the page when it was begun here.
-  var sentBefore: Int64 = 0
-  var failedBefore: Int64 = 0
+  var settledBefore = SettledDevices()
   var campaign: Campaign?
   /// The breaker has asked for the campaign to be held.
   var isHeld = false

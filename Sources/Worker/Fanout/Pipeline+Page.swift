@@ -72,38 +72,44 @@ extension Pipeline {
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) {
     guard var page = entry.page else { return }
-    entry.work?.record = record
-    var settled = record?.settledDevices ?? []
+    let settled = account(for: record, on: &page)
+    entry.work?.settledBefore = settled
     if let pending = page.pending {
-      // A record of an earlier round says nothing of what that round has left.
-      settled.formIntersection(pending.map(\.id))
-      let missing = Int64(pending.count - read.devices.count)
-      page.failed += missing
-      counters.failed[Int(PushError.notRegistered.code)] += Int(missing)
+      var left = Set(pending.map(\.id))
+      for index in 0..<read.devices.count { left.remove(read.devices[index].id) }
+      let missing = left.count { !settled.contains($0) }
+      page.failed += Int64(missing)
+      counters.failed[Int(PushError.notRegistered.code)] += missing
     } else {
       page.isLast = read.isLast
     }
-    if let record, !settled.isEmpty {
-      page.sent = record.sent
-      page.failed = record.failed
-    }
     entry.page = page
-    entry.work?.sentBefore = page.sent
-    entry.work?.failedBefore = page.failed
     addRecipients(of: read.devices, to: entry, skipping: settled)
     reportPlatformFailures(entry)
     chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
+  }
+
+  /// Counts what is known of earlier deliveries of the page: of all its devices, or of those that its ticket names as left. The ticket has
+  /// counted the others.
+  private func account(for record: PageRecord?, on page: inout PageTicket) -> SettledDevices {
+    var settled = SettledDevices(record)
+    if let pending = page.pending {
+      settled.keep(only: Set(pending.map(\.id)))
+    } else {
+      page.sent = 0
+      page.failed = 0
+    }
+    page.sent += Int64(settled.sent)
+    page.failed += Int64(settled.failed)
+    return settled
   }
 
   /// The campaign was cancelled: nothing more is sent, and what was is accounted for. A page that was begun may have a successor,
   /// which has to be ended too; one that was not ends the chain.
   private func abandonPage(_ entry: InFlight, _ record: PageRecord?) {
     guard var page = entry.page else { return }
-    if page.pending == nil {
-      page.isLast = record?.extent?.isLast ?? true
-      page.sent = record?.sent ?? 0
-      page.failed = record?.failed ?? 0
-    }
+    if page.pending == nil { page.isLast = record?.extent?.isLast ?? true }
+    _ = account(for: record, on: &page)
     entry.page = page
     chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }
@@ -142,7 +148,7 @@ extension Pipeline {
     guard read.isLast else { return becomeCampaign(entry) }
     entry.page = PageTicket(campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.deadline, using: &time.random)
     entry.page?.isLast = true
-    addRecipients(of: read.devices, to: entry, skipping: [])
+    addRecipients(of: read.devices, to: entry, skipping: SettledDevices())
     sendPage(entry)
   }
 
@@ -153,7 +159,7 @@ extension Pipeline {
 
   // MARK: recipients
 
-  private func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: Set<Int64>) {
+  private func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: SettledDevices) {
     entry.rows = rows
     entry.recipients.reserveCapacity(rows.count)
     for index in 0..<rows.count where !settled.contains(rows[index].id) {

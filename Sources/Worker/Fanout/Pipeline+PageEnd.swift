@@ -20,7 +20,7 @@ extension Pipeline {
     }
     if pending.count > PageTicket.mostPending, let work = entry.work {
       entry.work?.stage = .ending
-      entry.work?.grown = (PageRecord(of: entry, work), earliest)
+      entry.work?.grown = (SettledDevices(of: entry, work).record, earliest)
       entry.ledger.owes()
       return saveGrownPage(entry)
     }
@@ -134,33 +134,21 @@ extension Pipeline {
     guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
     let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
-    ask(.note, .savePage(PageRecord(of: entry, work), campaign: page.campaign, page: page.number))
+    ask(.note, .savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
   }
 }
 
-extension PageRecord {
-  var settledDevices: Set<Int64> {
-    var devices: Set<Int64> = []
-    for start in stride(from: 0, to: settled.count - 7, by: 8) {
-      devices.insert(settled[start..<start + 8].reduce(0) { $0 << 8 | Int64($1) })
-    }
-    return devices
-  }
-
-  /// Eight bytes for the number of each settled device, those of earlier deliveries included. A failure counts only when what follows
-  /// from it is safe.
+extension SettledDevices {
+  /// Those of earlier deliveries included. A failure counts only when what follows from it is safe.
   init(of entry: InFlight, _ work: AudienceWork) {
-    var settled = work.record?.settled ?? []
-    var sent = work.sentBefore
-    var failed = work.failedBefore
+    self = work.settledBefore
     for recipient in entry.recipients {
+      guard let id = entry.rows?[recipient.row].id else { continue }
       switch recipient.state {
-      case .delivered: sent += 1
-      case .failed where entry.ledger.owed == 0: failed += 1
+      case .delivered: note(id, isReached: true)
+      case .failed where entry.ledger.owed == 0: note(id, isReached: false)
       case .failed, .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: continue
       }
-      if let id = entry.rows?[recipient.row].id { settled.append(number: id) }
     }
-    self.init(sent: sent, failed: failed, settled: settled)
   }
 }
