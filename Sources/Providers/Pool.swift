@@ -84,8 +84,6 @@ public enum PoolEvent: Equatable, Sendable {
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)
-  /// Most tokens are refused of late with `reason`: the environment, topic or sender is likely to be wrong.
-  case manySuspectTokens(percent: Int, reason: String)
   /// The provider refuses pushes for a cause that an operator has to fix; `count` of them since the last event of this kind.
   case alarm(reason: String, advice: String, count: Int)
   /// The provider's clock minus ours, in seconds, when an authorisation was refused and they differ by over a minute.

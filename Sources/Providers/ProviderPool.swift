@@ -49,7 +49,6 @@ public class ProviderPool: Pool {
   private var stop: Stop?
   /// Whether a new connection carries one request at a time until the provider has answered one.
   var probesFirst: Bool
-  private var suspicion = SuspicionGauge()
   private var hadOutage = false
   private var pauseReason = ""
   private var quotaRefusals = 0
@@ -130,9 +129,6 @@ public class ProviderPool: Pool {
 
   /// Connections that take pushes or finish them.
   public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
-
-  /// So many tokens are refused of late that a wrong configuration is the likelier reason: nothing is to be pruned for it.
-  public var doubtsSuspicions: Bool { suspicion.isRaised }
 
   public var capacity: Int {
     let room = room
@@ -338,11 +334,6 @@ public class ProviderPool: Pool {
 
   /// What an answer says of the provider's health.
   private func weigh(_ meaning: ReplyMeaning) {
-    switch meaning.reaction {
-    case .delivered: count(isSuspect: false, meaning.reason)
-    case .suspect: count(isSuspect: true, meaning.reason)
-    case .drop, .gone, .retry, .credential: break
-    }
     guard case .retry(let kind, _) = meaning.reaction else { return circuit.succeeded() }
     switch kind.scope {
     case .device: circuit.succeeded()
@@ -355,12 +346,6 @@ public class ProviderPool: Pool {
       } else if let wait = circuit.failed(at: time.now, using: &time.random) {
         paused(seconds: wait, reason: meaning.reason)
       }
-    }
-  }
-
-  private func count(isSuspect: Bool, _ reason: String) {
-    if let percent = suspicion.counted(isSuspect: isSuspect, at: time.now) {
-      observed(.manySuspectTokens(percent: percent, reason: reason))
     }
   }
 

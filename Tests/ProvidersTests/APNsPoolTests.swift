@@ -334,16 +334,6 @@ struct APNsPoolTests {
     #expect(!bench.events.contains { if case .paused = $0 { true } else { false } })
   }
 
-  @Test("a wrong environment is told from wrong tokens by their number")
-  func wrongEnvironment() throws {
-    let bench = try APNsBench()
-    bench.provider.answer = { _ in .status(400, #"{"reason":"BadDeviceToken"}"#) }
-    bench.offer(0..<100)
-    bench.world.settle()
-    #expect(bench.apns.doubtsSuspicions)
-    #expect(bench.events.contains(.manySuspectTokens(percent: 100, reason: "BadDeviceToken")))
-  }
-
   @Test("an outage of the provider leaves only probes, then traffic comes back")
   func outage() throws {
     let bench = try APNsBench()

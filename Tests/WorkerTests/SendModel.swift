@@ -138,6 +138,7 @@ final class SendModel {
           prefix: "push", apps: configuration.apps.map(\.id), steps: [RetryStep(name: "1s", delay: 1_000)]),
         outbox: outbox, time: loop.time, log: log, results: .none, attemptLimit: 1_000)
       pipeline.pools = pools.lanes
+      pipeline.breakers = [Breaker(share: 0.5, sample: 20)]
       pipeline.acknowledger = self
     }
 
@@ -217,6 +218,7 @@ final class SendModel {
     }
 
     var lanes: PoolLanes { pipeline.pools[0] }
+    var breaker: Breaker { pipeline.breakers[0] }
 
     /// The places of the requests in hand, in the order in which they came.
     var places: [Int] {

@@ -51,6 +51,20 @@ struct SendModelTests {
     }
   }
 
+  @Test("the breaker of tokens opens without a registry too")
+  func breaker() throws {
+    let model = try SendModel(workers: 1)
+    for number in 0..<20 {
+      #expect(!model.workers[0].breaker.isOpen)
+      model.publish(number)
+      model.deliver(to: 0)
+      model.send(0)
+      model.answer(0, .gone, at: 0)
+      while model.workers[0].nextPublication() != nil { model.confirm(0, isHeardOf: true) }
+    }
+    #expect(model.workers[0].breaker.isOpen)
+  }
+
   @Test("what was only parked when its channel was lost goes to another worker alone, without a copy on the ladder")
   func parkedAndRedelivered() throws {
     let model = try SendModel(workers: 2)

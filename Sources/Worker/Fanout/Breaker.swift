@@ -1,7 +1,7 @@
 import Wire
 
 /// Notices that an abnormal share of an application's tokens is refused as dead or suspect, which is the mark of a wrong environment,
-/// topic or registry rather than of so many uninstalled apps; while it is open nothing is marked and campaigns are held.
+/// topic or registry rather than of so many uninstalled apps; while it is open nothing is marked in the registry and campaigns are held.
 ///
 /// Closed until, within a minute, more than `share` of at least `sample` answers refuse the token. Open until an operator resumes a
 /// campaign, or at least `sample` later answers, over at least a minute, keep within the share.

@@ -3,9 +3,9 @@ import Storage
 
 /// What answers say against registered tokens, and the breaker that stops believing them.
 extension Pipeline {
-  /// Remembers what an answer says against a token; nothing while the breaker is open.
+  /// Counts what answers say against tokens, and remembers it for the registry: nothing while the breaker is open.
   func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
-    guard desk != nil, let app = entry.app, !entry.isForActivity else { return }
+    guard let app = entry.app, !entry.isForActivity else { return }
     let verdict: DeviceMark.Verdict
     switch meaning.reaction {
     case .delivered:
@@ -17,6 +17,7 @@ extension Pipeline {
     case .drop, .retry, .credential: return
     }
     if breakers[app].note(isRefused: true, at: time.now, wallClock: time.wallClock) { breakerOpened(app, meaning.reason) }
+    guard desk != nil else { return }
     guard !breakers[app].isOpen else { return holdCampaign(of: entry) }
     let recipient = entry.recipients[index]
     marks.append(
@@ -57,7 +58,9 @@ extension Pipeline {
     marks.removeAll { $0.app == apps[app].id }
     keptMarks.removeAll { $0.app == apps[app].id }
     log.error(
-      "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
+      desk == nil
+        ? "an abnormal share of tokens is refused: check environment and topic before anything is pruned"
+        : "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
       ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
   }
 

@@ -226,10 +226,6 @@ extension Shard: PoolObserver {
       log.warning("provider unreachable", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
     case .paused(let seconds, let reason):
       log.warning("provider is throttling: pool paused", ["pool": poolName(pool), "seconds": seconds, "reason": reason])
-    case .manySuspectTokens(let percent, let reason):
-      log.error(
-        "the provider rejects many tokens: check environment and topic before pruning",
-        ["pool": poolName(pool), "percent": percent, "reason": reason])
     case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": poolName(pool), "seconds": seconds])
     }
   }
