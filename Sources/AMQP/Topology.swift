@@ -36,8 +36,8 @@ public struct Topology: Sendable {
   /// Each lost worker or connection returns its whole prefetch. What comes back twice goes to the quarantine, so that few requests get
   /// near the limit: those that come back while no worker can publish. RabbitMQ 4.x would take 20.
   public static let deliveryLimit: Int64 = 50
-  /// The same of the quarantine, where what is returned was alone in its worker's hands, or nearly so.
-  public static let quarantineLimit: Int64 = 3
+  /// The quarantine's in earlier fleets, where the broker counted what workers count now.
+  static let formerQuarantineLimit: Int64 = 3
   /// Delivery limit of the dead-letter queue, effectively none: beyond it the broker would drop a message, as there is no further queue for
   /// it. (−1 would mean "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
@@ -98,7 +98,7 @@ extension Topology {
     // Two workers would apply two changes of one device in either order.
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
-    let quarantine = Queue(name: quarantineQueue, arguments: deadLettered(after: Self.quarantineLimit))
+    let quarantine = Queue(name: quarantineQueue, arguments: deadLettered())
     return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + outcomes
       + [Queue(name: registryQueue, arguments: inOrder)]
   }
@@ -134,7 +134,7 @@ extension Topology {
       }
   }
 
-  private func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
+  fileprivate func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
     [
       "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(limit),
       "x-overflow": .text("reject-publish"), "x-dead-letter-exchange": .text(deadExchange),
@@ -170,6 +170,8 @@ public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertib
 public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
   /// The exchange exists, declared without its alternate exchange: what is published to it with a wrong routing key is dropped.
   case dropsUnroutable(exchange: String, alternate: String)
+  /// The quarantine exists with an earlier fleet's delivery limit.
+  case endsInnocents(queue: String)
 
   public var description: String {
     switch self {
@@ -177,6 +179,10 @@ public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
       "the exchange \(exchange) exists without an alternate exchange: unless a policy adds one, what is published to it with a wrong "
         + "routing key is dropped. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
         + "'{\"alternate-exchange\":\"\(alternate)\"}' --apply-to exchanges"
+    case .endsInnocents(let queue):
+      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): where more connections than that are closed one "
+        + "after the other, what is in it may become a dead letter. Delete it when it is empty and all workers are of this version; the next "
+        + "one that starts declares it"
     }
   }
 }
@@ -203,6 +209,15 @@ extension Publisher {
           let plain = Command.exchangeDeclare(name: topology.sendExchange, type: type, arguments: FieldTable())
           let notice = TopologyNotice.dropsUnroutable(exchange: topology.sendExchange, alternate: topology.strayExchange)
           return declare([plain] + commands.dropFirst(), topology, notices + [notice], completion)
+        }
+        // Workers of an earlier fleet may still be there, and what is in it is to be processed.
+        let former = topology.deadLettered(after: Topology.formerQuarantineLimit)
+        if case .queueDeclare(topology.quarantineQueue, let arguments) = command, reason.isFatalConfiguration,
+          arguments != former
+        {
+          let same = Command.queueDeclare(name: topology.quarantineQueue, arguments: former)
+          return declare(
+            [same] + commands.dropFirst(), topology, notices + [.endsInnocents(queue: topology.quarantineQueue)], completion)
         }
         completion(.failure(TopologyFailure(subject: command.subject, reason: reason)))
       }

@@ -100,6 +100,23 @@ struct LiveBrokerTests {
     try clients.close()
   }
 
+  @Test("A quarantine with an earlier fleet's delivery limit serves as it is", arguments: BrokerKind.allCases)
+  func formerQuarantine(_ kind: BrokerKind) throws {
+    let clients = try LiveClients(kind.shared.uri)
+    let topology = Topology(prefix: Broker.uniqueName("t"), ladder: [RetryStep(name: "1s", delay: 1000)])
+    let former: FieldTable = [
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(3), "x-overflow": .text("reject-publish"),
+      "x-dead-letter-exchange": .text(topology.deadExchange), "x-dead-letter-routing-key": .text("dead"),
+      "x-dead-letter-strategy": .text("at-least-once"),
+    ]
+    #expect(
+      try clients.perform(.queueDeclare(name: topology.quarantineQueue, arguments: former))
+        == .success(.queue(messages: 0, consumers: 0)))
+    #expect(try clients.declare(topology).get() == [.endsInnocents(queue: topology.quarantineQueue)])
+    #expect(try clients.declare(topology).get() == [.endsInnocents(queue: topology.quarantineQueue)])
+    try clients.close()
+  }
+
   @Test("An expired retry goes back to where its header says and nowhere else, again and again", arguments: BrokerKind.allCases)
   func retryLadder(_ kind: BrokerKind) throws {
     let clients = try LiveClients(kind.shared.uri)

@@ -33,7 +33,7 @@ struct QuarantineTests {
     let letters = try site.take("dead")
     #expect(letters.count == 1 && letters.first?.json["to"] as? String == culprit)
     let deaths = letters.first?.properties["headers"] as? [String: Any]
-    #expect("\(deaths?["x-death"] ?? "")".contains("delivery_limit"))
+    #expect("\(deaths?["x-death"] ?? "")".contains("rejected"))
     #expect(try Set(site.deliveries().keys) == Set(neighbours))
     #expect(try site.depths(["send.normal", "quarantine", "retry.1s"]) == [0, 0, 0])
   }

@@ -290,6 +290,14 @@ final class FanoutModel {
     var isReadingPaused = false
     func adjustPrefetch(fitting: Int) {}
 
+    /// What the broker is to make dead letters of.
+    private(set) var discarded: [Message] = []
+
+    func discard(_ token: DeliveryToken) {
+      if let message = held[token.tag] { discarded.append(message) }
+      acknowledge(token)
+    }
+
     func acknowledge(_ token: DeliveryToken) {
       precondition(token.generation == generation && held[token.tag] != nil, "acknowledged twice, or on a channel that is gone")
       held[token.tag] = nil

@@ -28,6 +28,7 @@ struct ListLetterTests {
     }
 
     func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }
+    func discard(_ token: DeliveryToken) {}
     func adjustPrefetch(fitting: Int) {}
 
     func deliver(_ body: String) {

@@ -39,7 +39,7 @@ struct ReturnedTwiceTests {
   }
 
   private func alone() -> FanoutModel.Message {
-    var message = returned()
+    var message = FanoutModel.broadcast("b")
     message.exchange = "push.retry"
     message.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)
     RetryRecord(
@@ -47,6 +47,46 @@ struct ReturnedTwiceTests {
     ).append(to: &message.properties.headers)
     message.isAlone = true
     return message
+  }
+
+  @Test(
+    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is given up at the fourth")
+  func losses() throws {
+    var message = alone()
+    for loss in 1...3 as ClosedRange<Int64> {
+      let worker = try worker()
+      message.isRedelivered = true
+      message.properties.headers.append("x-delivery-count", .integer(9))
+      worker.accept(message)
+      let copy = try #require(worker.arrive())
+      #expect(copy.routingKey == Array("quarantine".utf8) && copy.body == message.body)
+      #expect(copy.properties.headers["x-push-quarantine-losses"] == .integer(loss))
+      #expect(copy.properties.headers["x-push-retry-attempts"] == .integer(3))
+      worker.confirm()
+      #expect(worker.held.isEmpty && worker.publications.isEmpty)
+      message.properties = copy.properties
+    }
+    let worker = try worker()
+    message.properties.headers.append("x-delivery-count", .integer(1))
+    worker.accept(message)
+    #expect(worker.discarded.count == 1 && worker.publications.isEmpty && worker.pipeline.isIdle)
+  }
+
+  @Test("and is still in hand here, or was when the channel was lost, is no loss")
+  func stillHere() throws {
+    let worker = try worker()
+    var message = alone()
+    worker.accept(message)
+    let entry = try #require(worker.pipeline.table.entries.first)
+    entry.recipients[0].state = .sent
+    entry.ledger.pushed()
+    message.isRedelivered = true
+    message.properties.headers.append("x-delivery-count", .integer(1))
+    worker.accept(message)
+    #expect(worker.publications.isEmpty && worker.held.count == 2)
+    worker.loseChannel()
+    worker.accept(message)
+    #expect(worker.publications.isEmpty && worker.held.count == 1 && !entry.ledger.isOrphan)
   }
 
   @Test("and has not been begun when the worker stops, it goes back to the quarantine as a new message, notes included")

@@ -234,6 +234,8 @@ final class SendModel {
       pipeline.forgetStrayed()
     }
 
+    func discard(_ token: DeliveryToken) { acknowledge(token) }
+
     func acknowledge(_ token: DeliveryToken) {
       guard token.generation == generation, let message = held.removeValue(forKey: token.tag) else {
         preconditionFailure("acknowledged twice, or on a channel that is gone")

@@ -21,7 +21,7 @@ final class Books {
   private var confirmed: [String: Int] = [:]
   private var journals: [Journal] = []
   private(set) var pushes = 0
-  /// Requests that the broker has made dead letters of, as they came back too often: nobody can say more of them.
+  /// Requests that came back too often, and of which the broker has made dead letters: nobody can say more of them.
   private(set) var givenUp: Set<String> = []
   /// When each key's provider tokens were issued, in unix seconds.
   private(set) var providerTokens: [String: Set<Int64>] = [:]
@@ -48,7 +48,7 @@ final class Books {
       for queue in targets { stored(message, id, queue) }
       guard targets.contains("push.dead") else { return }
       world.note("\(id) died in \(queue): \(reason.rawValue)")
-      if reason == .deliveryLimit { givenUp.insert(id) }
+      if reason != .expired { givenUp.insert(id) }
     case .confirmed(let message, let client):
       if client.name != "producer", let id = message.id { confirmed[id, default: 0] += 1 }
     case .acknowledged(let message, let queue, let client):

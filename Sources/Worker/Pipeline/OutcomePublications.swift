@@ -110,18 +110,23 @@ struct OutcomePublications {
   ///
   /// - Parameter keepsNotes: workers have noted what its headers say; otherwise a producer made it up, and it doesn't go along: the
   ///   exchange that told them apart is another one from here on.
-  func quarantine(_ entry: InFlight, keepsNotes: Bool) -> Publication {
+  /// - Parameter losses: how often it has come back from the quarantine.
+  func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
     var properties = entry.delivery.properties
     properties.headers =
       keepsNotes
-      ? Self.withoutBrokers(properties.headers).removing([Topology.originHeader]) : Self.withoutAdded(properties.headers)
+      ? Self.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.losses])
+      : Self.withoutAdded(properties.headers)
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
     properties.deliveryMode = 2
     properties.userID = nil
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(Topology.quarantineKey.utf8), properties: properties,
       body: entry.delivery.body, owner: entry.index)
   }
+
+  static let losses = "x-push-quarantine-losses"
 
   /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
   private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }

@@ -134,12 +134,12 @@ final class Pipeline: OutboxOwner {
     if delivery.redelivered { counters.redelivered += 1 }
     bodies.add(delivery.body.count)
     // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
-    if !isAlone, !delivery.properties.hasUnreadableHeaders, isSuspect(delivery) {
-      return quarantine(consume delivery, from: queue)
+    if !delivery.properties.hasUnreadableHeaders {
+      if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue) }
+      if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
-    if isAlone { alone = (entry.index, entry.generation) }
     intake.identify(entry, delivery, using: &time.random)
     var record: RetryRecord?
     var rejection: Rejection?
@@ -162,6 +162,8 @@ final class Pipeline: OutboxOwner {
         "attempts": entry.attempts,
       ])
     if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
+    // What was known here is let go of for the one that is in hand already.
+    if isAlone, entry.isHeld { alone = (entry.index, entry.generation) }
   }
 
   /// Admitted: on to its devices, or to its audience.
@@ -471,6 +473,8 @@ final class Pipeline: OutboxOwner {
 /// The consuming side of the broker, as the pipeline sees it.
 protocol Acknowledger: AnyObject {
   func acknowledge(_ token: DeliveryToken)
+  /// The broker makes a dead letter of it.
+  func discard(_ token: DeliveryToken)
   var isReadingPaused: Bool { get set }
   /// - Parameter fitting: how many requests of the size that they have of late may be held.
   func adjustPrefetch(fitting: Int)

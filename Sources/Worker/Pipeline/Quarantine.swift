@@ -7,21 +7,43 @@ import AMQP
 extension Pipeline {
   /// Returns to the queue after which a request is processed alone.
   private static let mostReturns: Int64 = 2
+  /// How often what is processed alone may come back before it is given up.
+  private static let mostLosses: Int64 = 3
 
   /// By what the broker says; nothing that a producer wrote is looked at.
-  func isSuspect(_ delivery: borrowing Delivery) -> Bool {
-    guard delivery.redelivered, case .integer(let returns)? = delivery.properties.headers["x-delivery-count"] else {
-      return false
-    }
-    return returns >= Self.mostReturns
+  private func returns(of delivery: borrowing Delivery) -> Int64 {
+    guard delivery.redelivered, case .integer(let returns)? = delivery.properties.headers["x-delivery-count"] else { return 0 }
+    return returns
   }
+
+  func isSuspect(_ delivery: borrowing Delivery) -> Bool { returns(of: delivery) >= Self.mostReturns }
 
   func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue) {
     counters.quarantined += 1
-    let keepsNotes = noteReader.areNotesOurs(exchange: delivery.exchange, queue: queue)
-    let entry = table.insert(from: queue)
-    entry.delivery = consume delivery
-    conclude(entry) { publish(publications.quarantine(entry, keepsNotes: keepsNotes)) }
+    putAside(insert(delivery, from: queue), losses: 0)
+  }
+
+  // MARK: alone
+
+  /// It was alone in a worker's hands and has come back, and isn't in hand here.
+  func hasComeBack(_ delivery: borrowing Delivery) -> Bool {
+    guard returns(of: delivery) > 0 else { return false }
+    guard let alone, table[alone.entry].isHeld, table[alone.entry].generation == alone.generation else { return true }
+    let mine = table[alone.entry].delivery
+    return mine.body != delivery.body || mine.properties.messageID != delivery.properties.messageID
+  }
+
+  /// It begins anew, as a copy that says how often that has been. Where connections are closed one after the other it was in several
+  /// workers' hands, as it went from one to the next: that counts once.
+  func countLoss(of delivery: consuming Delivery, from queue: WorkQueue) {
+    let entry = insert(delivery, from: queue)
+    let losses = self.losses(of: entry) + 1
+    if losses <= Self.mostLosses { return putAside(entry, losses: losses) }
+    log.error(
+      "given up: each worker that had it alone has died or lost its connection",
+      ["message_id": entry.delivery.properties.messageID ?? []])
+    acknowledger?.discard(entry.delivery.token)
+    release(entry)
   }
 
   /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
@@ -30,8 +52,29 @@ extension Pipeline {
     guard let alone else { return }
     with(alone.entry, alone.generation) { entry in
       guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return }
-      let keepsNotes = noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
-      conclude(entry) { publish(publications.quarantine(entry, keepsNotes: keepsNotes)) }
+      putAside(entry, losses: losses(of: entry))
     }
+  }
+
+  private func insert(_ delivery: consuming Delivery, from queue: WorkQueue) -> InFlight {
+    let entry = table.insert(from: queue)
+    entry.delivery = delivery
+    return entry
+  }
+
+  private func putAside(_ entry: InFlight, losses: Int64) {
+    let keepsNotes = areNotesOurs(entry)
+    conclude(entry) { publish(publications.quarantine(entry, keepsNotes: keepsNotes, losses: losses)) }
+  }
+
+  private func losses(of entry: InFlight) -> Int64 {
+    guard areNotesOurs(entry), case .integer(let losses)? = entry.delivery.properties.headers[OutcomePublications.losses],
+      (0...Self.mostLosses).contains(losses)
+    else { return 0 }
+    return losses
+  }
+
+  private func areNotesOurs(_ entry: InFlight) -> Bool {
+    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
   }
 }
