@@ -10,8 +10,6 @@ import Wire
 public class ProviderPool: Pool {
   public weak var handler: (any PoolHandler)?
   public weak var observer: (any PoolObserver)?
-  /// Whether the provider's names for messages are read from its answers; they cost as much as sending does.
-  public var readsNames = true
 
   /// So often connection control may turn one push away before it goes back to the caller.
   static let refusalLimit: UInt8 = 3
@@ -253,7 +251,7 @@ public class ProviderPool: Pool {
   private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
     if meaning.alarm { raiseAlarm(meaning, of: slot) }
     forget(slot)
-    let name = readsNames && meaning.reaction == .delivered ? messageName(in: response) : nil
+    let name = slots[slot].wantsName && meaning.reaction == .delivered ? messageName(in: response) : nil
     handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
   }
 

@@ -47,7 +47,8 @@ final class FCMBench: Sender {
   override var pool: any Pool { fcm }
   /// Stands behind the tag in each payload.
   var filler: [UInt8] = []
-  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8) + filler, tag: tag) }
+  var wantsNames = true
+  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8) + filler, tag: tag, wantsName: wantsNames) }
 
   func warmUp() {
     offer([-1])

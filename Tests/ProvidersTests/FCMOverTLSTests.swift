@@ -28,7 +28,9 @@ struct FCMOverTLSTests {
 
     override var pool: any Pool { fcm }
     override func hand(_ tag: Int) {
-      fcm.send(payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), tag: tag)
+      fcm.send(
+        payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), tag: tag,
+        wantsName: true)
     }
   }
 

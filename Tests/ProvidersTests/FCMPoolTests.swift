@@ -19,6 +19,10 @@ struct FCMPoolTests {
     #expect(request.authorization == "Bearer token-1")
     #expect(request.header("content-type") == "application/json")
     #expect(bench.names[3] == Array("projects/example-project/messages/3".utf8))
+    bench.wantsNames = false
+    bench.offer(1_000..<1_001)
+    bench.world.settle()
+    #expect(bench.answers[1_000]?.reaction == .delivered && bench.names[1_000] == nil)
     let form = try #require(bench.oauth.requests.first)
     #expect(form.path == "/token")
     #expect(form.header("content-type") == "application/x-www-form-urlencoded")

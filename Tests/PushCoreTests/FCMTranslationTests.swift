@@ -152,6 +152,20 @@ import Testing
     #expect(utf8(body).contains(#""ttl":"\#(expected)""#))
   }
 
+  @Test(
+    "GS-062 an android.ttl beside time_to_live counts from publishing too, and the message's own end bounds both",
+    arguments: [
+      ("40s", 600, 600_000, "30s"), ("700s", 600, 600_000, "690s"), ("40s", 600, 20_000, "10s"), ("700s", 600, 20_000, "10s"),
+      ("40s", 0, 5_000, "30s"), ("0s", 600, 600_000, "0s"), ("5s", 600, 600_000, "0s"),
+    ] as [(String, Int, Int64, String)])
+  func androidLifetime(android: String, common: Int, deadline: Int64, expected: String) throws {
+    var report: LossReport?
+    let request = try accepted(#""time_to_live":\#(common),"android":{"ttl":"\#(android)"}"#)
+    let context = TranslationContext(now: 10_000, deadline: deadline, messageID: [], published: 0)
+    let body = utf8(try FCMTemplate.make(request, context: context, report: &report).get().body(token: []))
+    #expect(body.contains(#""ttl":"\#(expected)""#), "\(body)")
+  }
+
   @Test("4096 bytes of keys and values pass, 4097 don't", arguments: ["", "部", "\\u90e8"])
   func limit(unit: String) throws {
     func sized(_ bytes: Int) throws -> SendRequest {

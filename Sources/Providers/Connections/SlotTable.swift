@@ -9,6 +9,8 @@ struct SlotTable {
     var refusals: UInt8 = 0
     /// Sent again once already because its authorisation had run out.
     var wasReauthorised = false
+    /// The caller wants the provider's name for the message.
+    var wantsName = false
     var isTaken = true
   }
 

@@ -91,12 +91,11 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   deinit { tokens.stop() }
 
-  /// Hands a push over. Requires `capacity > 0`.
-  public func send(_ push: FCMPush, tag: Int) { send(payload: push.payload, tag: tag) }
-
   /// Hands over a request body `{"message":{…}}`. Requires `capacity > 0`.
-  public func send(payload: [UInt8], tag: Int) {
+  /// - Parameter wantsName: FCM's name for the message is to be read from its answer, which costs as much as sending does.
+  public func send(payload: [UInt8], tag: Int, wantsName: Bool) {
     let slot = slots.take(tag: tag)
+    slots[slot].wantsName = wantsName
     if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
     transmit(slot)
   }

@@ -32,15 +32,16 @@ struct AndroidConfig {
     body.append(0x7D)
   }
 
-  /// GS-062: what is left of the lifetime at hand-over, in whole seconds; 0 for now or never. `android.ttl` wins over `time_to_live`.
+  /// GS-062: what is left of the lifetime at hand-over, in whole seconds; 0 for now or never. `android.ttl` wins over `time_to_live`,
+  /// not over an earlier end that the message itself has.
   static func secondsLeft(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
+    if (request.androidTimeToLive ?? request.timeToLive) == 0 { return 0 }
     var deadline = context.deadline
-    if let seconds = request.androidTimeToLive {
-      if seconds == 0 { return 0 }
-      let lifetime = Int64(seconds) * 1000
-      deadline = context.published.map { $0 + lifetime } ?? min(deadline, context.now + lifetime)
-    } else if request.timeToLive == 0 {
-      return 0
+    if let own = request.androidTimeToLive, let common = request.timeToLive {
+      let published = context.published ?? context.deadline - Int64(common) * 1000
+      let isBounded = deadline < published + Int64(common) * 1000
+      let wanted = published + Int64(own) * 1000
+      deadline = isBounded ? min(deadline, wanted) : wanted
     }
     guard deadline > context.now else { return 0 }
     return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))

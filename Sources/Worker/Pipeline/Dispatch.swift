@@ -130,7 +130,7 @@ extension Pipeline {
       entry.ledger.pushed()
       pool.send(
         payload: template.body(token: entry.recipients[index].token),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue)
+        tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     }
   }
 
@@ -179,7 +179,9 @@ extension Pipeline {
   }
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {
-    TranslationContext(now: now, deadline: entry.deadline, messageID: entry.messageID)
+    TranslationContext(
+      now: now, deadline: entry.deadline, messageID: entry.messageID,
+      published: Intake.published(entry.delivery.properties, at: now))
   }
 }
 

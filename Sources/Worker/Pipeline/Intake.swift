@@ -75,17 +75,19 @@ struct Intake {
 
   /// The producer's timestamp counts, unless it lies in the future; the smaller of `time_to_live` and `expiration` wins.
   static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, at now: Int64) -> Int64 {
-    var published = now
-    if let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) {
-      published = Int64(timestamp) * 1000
-    }
     var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
     if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
       milliseconds >= 0
     {
       life = min(life, milliseconds)
     }
-    return published + (lifetime == 0 ? graceOfNow : life)
+    return (published(properties, at: now) ?? now) + (lifetime == 0 ? graceOfNow : life)
+  }
+
+  /// When the producer published, unix milliseconds; nil where it doesn't say so or names the future.
+  static func published(_ properties: borrowing BasicProperties, at now: Int64) -> Int64? {
+    guard let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) else { return nil }
+    return Int64(timestamp) * 1000
   }
 
   private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {
