@@ -8,8 +8,6 @@ public protocol ConsumerHandler: AnyObject {
   func delivered(_ delivery: consuming Delivery)
   /// The broker ended the consumption of a queue (deleted, or its leader is lost); `consume(queue:)` tries again.
   func cancelled(queue: Int)
-  /// Everything asked for by `cancelConsumers` is cancelled: no delivery follows.
-  func consumersCancelled()
   /// The broker closed the channel, which is opened again at once. All earlier tokens are void and redeliveries follow.
   func channelLost(_ reason: ConnectionEnd)
   /// The transport is gone and all tokens are void. The machine may be opened on a new transport.
@@ -32,7 +30,7 @@ public final class Consumer: Connection {
     }
   }
 
-  private enum State {
+  enum State {
     /// `basic.consume` is out. Then `active`.
     case starting
     /// Then `cancelling` or `cancelled`.
@@ -55,7 +53,7 @@ public final class Consumer: Connection {
   private let maximumBody: Int
 
   private var generation: UInt32 = 0
-  private var states: [State]
+  private(set) var states: [State]
   /// Which subscriptions are to be consumed; outlives the channel.
   private var isWanted: [Bool]
   /// How often each was consumed on this channel before.
@@ -123,14 +121,13 @@ public final class Consumer: Connection {
   /// Stops new deliveries and keeps the channel for the acknowledgements of what is in hand.
   public func cancelConsumers() {
     isDraining = true
-    guard isOpen else { return reportCancelled() }
+    guard isOpen else { return }
     for (queue, state) in states.enumerated() {
       switch state {
       case .active, .starting: cancel(queue)
       case .cancelling, .cancelled: continue
       }
     }
-    reportCancelled()
   }
 
   /// Consumes again what the broker has cancelled; if the queue doesn't exist the connection ends with `.notFound`.
@@ -152,11 +149,6 @@ public final class Consumer: Connection {
   private func cancel(_ queue: Int) {
     states[queue] = .cancelling
     send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
-  }
-
-  private func reportCancelled() {
-    let isDone = states.allSatisfy { if case .cancelled = $0 { true } else { false } }
-    if isDraining, isDone { handler.consumersCancelled() }
   }
 
   /// Names a consumer: its subscription, plus how many there are for each time that it was consumed before, and the opening of the channel
@@ -260,11 +252,9 @@ public final class Consumer: Connection {
       isInterrupted = isInterrupted || isWanted[queue]
       if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: Self.channel) }
       handler.cancelled(queue: queue)
-      reportCancelled()
     case .cancelOK(let tag):
       guard let queue = current(tag, payload), case .cancelling = states[queue] else { return }
       states[queue] = .cancelled
-      reportCancelled()
       // Wanted again meanwhile.
       consume(queue: queue)
     default: protocolError("an unexpected method on a consumer's channel")

@@ -39,14 +39,6 @@ public enum PublishFailure: Error, Equatable, Sendable {
     default: self = .connectionLost
     }
   }
-
-  /// The broker may hold the message although the publish failed.
-  public var isOutcomeUnknown: Bool {
-    switch self {
-    case .timedOut, .connectionLost, .channelClosed: true
-    case .returned, .nacked, .unencodable: false
-    }
-  }
 }
 
 /// A connection that publishes with confirms, and declares topology on a second channel.
@@ -109,16 +101,13 @@ public final class Publisher: Connection {
     isReady && !isBlocked && confirms.unconfirmed < window && unwritten < Self.outputMark
   }
 
-  /// How many more publishes the window takes now.
-  public var availableWindow: Int { isReady && !isBlocked ? max(0, window - confirms.unconfirmed) : 0 }
-
   // MARK: - Publishing
 
   /// Encodes a message into the output; `confirmed` or `failed` follows with `tag`, never during this call.
   ///
   /// - Precondition: `isReady`.
   public func publish(
-    exchange: [UInt8], routingKey: [UInt8], properties: BasicProperties, body: [UInt8], mandatory: Bool = true, tag: Int
+    exchange: [UInt8], routingKey: [UInt8], properties: BasicProperties, body: [UInt8], tag: Int
   ) {
     precondition(isReady, "published on a connection that is not ready")
     announceOutput()
@@ -128,7 +117,7 @@ public final class Publisher: Connection {
     }
     let start = output.count
     codec.appendPublish(
-      exchange: exchange, routingKey: routingKey, mandatory: mandatory, channel: Self.channel, to: &output)
+      exchange: exchange, routingKey: routingKey, channel: Self.channel, to: &output)
     guard appendHeader(properties, bodySize: body.count) else {
       output.removeSubrange(start...)
       unencodable.append(tag)

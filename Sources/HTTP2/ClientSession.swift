@@ -89,17 +89,6 @@ public final class ClientSession: Machine {
     requestOutput()
   }
 
-  /// Gives a request up: no event follows for its tag. The server may have processed it. False when it isn't open.
-  @discardableResult
-  public func cancel(_ tag: Int) -> Bool {
-    guard let slot = engine.streams.firstIndex(where: { $0.tag == tag }) else { return false }
-    engine.reset(engine.streams[slot].streamID, .cancel)
-    _ = engine.streams.remove(slot)
-    requestOutput()
-    if !isBusy { settle() }
-    return true
-  }
-
   /// Opens no further stream; once the open ones have ended, so does the session.
   public func drain() {
     beginDraining()

@@ -121,8 +121,6 @@ public final class EventLoop {
   /// Calls the hook, held weakly, at the end of every turn from now on, in the order the hooks were added.
   public func afterEvents(_ hook: any TurnHook) { hooks.append(WeakHook(hook: hook)) }
 
-  public func removeHook(_ hook: any TurnHook) { hooks.removeAll { $0.hook == nil || $0.hook === hook } }
-
   private func runHooks() {
     var isGone = false
     for entry in hooks {

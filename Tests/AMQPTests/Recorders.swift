@@ -1,11 +1,10 @@
-import AMQP
+@testable import AMQP
 
 /// Writes down what a consumer reports; acknowledges at once when asked to.
 final class ConsumerRecorder: ConsumerHandler {
   enum Event: Equatable {
     case ready
     case cancelled(Int)
-    case consumersCancelled
     case channelLost(ConnectionEnd)
     case ended(ConnectionEnd)
   }
@@ -20,7 +19,6 @@ final class ConsumerRecorder: ConsumerHandler {
     acknowledging?.acknowledge(delivery.token)
   }
   func cancelled(queue: Int) { events.append(.cancelled(queue)) }
-  func consumersCancelled() { events.append(.consumersCancelled) }
   func channelLost(_ reason: ConnectionEnd) { events.append(.channelLost(reason)) }
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) { events.append(.ended(reason)) }
 }
@@ -63,4 +61,9 @@ func properties(id: String? = nil, headers: FieldTable = FieldTable()) -> BasicP
   properties.headers = headers
   properties.deliveryMode = 2
   return properties
+}
+
+extension Consumer {
+  /// No subscription is consumed: no delivery follows.
+  var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
 }

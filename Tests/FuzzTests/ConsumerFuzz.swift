@@ -30,7 +30,6 @@ final class ConsumerFuzz: MachineFuzz, ConsumerHandler {
     func ready(_ consumer: Consumer) { fuzz?.ready(consumer) }
     func delivered(_ delivery: consuming Delivery) { fuzz?.delivered(delivery) }
     func cancelled(queue: Int) { fuzz?.cancelled(queue: queue) }
-    func consumersCancelled() { fuzz?.consumersCancelled() }
     func channelLost(_ reason: ConnectionEnd) { fuzz?.channelLost(reason) }
     func ended(_ consumer: Consumer, _ reason: ConnectionEnd) { fuzz?.ended(consumer, reason) }
   }
@@ -151,10 +150,6 @@ final class ConsumerFuzz: MachineFuzz, ConsumerHandler {
 
   func cancelled(queue: Int) {
     if reaction & 16 != 0 { consumer.consume(queue: queue) }
-  }
-
-  func consumersCancelled() {
-    if reaction & 32 != 0 { consumer.close() }
   }
 
   func channelLost(_ reason: ConnectionEnd) {

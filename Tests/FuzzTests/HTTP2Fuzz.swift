@@ -71,8 +71,7 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
     case 6: try tell(Self.frame(4, [0, [1, 3, 4, 5][Int(input.byte() & 3)], 0, 0, input.byte(), input.byte()]))
     case 7: try tell(Self.frame(8, stream: UInt32(input.byte()), [0, input.byte(), 0, 1]))
     case 8: for _ in 0...input.byte() % 4 { submit(bodyBytes: Int(input.byte()) * 300) }
-    case 9: cancel(Int(input.byte()))
-    case 10: try wait(Double(input.byte()) / 4)
+    case 9, 10: try wait(Double(input.byte()) / 4)
     case 11: session.drain()
     case 12:
       let limit = input.byte()
@@ -114,12 +113,6 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
     expect(ended == before, "an end from within submit")
   }
 
-  private func cancel(_ index: Int) {
-    guard let tag = open.isEmpty ? nil : open.sorted()[index % open.count] else { return }
-    // Not in time: its end is on its way.
-    if session.cancel(tag) { open.remove(tag) }
-  }
-
   private func end(of tag: Int) {
     expect(!hasEnded, "an end of a request after the session's")
     ended += 1
@@ -130,7 +123,6 @@ final class HTTP2Fuzz: MachineFuzz, ClientSessionHandler {
     let reaction = reactions.count > call.rawValue ? reactions[call.rawValue] : 0
     if reaction & 1 != 0 { submit(bodyBytes: 2) }
     if reaction & 2 != 0 { for _ in 0..<3 { submit(bodyBytes: Int(reaction) * 64) } }
-    if reaction & 4 != 0 { cancel(Int(reaction >> 4)) }
     if reaction & 8 != 0 { session.drain() }
     if reaction & 16 != 0 { session.limitStreams(to: Int(reaction >> 5)) }
   }

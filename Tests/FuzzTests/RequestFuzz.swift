@@ -20,7 +20,7 @@ enum RequestFuzz {
       now: now, deadline: now - age + lifetime, messageID: choices & 2 == 0 ? [] : Array("m-1".utf8),
       published: choices & 4 == 0 ? now - age : nil)
     let priority: Priority = choices & 8 == 0 ? .normal : .high
-    let settings = APNsSettings(topic: "com.example.app", defaultPriority: priority, tagCollapses: choices & 16 != 0)
+    let settings = APNsSettings(topic: "com.example.app", defaultPriority: priority)
     try checkAPNs(request, settings, context)
     try checkFCM(request, FCMSettings(defaultPriority: priority), context)
     try checkOneDevice(request, body)

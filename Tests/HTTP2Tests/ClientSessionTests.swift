@@ -182,21 +182,6 @@ import Wire
     #expect(talk.recorder.failures == [1: .unknown(.reset(.internalError))])
   }
 
-  @Test("A cancelled request tells nothing and frees its stream")
-  func cancel() {
-    let talk = Conversation()
-    talk.scripted.onRequest = { _, _ in }
-    talk.pair.open()
-    talk.submit(1)
-    talk.pair.exchange()
-    #expect(talk.client.cancel(1))
-    #expect(!talk.client.cancel(1))
-    #expect(talk.client.availableStreams == 100)
-    talk.pair.exchange()
-    #expect(talk.recorder.ends.isEmpty)
-    #expect(talk.scripted.closed[1] == .cancel)
-  }
-
   @Test("A drained session answers what is open, then ends with a GOAWAY")
   func drain() {
     let talk = Conversation()

@@ -251,15 +251,11 @@ import Testing
     #expect(silent.priority == 5 && utf8(silent.pushType) == "background")
   }
 
-  @Test("settings choose the default priority and whether a tag collapses")
+  @Test("settings choose the default priority")
   func settings() throws {
-    let settings = APNsSettings(topic: "a.b", defaultPriority: .high, tagCollapses: true)
-    #expect(try apns(accepted(#""notification":{"body":"b","tag":"t"}"#), settings: settings).collapseID == Array("t".utf8))
+    let settings = APNsSettings(topic: "a.b", defaultPriority: .high)
     #expect(try apns(accepted(#""notification":{"body":"b"}"#), settings: settings).priority == 10)
     #expect(try apns(accepted(#""delay_while_idle":true,"notification":{"body":"b"}"#), settings: settings).priority == 5)
-    #expect(
-      try apns(accepted(#""collapse_key":"k","notification":{"body":"b","tag":"t"}"#), settings: settings).collapseID
-        == Array("k".utf8))
   }
 
   @Test(

@@ -89,15 +89,6 @@ import Testing
     ),
   ]
 
-  @Test("a tag that the app's settings take for a collapse id is told as such")
-  func tag() throws {
-    var report: LossReport? = LossReport()
-    let settings = APNsSettings(topic: "a.b", tagCollapses: true)
-    let request = try accepted(#""notification":{"body":"b","tag":"t"}"#)
-    _ = try APNsTemplate.make(request, settings: settings, context: context(request), report: &report).get()
-    #expect(report?.entries.map(\.action) == [.converted])
-  }
-
   @Test("each loss is told by its rule", arguments: cases)
   func entries(members: String, platform: Platform, entry: String) throws {
     let found = try losses(accepted(members), platform)

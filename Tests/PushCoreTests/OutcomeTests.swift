@@ -42,14 +42,11 @@ import Testing
     }
   }
 
-  @Test(
-    "a token that is gone is feedback only; a suspect one is a dead letter too; a refused credential says nothing of the push")
-  func whatFollows() {
-    #expect(Reaction.gone(.notRegistered).isFeedback && !Reaction.gone(.notRegistered).isDeadLetter)
-    #expect(Reaction.suspect(.invalidRegistration).isFeedback && Reaction.suspect(.invalidRegistration).isDeadLetter)
-    #expect(!Reaction.drop(.messageTooBig).isFeedback && Reaction.drop(.messageTooBig).isDeadLetter)
-    #expect(!Reaction.retry(.outage, .unavailable).isDeadLetter && !Reaction.delivered.isDeadLetter)
-    #expect(!Reaction.credential(.invalidAPNsCredential).isDeadLetter)
+  @Test("an answer about the token is feedback, no other is")
+  func whatIsFeedback() {
+    #expect(Reaction.gone(.notRegistered).isFeedback && Reaction.suspect(.invalidRegistration).isFeedback)
+    #expect(!Reaction.drop(.messageTooBig).isFeedback && !Reaction.retry(.outage, .unavailable).isFeedback)
+    #expect(!Reaction.delivered.isFeedback && !Reaction.credential(.invalidAPNsCredential).isFeedback)
   }
 
   @Test("a result is written in GCM's shape, in the order of the targets")

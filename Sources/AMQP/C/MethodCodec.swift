@@ -181,15 +181,14 @@ final class MethodCodec {
     recycle_amqp_pool(pool)
   }
 
-  /// Appends the method frame of a publish; the names have at most 255 bytes.
+  /// Appends the method frame of a mandatory publish; the names have at most 255 bytes.
   func appendPublish(
-    exchange: [UInt8], routingKey: [UInt8], mandatory: Bool, channel: UInt16, to output: inout [UInt8]
+    exchange: [UInt8], routingKey: [UInt8], channel: UInt16, to output: inout [UInt8]
   ) {
     exchange.withUnsafeBytes { exchange in
       routingKey.withUnsafeBytes { routingKey in
         let m = amqp_basic_publish_t(
-          ticket: 0, exchange: Self.borrowed(exchange), routing_key: Self.borrowed(routingKey), mandatory: mandatory ? 1 : 0,
-          immediate: 0)
+          ticket: 0, exchange: Self.borrowed(exchange), routing_key: Self.borrowed(routingKey), mandatory: 1, immediate: 0)
         append(AMQP_BASIC_PUBLISH_METHOD, m, channel, &output)
       }
     }

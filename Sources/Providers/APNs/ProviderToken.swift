@@ -57,13 +57,6 @@ struct TokenLifetime {
     return age >= refreshAge || abs(drift(of: token, age: age, wallClock: wallClock)) >= Self.tolerableDrift
   }
 
-  /// When `isDue` is worth asking again at the latest, jumps of the clock aside.
-  var dueAt: MonotonicTime {
-    guard let token else { return MonotonicTime(nanoseconds: .min) }
-    let due = token.mintedAt.advanced(bySeconds: refreshAge)
-    return restsUntil.map { max(due, min($0, token.mintedAt.advanced(bySeconds: Self.longest))) } ?? due
-  }
-
   /// The provider called the token `generation` expired. Says whether a new one may be minted for it: at the ordinary age, or
   /// once in 20 minutes as the first reaction.
   mutating func mayReplaceExpired(at now: MonotonicTime) -> Bool {

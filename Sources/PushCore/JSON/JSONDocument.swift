@@ -95,9 +95,6 @@ public struct JSONDocument: Sendable {
   /// A string whose content isn't the plain slice ``source(_:)``.
   public func hasEscapes(_ node: Int) -> Bool { nodes[node].has(JSONNode.escaped) }
 
-  /// A string that holds U+0000.
-  public func hasNUL(_ node: Int) -> Bool { nodes[node].has(JSONNode.nul) }
-
   /// The UTF-8 content of a string; the source of any other scalar.
   public func string(_ node: Int) -> [UInt8] {
     guard hasEscapes(node) else { return Array(bytes[source(node)]) }

@@ -31,10 +31,8 @@ struct JSONNode: Sendable {
 
   /// A string holds at least one escape, so that its content isn't a plain slice of the source.
   static let escaped: UInt32 = 1 << 3
-  /// A string holds U+0000, which can stand only as `\u0000`.
-  static let nul: UInt32 = 1 << 4
   /// A number has a fraction or an exponent.
-  static let fractional: UInt32 = 1 << 5
+  static let fractional: UInt32 = 1 << 4
 
   /// The most nodes a tape may have: counts are kept in 24 bits.
   static let most = 1 << 24

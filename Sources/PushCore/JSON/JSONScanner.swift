@@ -40,9 +40,7 @@ enum JSONScanner {
         return (at, flags)
       } else if byte == 0x5C {
         flags |= JSONNode.escaped
-        let (scalar, end) = try escape(bytes, at)
-        if scalar == 0 { flags |= JSONNode.nul }
-        at = end
+        at = try escape(bytes, at).end
       } else if byte >= 0x20 {
         at &+= 1
       } else {

@@ -30,14 +30,6 @@ public enum Reaction: Equatable, Sendable {
     case .delivered, .drop, .retry, .credential: false
     }
   }
-
-  /// Whether a dead letter is published at once; a retry's comes only when its attempts or its time are used up.
-  public var isDeadLetter: Bool {
-    switch self {
-    case .drop, .suspect: true
-    case .delivered, .gone, .retry, .credential: false
-    }
-  }
 }
 
 /// What an answer means for the connection that it came on, and for the credential behind it.

@@ -58,7 +58,7 @@ public final class APNsTemplate: Sendable {
     expiration =
       request.apnsHeader(.apnsExpiration).flatMap { Self.seconds(document.string($0)) } ?? Self.expiration(request, context)
     collapseID =
-      request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.make(document.string($0)) } ?? CollapseID.make(request, settings)
+      request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.make(document.string($0)) } ?? CollapseID.make(request)
     activityToken = request.apns(.liveActivityToken).map { Self.lowercased(document.string($0)) }
     fixedID = request.apnsHeader(.apnsId).map(document.string)
     identity = DeviceIdentity(messageID: context.messageID)

@@ -2,10 +2,8 @@
 enum CollapseID {
   static let limit = 64
 
-  static func make(_ request: borrowing SendRequest, _ settings: borrowing APNsSettings) -> [UInt8]? {
-    if let node = request.collapseKeyNode { return make(request.document.string(node)) }
-    guard settings.tagCollapses, let tag = request.notification[.tag] else { return nil }
-    return make(request.document.string(tag))
+  static func make(_ request: borrowing SendRequest) -> [UInt8]? {
+    request.collapseKeyNode.flatMap { make(request.document.string($0)) }
   }
 
   /// Cut at the limit on a character's boundary, without control characters, and without white space at the ends, where a header field

@@ -1,10 +1,4 @@
-/// Everything that one `POST /v1/projects/<project>/messages:send` needs.
-public struct FCMPush: Sendable {
-  /// The whole body: `{"message":{…,"token":"…"}}`.
-  public var payload: [UInt8]
-}
-
-/// A request translated for FCM v1: made once per request, stamped per device.
+/// A request translated for FCM v1: made once per request, its body once per device.
 public struct FCMTemplate: Sendable {
   /// The body up to the token.
   private let head: [UInt8]
@@ -30,7 +24,7 @@ public struct FCMTemplate: Sendable {
 
   private init(head: [UInt8]) { self.head = head }
 
-  /// For one device: the whole body.
+  /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
   public func body(token: ArraySlice<UInt8>) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 4)
@@ -43,6 +37,4 @@ public struct FCMTemplate: Sendable {
   /// What FCM counts of a request against ``payloadLimit``: bytes of keys and values of notification and data.
   public static func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request) }
   public static var payloadLimit: Int { FCMMessage.payloadLimit }
-
-  public func stamp(token: ArraySlice<UInt8>) -> FCMPush { FCMPush(payload: body(token: token)) }
 }

@@ -1,7 +1,7 @@
 /// What a translation did, found by looking at the request once more: nothing of it is computed on the delivery path.
 extension LossReport {
   mutating func explain(_ request: borrowing SendRequest, as template: APNsTemplate, _ settings: borrowing APNsSettings) {
-    explainNotification(request, .apns, tagCollapses: settings.tagCollapses && request.collapseKeyNode == nil)
+    explainNotification(request, .apns)
     explainData(request, .apns)
     let content = APSContent(request)
     if template.pushType == .background {
@@ -37,15 +37,9 @@ extension LossReport {
     add(row.rule, field ?? row.field, action, mapping.words + detail)
   }
 
-  private mutating func explainNotification(
-    _ request: borrowing SendRequest, _ platform: Platform, tagCollapses: Bool = false
-  ) {
+  private mutating func explainNotification(_ request: borrowing SendRequest, _ platform: Platform) {
     for (key, rule) in Self.notificationRules {
       guard let node = request.notification[key] else { continue }
-      if key == .tag, tagCollapses {
-        add("GS-105", "notification.tag", .converted, "apns-collapse-id, as the app's settings say")
-        continue
-      }
       let isObject = key == .sound && request.document.kind(node) == .object
       add(isObject ? .soundObject : rule, platform, field: "notification.\(key.wireName)")
     }

@@ -4,7 +4,7 @@ public struct TranslationContext: Sendable {
   /// When the request expires: counted from when it was published, not from now (GS-062).
   public var deadline: Int64
   public var messageID: [UInt8]
-  /// When the producer published it; an `android.ttl` counts from here. Nil: unknown, then the deadline bounds it.
+  /// When the producer published it, where that is known: an `android.ttl` beside a `time_to_live` counts from here.
   public var published: Int64?
 
   public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {
@@ -21,17 +21,14 @@ public struct APNsSettings: Sendable, Equatable {
   public let topic: [UInt8]
   /// For a request that names no priority (GS-051).
   public var defaultPriority: Priority
-  /// Whether `notification.tag` stands in for an absent `collapse_key` (GS-105: it changes what the device shows).
-  public var tagCollapses: Bool
   /// The topic with its suffix, by push type.
   let topics: [[UInt8]]
   /// The topic has a bundle ID's form; one with any other byte never reaches a header.
   public let isUsable: Bool
 
-  public init(topic: String, defaultPriority: Priority = .normal, tagCollapses: Bool = false) {
+  public init(topic: String, defaultPriority: Priority = .normal) {
     self.topic = Array(topic.utf8)
     self.defaultPriority = defaultPriority
-    self.tagCollapses = tagCollapses
     topics = PushType.allCases.map { Array((topic + $0.topicSuffix).utf8) }
     isUsable = TextForm.isPackageName(self.topic)
   }

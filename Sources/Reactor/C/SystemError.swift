@@ -16,8 +16,5 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The system's own words for the code, such as "No such file or directory".
   public var reason: String { Self.text(code) }
 
-  /// True where waiting a little may help: descriptors, memory or buffers have run out.
-  public var isExhaustion: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
-
   static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

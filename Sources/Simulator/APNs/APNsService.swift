@@ -26,9 +26,8 @@ public final class APNsService {
     if let pem = configuration.providerKey { providerKey = try VerifyingKey(pem: pem) } else { providerKey = nil }
   }
 
-  /// Connections open now, and ever.
+  /// Connections open now.
   public var openConnections: Int { connections.count }
-  public var acceptedConnections: Int { connectionCount }
 
   /// The machine for a new connection. It must not outlive the service.
   public func accept() -> ServerSession {

@@ -38,7 +38,6 @@ public struct JournalEntry: Sendable {
   }
 
   public var tokenText: String { String(decoding: token, as: UTF8.self) }
-  public var payloadText: String { String(decoding: payload, as: UTF8.self) }
 }
 
 extension JournalEntry {

@@ -23,9 +23,8 @@ public final class FCMService {
     issuer = try AccessTokenIssuer(configuration, makeUUID: surroundings.makeUUID)
   }
 
-  /// Connections open now, and ever.
+  /// Connections open now.
   public var openConnections: Int { connections.count }
-  public var acceptedConnections: Int { connectionCount }
 
   /// The machine for a new connection. It must not outlive the service.
   public func accept() -> ServerSession {

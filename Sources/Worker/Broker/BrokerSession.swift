@@ -319,8 +319,6 @@ extension BrokerSession: ConsumerHandler {
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
-  func consumersCancelled() {}
-
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the consuming channel", ["reason": "\(reason)"])
     handler?.channelLost()

@@ -146,8 +146,6 @@ extension ChangeFeed: ConsumerHandler {
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
-  func consumersCancelled() {}
-
   /// The broker's patience has ended before ours.
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the registry's changes", ["reason": "\(reason)"])

@@ -96,7 +96,6 @@ private final class FeedbackVisit: BrokerVisit, ConsumerHandler {
   }
 
   func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }
-  func consumersCancelled() {}
 
   func channelLost(_ reason: ConnectionEnd) {
     lines.removeAll(keepingCapacity: true)
