@@ -19,9 +19,6 @@ public protocol DeviceStore: AnyObject {
   /// The devices of registrations, of any number of apps, gone ones included: their state says so.
   func resolve(_ lookUps: [LookUp]) throws(StoreError) -> Resolution
 
-  /// The devices that have these provider tokens; a token that isn't registered is left out.
-  func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows
-
   func survey(_ audience: Audience, app: [UInt8]) throws(StoreError) -> AudienceSurvey
 
   /// The members with numbers above `cursor` (0 at first) and up to `highWater`, at most `limit` of them. A device that is a member

@@ -87,7 +87,7 @@ struct ConcurrencyTests {
     }
     _ = try registry.store.survey(.group(bytes), app: bytes)
     #expect(try registry.store.resolve([bytes], app: bytes).entries == [.unknown])
-    #expect(try registry.store.find([(.fcm, bytes)], app: bytes).count == 1)
+    #expect(try registry.store.device(.token(.fcm, bytes), app: bytes).count == 1)
     _ = try registry.store.mark(
       [DeviceMark(app: bytes, platform: .fcm, token: bytes, verdict: .suspect, reason: bytes)], now: 1)
     let campaign = CampaignDescription(id: bytes, app: bytes, messageID: bytes, target: bytes, total: 1, highWater: 1)

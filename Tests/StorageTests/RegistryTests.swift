@@ -7,11 +7,11 @@ import Testing
 
 /// Collects what a registry says.
 private final class Recorder: RegistryHandler {
-  var answers: [(tag: Int, answer: RegistryAnswer)] = []
+  var answers: [(tag: Int, answer: any Sendable)] = []
   var failures: [(tag: Int, error: StoreError)] = []
   var conditions: [StoreError?] = []
 
-  func registryAnswered(_ tag: Int, _ answer: RegistryAnswer) { answers.append((tag, answer)) }
+  func registryAnswered(_ tag: Int, _ answer: any Sendable) { answers.append((tag, answer)) }
   func registryFailed(_ tag: Int, _ error: StoreError) { failures.append((tag, error)) }
   func registryUnavailable(_ error: StoreError) { conditions.append(error) }
   func registryAvailable() { conditions.append(nil) }
@@ -44,21 +44,23 @@ struct RegistryTests {
     try Registry(.sqlite(path: path), loop: loop, handler: recorder, options: options)
   }
 
+  private static let survey = RegistryCall.survey(.topic([1]), app: TestRegistry.app).request
+
   private func registering(_ token: String) -> RegistryRequest {
-    .apply([.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8)))])
+    .change(.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))))
   }
 
   @Test("Answers come in the order of the requests, each under its tag, changes in one transaction among them")
   func answers() throws {
     let registry = try open(options(patience: 5_000))
     for tag in 0..<500 { try registry.submit(registering("t\(tag)"), tag: tag) }
-    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 500)
+    try registry.submit(Self.survey, tag: 500)
     #expect(recorder.answers.isEmpty)
     #expect(loop.run { recorder.settled == 501 })
     #expect(recorder.answers.map(\.tag) == Array(0...500))
     #expect(recorder.conditions == [nil])
     #expect(registry.waiting == 0)
-    guard case .survey(let survey) = recorder.answers[500].answer else { throw TestFailure("another answer") }
+    let survey = try #require(recorder.answers[500].answer as? AudienceSurvey)
     #expect(survey.highWater == 500 && !survey.exists)
   }
 
@@ -84,7 +86,7 @@ struct RegistryTests {
     try other.execute("BEGIN EXCLUSIVE")
     try registry.submit(registering("during"), tag: 1)
     try registry.submit(registering("during too"), tag: 2)
-    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 3)
+    try registry.submit(Self.survey, tag: 3)
     #expect(loop.run { recorder.settled == 4 })
     #expect(recorder.failures.map(\.tag) == [1, 2] && recorder.answers.map(\.tag) == [0, 3])
     guard case .unavailable(.locked, let why) = recorder.failures[0].error else { throw TestFailure("another error") }
@@ -113,10 +115,12 @@ struct RegistryTests {
     try other.execute("BEGIN IMMEDIATE")
     // Under way until the lock is free, then the others' turn comes.
     try registry.submit(
-      .createCampaign(CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)),
+      RegistryCall.createCampaign(
+        CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)
+      ).request,
       tag: 1)
     for tag in 2..<300 { try registry.submit(registering("t\(tag)"), tag: tag) }
-    try registry.submit(.survey(.topic([1]), app: TestRegistry.app), tag: 300)
+    try registry.submit(Self.survey, tag: 300)
     registry.withdrawChanges()
     try registry.submit(registering("later"), tag: 301)
     try other.execute("COMMIT")
@@ -179,10 +183,10 @@ struct RegistryTests {
       #expect(rename(path + ".away" + suffix, path + suffix) == 0)
     }
     #expect(loop.run { registry.condition == .available })
-    try registry.submit(.find([(.fcm, Array("before".utf8))], app: TestRegistry.app), tag: 2)
+    try registry.submit(Self.survey, tag: 2)
     #expect(loop.run { recorder.settled == 3 })
-    guard case .devices(let rows)? = recorder.answers.last?.answer else { throw TestFailure("another answer") }
-    #expect(rows.count == 1)
+    let survey = try #require(recorder.answers.last?.answer as? AudienceSurvey)
+    #expect(survey.highWater == 1)
   }
 
   @Test("While answers come, nothing is refused for the age of what waits")
@@ -196,7 +200,8 @@ struct RegistryTests {
       let devices = (0..<500).map {
         RegistryChange.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\(tag)-\($0)".utf8)))
       }
-      try registry.submit(tag % 2 == 0 ? .apply(devices) : .survey(.topic([1]), app: TestRegistry.app), tag: tag)
+      let load = RegistryRequest.call(.devices) { (store, now) throws(StoreError) in try store.apply(devices, now: now) }
+      try registry.submit(tag % 2 == 0 ? load : Self.survey, tag: tag)
     }
     let begun = ContinuousClock.now
     var batches: [Int] = []
@@ -228,7 +233,7 @@ struct RegistryTests {
     let registering = { (token: String) in
       var device = Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))
       device.installation = Array("i".utf8)
-      return RegistryRequest.apply([.register(device)])
+      return RegistryRequest.change(.register(device))
     }
     try registry.submit(registering("first"), tag: 0)
     #expect(loop.run { recorder.settled == 1 })

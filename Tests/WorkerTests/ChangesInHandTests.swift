@@ -11,23 +11,23 @@ import Wire
 struct ChangesInHandTests {
   private let loop: EventLoop
   private let pipeline: Pipeline
+  private let changes: ChangeQueue
+  private let registry: RegistryClient
   private let outbox: Outbox
 
-  /// A pipeline whose registry can't be opened.
+  /// A queue of changes beside a pipeline, with a registry that can't be opened.
   init() throws {
     loop = try EventLoop()
     let log = Log(level: .error)
     outbox = Outbox(time: loop.time, log: log)
     let app = Array("com.example.app".utf8)
+    registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
     pipeline = Pipeline(
-      apps: [Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())],
-      intake: Intake(apps: [(app, [])], limits: RequestLimits()),
-      publications: OutcomePublications(
-        prefix: "push", apps: ["com.example.app"], steps: [RetryStep(name: "1s", delay: 1_000)]),
-      outbox: outbox, time: loop.time, log: log, results: .none, attemptLimit: 10)
-    let desk = try RegistryDesk("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop))
-    desk.owner = pipeline
-    pipeline.desk = desk
+      apps: [Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())], outbox: outbox, time: loop.time,
+      registry: registry)
+    changes = ChangeQueue(
+      apps: [app], registry: registry, limits: RegistryLimits(), publications: pipeline.publications, outbox: outbox,
+      time: loop.time, log: log)
   }
 
   private func deliver(_ body: String, returns: Int64 = 0, keeping kept: Int = .max) {
@@ -36,29 +36,29 @@ struct ChangesInHandTests {
     delivery.bodySize = UInt64(body.utf8.count)
     delivery.redelivered = returns > 0
     if returns > 0 { delivery.properties.headers.append("x-delivery-count", .integer(returns)) }
-    pipeline.registryChangeDelivered(delivery)
+    changes.registryChangeDelivered(delivery)
   }
 
   private func settle() {
-    while pipeline.desk?.isIdle == false { loop.turn(waitingAtMost: 0.05) }
+    while !registry.isIdle { loop.turn(waitingAtMost: 0.05) }
     loop.turn(waitingAtMost: 0)
   }
 
   /// Whether changes that the registry hasn't taken for so many seconds are still in hand.
   private func keeps(_ seconds: Double) -> Bool {
-    pipeline.changesStuckSince = loop.now.advanced(bySeconds: -seconds)
-    pipeline.giveBackStuckChanges()
-    return pipeline.table.count > 0
+    changes.stuckSince = loop.now.advanced(bySeconds: -seconds)
+    changes.giveBackStuck()
+    return changes.count > 0
   }
 
   @Test("go back after a minute in which the registry took none, and the later the more often they have been returned")
   func givenBack() {
     for number in 0..<3 { deliver(#"{"platform":"fcm","token":"t\#(number)"}"#) }
     settle()
-    #expect(pipeline.table.count == 3 && pipeline.owed.count == 3 && pipeline.changesStuckSince != nil)
-    pipeline.giveBackStuckChanges()
+    #expect(changes.count == 3 && changes.waiting.count == 3 && changes.stuckSince != nil)
+    changes.giveBackStuck()
     #expect(keeps(59))
-    #expect(!keeps(61) && pipeline.owed.isEmpty && pipeline.changesStuckSince == nil)
+    #expect(!keeps(61) && changes.waiting.isEmpty && changes.stuckSince == nil)
     deliver(#"{"platform":"fcm","token":"t0"}"#, returns: 2)
     settle()
     #expect(keeps(239))
@@ -70,21 +70,21 @@ struct ChangesInHandTests {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
     deliver("no change at all")
     settle()
-    #expect(pipeline.table.count == 2 && outbox.backlog == 1)
-    pipeline.registryChangesLost()
-    #expect(pipeline.table.count == 1 && pipeline.owed.isEmpty)
+    #expect(changes.count == 2 && outbox.backlog == 1)
+    changes.registryChangesLost()
+    #expect(changes.count == 1 && changes.waiting.isEmpty)
     for slot in outbox.slots.indices where outbox.slots[slot] != nil { outbox.confirmed(slot) }
-    #expect(pipeline.table.count == 0)
-    pipeline.applyOwedChanges()
-    #expect(pipeline.desk?.isIdle == true)
+    #expect(changes.count == 0)
+    changes.apply()
+    #expect(registry.isIdle)
   }
 
   @Test("that were lost before the registry failed don't count as changes that it doesn't take")
   func lostBeforeFailure() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
-    pipeline.registryChangesLost()
+    changes.registryChangesLost()
     settle()
-    #expect(pipeline.table.count == 0 && pipeline.changesAsked == 0 && pipeline.changesStuckSince == nil)
+    #expect(changes.count == 0 && changes.asked == 0 && changes.stuckSince == nil)
   }
 
   @Test("however large they are, the reading of requests goes on")
@@ -92,9 +92,9 @@ struct ChangesInHandTests {
     for number in 0..<80 { deliver(#"{"platform":"fcm","token":"t\#(number)"\#(String(repeating: " ", count: 1 << 20))}"#) }
     settle()
     pipeline.adjustIntake()
-    #expect(pipeline.table.count == 80 && !pipeline.bodies.isReadingPaused && pipeline.bodies.total == 0)
-    pipeline.registryChangesLost()
-    #expect(pipeline.table.count == 0 && pipeline.bodies.total == 0)
+    #expect(changes.count == 80 && !pipeline.bodies.isReadingPaused && pipeline.bodies.total == 0)
+    changes.registryChangesLost()
+    #expect(changes.count == 0 && pipeline.bodies.total == 0)
   }
 
   @Test("one that is larger than what is kept of it is refused as too large, and not as bad JSON")
@@ -114,8 +114,8 @@ struct ChangesInHandTests {
     deliver(#"{"platform":"fcm","token":"t0"}"#)
     settle()
     pipeline.channelLost()
-    #expect(pipeline.table.count == 1 && pipeline.owed.count == 1)
-    pipeline.registryChangesLost()
-    #expect(pipeline.table.count == 0)
+    #expect(changes.count == 1 && changes.waiting.count == 1)
+    changes.registryChangesLost()
+    #expect(changes.count == 0)
   }
 }

@@ -164,6 +164,7 @@ final class FanoutModel {
   final class Worker: Acknowledger {
     let loop: EventLoop
     let pipeline: Pipeline
+    private let client: RegistryClient
     private let outbox: Outbox
     private let pools: PoolSet
     private(set) var held: [UInt64: Message] = [:]
@@ -187,21 +188,11 @@ final class FanoutModel {
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)
       pools = PoolSet(try Self.setup.get(), host: LoopHost(loop))
+      client = try RegistryClient(registry, limits: RegistryLimits(), host: LoopHost(loop), log: log)
       pipeline = Pipeline(
-        apps: pools.apps,
-        intake: Intake(apps: [(FanoutModel.app, [])], limits: RequestLimits()),
-        publications: OutcomePublications(
-          prefix: "push", apps: ["com.example.app"],
-          steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)]),
-        outbox: outbox, time: loop.time, log: log, results: .all, attemptLimit: 10)
-      pipeline.pools = pools.lanes
-      pipeline.breakers = [Breaker(share: 0.5, sample: 1_000)]
-      pipeline.pageSize = 7
-      pipeline.resultLease = lease
+        apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
+        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: 7, resultLease: lease)
       pipeline.acknowledger = self
-      let desk = try RegistryDesk(registry, limits: RegistryLimits(), host: LoopHost(loop))
-      desk.owner = pipeline
-      pipeline.desk = desk
     }
 
     var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }
@@ -223,7 +214,7 @@ final class FanoutModel {
     }
 
     func run() {
-      while pipeline.desk?.isIdle == false { loop.turn(waitingAtMost: 0.05) }
+      while !client.isIdle { loop.turn(waitingAtMost: 0.05) }
       loop.turn(waitingAtMost: 0)
       answerAll()
     }
@@ -281,11 +272,11 @@ final class FanoutModel {
 
     /// What a shard does once a second.
     func tick() {
-      pipeline.renewResultClaims()
-      pipeline.saveGrownPages()
+      pipeline.broadcasts.renewResultClaims()
+      pipeline.broadcasts.savePages()
     }
 
-    func die() { pipeline.desk?.close() }
+    func die() { client.close() }
 
     var isReadingPaused = false
     func adjustPrefetch(fitting: Int) {}

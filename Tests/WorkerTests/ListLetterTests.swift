@@ -17,13 +17,10 @@ struct ListLetterTests {
 
     init() throws {
       let loop = try EventLoop()
-      let log = Log(level: .error)
-      outbox = Outbox(time: loop.time, log: log)
+      outbox = Outbox(time: loop.time, log: Log(level: .error))
       pipeline = Pipeline(
-        apps: [Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())],
-        intake: Intake(apps: [(Array("a".utf8), [])], limits: RequestLimits()),
-        publications: OutcomePublications(prefix: "push", apps: ["a"], steps: [RetryStep(name: "1s", delay: 1_000)]),
-        outbox: outbox, time: loop.time, log: log, results: .all, attemptLimit: 10)
+        apps: [Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())], outbox: outbox, time: loop.time,
+        results: .all)
       pipeline.acknowledger = self
     }
 

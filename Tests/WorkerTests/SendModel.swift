@@ -129,16 +129,11 @@ final class SendModel {
 
     init(_ configuration: Configuration) throws {
       loop = try EventLoop()
-      let log = Log(level: .error)
-      outbox = Outbox(time: loop.time, log: log)
+      outbox = Outbox(time: loop.time, log: Log(level: .error))
       pools = PoolSet(try ShardSetup(configuration), host: LoopHost(loop))
       pipeline = Pipeline(
-        apps: pools.apps, intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
-        publications: OutcomePublications(
-          prefix: "push", apps: configuration.apps.map(\.id), steps: [RetryStep(name: "1s", delay: 1_000)]),
-        outbox: outbox, time: loop.time, log: log, results: .none, attemptLimit: 1_000)
-      pipeline.pools = pools.lanes
-      pipeline.breakers = [Breaker(share: 0.5, sample: 20)]
+        apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
+        breaker: Breaker(share: 0.5, sample: 20))
       pipeline.acknowledger = self
     }
 
@@ -218,7 +213,7 @@ final class SendModel {
     }
 
     var lanes: PoolLanes { pipeline.pools[0] }
-    var breaker: Breaker { pipeline.breakers[0] }
+    var breaker: Breaker { pipeline.marks.breakers[0] }
 
     /// The places of the requests in hand, in the order in which they came.
     var places: [Int] {

@@ -63,7 +63,7 @@ final class StoreDoor: RegistryDoor {
     handler = nil
     while let job = jobs.first {
       jobs.removeFirst()
-      if !shared.isDown, !isWithdrawn(job) { _ = try? shared.store.answer(job.request, now: job.now) }
+      if !shared.isDown, !isWithdrawn(job) { _ = try? job.request.answer(shared.store, now: job.now) }
     }
   }
 
@@ -97,7 +97,7 @@ final class StoreDoor: RegistryDoor {
         return fail(with: .unavailable(.down, "simulated: failed before it was done"))
       }
       do throws(StoreError) {
-        let answer = try shared.store.answer(job.request, now: job.now)
+        let answer = try job.request.answer(shared.store, now: job.now)
         if planned == .after {
           jobs.insert(job, at: 0)
           return fail(with: .unavailable(.down, "simulated: failed after it was done"))
@@ -115,7 +115,7 @@ final class StoreDoor: RegistryDoor {
   }
 
   private func isWithdrawn(_ job: Job) -> Bool {
-    if case .apply = job.request { job.changeEra < changeEra } else { false }
+    if case .change = job.request { job.changeEra < changeEra } else { false }
   }
 
   /// Whoever hears of a failed question finds the registry unavailable.

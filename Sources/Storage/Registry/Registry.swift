@@ -4,7 +4,8 @@ import Wire
 
 /// Who asks a ``Registry``. Called on the loop's thread, never from within a call into the registry.
 public protocol RegistryHandler: AnyObject {
-  func registryAnswered(_ tag: Int, _ answer: RegistryAnswer)
+  /// - Parameter answer: of the type that the call has.
+  func registryAnswered(_ tag: Int, _ answer: any Sendable)
   /// The request had no effect, or one that is safe to repeat: park what needs it.
   func registryFailed(_ tag: Int, _ error: StoreError)
   /// From now on requests are refused at once with this error, until `registryAvailable`.

@@ -18,7 +18,7 @@ final class StoreThread: Sendable {
 
   struct Completion: Sendable {
     let tag: Int
-    let result: Result<RegistryAnswer, StoreError>
+    let result: Result<any Sendable, StoreError>
   }
 
   /// The registry on the loop's side, touched on the loop's thread only.

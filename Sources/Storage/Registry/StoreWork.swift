@@ -78,7 +78,7 @@ final class StoreWork {
 
   /// Why a job isn't even tried.
   private func refusal(of job: Job) -> StoreError? {
-    if case .apply = job.request, job.changeEra < thread.changeEra.load(ordering: .relaxed) {
+    if case .change = job.request, job.changeEra < thread.changeEra.load(ordering: .relaxed) {
       return devices.fault ?? .unavailable(.down, "the change has been given back")
     }
     guard let kind = job.request.writes else { return nil }
@@ -99,7 +99,7 @@ final class StoreWork {
   }
 
   private func failAlone(_ jobs: ArraySlice<Job>, _ error: StoreError) {
-    if let job = jobs.first, case .apply = job.request, job.changeEra == thread.changeEra.load(ordering: .relaxed) {
+    if let job = jobs.first, case .change = job.request, job.changeEra == thread.changeEra.load(ordering: .relaxed) {
       // Those behind it, submitted before the loop knows of it, would overtake it.
       flush()
       let era = thread.changeEra.add(1, ordering: .relaxed).newValue
@@ -135,7 +135,7 @@ final class StoreWork {
     if jobs.count > 1 { return try applyTogether(jobs) }
     if case .probe = job.request, devices.fault != nil { try store.probe(isWriting: true) }
     do throws(StoreError) {
-      completions.append(Completion(tag: job.tag, result: .success(try store.answer(job.request, now: job.now))))
+      completions.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
     } catch {
       guard case .refused = error else { throw error }
       completions.append(Completion(tag: job.tag, result: .failure(error)))
@@ -146,7 +146,7 @@ final class StoreWork {
   /// is tried by itself, so that it costs only its own change.
   private func applyTogether(_ jobs: ArraySlice<Job>) throws(StoreError) {
     var changes: [RegistryChange] = []
-    for job in jobs { if case .apply(let more) = job.request { changes += more } }
+    for job in jobs { if case .change(let change) = job.request { changes.append(change) } }
     let answers: [ChangeAnswer]
     do throws(StoreError) {
       answers = try store.apply(changes, now: jobs.first?.now ?? 0)
@@ -154,19 +154,14 @@ final class StoreWork {
       guard case .refused = error else { throw error }
       return try applyOneByOne(jobs)
     }
-    var at = 0
-    for job in jobs {
-      guard case .apply(let more) = job.request else { continue }
-      completions.append(Completion(tag: job.tag, result: .success(.changes(Array(answers[at..<at + more.count])))))
-      at += more.count
-    }
+    for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
   }
 
   private func applyOneByOne(_ jobs: ArraySlice<Job>) throws(StoreError) {
     var answered: [Completion] = []
     for job in jobs {
       do throws(StoreError) {
-        answered.append(Completion(tag: job.tag, result: .success(try store.answer(job.request, now: job.now))))
+        answered.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
       } catch {
         guard case .refused = error else { throw error }
         answered.append(Completion(tag: job.tag, result: .failure(error)))
@@ -177,8 +172,8 @@ final class StoreWork {
 
   private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {
     var end = start + 1
-    guard case .apply = jobs[start].request else { return end }
-    while end < jobs.endIndex, case .apply = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra { end += 1 }
+    guard case .change = jobs[start].request else { return end }
+    while end < jobs.endIndex, case .change = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra { end += 1 }
     return end
   }
 }

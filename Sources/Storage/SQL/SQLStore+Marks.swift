@@ -41,6 +41,8 @@ extension SQLStore {
 }
 
 extension SQL {
+  static let rowByToken = Statement(
+    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
   static let markGone = Statement("UPDATE devices SET state = 2, reason = ?2, gone_at = ?3 WHERE id = ?1")
   static let markSuspect = Statement("UPDATE devices SET state = 1, reason = ?2 WHERE id = ?1")
 }

@@ -71,17 +71,6 @@ extension SQLStore {
     default: nil
     }
   }
-
-  func find(_ tokens: [(platform: Platform, token: [UInt8])], app: [UInt8]) throws(StoreError) -> DeviceRows {
-    var devices = DeviceRows()
-    guard let app = try knownApp(app) else { return devices }
-    try session.reading { () throws(StoreError) in
-      try session.runEach(
-        SQL.rowByToken, tokens.map { [.int(app), .int(Int64($0.platform.rawValue)), .blob($0.token)] }
-      ) { _, row in devices.append(row) }
-    }
-    return devices
-  }
 }
 
 extension SQL {
@@ -89,6 +78,4 @@ extension SQL {
     "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
     postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
   static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")
-  static let rowByToken = Statement(
-    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
 }

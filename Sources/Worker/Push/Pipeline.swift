@@ -1,8 +1,6 @@
 import AMQP
 import Providers
 import PushCore
-import Reactor
-import Storage
 import Wire
 
 /// The path of one request: admitted, dispatched, answered, its consequences published and confirmed, acknowledged.
@@ -46,50 +44,20 @@ final class Pipeline: OutboxOwner {
   let results: ResultsSetting
   let attemptLimit: Int
 
-  var pools: [PoolLanes] = []
   /// nil where no registry is configured.
-  var desk: RegistryDesk?
-  /// What changes of the registry may hold.
-  var registryLimits = RegistryLimits()
-  /// Devices on a page.
-  var pageSize = 1_000
-  /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
-  var resultLease: Int64 = 10_000
-  /// Requests whose campaign's result was claimed for here and waits for its confirm.
-  var resultClaims: [(entry: Int, generation: Int)] = []
-  /// Pages whose record the registry couldn't take yet.
-  var unsavedPages: [(entry: Int, generation: Int)] = []
-  /// Of each application.
-  var breakers: [Breaker] = []
+  let lookUps: LookUps?
+  let marks: TokenMarks
+  let broadcasts: Broadcasts
+  var pools: [PoolLanes]
   /// Requests with devices that no pool takes, whose dead letters are to be published.
   var refusals = Ring<PoolLanes.Waiting>()
-  /// Registrations that this turn has brought.
-  var unresolved: [Unresolved] = []
-  /// What answers have said against tokens, to be written.
-  var marks: [DeviceMark] = []
-  /// Those that couldn't be written when they were to be.
-  var keptMarks: [DeviceMark] = []
-  /// Changes that the registry doesn't have yet, in the order of their arrival.
-  var owed: [OwedChange] = []
-  /// Changes that the registry has been asked for and hasn't answered.
-  var changesAsked = 0
-  /// A change has failed while others were under way: nothing is asked for before they are answered.
-  var areChangesHeld = false
-  var changesSeen = 0
-  /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
-  var changesStuckSince: MonotonicTime?
-  weak var changeFeed: ChangeFeed?
-  var nextProbe = MonotonicTime(nanoseconds: 0)
-  var nextPurge = MonotonicTime(nanoseconds: 0)
   /// When it may be said again that messages wait for a newer worker.
   var nextNewerNotice = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates: DuplicateWindow
   var deadLetterLog = DeadLetterLog()
   /// The request that came last from the quarantine.
-  var alone: (entry: Int, generation: Int)?
-  /// Campaigns that this shard has found paused or held, for the log.
-  var waitingCampaigns: Set<[UInt8]> = []
+  var alone: Broadcasts.Reference?
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
@@ -99,14 +67,18 @@ final class Pipeline: OutboxOwner {
   var crowdedSince: [MonotonicTime]
 
   init(
-    apps: [App], intake: Intake, publications: OutcomePublications, outbox: Outbox, time: Turn, log: Log,
-    results: ResultsSetting, attemptLimit: Int
+    apps: [App], pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox, lookUps: LookUps?,
+    marks: TokenMarks, broadcasts: Broadcasts, time: Turn, log: Log, results: ResultsSetting, attemptLimit: Int
   ) {
     self.apps = apps
+    self.pools = pools
     self.intake = intake
     noteReader = NoteReader(prefix: publications.prefix)
     self.publications = publications
     self.outbox = outbox
+    self.lookUps = lookUps
+    self.marks = marks
+    self.broadcasts = broadcasts
     self.time = time
     duplicates = DuplicateWindow(seed: time.random.next())
     self.log = log
@@ -115,14 +87,15 @@ final class Pipeline: OutboxOwner {
     bodies = HeldBodies(apps: apps.count)
     crowdedSince = Array(repeating: .distantFuture, count: apps.count)
     outbox.owner = self
+    lookUps?.handler = self
+    broadcasts.pipeline = self
   }
 
   /// Nothing is held and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
-  /// No push is on a stream, nothing waits to be confirmed and the registry has what it is owed: what is still held has not been
-  /// begun.
+  /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && desk?.isIdle != false && pools.allSatisfy { $0.pool.inFlight == 0 }
+    outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 }
       && !table.entries.contains { $0.isHeld && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
   }
 
@@ -163,7 +136,7 @@ final class Pipeline: OutboxOwner {
       ])
     if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
     // What was known here is let go of for the one that is in hand already.
-    if isAlone, entry.isHeld { alone = (entry.index, entry.generation) }
+    if isAlone, entry.isHeld { alone = .init(entry) }
   }
 
   /// Admitted: on to its devices, or to its audience.
@@ -192,7 +165,7 @@ final class Pipeline: OutboxOwner {
     } else if entry.held?.isDryRun == true, entry.held?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.held?.audience {
-      beginAudience(entry, audience)
+      broadcasts.begin(entry, audience)
     } else {
       addRecipients(to: entry, by: entry.routes)
       // What is too late needs no look-up.
@@ -252,95 +225,28 @@ final class Pipeline: OutboxOwner {
     return .success(routes)
   }
 
-  private func addRecipients(to entry: InFlight, by routes: Routes) {
-    guard let held = entry.held else { return }
-    switch held.request.targets {
-    case .one(let target): addRecipient(for: target, to: entry, by: routes)
-    case .list(let targets):
-      var places: [[UInt8]: Int] = [:]
-      var texts: [[UInt8]] = []
-      for (index, target) in targets.enumerated() {
-        addRecipient(for: target, to: entry, by: routes)
-        let last = entry.recipients.count - 1
-        let key: [UInt8]
-        switch entry.recipients[last].state {
-        case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
-        // An entry that reaches no device has one dead letter, however often it is in the list.
-        case .refused:
-          if texts.isEmpty { texts = held.request.targetTexts }
-          key = [0xFF] + texts[index]
-        default: continue
-        }
-        if let earlier = places[key] { entry.recipients[last].state = .sameAs(earlier) } else { places[key] = last }
-      }
-    case .condition:
-      entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
-    }
-  }
-
-  /// A registration, or a list's user, device group or topic, is looked up together with the others of the turn.
-  private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
-    entry.recipients.append(recipient(for: target, by: routes))
-    guard desk != nil, let app = entry.app else { return }
-    let id: [UInt8]
-    switch target {
-    case .registration(let text), .group(let text): id = text
-    case .user(let name): id = Array("/users/".utf8) + name
-    case .topic(let name): id = Array("/topics/".utf8) + name
-    case .apns, .fcm, .invalid: return
-    }
-    let place = RegistryDesk.Place(entry: entry.index, generation: entry.generation, recipient: entry.recipients.count - 1)
-    unresolved.append(Unresolved(place: place, app: app, registration: id))
-    entry.unresolved += 1
-  }
-
-  private func recipient(for target: Target, by routes: Routes) -> Recipient {
-    switch target {
-    case .apns(let token):
-      guard let route = routes.apns else {
-        return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
-      }
-      return Recipient(platform: .apns, token: token[...], pool: route.pool)
-    case .fcm(let token):
-      guard let pool = routes.fcm else {
-        return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
-      }
-      return Recipient(platform: .fcm, token: token[...], pool: pool)
-    case .registration where desk != nil, .user where desk != nil, .group where desk != nil, .topic where desk != nil:
-      return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
-    case .topic, .user, .group, .registration:
-      return unreachable("to: needs a registry, and none is configured", .invalidParameters)
-    case .invalid(let rejection): return unreachable(rejection.reason, rejection.code)
-    }
-  }
-
-  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = [])
-    -> Recipient
-  {
-    Recipient(platform: platform, token: token[...], pool: -1, state: .refused(Rejection(code, reason)))
-  }
-
   // MARK: confirmed and acknowledged
 
   func publish(_ publication: Publication) {
-    table[publication.owner].ledger.owes()
-    if !table[publication.owner].isChange { bodies.addLeaving(publication.weight) }
+    guard let entry = owner(of: publication) else { return }
+    entry.ledger.owes()
+    bodies.addLeaving(publication.weight)
     outbox.publish(publication)
   }
 
   func body(of publication: Publication) -> [UInt8] {
-    guard let recipient = publication.naming else { return publication.body }
-    return deadLetterBody(table[publication.owner], recipient)
+    guard let recipient = publication.naming, let entry = owner(of: publication) else { return publication.body }
+    return deadLetterBody(entry, recipient)
   }
 
   func publicationConfirmed(_ publication: Publication) {
-    let entry = table[publication.owner]
-    if !entry.isChange { bodies.remove(publication.weight, keptFor: nil) }
-    if publication.kind == .page, entry.work?.stage == .chaining {
-      nextPageConfirmed(entry)
-    } else {
-      consequenceEnded(of: entry)
-    }
+    guard let entry = owner(of: publication) else { return }
+    bodies.remove(publication.weight, keptFor: nil)
+    if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
+  }
+
+  func owner(of publication: Publication) -> InFlight? {
+    if case .request(let index) = publication.owner { table[index] } else { nil }
   }
 
   /// A publication was confirmed, or the registry has what it is owed.
@@ -357,7 +263,7 @@ final class Pipeline: OutboxOwner {
     switch step {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
-    case .report: reportPage(entry)
+    case .report: broadcasts.reportPage(entry)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueue(entry) }
@@ -381,14 +287,10 @@ final class Pipeline: OutboxOwner {
   private func acknowledge(_ entry: InFlight) {
     log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
     if !entry.ledger.isOrphan {
-      if entry.isChange {
-        changeFeed?.acknowledge(entry.delivery)
-      } else {
-        acknowledger?.acknowledge(entry.delivery.token)
-        for token in entry.repeats { acknowledger?.acknowledge(token) }
-      }
+      acknowledger?.acknowledge(entry.delivery.token)
+      for token in entry.repeats { acknowledger?.acknowledge(token) }
     }
-    if entry.work != nil { noteResultPublished(entry) }
+    if entry.work != nil { broadcasts.noteResultPublished(entry) }
     counters.acknowledged += 1
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
     if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
@@ -397,70 +299,8 @@ final class Pipeline: OutboxOwner {
   }
 
   func release(_ entry: InFlight) {
-    if !entry.isChange { bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor) }
+    bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
     table.remove(entry)
-  }
-
-  // MARK: the broker's connection
-
-  /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
-  /// here or elsewhere; what has been is kept, to be recognised when it comes back.
-  func channelLost() {
-    withdrawRetries()
-    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan && !entry.isChange {
-      entry.ledger.channelLost()
-      entry.repeats = []
-      entry.orphanedAt = time.now
-      saveBegunPage(entry)
-      if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
-        orphans[print] = entry.index
-      } else if entry.ledger.isSettled {
-        if let print = entry.fingerprint { duplicates.remove(print) }
-        release(entry)
-      }
-    }
-  }
-
-  /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
-  /// only parked goes on as if it had never come.
-  private func withdrawRetries() {
-    let withdrawn = outbox.withdraw(.retry) { owner in
-      let entry = table[owner]
-      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1
-    }
-    for publication in withdrawn {
-      bodies.remove(publication.weight, keptFor: nil)
-      let entry = table[publication.owner]
-      entry.ledger.withdrawn()
-      guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }
-      for index in entry.recipients.indices {
-        if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
-      }
-    }
-  }
-
-  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
-  /// connection that died without a word (two heartbeats).
-  private static let longestAbsence = 60.0
-
-  /// To be called about once a second.
-  func forgetStrayed() {
-    // In one order, whatever the fingerprints are.
-    for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
-      let entry = table[index]
-      guard entry.ledger.isSettled, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
-        continue
-      }
-      orphans[print] = nil
-      // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
-      if !entry.isDelivered || entry.wantsResult(results) || entry.page != nil { duplicates.remove(print) }
-      release(entry)
-    }
-  }
-
-  /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
-  private func forgetIfUnknowable(_ entry: InFlight) {
-    if entry.fingerprint == nil, entry.ledger.isSettled { release(entry) }
   }
 
   /// At the end of each turn: as much is taken from the broker as there is room for.

@@ -28,8 +28,10 @@ extension Pipeline {
   /// It was alone in a worker's hands and has come back, and isn't in hand here.
   func hasComeBack(_ delivery: borrowing Delivery) -> Bool {
     guard returns(of: delivery) > 0 else { return false }
-    guard let alone, table[alone.entry].isHeld, table[alone.entry].generation == alone.generation else { return true }
-    let mine = table[alone.entry].delivery
+    guard let alone, case let entry = table[alone.index], entry.isHeld, entry.generation == alone.generation else {
+      return true
+    }
+    let mine = entry.delivery
     return mine.body != delivery.body || mine.properties.messageID != delivery.properties.messageID
   }
 
@@ -49,11 +51,9 @@ extension Pipeline {
   /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
   /// back, it would count as if the worker had died of it.
   func returnToQuarantine() {
-    guard let alone else { return }
-    with(alone.entry, alone.generation) { entry in
-      guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return }
-      putAside(entry, losses: losses(of: entry))
-    }
+    guard let alone, case let entry = table[alone.index], entry.generation == alone.generation else { return }
+    guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return }
+    putAside(entry, losses: losses(of: entry))
   }
 
   private func insert(_ delivery: consuming Delivery, from queue: WorkQueue) -> InFlight {

@@ -8,13 +8,20 @@ struct Publication {
     case reply
   }
 
+  enum Owner {
+    /// By its index in the shard's table.
+    case request(Int)
+    /// A change of the registry, by its number.
+    case change(Int)
+  }
+
   var kind: Kind
   var exchange: [UInt8]
   var routingKey: [UInt8]
   var properties: BasicProperties
   var body: [UInt8]
-  /// Index of the request in the shard's table.
-  var owner: Int
+  /// What it follows from.
+  var owner: Owner
   /// The device alone that the body is to name instead of all the request's, by its place among the recipients. Such a body is made
   /// when it is sent, and let go of: a list may fail for each of its thousand devices at once.
   var naming: Int?
@@ -37,7 +44,7 @@ extension Publication {
   private static let properties = 1_024
 }
 
-/// Notified when a publication is confirmed.
+/// Notified when a publication that follows from a request is confirmed.
 protocol OutboxOwner: AnyObject {
   /// What is to be sent of it.
   func body(of publication: Publication) -> [UInt8]

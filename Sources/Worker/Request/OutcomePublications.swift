@@ -24,7 +24,7 @@ struct OutcomePublications {
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
     Publication(
       kind: .feedback, exchange: events, routingKey: Self.key("feedback.", event.app), properties: outcomeProperties(entry),
-      body: event.json(), owner: entry.index)
+      body: event.json(), owner: .request(entry.index))
   }
 
   /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
@@ -39,33 +39,56 @@ struct OutcomePublications {
     if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
       properties.headers.append(PageTicket.header, ticket)
     }
-    properties.headers.append(
-      Topology.originHeader, .text(isWholePage || !entry.queue.isFanOut ? entry.origin : entry.queue.sending.origin))
+    let queue = isWholePage || !entry.queue.isFanOut ? entry.queue : entry.queue.sending
+    return deadLetter(letter, entry.delivery, properties, origin: queue.origin, owner: .request(entry.index), naming: naming)
+  }
+
+  /// A change of the registry as it came.
+  func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
+    let properties = requestProperties(of: change.delivery, change.messageID)
+    return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
+  }
+
+  private func deadLetter(
+    _ letter: DeadLetter, _ delivery: Delivery, _ request: BasicProperties, origin: String, owner: Publication.Owner,
+    naming: Int?
+  ) -> Publication {
+    var properties = request
+    properties.headers.append(Topology.originHeader, .text(origin))
     for (name, value) in letter.headers {
       switch value {
       case .text(let text): properties.headers.append(name, .string(text))
       case .number(let number): properties.headers.append(name, .integer(number))
       }
     }
-    if entry.delivery.isTruncated {
-      properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: entry.delivery.bodySize)))
-    }
+    if delivery.isTruncated { properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: delivery.bodySize))) }
     return Publication(
-      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties,
-      body: entry.delivery.body, owner: entry.index, naming: naming)
+      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties, body: delivery.body,
+      owner: owner,
+      naming: naming)
   }
 
   func result(_ body: [UInt8], for entry: InFlight) -> Publication {
     Publication(
       kind: .result, exchange: events, routingKey: Self.key("result.", app(of: entry)), properties: outcomeProperties(entry),
-      body: body, owner: entry.index)
+      body: body, owner: .request(entry.index))
   }
 
   /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    guard let replyTo = entry.delivery.properties.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo) else { return nil }
-    return Publication(
-      kind: .reply, exchange: [], routingKey: replyTo, properties: outcomeProperties(entry), body: body, owner: entry.index)
+    reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
+  }
+
+  func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
+    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
+    return reply(body, change.delivery.properties, properties, owner: .change(number))
+  }
+
+  private func reply(
+    _ body: [UInt8], _ request: BasicProperties, _ properties: BasicProperties, owner: Publication.Owner
+  ) -> Publication? {
+    guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo) else { return nil }
+    return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
   }
 
   /// On to the step of the ladder that is not shorter than `delay` milliseconds; the longest serves what is longer still.
@@ -103,7 +126,7 @@ struct OutcomePublications {
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
-      owner: entry.index)
+      owner: .request(entry.index))
   }
 
   /// As it came, with the way back, to be processed alone.
@@ -123,7 +146,7 @@ struct OutcomePublications {
     properties.userID = nil
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(Topology.quarantineKey.utf8), properties: properties,
-      body: entry.delivery.body, owner: entry.index)
+      body: entry.delivery.body, owner: .request(entry.index))
   }
 
   static let losses = "x-push-quarantine-losses"
@@ -155,7 +178,7 @@ struct OutcomePublications {
     let (exchange, key) = queue.route
     return Publication(
       kind: kind, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
-      body: entry.delivery.body, owner: entry.index)
+      body: entry.delivery.body, owner: .request(entry.index))
   }
 
   private func app(of entry: InFlight) -> [UInt8] {
@@ -164,9 +187,13 @@ struct OutcomePublications {
 
   /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder.
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
-    var properties = entry.delivery.properties
+    requestProperties(of: entry.delivery, entry.messageID)
+  }
+
+  private func requestProperties(of delivery: borrowing Delivery, _ messageID: [UInt8]) -> BasicProperties {
+    var properties = delivery.properties
     properties.headers = Self.withoutAdded(properties.headers)
-    properties.messageID = entry.messageID
+    properties.messageID = messageID
     properties.deliveryMode = 2
     properties.expiration = nil
     properties.userID = nil
@@ -174,13 +201,18 @@ struct OutcomePublications {
   }
 
   private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
+    let request = entry.delivery.properties
+    return outcomeProperties(of: request, entry.messageID, app: entry.app.map { apps[$0] } ?? request.appID)
+  }
+
+  private func outcomeProperties(of request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {
     var properties = BasicProperties()
     properties.contentType = Self.json
     properties.deliveryMode = 2
-    properties.messageID = entry.messageID
-    properties.correlationID = entry.delivery.properties.correlationID
-    properties.appID = entry.app.map { apps[$0] } ?? entry.delivery.properties.appID
-    if let trace = entry.delivery.properties.headers[Self.traceparent] {
+    properties.messageID = messageID
+    properties.correlationID = request.correlationID
+    properties.appID = app
+    if let trace = request.headers[Self.traceparent] {
       properties.headers.append(Self.traceparent, trace)
     }
     return properties

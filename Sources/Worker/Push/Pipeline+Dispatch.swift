@@ -63,7 +63,7 @@ extension Pipeline {
 
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   func dispatchAll() {
-    resolveRegistrations()
+    lookUps?.flush()
     failRefused()
     for index in pools.indices where !pools[index].isEmpty { dispatch(index) }
   }

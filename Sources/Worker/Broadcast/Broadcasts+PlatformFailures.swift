@@ -17,16 +17,16 @@ extension Rejection {
   static let otherSender = Rejection(.mismatchSenderID, "the device is registered with another sender")
 }
 
-extension Pipeline {
+extension Broadcasts {
   /// Before the next page is on the queue.
   func reportPlatformFailures(_ entry: InFlight) {
-    guard isOfCampaign(entry) else { return }
+    guard entry.isOfCampaign else { return }
     var pools: Set<Int> = []
     for recipient in entry.recipients {
       switch recipient.state {
       case .waiting where pools.insert(recipient.pool).inserted:
         var report: LossReport?
-        if case .failure(let rejection)? = translate(entry, recipient.platform, pool: recipient.pool, &report) {
+        if case .failure(let rejection)? = pipeline.translate(entry, recipient.platform, pool: recipient.pool, &report) {
           reportOnce(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):
@@ -45,17 +45,17 @@ extension Pipeline {
     let letter = DeadLetter(
       error: rejection.code, reason: "for \(whom): \(rejection.reason)", attempts: 0,
       failedAt: time.wallClock)
-    publishDeadLetter(letter, of: entry)
+    pipeline.publishDeadLetter(letter, of: entry)
   }
+}
 
+extension Pipeline {
   /// Ends one device in the dead letters, unless those of its platform have one together.
   func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
-    if isOfCampaign(entry) {
+    if entry.isOfCampaign {
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)
     }
   }
-
-  private func isOfCampaign(_ entry: InFlight) -> Bool { entry.page?.campaign.isEmpty == false }
 }

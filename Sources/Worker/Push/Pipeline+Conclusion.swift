@@ -1,130 +1,8 @@
 import Providers
 import PushCore
 
-/// Answered: what an answer means for one recipient, and what follows from it.
-extension Pipeline: PoolHandler {
-  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
-    let tag = PushTag(rawValue: tag)
-    let entry = table[tag.entry]
-    entry.ledger.pushReturned()
-    log.debug(
-      "answer",
-      [
-        "message_id": entry.messageID, "recipient": tag.recipient, "status": meaning.status,
-        "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
-      ])
-    mark(meaning, entry, tag.recipient)
-    if let event = feedback(meaning, entry, tag.recipient) {
-      counters.feedback += 1
-      publish(publications.feedback(event, for: entry))
-    }
-    switch meaning.reaction {
-    case .delivered:
-      counters.delivered += 1
-      settle(entry, tag.recipient, .delivered(name: name ?? []))
-    case .gone(let code):
-      settle(entry, tag.recipient, .failed(code))
-    case .drop(let code), .suspect(let code), .credential(let code):
-      fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
-    case .retry(let kind, let code):
-      let delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
-      postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
-    }
-  }
-
-  func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
-    let tag = PushTag(rawValue: tag)
-    let entry = table[tag.entry]
-    entry.ledger.pushReturned()
-    entry.recipients[tag.recipient].state = .waiting
-    log.debug("not sent", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": "\(why)"])
-    switch why {
-    case _ where entry.ledger.isOrphan: finishIfSettled(entry)
-    case .refused:
-      // Longer with each round, which costs no attempt.
-      let delay = RetryClass.connection.delay(afterAttempt: min(max(entry.round, entry.attempts), 20) + 1)
-      park(entry, tag.recipient, delay, "the provider refuses its stream")
-    case .unreachable, .unauthorised, .shutDown:
-      // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
-      if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      pools[entry.recipients[tag.recipient].pool].giveBack(
-        .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient), to: entry.queue)
-    }
-  }
-
-  func unknown(tag: Int, reason: String, from pool: any Pool) {
-    counters.unknownOutcomes += 1
-    let tag = PushTag(rawValue: tag)
-    let entry = table[tag.entry]
-    entry.ledger.pushReturned()
-    log.debug(
-      "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
-    let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
-    postpone(entry, tag.recipient, by: delay, .unavailable, reason: "outcome unknown: \(reason)")
-  }
-
-  /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
-  func capacityAvailable(in pool: any Pool) { time.ensureHooksRun() }
-
-  private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
-    guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
-    let recipient = entry.recipients[index]
-    return FeedbackEvent(
-      meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
-      registration: registration(entry, index),
-      messageID: entry.messageID, observedAt: time.wallClock)
-  }
-
-  /// The registry's id of the device, when it came from there.
-  private func registration(_ entry: InFlight, _ index: Int) -> [UInt8]? {
-    let row = entry.recipients[index].row
-    return row < 0 ? nil : entry.rows?.registration(row)
-  }
-
-  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
-  func settleGone(_ entry: InFlight, _ index: Int) {
-    let recipient = entry.recipients[index]
-    counters.failed[Int(PushError.notRegistered.code)] += 1
-    entry.recipients[index].state = .failed(.notRegistered)
-    guard let app = entry.app else { return }
-    counters.feedback += 1
-    let event = FeedbackEvent(
-      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
-      registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
-      observedAt: time.wallClock)
-    publish(publications.feedback(event, for: entry))
-  }
-
-  // MARK: one recipient
-
-  func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
-    if case .failed(let code) = state { counters.failed[Int(code.code)] += 1 }
-    entry.recipients[index].state = state
-    perform(entry.ledger.closed(), entry)
-  }
-
-  /// Ends one recipient in the dead letters.
-  func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
-    let letter = DeadLetter(
-      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: time.wallClock)
-    publishDeadLetter(letter, naming: index, of: entry)
-    settle(entry, index, .failed(code))
-  }
-
-  /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
-  func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
-    let until = time.wallClock + delay
-    let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.isNowOrNever
-    guard !isLast else {
-      return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
-    }
-    entry.lastFailure = (code, reason, status)
-    entry.hasAttempted = true
-    counters.postponed += 1
-    log.debug("put off", ["message_id": entry.messageID, "recipient": index, "seconds": Double(delay) / 1000])
-    settle(entry, index, .postponed(until: until))
-  }
-
+/// What follows from a whole request: dead letters, the ladder, its result.
+extension Pipeline {
   /// The request with one device as its target.
   func deadLetterBody(_ entry: InFlight, _ index: Int) -> [UInt8] {
     guard let request = entry.request else { return entry.delivery.body }
@@ -135,8 +13,6 @@ extension Pipeline: PoolHandler {
         ? request.targetText(index) : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
     return DeadLetter.body(request.document, naming: target)
   }
-
-  // MARK: the whole request
 
   /// Never admitted: a dead letter as it came, and the same word to whoever waits.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
@@ -163,7 +39,7 @@ extension Pipeline: PoolHandler {
     log.error(
       "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
       ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
-    if let campaign { hold(campaign: campaign) }
+    if let campaign { broadcasts.hold(campaign: campaign) }
   }
 
   /// Too late: not sent to whom it has not reached.
@@ -204,7 +80,7 @@ extension Pipeline: PoolHandler {
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
-    if let page = entry.page { return concludePage(entry, page) }
+    if let page = entry.page { return broadcasts.concludePage(entry, page) }
     var earliest = Int64.max
     for recipient in entry.recipients {
       if case .postponed(let until) = recipient.state { earliest = min(earliest, until) }

@@ -10,6 +10,8 @@ final class Outbox {
   static let highWater = 4_096
 
   weak var owner: (any OutboxOwner)?
+  /// Hears of what follows from changes of the registry.
+  weak var changes: ChangeQueue?
   /// Ends the connection in use, and brings another by ``use(_:)``.
   var renewConnection: (() -> Void)?
   private let time: Turn
@@ -96,7 +98,10 @@ final class Outbox {
     free.append(slot)
     let wasFull = isFull
     backlog -= 1
-    owner?.publicationConfirmed(publication)
+    switch publication.owner {
+    case .request: owner?.publicationConfirmed(publication)
+    case .change(let number): changes?.answerConfirmed(number)
+    }
     if wasFull, !isFull { owner?.outboxDrained() }
   }
 
@@ -166,12 +171,13 @@ final class Outbox {
 
   // MARK: taken back
 
-  /// Takes back, and returns, what has certainly not left.
-  /// - Parameter isMeant: by the owner.
+  /// Takes back, and returns, what follows from requests and has certainly not left.
+  /// - Parameter isMeant: by the request's index.
   func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Publication] {
     var withdrawn: [Publication] = []
     func takeBack(_ slot: Int) -> Bool {
-      guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived, isMeant(publication.owner)
+      guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived,
+        case .request(let index) = publication.owner, isMeant(index)
       else { return false }
       slots[slot] = nil
       free.append(slot)

@@ -15,6 +15,8 @@ package final class Shard: TurnHook {
   private let time: Turn
   private let log: Log
   private let pipeline: Pipeline
+  private let changes: ChangeQueue
+  private let registry: RegistryClient?
   private let outbox: Outbox
   private let broker: BrokerSession
   private let pools: PoolSet
@@ -36,28 +38,34 @@ package final class Shard: TurnHook {
     log = Log(level: configuration.log, shard: number, to: host.log)
     outbox = Outbox(time: time, log: log)
     pools = PoolSet(setup, host: host)
+    if let location = configuration.registry {
+      registry = try RegistryClient(location, limits: configuration.registryLimits, host: host, log: log)
+    } else {
+      registry = nil
+    }
+    let apps = pools.apps.map(\.id)
+    let publications = OutcomePublications(
+      prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps)
+    changes = ChangeQueue(
+      apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications, outbox: outbox,
+      time: time,
+      log: log)
+    let marks = TokenMarks(
+      apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
+      registry: registry, time: time, log: log)
     pipeline = Pipeline(
-      apps: pools.apps,
-      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits),
-      publications: OutcomePublications(
-        prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps),
-      outbox: outbox, time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
-    pipeline.pools = pools.lanes
+      apps: pools.apps, pools: pools.lanes,
+      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits), publications: publications,
+      outbox: outbox, lookUps: registry.map(LookUps.init), marks: marks,
+      broadcasts: Broadcasts(
+        registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
+        log: log),
+      time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
     broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
-    broker.changes?.handler = pipeline
-    pipeline.changeFeed = broker.changes
-    pipeline.pageSize = configuration.fanOut.pageSize
-    pipeline.registryLimits = configuration.registryLimits
-    pipeline.breakers = configuration.apps.map { _ in
-      Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
-    }
-    if let location = configuration.registry {
-      let desk = try RegistryDesk(location, limits: configuration.registryLimits, host: host)
-      desk.owner = pipeline
-      pipeline.desk = desk
-    }
+    broker.changes?.handler = changes
+    changes.feed = broker.changes
     pools.connect(handler: pipeline, observer: self)
   }
 
@@ -73,9 +81,18 @@ package final class Shard: TurnHook {
   /// Lets go of connections and registry, and says how it ended and what was done.
   package func close() -> (Fleet.End, Counters) {
     for lanes in pipeline.pools { lanes.pool.shutdown() }
-    pipeline.desk?.close()
-    return (end ?? .done, pipeline.counters)
+    registry?.close()
+    return (end ?? .done, counters)
   }
+
+  private var counters: Counters {
+    var counters = pipeline.counters
+    counters += changes.counters
+    return counters
+  }
+
+  private var held: Int { pipeline.table.count + changes.count }
+  private var isIdle: Bool { pipeline.isIdle && changes.count == 0 }
 
   /// A batch that can't begin ends with an error; a worker that stays keeps trying.
   private func endUnlessReached() {
@@ -91,7 +108,7 @@ package final class Shard: TurnHook {
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
   package func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
-    log.info("draining", ["held": pipeline.table.count, "seconds": configuration.drainTimeout])
+    log.info("draining", ["held": held, "seconds": configuration.drainTimeout])
     drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
     pipeline.isDraining = true
     broker.cancelConsumers()
@@ -103,12 +120,12 @@ package final class Shard: TurnHook {
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
     let held = pipeline.table.entries.filter { $0.isHeld && !$0.ledger.isOrphan }
-    if !held.isEmpty {
+    if held.count + changes.count > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
       let begun = held.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
-        ["because": reason, "given_back": held.count, "may_be_sent_twice": begun])
+        ["because": reason, "given_back": held.count + changes.count, "may_be_sent_twice": begun])
     }
     finish(.done)
   }
@@ -123,23 +140,24 @@ package final class Shard: TurnHook {
     pipeline.dispatchAll()
     pipeline.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
-    pipeline.writeMarks()
+    pipeline.marks.write()
     pipeline.returnToQuarantine()
-    if pipeline.hasNothingUnderway { finish(.done) }
+    if pipeline.hasNothingUnderway, registry?.isIdle != false { finish(.done) }
   }
 
   private func everySecond() {
     pipeline.parkUnreachable()
     pipeline.forgetStrayed()
-    pipeline.writeMarks()
-    pipeline.retryMarks()
-    pipeline.giveBackStuckChanges()
-    pipeline.applyOwedChanges()
+    pipeline.marks.write()
+    pipeline.marks.writeKept()
+    changes.giveBackStuck()
+    changes.apply()
     broker.changes?.check()
-    pipeline.lookAfterRegistry()
-    pipeline.renewResultClaims()
-    pipeline.saveGrownPages()
+    registry?.lookAfter()
+    pipeline.broadcasts.renewResultClaims()
+    pipeline.broadcasts.savePages()
     pipeline.reportDeadLetters()
+    changes.reportDeadLetters()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
@@ -148,8 +166,8 @@ package final class Shard: TurnHook {
 
   private var report: ShardReport {
     ShardReport(
-      at: time.now, counters: pipeline.counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
-      held: pipeline.table.count, unconfirmed: outbox.backlog,
+      at: time.now, counters: counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
+      held: held, unconfirmed: outbox.backlog,
       inFlight: pipeline.pools.reduce(0) { $0 + $1.pool.inFlight },
       expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
   }
@@ -163,11 +181,11 @@ package final class Shard: TurnHook {
   }
 
   private func checkEmptiness() {
-    guard pipeline.isIdle else { return found(nil) }
+    guard isIdle else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
     broker.countMessages(of: emptiness?.queues ?? []) { [weak self] counts in
       guard let self else { return }
-      found(pipeline.isIdle ? counts : nil)
+      found(isIdle ? counts : nil)
     }
   }
 

@@ -65,11 +65,6 @@ final class InFlight {
   var settledBefore: [UInt8]?
   /// How far the clock is behind the one by which it is dated, in milliseconds.
   var clockLag: Int64 = 0
-  /// It came by the registry's queue, and so by a connection of its own.
-  var isChange = false
-  var change: RegistryChange?
-  var changeSequence = 0
-
   /// Which part of the request's audience this is; nil for a request to devices, and for one whose audience is not yet known.
   var page: PageTicket?
   /// Nil for a request to devices.
@@ -87,8 +82,11 @@ final class InFlight {
 
   var request: SendRequest? { held?.request }
 
-  /// Which queue it goes back to when it is replayed: ``Topology/originHeader``.
-  var origin: String { isChange ? Topology.registryOrigin : queue.origin }
+  /// It came with a message id, and so is known again after a crash.
+  var isNamed: Bool { delivery.properties.messageID?.isEmpty == false }
+
+  /// It is a page of a campaign.
+  var isOfCampaign: Bool { page?.campaign.isEmpty == false }
 
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
@@ -118,8 +116,6 @@ final class InFlight {
     members.removeAll()
     settledBefore = nil
     clockLag = 0
-    isChange = false
-    change = nil
     page = nil
     work = nil
   }

@@ -1,0 +1,92 @@
+import PushCore
+import Storage
+
+/// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
+extension Broadcasts {
+  /// Every device of the page has ended or waits for its next attempt.
+  func concludePage(_ entry: InFlight, _ ended: PageTicket) {
+    guard var work = entry.work else { return }
+    var page = ended
+    switch work.end(&page, entry.recipients, entry.rows) {
+    case .beginAgain(let earliest):
+      work.unsaved = (SettledDevices(of: entry, work).record, earliest)
+      entry.work = work
+      entry.ledger.owes()
+      return savePage(entry)
+    case .retry(let earliest):
+      entry.page = page
+      entry.work = work
+      pipeline.publishRetry(of: entry, at: earliest)
+    case .result:
+      entry.page = page
+      entry.work = work
+      pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
+    case .report:
+      entry.page = page
+      entry.work = work
+      pipeline.perform(entry.ledger.owesReport(), entry)
+    }
+  }
+
+  /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
+  private func savePage(_ entry: InFlight) {
+    guard let page = entry.page, let unsaved = entry.work?.unsaved else { return }
+    report(
+      .savePage(unsaved.record, campaign: page.campaign, page: page.number), for: entry,
+      then: { broadcasts in { entry, _ in broadcasts.pageSaved(entry) } }, orElse: Broadcasts.pageNotSaved)
+  }
+
+  private func pageSaved(_ entry: InFlight) {
+    guard let unsaved = entry.work?.unsaved else { return }
+    entry.work?.unsaved = nil
+    pipeline.publishRetry(of: entry, at: unsaved.earliest)
+    pipeline.consequenceEnded(of: entry)
+  }
+
+  /// It is kept, unacknowledged, until the registry is back: asked again by ``savePages()``.
+  private func pageNotSaved(_ entry: InFlight, _ error: StoreError) {
+    // What the registry will never take is sent again, rather than held for ever.
+    if case .refused = error { pageSaved(entry) } else { unsavedPages.append(Reference(entry)) }
+  }
+
+  /// To be called about once a second.
+  func savePages() {
+    let unsaved = unsavedPages
+    unsavedPages.removeAll()
+    for reference in unsaved { if let entry = request(reference) { savePage(entry) } }
+  }
+
+  /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
+  func reportPage(_ entry: InFlight) {
+    guard let page = entry.page else { return }
+    entry.ledger.owes()
+    let ending = PageReport(
+      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed)
+    report(.pageDone(ending), for: entry, then: Broadcasts.pageReported, orElse: Broadcasts.oweReport)
+  }
+
+  private func pageReported(_ entry: InFlight, _ campaign: Campaign?) {
+    entry.work?.campaign = campaign
+    if campaign?.isComplete == true { claimResult(entry) }
+    pipeline.consequenceEnded(of: entry)
+  }
+
+  func oweReport(_ entry: InFlight, _ error: StoreError) { oweReport(entry, "\(error)") }
+
+  /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
+  /// unacknowledged and no device gets a second push.
+  func oweReport(_ entry: InFlight, _ reason: String) {
+    entry.page?.pending = []
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    pipeline.publishRetry(of: entry, at: time.wallClock + Pipeline.registryDelay)
+    pipeline.consequenceEnded(of: entry)
+  }
+
+  /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
+  func saveBegunPage(_ entry: InFlight) {
+    guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
+    let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
+    guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
+    note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
+  }
+}

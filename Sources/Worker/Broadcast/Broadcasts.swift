@@ -1,0 +1,252 @@
+import AMQP
+import PushCore
+import Storage
+import Wire
+
+/// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result.
+///
+/// The request itself is acknowledged as soon as its first page is on the queue; from then on the campaign's record in the registry and
+/// the one page that is not yet opened are all there is of it, so that any worker can go on after any crash. Confined to the shard's
+/// thread.
+final class Broadcasts {
+  /// Owns this one, and takes what is decided here.
+  unowned var pipeline: Pipeline!
+  let time: Turn
+  let log: Log
+  let publications: OutcomePublications
+  let marks: TokenMarks
+  /// Devices on a page.
+  let pageSize: Int
+  private let registry: RegistryClient?
+  /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  private let resultLease: Int64
+
+  /// Requests whose campaign's result was claimed for here and waits for its confirm.
+  private var resultClaims: [Reference] = []
+  /// Pages whose record the registry couldn't take yet.
+  var unsavedPages: [Reference] = []
+  /// Campaigns that this shard has found paused or held, for the log.
+  private var waitingCampaigns: Set<[UInt8]> = []
+
+  /// A request in the shard's table, unless its place is another one's by now.
+  struct Reference {
+    var index: Int
+    var generation: Int
+
+    init(_ entry: InFlight) {
+      index = entry.index
+      generation = entry.generation
+    }
+  }
+
+  /// - Parameter registry: nil where none is configured.
+  init(
+    registry: RegistryClient?, publications: OutcomePublications, marks: TokenMarks, pageSize: Int, resultLease: Int64 = 10_000,
+    time: Turn,
+    log: Log
+  ) {
+    self.registry = registry
+    self.publications = publications
+    self.marks = marks
+    self.pageSize = pageSize
+    self.resultLease = resultLease
+    self.time = time
+    self.log = log
+  }
+
+  // MARK: calls to the registry
+
+  /// Calls for what is needed to go on with a request that isn't concluded. While the registry can't answer, it goes to the ladder.
+  func ask<Answer>(
+    _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void
+  ) {
+    report(call, for: entry) { broadcasts in
+      { entry, answer in if !entry.ledger.isConcluded { then(broadcasts)(entry, answer) } }
+    } orElse: { broadcasts in
+      { entry, error in broadcasts.pipeline.refuseOrPutOff(entry, error) }
+    }
+  }
+
+  /// Calls for what a page owes.
+  func report<Answer>(
+    _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void,
+    orElse: @escaping (Broadcasts) -> (InFlight, StoreError) -> Void
+  ) {
+    let reference = Reference(entry)
+    registry?.call(call) { [weak self] result in
+      guard let self, let entry = request(reference) else { return }
+      switch result {
+      case .success(let answer): then(self)(entry, answer)
+      case .failure(let error): orElse(self)(entry, error)
+      }
+    }
+  }
+
+  func note<Answer>(_ call: RegistryCall<Answer>) { registry?.note(call) }
+
+  func request(_ reference: Reference) -> InFlight? {
+    let entry = pipeline.table[reference.index]
+    return entry.generation == reference.generation ? entry : nil
+  }
+
+  // MARK: the request
+
+  func begin(_ entry: InFlight, _ audience: Audience) {
+    entry.work = AudienceWork(audience)
+    guard registry != nil else {
+      return pipeline.reject(entry, Rejection(.invalidParameters, "to: needs a registry, and none is configured"))
+    }
+    if entry.page != nil {
+      takePage(entry)
+    } else if time.wallClock > entry.deadline {
+      // Another copy of it may have begun in time, and then speaks for all.
+      guard entry.isNamed else { return pipeline.expire(entry) }
+      ask(.campaign(campaignID(of: entry)), for: entry, then: Broadcasts.foundCampaign)
+    } else if !audience.isSmall, !entry.isNamed {
+      nameAndPublishAgain(entry)
+    } else {
+      ask(.survey(audience, app: pipeline.appID(of: entry)), for: entry, then: Broadcasts.surveyed)
+      if audience.isSmall { readSmallAudience(entry, audience) }
+    }
+  }
+
+  /// A broadcast must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
+  /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
+  /// request from another with the same body, and each is sent.
+  private func nameAndPublishAgain(_ entry: InFlight) {
+    let properties = entry.delivery.properties
+    if let timestamp = properties.timestamp, timestamp > 0 {
+      let sender = properties.headers.string("x-push-sender") ?? []
+      let parts = [
+        pipeline.appID(of: entry), sender, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
+      ]
+      entry.messageID = DeviceIdentity.apnsID(
+        messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
+    }
+    pipeline.conclude(entry) { pipeline.publish(publications.again(for: entry)) }
+  }
+
+  private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) {
+    guard let audience = entry.work?.audience else { return }
+    guard survey.exists else { return pipeline.reject(entry, Rejection(.invalidRegistration, audience.missing)) }
+    entry.work?.survey = survey
+    if !audience.isSmall { createCampaign(entry, survey) }
+  }
+
+  /// A user or group too large for one request is sent like a topic.
+  func becomeCampaign(_ entry: InFlight) {
+    guard entry.isNamed else { return nameAndPublishAgain(entry) }
+    if let survey = entry.work?.survey { createCampaign(entry, survey) }
+  }
+
+  private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) {
+    guard let held = entry.held else { return }
+    let description = CampaignDescription(
+      id: campaignID(of: entry), app: pipeline.appID(of: entry), messageID: entry.messageID,
+      target: held.request.document.string(held.request.targetNode), total: survey.estimate, highWater: survey.highWater)
+    ask(.createCampaign(description), for: entry, then: Broadcasts.campaignCreated)
+  }
+
+  /// The same for every delivery of one request, and another for a request that only bears the same message id.
+  private func campaignID(of entry: InFlight) -> [UInt8] {
+    let sender = entry.delivery.properties.headers.string("x-push-sender").map { $0 + [0] } ?? []
+    return DeviceIdentity.apnsID(
+      messageID: entry.messageID,
+      token: Array("campaign:".utf8) + pipeline.appID(of: entry) + [0] + sender + entry.delivery.body)
+  }
+
+  private func foundCampaign(_ entry: InFlight, _ campaign: Campaign?) {
+    if let campaign { campaignCreated(entry, campaign) } else { pipeline.expire(entry) }
+  }
+
+  /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.
+  private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) {
+    entry.work?.ends()
+    log.info(
+      "campaign begins",
+      [
+        "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
+        "devices": campaign.description.total,
+      ])
+    let first = PageTicket(
+      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline,
+      using: &time.random)
+    pipeline.conclude(entry) { pipeline.publish(publications.page(first, for: entry)) }
+  }
+
+  // MARK: campaigns that are paused or held
+
+  /// Says once that a campaign was paused or held, though its page comes back again and again.
+  func noteWaiting(_ campaign: Campaign) {
+    if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }
+    guard waitingCampaigns.insert(campaign.description.id).inserted else { return }
+    log.info("campaign waits", ["campaign": campaign.description.id, "state": campaign.state.name])
+  }
+
+  /// Above it, some are logged twice.
+  private static let mostWaitingCampaigns = 1_000
+
+  func noteRunning(_ campaign: [UInt8]) {
+    if waitingCampaigns.remove(campaign) != nil { log.info("campaign goes on", ["campaign": campaign]) }
+  }
+
+  /// The campaign of a page is held once its application's breaker is open.
+  func holdCampaign(of entry: InFlight) {
+    guard let campaign = entry.page?.campaign, !campaign.isEmpty, entry.work?.isHeld == false else { return }
+    entry.work?.isHeld = true
+    hold(campaign: campaign)
+  }
+
+  func hold(campaign: [UInt8]) {
+    registry?.call(.setState(.held, campaign: campaign)) { [log] result in
+      guard case .success(true) = result else { return }
+      log.error(
+        "the campaign is held: pushfleet campaigns resume or cancel", ["campaign": String(decoding: campaign, as: UTF8.self)])
+    }
+  }
+
+  // MARK: the result
+
+  /// Every page is settled: exactly one of those who find that out publishes the result.
+  func claimResult(_ entry: InFlight) {
+    guard let page = entry.page else { return }
+    entry.ledger.owes()
+    let claimant = UUIDText.random(using: &time.random)
+    entry.work?.claimant = claimant
+    report(
+      .finish(campaign: page.campaign, claimant: claimant, lease: resultLease), for: entry, then: Broadcasts.resultClaimed,
+      orElse: Broadcasts.oweReport)
+  }
+
+  /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
+  func renewResultClaims() {
+    resultClaims.removeAll { request($0) == nil }
+    for claim in resultClaims {
+      guard let entry = request(claim), let page = entry.page, let work = entry.work else { continue }
+      note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
+    }
+  }
+
+  private func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
+    // Whoever has claimed it may die before it is out.
+    if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
+    if claim == .claimed, let campaign = entry.work?.campaign {
+      entry.work?.isResultClaimed = true
+      resultClaims.append(Reference(entry))
+      log.info(
+        "campaign ended",
+        [
+          "campaign": String(decoding: campaign.description.id, as: UTF8.self),
+          "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
+        ])
+      pipeline.publishFanOutResult(of: entry, success: campaign.sent, failure: campaign.failed)
+    }
+    pipeline.consequenceEnded(of: entry)
+  }
+
+  /// The result is confirmed: should the page come again, nobody publishes it a second time.
+  func noteResultPublished(_ entry: InFlight) {
+    guard entry.work?.isResultClaimed == true, let page = entry.page else { return }
+    note(.resultPublished(campaign: page.campaign))
+  }
+}

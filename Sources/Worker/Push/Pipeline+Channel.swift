@@ -1,0 +1,65 @@
+import PushCore
+import Wire
+
+/// The broker's channel is lost, and what was in hand comes back, here or elsewhere.
+extension Pipeline {
+  /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
+  /// here or elsewhere; what has been is kept, to be recognised when it comes back.
+  func channelLost() {
+    withdrawRetries()
+    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan {
+      entry.ledger.channelLost()
+      entry.repeats = []
+      entry.orphanedAt = time.now
+      broadcasts.saveBegunPage(entry)
+      if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
+        orphans[print] = entry.index
+      } else if entry.ledger.isSettled {
+        if let print = entry.fingerprint { duplicates.remove(print) }
+        release(entry)
+      }
+    }
+  }
+
+  /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
+  /// only parked goes on as if it had never come.
+  private func withdrawRetries() {
+    let withdrawn = outbox.withdraw(.retry) { owner in
+      let entry = table[owner]
+      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1
+    }
+    for publication in withdrawn {
+      bodies.remove(publication.weight, keptFor: nil)
+      guard let entry = self.owner(of: publication) else { continue }
+      entry.ledger.withdrawn()
+      guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }
+      for index in entry.recipients.indices {
+        if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
+      }
+    }
+  }
+
+  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
+  /// connection that died without a word (two heartbeats).
+  private static let longestAbsence = 60.0
+
+  /// To be called about once a second.
+  func forgetStrayed() {
+    // In one order, whatever the fingerprints are.
+    for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
+      let entry = table[index]
+      guard entry.ledger.isSettled, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
+        continue
+      }
+      orphans[print] = nil
+      // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
+      if !entry.isDelivered || entry.wantsResult(results) || entry.page != nil { duplicates.remove(print) }
+      release(entry)
+    }
+  }
+
+  /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
+  func forgetIfUnknowable(_ entry: InFlight) {
+    if entry.fingerprint == nil, entry.ledger.isSettled { release(entry) }
+  }
+}

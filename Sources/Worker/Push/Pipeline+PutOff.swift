@@ -1,0 +1,45 @@
+import PushCore
+import Storage
+
+/// While the registry can't answer, sends with provider tokens go on; what needs it goes to the ladder.
+extension Pipeline {
+  /// Milliseconds.
+  static let registryDelay: Int64 = 10_000
+
+  func refuseOrPutOff(_ entry: InFlight, _ error: StoreError) {
+    guard !entry.ledger.isConcluded else { return }
+    if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
+    putOff(entry, by: Self.registryDelay, "\(error)")
+  }
+
+  /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must
+  /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
+  func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
+    let isPage = entry.isOfCampaign
+    let mayHaveCampaign = entry.work != nil && entry.page == nil && entry.isNamed
+    let now = time.wallClock
+    var delay = delay
+    if !isPage, now > entry.deadline {
+      guard mayHaveCampaign else { return expire(entry) }
+      guard now - entry.deadline <= Self.longestDoubt else {
+        let words = "its time to live passed while the registry was unreachable: whether it had been begun is not known"
+        return reject(entry, Rejection(.unavailable, words))
+      }
+      delay = Self.delayOfDoubt
+    }
+    if !isPage, entry.isNowOrNever, !(mayHaveCampaign && entry.delivery.redelivered) {
+      return reject(entry, Rejection(.unavailable, reason))
+    }
+    entry.work?.ends()
+    counters.parked += 1
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    conclude(entry) { publishRetry(of: entry, at: now + delay) }
+  }
+
+  /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it
+  /// asks.
+  private static let longestDoubt: Int64 = 86_400_000
+  private static let delayOfDoubt: Int64 = 300_000
+
+  func appID(of entry: InFlight) -> [UInt8] { entry.app.map { apps[$0].id } ?? [] }
+}

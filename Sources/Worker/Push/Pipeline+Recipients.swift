@@ -1,0 +1,177 @@
+import PushCore
+import Storage
+
+/// From a request's targets, and the registry's rows, to its recipients.
+extension Pipeline: LookUpHandler {
+  func addRecipients(to entry: InFlight, by routes: Routes) {
+    guard let held = entry.held else { return }
+    switch held.request.targets {
+    case .one(let target): addRecipient(for: target, to: entry, by: routes)
+    case .list(let targets):
+      var places: [[UInt8]: Int] = [:]
+      var texts: [[UInt8]] = []
+      for (index, target) in targets.enumerated() {
+        addRecipient(for: target, to: entry, by: routes)
+        let last = entry.recipients.count - 1
+        let key: [UInt8]
+        switch entry.recipients[last].state {
+        case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
+        // An entry that reaches no device has one dead letter, however often it is in the list.
+        case .refused:
+          if texts.isEmpty { texts = held.request.targetTexts }
+          key = [0xFF] + texts[index]
+        default: continue
+        }
+        if let earlier = places[key] { entry.recipients[last].state = .sameAs(earlier) } else { places[key] = last }
+      }
+    case .condition:
+      entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
+    }
+  }
+
+  /// A registration, or a list's user, device group or topic, is looked up together with the others of the turn.
+  private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
+    entry.recipients.append(recipient(for: target, by: routes))
+    guard let lookUps, let app = entry.app else { return }
+    let id: [UInt8]
+    switch target {
+    case .registration(let text), .group(let text): id = text
+    case .user(let name): id = Array("/users/".utf8) + name
+    case .topic(let name): id = Array("/topics/".utf8) + name
+    case .apns, .fcm, .invalid: return
+    }
+    let place = LookUps.Place(entry: entry.index, generation: entry.generation, recipient: entry.recipients.count - 1)
+    lookUps.append(LookUp(app: apps[app].id, registration: id), for: place)
+    entry.unresolved += 1
+  }
+
+  private func recipient(for target: Target, by routes: Routes) -> Recipient {
+    switch target {
+    case .apns(let token):
+      guard let route = routes.apns else {
+        return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
+      }
+      return Recipient(platform: .apns, token: token[...], pool: route.pool)
+    case .fcm(let token):
+      guard let pool = routes.fcm else {
+        return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
+      }
+      return Recipient(platform: .fcm, token: token[...], pool: pool)
+    case .registration where lookUps != nil, .user where lookUps != nil, .group where lookUps != nil,
+      .topic where lookUps != nil:
+      return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
+    case .topic, .user, .group, .registration:
+      return unreachable("to: needs a registry, and none is configured", .invalidParameters)
+    case .invalid(let rejection): return unreachable(rejection.reason, rejection.code)
+    }
+  }
+
+  private func unreachable(_ reason: String, _ code: PushError, _ platform: Platform = .apns, _ token: [UInt8] = [])
+    -> Recipient
+  {
+    Recipient(platform: platform, token: token[...], pool: -1, state: .refused(Rejection(code, reason)))
+  }
+
+  // MARK: what the registry knows
+
+  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
+    for (place, answer) in zip(places, resolution.entries) {
+      let entry = table[place.entry]
+      guard entry.generation == place.generation, !entry.ledger.isConcluded else { continue }
+      entry.rows = resolution.devices
+      if case .devices(let rows) = answer {
+        addMembers(rows, of: place.recipient, resolution.devices, entry)
+      } else {
+        entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
+      }
+      entry.unresolved -= 1
+      if entry.unresolved == 0 { registrationsKnown(entry) }
+    }
+  }
+
+  func lookUpFailed(_ places: [LookUps.Place], _ error: StoreError) {
+    for place in places {
+      let entry = table[place.entry]
+      if entry.generation == place.generation { refuseOrPutOff(entry, error) }
+    }
+  }
+
+  func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: SettledDevices) {
+    entry.rows = rows
+    entry.recipients.reserveCapacity(rows.count)
+    for index in 0..<rows.count where !settled.contains(rows[index].id) {
+      entry.recipients.append(recipient(rows, index, entry))
+    }
+  }
+
+  /// The first device of a list's user, group or topic takes its place, the others stand after all of the list's entries.
+  private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
+    guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
+      let reason = "no such user, device group or topic, or none of its devices is registered, or too many of them for a list"
+      entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
+      return
+    }
+    entry.recipients[place] = recipient(rows, first, entry)
+    let start = entry.recipients.count
+    for member in members.dropFirst() { entry.recipients.append(recipient(rows, member, entry)) }
+    entry.members.append((place, start..<entry.recipients.count))
+  }
+
+  /// How far so many have come still fits the header that a list carries on the ladder, which has to fit a frame of 128 KiB.
+  private static let mostRecipients = 1_500
+
+  private func recipient(for answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) -> Recipient {
+    guard case .device(let row, let isCanonical) = answer else {
+      return Recipient(
+        platform: .apns, token: [], pool: -1, state: .refused(Rejection(.invalidRegistration, "no such registration")))
+    }
+    var found = recipient(rows, row, entry)
+    found.isOldRegistration = !isCanonical
+    return found
+  }
+
+  /// The devices are known: those named twice get one push, and the request goes on as any other.
+  private func registrationsKnown(_ entry: InFlight) {
+    var places: [[UInt8]: Int] = [:]
+    for index in entry.recipients.indices where entry.recipients.count > 1 {
+      // A token that is named by itself is sent to, whatever the registry knows of it.
+      var kind: UInt8 = 0
+      switch entry.recipients[index].state {
+      case .waiting: break
+      case .gone: kind = 1
+      case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
+      }
+      let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
+      if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
+    }
+    sendRecipients(of: entry)
+  }
+
+  /// A device of the registry, by the credential of its sender and environment.
+  func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
+    let row = rows[index]
+    var pool = -1
+    var state = Recipient.State.waiting
+    if row.state == .gone {
+      state = .gone
+    } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.routes {
+      pool = routes.pool(of: row.platform, row.environment) ?? -1
+      if pool < 0 {
+        state = .refused(.noCredential)
+      }
+    } else {
+      state = .refused(.otherSender)
+    }
+    return Recipient(platform: row.platform, token: rows.token(index), pool: pool, state: state, row: index)
+  }
+
+  /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
+  /// one (GS-083).
+  private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
+    guard let app = entry.app else { return entry.routes }
+    if let named = entry.delivery.properties.headers.string("x-push-sender") {
+      return named.elementsEqual(sender) ? entry.routes : nil
+    }
+    return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.routes : nil)
+  }
+}

@@ -1,0 +1,179 @@
+import AMQP
+import PushCore
+import Storage
+import Wire
+
+/// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
+/// when any of it is refused and nobody did. Confined to the shard's thread.
+///
+/// A change is held until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
+/// have been answered.
+final class ChangeQueue: ChangeFeedHandler {
+  struct Change {
+    var delivery: Delivery
+    let messageID: [UInt8]
+    /// Waits for the registry; nil once there is an answer.
+    var content: RegistryChange?
+    /// Its connection is gone: its answer is still published, and nobody acknowledges it.
+    var isLost = false
+  }
+
+  weak var feed: ChangeFeed?
+  private(set) var counters = Counters()
+  private let registry: RegistryClient?
+  private let limits: RegistryLimits
+  private let apps: [[UInt8]]
+  private let publications: OutcomePublications
+  private let outbox: Outbox
+  private let time: Turn
+  private let log: Log
+  private var letters = DeadLetterLog()
+
+  /// In hand, by number; numbers ascend in the order of arrival.
+  private var changes: [Int: Change] = [:]
+  private var nextNumber = 0
+  /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
+  private(set) var waiting: [Int] = []
+  /// Changes that the registry has been asked for and hasn't answered.
+  private(set) var asked = 0
+  /// A change has failed while others were under way: nothing is asked for before they are answered.
+  private var isHeld = false
+  /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
+  var stuckSince: MonotonicTime?
+
+  /// - Parameter registry: nil where none is configured; then no change comes.
+  init(
+    apps: [[UInt8]], registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications, outbox: Outbox,
+    time: Turn,
+    log: Log
+  ) {
+    self.apps = apps
+    self.registry = registry
+    self.limits = limits
+    self.publications = publications
+    self.outbox = outbox
+    self.time = time
+    self.log = log
+    registry?.changes = self
+    outbox.changes = self
+  }
+
+  /// In hand.
+  var count: Int { changes.count }
+
+  func registryChangeDelivered(_ delivery: Delivery) {
+    counters.received += 1
+    if delivery.redelivered { counters.redelivered += 1 }
+    let number = nextNumber
+    nextNumber += 1
+    let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
+    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
+    changes[number] = Change(delivery: delivery, messageID: messageID)
+    let defaultApp = named ?? (apps.count == 1 ? apps[0] : nil)
+    switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {
+    case .failure(let refusal): conclude(number, refusal.answer)
+    case .success(let content):
+      changes[number]?.content = delivery.redelivered ? .repeated(content) : content
+      waiting.append(number)
+      apply()
+    }
+  }
+
+  /// To be called about once a second as well, for what the registry couldn't take when it came.
+  func apply() {
+    if isHeld {
+      guard asked == 0 else { return }
+      isHeld = false
+    }
+    while let number = waiting.first {
+      waiting.removeFirst()
+      guard let content = changes[number]?.content else { continue }
+      asked += 1
+      registry?.call(.apply(content)) { [weak self] result in self?.answered(number, result) }
+      // Refused at once: it stands in front again.
+      if waiting.first == number { return }
+    }
+  }
+
+  private func answered(_ number: Int, _ result: Result<ChangeAnswer, StoreError>) {
+    asked -= 1
+    switch result {
+    case .success(let answer):
+      stuckSince = nil
+      conclude(number, answer)
+      if isHeld { apply() }
+    case .failure(let error):
+      if asked > 0 { isHeld = true }
+      guard changes[number] != nil else { return }
+      if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
+      if stuckSince == nil { stuckSince = time.now }
+      // Behind what came before it and before what came after it.
+      waiting.insert(number, at: waiting.firstIndex { $0 > number } ?? waiting.endIndex)
+    }
+  }
+
+  // MARK: the answer
+
+  private func conclude(_ number: Int, _ answer: ChangeAnswer) {
+    guard let change = changes[number] else { return }
+    changes[number]?.content = nil
+    if let reply = publications.reply(answer.json, to: change, number) {
+      outbox.publish(reply)
+    } else if let failure = answer.failure {
+      let code = PushError(rawValue: failure.error.rawValue)
+      let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
+      let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
+      counters.deadLetters += 1
+      if let kind = letters.note(app: nil, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
+      outbox.publish(publications.deadLetter(letter, for: change, number))
+    } else {
+      acknowledge(number)
+    }
+  }
+
+  /// The reply, or the dead letter, is safe.
+  func answerConfirmed(_ number: Int) { acknowledge(number) }
+
+  private func acknowledge(_ number: Int) {
+    guard let change = changes.removeValue(forKey: number) else { return }
+    counters.acknowledged += 1
+    if !change.isLost { feed?.acknowledge(change.delivery) }
+  }
+
+  /// To be called about once a second.
+  func reportDeadLetters() {
+    for (kind, count) in letters.due(at: time.now) { logLetters(kind, count) }
+  }
+
+  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int) {
+    log.warning(
+      "dead letters", ["queue": Topology.registryOrigin, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
+  }
+
+  // MARK: what can't be applied here
+
+  func registryChanged(isUsable: Bool) {
+    feed?.registryChanged(isUsable: isUsable)
+    if isUsable { apply() }
+  }
+
+  /// The connection that brought them is gone. What the registry hasn't been asked for is forgotten, and so is what it has been asked for
+  /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
+  func registryChangesLost() {
+    waiting = []
+    registry?.withdrawChanges()
+    stuckSince = nil
+    changes = changes.filter { $0.value.content == nil }
+    for number in changes.keys { changes[number]?.isLost = true }
+  }
+
+  /// To be called about once a second.
+  func giveBackStuck() {
+    guard let since = stuckSince, asked == 0, let oldest = waiting.first else { return }
+    var returns: Int64 = 0
+    if case .integer(let count)? = changes[oldest]?.delivery.properties.headers["x-delivery-count"] { returns = count }
+    guard ChangePatience.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
+    registryChangesLost()
+    feed?.giveBack()
+  }
+}

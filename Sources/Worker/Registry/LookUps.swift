@@ -1,0 +1,56 @@
+import Storage
+
+/// Who has registrations looked up.
+protocol LookUpHandler: AnyObject {
+  /// Answers in the order of the places.
+  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution)
+  func lookUpFailed(_ places: [LookUps.Place], _ error: StoreError)
+}
+
+/// Registrations that requests name, looked up together: all that a turn of the loop has brought, whatever their application.
+final class LookUps {
+  /// A registration among a request's recipients.
+  struct Place {
+    var entry: Int
+    var generation: Int
+    var recipient: Int
+  }
+
+  weak var handler: (any LookUpHandler)?
+  private let registry: RegistryClient
+  private var places: [Place] = []
+  private var lookUps: [LookUp] = []
+
+  init(_ registry: RegistryClient) { self.registry = registry }
+
+  func append(_ lookUp: LookUp, for place: Place) {
+    places.append(place)
+    lookUps.append(lookUp)
+  }
+
+  private static let most = 1_000
+
+  /// At the end of a turn. All of one request's are looked up together, since its recipients refer to the rows of one answer.
+  func flush() {
+    guard !places.isEmpty else { return }
+    let (allPlaces, allLookUps) = (places, lookUps)
+    places.removeAll(keepingCapacity: true)
+    lookUps.removeAll(keepingCapacity: true)
+    var start = 0
+    var end = 0
+    while start < allPlaces.count {
+      repeat {
+        let entry = allPlaces[end].entry
+        while end < allPlaces.count, allPlaces[end].entry == entry { end += 1 }
+      } while end < allPlaces.count && end - start < Self.most
+      let batch = Array(allPlaces[start..<end])
+      registry.call(.resolve(Array(allLookUps[start..<end]))) { [weak self] result in
+        switch result {
+        case .success(let resolution): self?.handler?.lookedUp(batch, resolution)
+        case .failure(let error): self?.handler?.lookUpFailed(batch, error)
+        }
+      }
+      start = end
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import PushCore
+import Reactor
+import Storage
+import Wire
+
+/// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop
+/// never waits.
+final class RegistryClient: RegistryHandler {
+  /// Waits for the registry to be usable.
+  weak var changes: ChangeQueue?
+  private let time: Turn
+  private let log: Log
+  private var registry: (any RegistryDoor)?
+  private var calls: [((Result<any Sendable, StoreError>) -> Void)?] = []
+  private var free: [Int] = []
+  private var nextProbe = MonotonicTime(nanoseconds: 0)
+  private var nextPurge = MonotonicTime(nanoseconds: 0)
+
+  /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
+  init(_ location: String, limits: RegistryLimits, host: any ShardHost, log: Log) throws(ConfigurationError) {
+    time = host.time
+    self.log = log
+    let parsed: RegistryLocation
+    do throws(StoreError) { parsed = try RegistryLocation(parsing: location) } catch {
+      throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
+    }
+    do throws(SystemError) { registry = try host.openRegistry(parsed, limits, self) } catch {
+      throw ConfigurationError(key: "registry", problem: "has no thread: \(error)")
+    }
+  }
+
+  /// Nothing waits for an answer.
+  var isIdle: Bool { (registry?.waiting ?? 0) == 0 }
+
+  /// - Parameter then: called once, and at once where the registry refuses at once. An error means that the registry can't answer now, or
+  ///   refuses a value for good; the call had no effect, or one that is safe to repeat.
+  func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, StoreError>) -> Void) {
+    let tag = free.popLast() ?? calls.count
+    if tag == calls.count { calls.append(nil) }
+    calls[tag] = { result in
+      then(
+        result.flatMap { answer in
+          guard let answer = answer as? Answer else { return .failure(.unavailable(.down, "an answer that was not asked for")) }
+          return .success(answer)
+        })
+    }
+    do throws(StoreError) {
+      guard let registry else { throw .unavailable(.down, "closed") }
+      try registry.submit(call.request, tag: tag)
+    } catch {
+      take(tag)?(.failure(error))
+    }
+  }
+
+  /// For calls whose answer isn't needed.
+  func note<Answer>(_ call: RegistryCall<Answer>) { self.call(call) { _ in } }
+
+  /// Changes that were submitted and aren't begun fail.
+  func withdrawChanges() { registry?.withdrawChanges() }
+
+  /// What was called for before is still done; no answer is reported any more.
+  func close() {
+    registry?.close()
+    registry = nil
+  }
+
+  private func take(_ tag: Int) -> ((Result<any Sendable, StoreError>) -> Void)? {
+    let call = calls[tag]
+    calls[tag] = nil
+    free.append(tag)
+    return call
+  }
+
+  // MARK: RegistryHandler
+
+  func registryAnswered(_ tag: Int, _ answer: any Sendable) { take(tag)?(.success(answer)) }
+  func registryFailed(_ tag: Int, _ error: StoreError) { take(tag)?(.failure(error)) }
+
+  func registryAvailable() {
+    log.info("the registry is in use")
+    changes?.registryChanged(isUsable: true)
+  }
+
+  func registryUnavailable(_ error: StoreError) {
+    changes?.registryChanged(isUsable: false)
+    log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
+  }
+
+  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?) {
+    let what = kind == .devices ? "devices" : "campaigns"
+    if let fault {
+      log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])
+    } else {
+      log.info("the registry can be written to again", ["what": what])
+    }
+    if kind == .devices { changes?.registryChanged(isUsable: fault == nil) }
+  }
+}
+
+/// Upkeep of the registry, by whichever worker's turn it is.
+extension RegistryClient {
+  /// How long a device that is gone answers `NotRegistered`, and a campaign that is over is listed. Milliseconds.
+  private static let goneKept: Int64 = 90 * 86_400_000
+  private static let campaignsKept: Int64 = 30 * 86_400_000
+  /// Seconds.
+  private static let purgePause = 600.0
+  private static let purgedAtOnce = 500
+
+  /// A shard that calls for nothing is to know of an outage as well: or it would take the changes that another one has given back. Seconds.
+  private static let probePause = 10.0
+
+  /// To be called about once a second; purges every ten minutes.
+  func lookAfter() {
+    if time.now >= nextProbe {
+      nextProbe = time.now.advanced(bySeconds: Self.probePause)
+      note(.probe)
+    }
+    guard time.now >= nextPurge else { return }
+    let isFirst = nextPurge.nanoseconds == 0
+    // Workers that are started together don't purge together.
+    nextPurge = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
+    guard !isFirst else { return }
+    note(
+      .purge(
+        goneBefore: time.wallClock - Self.goneKept, campaignsBefore: time.wallClock - Self.campaignsKept,
+        limit: Self.purgedAtOnce))
+  }
+}
