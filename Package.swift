@@ -71,7 +71,7 @@ let package = Package(
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
-    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "TestSupport"]),
+    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Worker", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["Reactor", "TestSupport"]),
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),

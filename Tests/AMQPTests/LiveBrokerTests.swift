@@ -2,6 +2,7 @@ import AMQP
 import Reactor
 import TestSupport
 import Testing
+import Worker
 
 @Suite("Against a running broker", .serialized)
 struct LiveBrokerTests {

@@ -3,6 +3,7 @@ import Reactor
 import TestSupport
 import Testing
 import Wire
+import Worker
 
 /// A consumer and a publisher on sockets of one loop, against a broker.
 final class LiveClients {

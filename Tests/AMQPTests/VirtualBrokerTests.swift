@@ -3,6 +3,7 @@ import BrokerModel
 import TestSupport
 import Testing
 import Wire
+import Worker
 
 @Suite("A broker in memory")
 struct VirtualBrokerTests {

@@ -3,6 +3,7 @@ import BrokerModel
 import TestSupport
 import Testing
 import Wire
+import Worker
 
 /// Clients of a modelled broker, in memory: every byte travels at once, and time passes when the test says so.
 final class VirtualClients {

@@ -66,7 +66,7 @@ final class BrokerSession: Acknowledger {
     time = host.time
     self.log = log
     self.outbox = outbox
-    topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
+    topology = configuration.topology
     name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
     sources = WorkQueue.allCases.map { .lane($0) }
     if configuration.prefetch > Self.basePrefetch {

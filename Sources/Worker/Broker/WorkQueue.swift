@@ -24,10 +24,10 @@ enum WorkQueue: Int, CaseIterable {
   /// The exchange, after the prefix, and the routing key that lead here.
   var route: (exchange: String, key: String) {
     switch self {
-    case .sendHigh: ("send", "high")
-    case .fanoutHigh: ("fanout", "high")
-    case .sendNormal: ("send", "normal")
-    case .fanoutNormal: ("fanout", "normal")
+    case .sendHigh: (Topology.send, "high")
+    case .fanoutHigh: (Topology.fanOut, "high")
+    case .sendNormal: (Topology.send, "normal")
+    case .fanoutNormal: (Topology.fanOut, "normal")
     }
   }
 

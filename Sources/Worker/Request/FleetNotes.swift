@@ -23,9 +23,10 @@ struct NoteReader {
   private let retry: [UInt8]
 
   init(prefix: String) {
-    fanOut = Array("\(prefix).fanout".utf8)
-    returns = Array("\(prefix).return".utf8)
-    retry = Array("\(prefix).retry".utf8)
+    let topology = Topology(prefix: prefix, ladder: [])
+    fanOut = Array(topology.fanoutExchange.utf8)
+    returns = Array(topology.returnExchange.utf8)
+    retry = Array(topology.retryExchange.utf8)
   }
 
   /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.

@@ -13,17 +13,19 @@ struct OutcomePublications {
 
   init(prefix: String, apps: [String], steps: [RetryStep]) {
     self.prefix = prefix
-    events = Array("\(prefix).events".utf8)
-    dead = Array("\(prefix).dead".utf8)
-    retry = Array("\(prefix).retry".utf8)
+    let topology = Topology(prefix: prefix, ladder: steps)
+    events = Array(topology.eventsExchange.utf8)
+    dead = Array(topology.deadExchange.utf8)
+    retry = Array(topology.retryExchange.utf8)
     self.apps = apps.map { Array($0.utf8) }
     self.steps = steps
-    ownQueues = Set(Topology(prefix: prefix, ladder: steps).queues.map { Array($0.name.utf8) })
+    ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
   }
 
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
     Publication(
-      kind: .feedback, exchange: events, routingKey: Self.key("feedback.", event.app), properties: outcomeProperties(entry),
+      kind: .feedback, exchange: events, routingKey: Self.key(Topology.feedbackKey, event.app),
+      properties: outcomeProperties(entry),
       body: event.json(), owner: .request(entry.index))
   }
 
@@ -63,14 +65,15 @@ struct OutcomePublications {
     }
     if delivery.isTruncated { properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: delivery.bodySize))) }
     return Publication(
-      kind: .deadLetter, exchange: dead, routingKey: Array("dead".utf8), properties: properties, body: delivery.body,
+      kind: .deadLetter, exchange: dead, routingKey: Array(Topology.deadKey.utf8), properties: properties, body: delivery.body,
       owner: owner,
       naming: naming)
   }
 
   func result(_ body: [UInt8], for entry: InFlight) -> Publication {
     Publication(
-      kind: .result, exchange: events, routingKey: Self.key("result.", app(of: entry)), properties: outcomeProperties(entry),
+      kind: .result, exchange: events, routingKey: Self.key(Topology.resultKey, app(of: entry)),
+      properties: outcomeProperties(entry),
       body: body, owner: .request(entry.index))
   }
 

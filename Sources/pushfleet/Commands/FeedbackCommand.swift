@@ -44,7 +44,7 @@ private final class FeedbackVisit: BrokerVisit, ConsumerHandler {
 
   init(_ configuration: Configuration, follows: Bool) throws {
     self.follows = follows
-    queue = "\(configuration.prefix).feedback"
+    queue = configuration.topology.feedbackQueue
     try super.init(configuration)
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(

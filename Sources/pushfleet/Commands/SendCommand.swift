@@ -53,6 +53,7 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
   private let requests: RequestFiles
   private let exchange: [UInt8]
   private let lane: [UInt8]
+  private let queue: String
   private let app: [UInt8]?
   private var outstanding: [Int: RequestFiles.Request] = [:]
   private var again: [Int] = []
@@ -69,7 +70,9 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
 
   init(_ configuration: Configuration, _ requests: RequestFiles, app: String?, lane: String) throws {
     self.requests = requests
-    exchange = Array("\(configuration.prefix).send".utf8)
+    let topology = configuration.topology
+    exchange = Array(topology.sendExchange.utf8)
+    queue = topology.sendQueue(lane)
     self.lane = Array(lane.utf8)
     self.app = app.map { Array($0.utf8) }
     bar = ProgressBar("sending", total: requests.totalBytes)
@@ -78,8 +81,6 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
       Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet send"), handler: self)
     }
   }
-
-  private var queue: String { "\(configuration.prefix).send.\(String(decoding: lane, as: UTF8.self))" }
 
   /// Looked for first: what no queue takes, the broker confirms, because it goes to the dead letters.
   func ready(_ publisher: Publisher) {

@@ -20,7 +20,7 @@ enum TopologyCommand: Command {
     let options = try Options(arguments, values: ["config"], flags: ["json"])
     try options.refuseOperands()
     let configuration = try options.configuration()
-    let topology = Topology(prefix: configuration.prefix, ladder: configuration.retry.steps)
+    let topology = configuration.topology
     try TopologyVisit(configuration, topology).run()
     for queue in topology.queues {
       Terminal.print(options.has("json") ? #"{"queue":"\#(queue.name)"}"# : queue.name)

@@ -1,3 +1,5 @@
+import AMQP
+
 /// A step of the retry ladder: a queue in which every message waits equally long.
 ///
 /// A delay can't be changed under its name (the broker refuses with 406), so the name says it.
@@ -48,28 +50,42 @@ public struct Topology: Sendable {
   /// Its name begins with `x-`, so only the match `all-with-x` looks at it (RabbitMQ 3.10 and later).
   public static let originHeader = "x-push-origin"
   public static let registryOrigin = "registry"
-  public static let lanes = ["send.high", "send.normal", "fanout.high", "fanout.normal"]
+  public static let lanes = WorkQueue.allCases.map(\.origin)
+
+  /// The exchanges that lead to `lanes`, without prefix.
+  static let send = "send"
+  static let fanOut = "fanout"
+  /// Routing keys of the dead letters and, followed by the application, of feedback and results.
+  static let deadKey = "dead"
+  static let feedbackKey = "feedback."
+  static let resultKey = "result."
+}
+
+extension Configuration {
+  public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps) }
 }
 
 /// Names with the fleet's prefix.
 extension Topology {
   public func name(_ suffix: String) -> String { "\(prefix).\(suffix)" }
 
-  public var sendExchange: String { name("send") }
-  public var fanoutExchange: String { name("fanout") }
+  public var sendExchange: String { name(Self.send) }
+  public var fanoutExchange: String { name(Self.fanOut) }
   /// Routing key: a step's name.
   public var retryExchange: String { name("retry") }
   /// Routes expired retries, and dead letters that are replayed, by `originHeader`.
   public var returnExchange: String { name("return") }
   /// Routing keys `feedback.<app>` and `result.<app>`.
   public var eventsExchange: String { name("events") }
-  /// Routing key `dead`.
+  /// Routing key `deadKey`.
   public var deadExchange: String { name("dead") }
   /// Takes what `sendExchange` and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
   /// which the broker would confirm and drop; and what a stranger put on a step, without a way back. A quorum queue that dead-letters
   /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
   public var strayExchange: String { name("stray") }
 
+  /// - Parameter lane: `high` or `normal`.
+  public func sendQueue(_ lane: String) -> String { name("\(Self.send).\(lane)") }
   public var feedbackQueue: String { name("feedback") }
   public var resultsQueue: String { name("results") }
   public var deadQueue: String { name("dead") }
@@ -114,9 +130,9 @@ extension Topology {
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
     return lanes + steps + [
       (quarantineQueue, retryExchange, Self.quarantineKey, FieldTable()),
-      (feedbackQueue, eventsExchange, "feedback.#", FieldTable()),
-      (resultsQueue, eventsExchange, "result.#", FieldTable()),
-      (deadQueue, deadExchange, "dead", FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
+      (feedbackQueue, eventsExchange, Self.feedbackKey + "#", FieldTable()),
+      (resultsQueue, eventsExchange, Self.resultKey + "#", FieldTable()),
+      (deadQueue, deadExchange, Self.deadKey, FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
       (registryQueue, returnExchange, "", Self.cameFrom(Self.registryOrigin)),
     ]
   }
@@ -134,11 +150,11 @@ extension Topology {
       }
   }
 
-  fileprivate func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
+  func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
     [
       "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(limit),
       "x-overflow": .text("reject-publish"), "x-dead-letter-exchange": .text(deadExchange),
-      "x-dead-letter-routing-key": .text("dead"), "x-dead-letter-strategy": .text("at-least-once"),
+      "x-dead-letter-routing-key": .text(Self.deadKey), "x-dead-letter-strategy": .text("at-least-once"),
     ]
   }
 
@@ -155,72 +171,5 @@ extension Topology {
       "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deadLetterDeliveryLimit),
       "x-overflow": .text("reject-publish"),
     ]
-  }
-}
-
-/// A part of the topology that the broker refused.
-public struct TopologyFailure: Error, Equatable, Sendable, CustomStringConvertible {
-  public var subject: String
-  public var reason: ConnectionEnd
-
-  public var description: String { "\(subject): \(reason)" }
-}
-
-/// What a declaration has left as it found it on the broker.
-public enum TopologyNotice: Equatable, Sendable, CustomStringConvertible {
-  /// The exchange exists, declared without its alternate exchange: what is published to it with a wrong routing key is dropped.
-  case dropsUnroutable(exchange: String, alternate: String)
-  /// The quarantine exists with an earlier fleet's delivery limit.
-  case endsInnocents(queue: String)
-
-  public var description: String {
-    switch self {
-    case .dropsUnroutable(let exchange, let alternate):
-      "the exchange \(exchange) exists without an alternate exchange: unless a policy adds one, what is published to it with a wrong "
-        + "routing key is dropped. rabbitmqctl set_policy \(exchange)-unroutable '^\(exchange)$' "
-        + "'{\"alternate-exchange\":\"\(alternate)\"}' --apply-to exchanges"
-    case .endsInnocents(let queue):
-      "the queue \(queue) exists with a delivery limit of \(Topology.formerQuarantineLimit): where more connections than that are closed one "
-        + "after the other, what is in it may become a dead letter. Delete it when it is empty and all workers are of this version; the next "
-        + "one that starts declares it"
-    }
-  }
-}
-
-extension Publisher {
-  /// Declares everything, idempotently; stops at the first refusal.
-  public func declare(_ topology: Topology, _ completion: @escaping (Result<[TopologyNotice], TopologyFailure>) -> Void) {
-    declare(topology.commands[...], topology, [], completion)
-  }
-
-  private func declare(
-    _ commands: ArraySlice<Command>, _ topology: Topology, _ notices: [TopologyNotice],
-    _ completion: @escaping (Result<[TopologyNotice], TopologyFailure>) -> Void
-  ) {
-    guard let command = commands.first else { return completion(.success(notices)) }
-    perform(command) { [unowned self] result in
-      switch result {
-      case .success: declare(commands.dropFirst(), topology, notices, completion)
-      case .failure(let reason):
-        // Producers use it and an exchange's arguments can't be changed, so one of an earlier fleet serves as it is.
-        if case .exchangeDeclare(topology.sendExchange, let type, let arguments) = command, reason.isFatalConfiguration,
-          arguments != FieldTable()
-        {
-          let plain = Command.exchangeDeclare(name: topology.sendExchange, type: type, arguments: FieldTable())
-          let notice = TopologyNotice.dropsUnroutable(exchange: topology.sendExchange, alternate: topology.strayExchange)
-          return declare([plain] + commands.dropFirst(), topology, notices + [notice], completion)
-        }
-        // Workers of an earlier fleet may still be there, and what is in it is to be processed.
-        let former = topology.deadLettered(after: Topology.formerQuarantineLimit)
-        if case .queueDeclare(topology.quarantineQueue, let arguments) = command, reason.isFatalConfiguration,
-          arguments != former
-        {
-          let same = Command.queueDeclare(name: topology.quarantineQueue, arguments: former)
-          return declare(
-            [same] + commands.dropFirst(), topology, notices + [.endsInnocents(queue: topology.quarantineQueue)], completion)
-        }
-        completion(.failure(TopologyFailure(subject: command.subject, reason: reason)))
-      }
-    }
   }
 }
