@@ -42,7 +42,7 @@ enum HeadersFuzz {
     if let rejection = intake.admit(entry, delivery, record, at: now) {
       try require(!rejection.reason.isEmpty, "refused with \(rejection.code) and no reason")
     } else {
-      try require(entry.app != nil && entry.held != nil, "admitted without an app")
+      try require(entry.app != nil && entry.parsed != nil, "admitted without an app")
       try require(0...Intake.longestLife ~= entry.clockLag, "a clock behind by \(entry.clockLag) ms")
     }
     try require(!entry.messageID.isEmpty, "a request without an id")

@@ -12,4 +12,7 @@ public enum Program {
     }
     return path
   }()
+
+  /// The release build that `deploy/test` names, and not the debug build beside the tests.
+  public static var isRelease: Bool { ProcessInfo.processInfo.environment["PUSHFLEET_PROGRAM"] != nil }
 }

@@ -16,11 +16,11 @@ struct BrokerConnectionTests {
       loop: loop, brokers: [BrokerAddress(uri: try BrokerURI(parsing: "amqp://127.0.0.1"), tls: nil)])
     var pauses: [Double] = []
     for round in 0..<8 {
-      connection.held(at: time(Double(round)))
+      connection.established(at: time(Double(round)))
       pauses.append(try #require(connection.ended(at: time(Double(round) + 0.1))))
     }
     #expect(pauses[0] <= 0.5 && pauses[4...].allSatisfy { $0 >= 2 }, "\(pauses)")
-    connection.held(at: time(100))
+    connection.established(at: time(100))
     #expect(try #require(connection.ended(at: time(111))) <= 0.5)
     connection.stop()
     #expect(connection.ended(at: time(112)) == nil)

@@ -56,7 +56,7 @@ final class PostgresConnection: SQLSession {
 
   @discardableResult
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (PostgresRow) -> Void) throws(StoreError) -> Int {
-    try held { link throws(StoreError) in try link.run(statement, values, each) }
+    try withLink { link throws(StoreError) in try link.run(statement, values, each) }
   }
 
   func insert(_ statement: Statement, _ values: [SQLValue]) throws(StoreError) -> Int64 {
@@ -73,7 +73,7 @@ final class PostgresConnection: SQLSession {
     while start < sets.count {
       let end = min(start + Self.setsPerPipeline, sets.count)
       let first = start
-      try held { link throws(StoreError) in
+      try withLink { link throws(StoreError) in
         try link.runPipelined(statement, sets[first..<end]) { index, row in each(first + index, row) }
       }
       start = end
@@ -86,11 +86,11 @@ final class PostgresConnection: SQLSession {
   }
 
   /// Runs text that isn't prepared: settings and migrations, never with a value of anybody's in it.
-  func execute(_ sql: String) throws(StoreError) { try held { link throws(StoreError) in try link.execute(sql) } }
+  func execute(_ sql: String) throws(StoreError) { try withLink { link throws(StoreError) in try link.execute(sql) } }
 
   /// Sends rows in the binary form of COPY to a table.
   func copy(_ sql: String, _ rows: [UInt8]) throws(StoreError) {
-    try held { link throws(StoreError) in try link.copy(sql, rows) }
+    try withLink { link throws(StoreError) in try link.copy(sql, rows) }
   }
 
   private static let setsPerPipeline = 500
@@ -127,7 +127,7 @@ final class PostgresConnection: SQLSession {
 
   // MARK: Holding
 
-  private func held<Result>(_ body: (PostgresLink) throws(StoreError) -> Result) throws(StoreError) -> Result {
+  private func withLink<Result>(_ body: (PostgresLink) throws(StoreError) -> Result) throws(StoreError) -> Result {
     if let link {
       do throws(StoreError) {
         return try body(link)

@@ -140,10 +140,10 @@ final class Broadcasts {
   }
 
   private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) {
-    guard let held = entry.held else { return }
+    guard let parsed = entry.parsed else { return }
     let description = CampaignDescription(
       id: campaignID(of: entry), app: pipeline.appID(of: entry), messageID: entry.messageID,
-      target: held.request.document.string(held.request.targetNode), total: survey.estimate, highWater: survey.highWater)
+      target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
     ask(.createCampaign(description), for: entry, then: Broadcasts.campaignCreated)
   }
 

@@ -22,7 +22,7 @@ public final class BrokerConnection {
   private var backoff = Backoff(base: 0.5, cap: 4)
   private var timer: TimerToken?
   private var isStopped = false
-  private var heldSince: MonotonicTime?
+  private var establishedAt: MonotonicTime?
   /// While true no connection is made; one that is there stays.
   var isPaused = false {
     didSet { if !isPaused, isDue { start() } }
@@ -54,10 +54,10 @@ public final class BrokerConnection {
   }
 
   /// The broker has let the connection in.
-  public func held(at now: MonotonicTime) { heldSince = now }
+  public func established(at now: MonotonicTime) { establishedAt = now }
 
   /// The broker has let the present connection in.
-  public var isHeld: Bool { heldSince != nil }
+  public var isHeld: Bool { establishedAt != nil }
 
   /// Seconds that a connection must have held for the next pause to be short again: who lets in and closes at once is not hurried.
   private static let holding = 10.0
@@ -67,8 +67,8 @@ public final class BrokerConnection {
   public func ended(at now: MonotonicTime) -> Double? {
     transport = nil
     dialled = nil
-    if let heldSince, now.seconds(since: heldSince) >= Self.holding { backoff.reset() }
-    heldSince = nil
+    if let establishedAt, now.seconds(since: establishedAt) >= Self.holding { backoff.reset() }
+    establishedAt = nil
     guard !isStopped else { return nil }
     let seconds = backoff.next(using: &time.random)
     timer = time.schedule(after: seconds) { [weak self] in self?.start() }

@@ -257,7 +257,7 @@ final class BrokerSession: Acknowledger {
 extension BrokerSession: PublisherHandler {
   func ready(_ publisher: Publisher) {
     hasBeenLetIn = true
-    publishing.held(at: time.now)
+    publishing.established(at: time.now)
     log.info("publishing", ["broker": publishing.address])
     // Declared first: under an alarm the broker reads nothing more of a connection once it has published. But what is to be published
     // doesn't wait long for a queue that can't be declared.
@@ -299,7 +299,7 @@ extension BrokerSession: PublisherHandler {
 
 extension BrokerSession: ConsumerHandler {
   func ready(_ consumer: Consumer) {
-    consuming.held(at: time.now)
+    consuming.established(at: time.now)
     log.info("consuming", ["broker": consuming.address])
     if isDraining { consumer.cancelConsumers() }
   }

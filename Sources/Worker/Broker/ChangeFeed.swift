@@ -131,7 +131,7 @@ final class ChangeFeed {
 extension ChangeFeed: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     guard case .open(let connection) = state else { return consumer.close() }
-    connection.held(at: time.now)
+    connection.established(at: time.now)
     log.info("consuming the registry's changes", ["broker": connection.address])
   }
 

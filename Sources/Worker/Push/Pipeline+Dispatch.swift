@@ -138,15 +138,15 @@ extension Pipeline {
   private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     if entry.apnsPool == pool, let template = entry.apns { return template }
-    guard let held = entry.held, let settings = apnsSettings(of: pool, entry) else { return nil }
+    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else { return nil }
     var report: LossReport?
-    switch APNsTemplate.make(held.request, settings: settings, context: context(of: entry, at: now), report: &report) {
+    switch APNsTemplate.make(parsed.request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
       entry.apns = template
       entry.isForActivity = template.activityToken != nil
       entry.apnsPool = pool
       // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
-      if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.held = nil }
+      if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.parsed = nil }
       return template
     case .failure(let rejection):
       failDevice(entry, index, rejection)
@@ -156,10 +156,10 @@ extension Pipeline {
 
   private func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     if let template = entry.fcm { return template }
-    guard let held = entry.held else { return nil }
+    guard let parsed = entry.parsed else { return nil }
     var report: LossReport?
     switch FCMTemplate.make(
-      held.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
+      parsed.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
     {
     case .success(let template):
       entry.fcm = template

@@ -4,8 +4,8 @@ import Storage
 /// From a request's targets, and the registry's rows, to its recipients.
 extension Pipeline: LookUpHandler {
   func addRecipients(to entry: InFlight, by routes: Routes) {
-    guard let held = entry.held else { return }
-    switch held.request.targets {
+    guard let parsed = entry.parsed else { return }
+    switch parsed.request.targets {
     case .one(let target): addRecipient(for: target, to: entry, by: routes)
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
@@ -18,7 +18,7 @@ extension Pipeline: LookUpHandler {
         case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
         // An entry that reaches no device has one dead letter, however often it is in the list.
         case .refused:
-          if texts.isEmpty { texts = held.request.targetTexts }
+          if texts.isEmpty { texts = parsed.request.targetTexts }
           key = [0xFF] + texts[index]
         default: continue
         }

@@ -14,7 +14,7 @@ extension Pipeline {
     let delay = min(1_000 << (2 * min(max(entry.round, 0), 3)), Self.longestWait)
     logCrowded(entry.app)
     // A broadcast may have been begun before.
-    if let audience = entry.held?.audience { entry.work = AudienceWork(audience) }
+    if let audience = entry.parsed?.audience { entry.work = AudienceWork(audience) }
     putOff(entry, by: Int64(delay), "the application's requests fill what it may hold of a worker")
   }
 

@@ -143,7 +143,7 @@ final class Pipeline: OutboxOwner {
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.admittedAt = time.wallClock
     if let page = entry.page {
-      guard entry.held?.audience != nil else {
+      guard entry.parsed?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
       }
       entry.deadline = page.deadline
@@ -162,9 +162,9 @@ final class Pipeline: OutboxOwner {
     entry.settledBefore = record?.settled
     if !hasRoom(for: entry) {
       waitForRoom(entry)
-    } else if entry.held?.isDryRun == true, entry.held?.audience != nil {
+    } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)
-    } else if let audience = entry.held?.audience {
+    } else if let audience = entry.parsed?.audience {
       broadcasts.begin(entry, audience)
     } else {
       addRecipients(to: entry, by: entry.routes)
@@ -180,7 +180,7 @@ final class Pipeline: OutboxOwner {
     }
     if time.wallClock > entry.deadline {
       expire(entry)
-    } else if entry.held?.isDryRun == true {
+    } else if entry.parsed?.isDryRun == true {
       concludeDryRun(entry)
     } else {
       enqueue(entry)

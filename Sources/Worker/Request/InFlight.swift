@@ -17,7 +17,7 @@ final class InFlight {
   var delivery = Delivery()
   var queue = WorkQueue.sendNormal
   /// What the body says, once it is admitted; let go of when nothing more is to be read from it.
-  var held: HeldRequest?
+  var parsed: ParsedRequest?
   /// A `time_to_live` of 0: it is never tried again.
   var isNowOrNever = false
   /// Index of the app in the configuration; nil while it is not known which it is.
@@ -80,7 +80,7 @@ final class InFlight {
     isHeld = true
   }
 
-  var request: SendRequest? { held?.request }
+  var request: SendRequest? { parsed?.request }
 
   /// It came with a message id, and so is known again after a crash.
   var isNamed: Bool { delivery.properties.messageID?.isEmpty == false }
@@ -93,7 +93,7 @@ final class InFlight {
     isHeld = false
     generation += 1
     delivery = Delivery()
-    held = nil
+    parsed = nil
     isNowOrNever = false
     app = nil
     keptFor = nil
@@ -188,7 +188,7 @@ final class InFlight {
 
 /// An admitted request, read from its body once. What every request is asked for is beside it: a look into the request from
 /// outside of its module copies all of it.
-final class HeldRequest {
+final class ParsedRequest {
   let request: SendRequest
   let isDryRun: Bool
   let lifetime: Int?

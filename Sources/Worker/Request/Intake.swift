@@ -37,12 +37,12 @@ struct Intake {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
       return Rejection(.messageTooBig, reason)
     }
-    let held: HeldRequest
-    do { held = try HeldRequest(parsing: delivery.body, limits: limits) } catch { return error }
-    switch app(for: delivery.properties.appID, held.package) {
+    let parsed: ParsedRequest
+    do { parsed = try ParsedRequest(parsing: delivery.body, limits: limits) } catch { return error }
+    switch app(for: delivery.properties.appID, parsed.package) {
     case .success(let index):
       entry.app = index
-      if let package = held.package, !apps[index].packages.contains(package) {
+      if let package = parsed.package, !apps[index].packages.contains(package) {
         return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
       }
     case .failure(let rejection): return rejection
@@ -53,9 +53,9 @@ struct Intake {
       entry.clockLag = record.lag(at: now)
       entry.lastFailure = (record.error, record.reason, record.status)
     }
-    entry.deadline = record?.deadline ?? Self.deadline(held.lifetime, delivery.properties, at: now)
-    entry.held = held
-    entry.isNowOrNever = held.lifetime == 0
+    entry.deadline = record?.deadline ?? Self.deadline(parsed.lifetime, delivery.properties, at: now)
+    entry.parsed = parsed
+    entry.isNowOrNever = parsed.lifetime == 0
     return nil
   }
 

@@ -34,7 +34,7 @@ class BrokerVisit {
 
   func up() {
     isUp = true
-    connection.held(at: loop.now)
+    connection.established(at: loop.now)
   }
 
   func fail(_ status: ExitStatus, _ message: String) {

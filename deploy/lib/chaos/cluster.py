@@ -9,6 +9,10 @@ from process import Failure, Process, free_ports, wait_for
 # Seconds without a sign of life after which the nodes take each other for gone.
 TICK = 8
 
+# Seconds after which an expiring queue sends on again what the next queue has not confirmed; three minutes by default, which would be
+# all the time that a round has to come to rest.
+DEAD_LETTER_PATIENCE = 15
+
 
 class Node:
     """One RabbitMQ. Its start script replaces itself by the node, so that what is killed is the node."""
@@ -33,7 +37,8 @@ class Node:
             "RABBITMQ_LOG_BASE": f"{self.home}/log", "RABBITMQ_LOGS": f"{self.home}/broker.log", "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
             # No thread spins while it waits: cores are few here, and others need them.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
-                f"-kernel inet_dist_use_interface {{127,0,0,1}} -kernel net_ticktime {TICK} +sbwt none +sbwtdcpu none +sbwtdio none",
+                f"-kernel inet_dist_use_interface {{127,0,0,1}} -kernel net_ticktime {TICK} +sbwt none +sbwtdcpu none +sbwtdio none "
+                f"-rabbit dead_letter_worker_publisher_confirm_timeout {DEAD_LETTER_PATIENCE * 1000}",
             "RUNNING_UNDER_SYSTEMD": "true"}
 
     def prepare(self, cookie):

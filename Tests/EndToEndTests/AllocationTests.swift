@@ -1,0 +1,39 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Allocations")
+struct AllocationTests {
+  /// Of what one push of a request with one device costs, from the broker's bytes to its acknowledgement, in the release build. What an
+  /// allocation costs depends on the machine, their number doesn't.
+  private static let limit = 16.0
+
+  @Test("a push makes no more of them than it did")
+  func push() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.declareTopology()
+    let few = try allocations(site, pushes: 1_000)
+    let many = try allocations(site, pushes: 6_000)
+    let each = Double(many - few) / 5_000
+    print("allocations for each push: \(each)")
+    #expect(each > 1)
+    if Program.isRelease { #expect(each <= Self.limit) }
+  }
+
+  /// What jemalloc counts in a worker's whole life.
+  private func allocations(_ site: Site, pushes: Int) throws -> Int {
+    try site.send(tokens: (0..<pushes).map { token($0 % 100) })
+    let statistics = ["MALLOC_CONF": "stats_print:true,stats_print_opts:Jgdablxe"]
+    let words = ["worker", "--config", site.file("pushfleet.json5"), "--until-empty", "--json"]
+    let ended = try site.run(words, environment: statistics)
+    #expect(ended.status == 0)
+    var requests = 0
+    for size in ["small", "large"] {
+      let pattern = "\"\(size)\":\\{[^}]*\"nrequests\":([0-9]+)"
+      let text = try #require(ended.output.range(of: pattern, options: .regularExpression).map { ended.output[$0] })
+      requests += try #require(text.split(separator: ":").last.flatMap { Int($0) })
+    }
+    return requests
+  }
+}
