@@ -1,4 +1,5 @@
 import Wire
+import TLS
 
 /// Accepts connections and puts a machine on each. For the simulators; bind it to loopback unless asked.
 public final class Listener {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import Wire
 import Worker
+import TLS
 
 /// A consumer and a publisher on sockets of one loop, against a broker.
 final class LiveClients {

@@ -4,6 +4,7 @@ import Reactor
 import TestSupport
 import Testing
 import Wire
+import TLS
 
 /// Against a server that shares nothing with these modules but the framing library: nghttpd, over TLS on a socket.
 @Suite struct IndependentServerTests {

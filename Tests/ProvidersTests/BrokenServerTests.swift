@@ -2,6 +2,7 @@ import Reactor
 import TestSupport
 import Testing
 import Wire
+import TLS
 
 @testable import Providers
 

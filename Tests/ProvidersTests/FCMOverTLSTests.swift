@@ -4,6 +4,7 @@ import Reactor
 import Simulator
 import TestSupport
 import Testing
+import TLS
 
 @testable import Providers
 

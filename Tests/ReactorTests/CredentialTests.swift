@@ -2,6 +2,7 @@ import Foundation
 import Reactor
 import TestSupport
 import Testing
+import TLS
 
 @Suite struct CredentialTests {
   let files: TestCertificates

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import Wire
+import TLS
 
 @testable import Reactor
 

@@ -1,6 +1,7 @@
 @testable import Reactor
 import TestSupport
 import Wire
+import TLS
 
 /// Sends what the test puts into `outgoing`, keeps what comes in.
 final class Peer: Machine {

@@ -4,6 +4,7 @@ import Reactor
 import Simulator
 import TestSupport
 import Testing
+import TLS
 
 @Suite struct APNsServiceTests {
   @Test("A good push is accepted, its id echoed, and journaled without its provider token")

@@ -5,6 +5,7 @@ import Simulator
 import TestSupport
 import Testing
 import Wire
+import TLS
 
 @Suite struct APNsSimulatorTests {
   @Test("Over a socket with TLS: pushes are answered and journaled as lines of JSON")

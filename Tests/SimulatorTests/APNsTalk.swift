@@ -4,6 +4,7 @@ import Reactor
 import Simulator
 import TestSupport
 import Wire
+import TLS
 
 /// A client session against the APNs simulator on an in-memory wire, with a virtual clock for both.
 final class APNsTalk: ClientSessionHandler {

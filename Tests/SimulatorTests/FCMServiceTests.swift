@@ -4,6 +4,7 @@ import Reactor
 import Simulator
 import TestSupport
 import Testing
+import TLS
 
 @Suite struct FCMServiceTests {
   @Test("An assertion buys an access token, and that sends a message")

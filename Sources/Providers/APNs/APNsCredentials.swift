@@ -1,4 +1,5 @@
 import Reactor
+import TLS
 
 /// What an APNs pool needs to know: where it sends, and who it is there.
 public struct APNsCredentials: Sendable {

@@ -1,4 +1,4 @@
-import Reactor
+import TLS
 
 /// An APNs signing key (`.p8`) with its two identifiers. Immutable; its token is shared through a `ProviderTokenCache`.
 public struct TokenCredential: Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-import Reactor
 import Wire
+import TLS
 
 /// Where a connection goes.
 public struct DialTarget: Sendable {

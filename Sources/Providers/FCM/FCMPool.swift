@@ -2,6 +2,7 @@ import HTTP2
 import PushCore
 import Reactor
 import Wire
+import TLS
 
 /// What an FCM pool needs to know: the account it sends for, and where to.
 public struct FCMCredentials: Sendable {

@@ -1,5 +1,6 @@
 import PushCore
 import Reactor
+import TLS
 
 /// A Google service account's key file: who signs for which project, and where access tokens are had.
 ///

@@ -1,18 +1,11 @@
 import CLinux
 import Glibc
 import Wire
+import TLS
 
 /// An established socket, plain or with TLS on its descriptor: how bytes get in and out, and nothing about when.
 final class ByteStream {
-  enum Condition: Equatable {
-    /// The kernel has nothing more now.
-    case drained
-    /// There may be more.
-    case more
-    /// The peer closed in good order.
-    case ended
-    case failed(TransportEnd)
-  }
+  typealias Condition = TLSSession.ReadCondition
   enum Written: Equatable {
     case all
     /// The kernel is full, or TLS wants to read first.
@@ -62,13 +55,7 @@ final class ByteStream {
     return .all
   }
 
-  enum WriteStep {
-    case count(Int)
-    case blocked
-    case failed(TransportEnd)
-  }
-
-  private func writeSome(_ output: borrowing OutputBuffer) -> WriteStep {
+  private func writeSome(_ output: borrowing OutputBuffer) -> TLSSession.WriteStep {
     let head = output.head
     return output.bytes.withUnsafeBytes { all in
       let bytes = UnsafeRawBufferPointer(rebasing: all[head...])

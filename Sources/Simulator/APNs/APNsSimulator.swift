@@ -1,5 +1,6 @@
 import Reactor
 import Wire
+import TLS
 
 /// A provider to test against: APNs on a socket, with TLS and ALPN `h2` where a certificate is configured.
 ///

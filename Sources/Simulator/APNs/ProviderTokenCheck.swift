@@ -1,5 +1,5 @@
 import PushCore
-import Reactor
+import TLS
 
 /// Judges provider tokens as APNs does: per connection one team, a token at most an hour old, and new ones not more often
 /// than every 20 minutes (Apple, "Establishing a token-based connection to APNs").

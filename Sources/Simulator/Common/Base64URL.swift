@@ -1,4 +1,4 @@
-import Reactor
+import TLS
 
 extension Base64URL {
   /// Nil for anything that isn't exactly that: other characters, padding, stray bits at the end.

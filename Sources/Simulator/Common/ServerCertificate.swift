@@ -1,5 +1,6 @@
 import Reactor
 import Wire
+import TLS
 
 enum ServerCertificate {
   /// The TLS context of a simulator; nil where no certificate is given, which means no TLS.

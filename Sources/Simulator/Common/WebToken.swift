@@ -1,5 +1,5 @@
 import PushCore
-import Reactor
+import TLS
 
 /// A JSON Web Token taken apart (RFC 7519), not yet believed.
 struct WebToken {

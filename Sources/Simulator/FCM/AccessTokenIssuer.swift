@@ -1,5 +1,5 @@
 import PushCore
-import Reactor
+import TLS
 
 /// The OAuth token endpoint: exchanges a service account's signed assertion for an access token (RFC 7523 §2.1).
 final class AccessTokenIssuer {

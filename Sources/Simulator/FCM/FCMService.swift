@@ -1,5 +1,5 @@
 import HTTP2
-import Reactor
+import TLS
 
 /// The FCM simulator without its sockets: makes a machine for each connection. A test drives them in memory.
 public final class FCMService {

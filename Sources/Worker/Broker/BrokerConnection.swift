@@ -1,6 +1,7 @@
 import AMQP
 import Reactor
 import Wire
+import TLS
 
 /// Keeps one connection to one of several brokers: dials, and dials again with growing pauses and jitter whenever it ends.
 public final class BrokerConnection {

@@ -1,5 +1,6 @@
 import Providers
 import Reactor
+import TLS
 
 /// A credential with the contents of its files: checked, immutable, shared by all shards.
 package final class LoadedCredential: Sendable {

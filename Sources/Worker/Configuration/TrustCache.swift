@@ -1,5 +1,5 @@
 import Providers
-import Reactor
+import TLS
 
 /// The authorities of a `ca` setting, and the TLS context of those who trust them and present no certificate.
 struct Trust: Sendable {

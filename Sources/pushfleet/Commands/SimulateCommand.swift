@@ -2,6 +2,7 @@ import Foundation
 import Reactor
 import Simulator
 import Worker
+import TLS
 
 enum SimulateCommand: Command {
   static let name = "simulate"

@@ -7,12 +7,6 @@ public final class TLSClientContext: @unchecked Sendable {
   let context: OpaquePointer
   let hasApplicationProtocols: Bool
 
-  /// - Parameter ca: path of a PEM file with the trusted authorities; nil for the system's.
-  public convenience init(ca: String? = nil, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
-    let trust = if let ca { try TrustStore(file: ca) } else { try TrustStore.system() }
-    try self.init(trust: trust, identity: identity, alpn: alpn)
-  }
-
   /// - Parameters:
   ///   - trust: the authorities that a server's certificate must come from.
   ///   - identity: presented when the server asks for a client certificate.
@@ -34,7 +28,7 @@ public final class TLSClientContext: @unchecked Sendable {
 
   deinit { SSL_CTX_free(context) }
 
-  func session(on descriptor: Int32, host: String) throws(CredentialError) -> TLSSession {
+  package func session(on descriptor: Int32, host: String) throws(CredentialError) -> TLSSession {
     try TLSSession(
       context, keeping: self, descriptor: descriptor, isClient: true, host: host,
       isApplicationProtocolRequired: hasApplicationProtocols)
@@ -47,22 +41,13 @@ public final class TLSServerContext: @unchecked Sendable {
   fileprivate let protocols: [UInt8]
 
   /// - Parameters:
-  ///   - certificate: PEM file: the certificate, then its chain.
-  ///   - key: PEM file without a passphrase.
-  ///   - clientCA: where given, clients are asked for a certificate of one of these authorities.
+  ///   - clientCA: PEM file; where given, clients are asked for a certificate of one of these authorities.
   ///   - requiresClientCertificate: refuse clients without one; only with `clientCA`.
   ///   - alpn: protocols by preference; a client that offers none of them is refused, one that offers nothing is not.
-  public convenience init(
-    certificate: String, key: String, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = []
-  ) throws(CredentialError) {
-    try self.init(
-      identity: Identity.pem(certificate, key: key), clientCA: clientCA, requiresClientCertificate: requiresClientCertificate,
-      alpn: alpn, isObsolete: false)
-  }
-
-  /// - Parameter isObsolete: speaks TLS 1.1 only, so that a test can see it refused.
-  init(
-    identity: Identity, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = [], isObsolete: Bool
+  ///   - isObsolete: speaks TLS 1.1 only, so that a test can see it refused.
+  package init(
+    identity: Identity, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = [],
+    isObsolete: Bool = false
   ) throws(CredentialError) {
     protocols = try TLSSetting.protocolList(alpn)
     context = try TLSSetting.context(TLS_server_method())
@@ -88,7 +73,7 @@ public final class TLSServerContext: @unchecked Sendable {
 
   deinit { SSL_CTX_free(context) }
 
-  func session(on descriptor: Int32) throws(CredentialError) -> TLSSession {
+  package func session(on descriptor: Int32) throws(CredentialError) -> TLSSession {
     try TLSSession(
       context, keeping: self, descriptor: descriptor, isClient: false, host: "", isApplicationProtocolRequired: false)
   }

@@ -2,12 +2,6 @@ import COpenSSL
 
 /// Reading PEM and PKCS#12 into OpenSSL's handles. Never asks on a terminal for a passphrase.
 enum KeyFiles {
-  static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
-    do { return try FileContents.read(path) } catch {
-      throw CredentialError(file: path, reason: "cannot be read (\(error))")
-    }
-  }
-
   static func privateKey(_ pem: [UInt8], file: String?, passphrase: String?) throws(CredentialError) -> OpaquePointer {
     let (key, wasAsked) = withBIO(pem) { bio in
       var request = PassphraseRequest(passphrase: passphrase)

@@ -54,10 +54,6 @@ public final class TrustStore: @unchecked Sendable {
     }
   }
 
-  public convenience init(file: String) throws(CredentialError) {
-    try self.init(pem: KeyFiles.bytes(file), file: file)
-  }
-
   private init() throws(CredentialError) {
     OpenSSLError.clear()
     guard let store = X509_STORE_new() else { throw TLSSetting.failure(nil, "TLS cannot be set up") }

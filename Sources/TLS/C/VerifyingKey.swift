@@ -13,10 +13,6 @@ public final class VerifyingKey: @unchecked Sendable {
     if let found { key = found } else { key = try KeyFiles.privateKey(pem, file: file, passphrase: nil) }
   }
 
-  public convenience init(path: String) throws(CredentialError) {
-    try self.init(pem: KeyFiles.bytes(path), file: path)
-  }
-
   deinit { EVP_PKEY_free(key) }
 
   /// - Parameter signature: as JWS has it: R ‖ S for an elliptic curve (RFC 7518 §3.4), PKCS#1 v1.5 for RSA (§3.3).

@@ -15,20 +15,6 @@ public final class Identity: @unchecked Sendable {
   /// The topics of Apple's extension 1.2.840.113635.100.6.3.6; empty where the certificate has none.
   public let topics: [String]
 
-  /// A PEM file; the key may stand in the same file or in its own.
-  public static func pem(_ path: String, key keyPath: String? = nil, passphrase: String? = nil) throws(CredentialError)
-    -> Identity
-  {
-    let pem = try KeyFiles.bytes(path)
-    let key = if let keyPath { try KeyFiles.bytes(keyPath) } else { pem }
-    return try Identity(pem: pem, file: path, key: key, keyFile: keyPath ?? path, passphrase: passphrase)
-  }
-
-  /// A PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
-  public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
-    try Identity(pkcs12: KeyFiles.bytes(path), file: path, passphrase: passphrase)
-  }
-
   /// - Parameters:
   ///   - pem: the certificate, then its chain.
   ///   - key: the private key in PEM form.
@@ -46,6 +32,7 @@ public final class Identity: @unchecked Sendable {
       KeyFiles.Bundle(key: privateKey, certificate: certificates[0], chain: Array(certificates.dropFirst())), file: file)
   }
 
+  /// - Parameter pkcs12: a PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
   public convenience init(pkcs12: [UInt8], file: String? = nil, passphrase: String = "") throws(CredentialError) {
     try self.init(KeyFiles.pkcs12(pkcs12, file: file, passphrase: passphrase), file: file)
   }

@@ -33,10 +33,6 @@ public final class SigningKey: @unchecked Sendable {
     }
   }
 
-  public convenience init(path: String) throws(CredentialError) {
-    try self.init(pem: KeyFiles.bytes(path), file: path)
-  }
-
   deinit { EVP_PKEY_free(key) }
 
   /// The signature as JWS wants it: R ‖ S, 64 bytes, not DER (RFC 7518 §3.4).

@@ -3,12 +3,29 @@ import Glibc
 import Wire
 
 /// One TLS connection on a non-blocking descriptor.
-final class TLSSession {
-  enum Handshake {
+package final class TLSSession {
+  package enum Handshake {
     case done
     case wantsInput
     case wantsOutput
     case failed(String)
+  }
+
+  package enum ReadCondition: Equatable {
+    /// There is nothing more now.
+    case drained
+    /// There may be more.
+    case more
+    /// The peer closed in good order.
+    case ended
+    case failed(TransportEnd)
+  }
+
+  package enum WriteStep {
+    case count(Int)
+    /// The kernel is full, or TLS wants to read first.
+    case blocked
+    case failed(TransportEnd)
   }
 
   private let ssl: OpaquePointer
@@ -19,7 +36,8 @@ final class TLSSession {
   private var isEstablished = false
   private var isBroken = false
   private var hasReceived = false
-  private(set) var readWantsOutput = false
+  /// A read cannot go on before something is written.
+  package private(set) var readWantsOutput = false
 
   /// - Parameters:
   ///   - context: kept alive as long as the session, since callbacks refer to it.
@@ -63,7 +81,7 @@ final class TLSSession {
   }
 
   /// Goes on with the handshake as far as the socket allows.
-  func handshake() -> Handshake {
+  package func handshake() -> Handshake {
     OpenSSLError.clear()
     let result = SSL_do_handshake(ssl)
     if result == 1 {
@@ -79,7 +97,7 @@ final class TLSSession {
     case SSL_ERROR_WANT_WRITE: return .wantsOutput
     case SSL_ERROR_SYSCALL:
       isBroken = true
-      return .failed(errno == 0 ? "the peer closed the connection during the handshake" : SystemError.text(errno))
+      return .failed(errno == 0 ? "the peer closed the connection during the handshake" : Self.systemReason())
     default:
       isBroken = true
       let peer = isClient ? "the server's" : "the client's"
@@ -90,7 +108,7 @@ final class TLSSession {
   }
 
   /// What ALPN settled on.
-  var applicationProtocol: String? {
+  package var applicationProtocol: String? {
     var name: UnsafePointer<UInt8>?
     var length: UInt32 = 0
     SSL_get0_alpn_selected(ssl, &name, &length)
@@ -99,12 +117,12 @@ final class TLSSession {
   }
 
   /// "TLSv1.3"
-  var version: String { String(cString: SSL_get_version(ssl)) }
+  package var version: String { String(cString: SSL_get_version(ssl)) }
 
-  var hasPending: Bool { SSL_has_pending(ssl) == 1 }
+  package var hasPending: Bool { SSL_has_pending(ssl) == 1 }
 
   /// Fills the buffer with as many records as are there.
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, condition: ByteStream.Condition) {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, condition: ReadCondition) {
     var filled = 0
     readWantsOutput = false
     while filled < buffer.count {
@@ -130,7 +148,7 @@ final class TLSSession {
   }
 
   /// One record, at most 16 KiB (RFC 8446 §5.1).
-  func write(_ bytes: UnsafeRawBufferPointer) -> ByteStream.WriteStep {
+  package func write(_ bytes: UnsafeRawBufferPointer) -> WriteStep {
     ERR_clear_error()
     var count = 0
     let result = SSL_write_ex(ssl, bytes.baseAddress, min(bytes.count, 16384), &count)
@@ -143,7 +161,7 @@ final class TLSSession {
 
   private func failure(_ error: Int32) -> TransportEnd {
     isBroken = true
-    if error == SSL_ERROR_SYSCALL { return .failed(errno == 0 ? "the peer closed without notice" : SystemError.text(errno)) }
+    if error == SSL_ERROR_SYSCALL { return .failed(errno == 0 ? "the peer closed without notice" : Self.systemReason()) }
     guard let queued = OpenSSLError.take() else { return .failed("TLS: no reason given") }
     if queued.reason == SSL_R_UNEXPECTED_EOF_WHILE_READING {
       return .failed("the peer closed without a TLS close notification")
@@ -153,8 +171,10 @@ final class TLSSession {
       ? .handshakeFailed(why) : .failed("TLS: \(why)")
   }
 
+  private static func systemReason() -> String { String(cString: strerror(errno)) }
+
   /// Says goodbye as far as the kernel takes it at once; never waits for the answer.
-  func sendCloseNotification() {
+  package func sendCloseNotification() {
     guard isEstablished, !isBroken else { return }
     ERR_clear_error()
     SSL_shutdown(ssl)

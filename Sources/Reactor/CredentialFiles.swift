@@ -1,0 +1,68 @@
+import TLS
+
+extension CredentialError {
+  /// A file of keys or certificates.
+  fileprivate static func bytes(_ path: String) throws(CredentialError) -> [UInt8] {
+    do { return try FileContents.read(path) } catch {
+      throw CredentialError(file: path, reason: "cannot be read (\(error))")
+    }
+  }
+}
+
+extension Identity {
+  /// A PEM file; the key may stand in the same file or in its own.
+  public static func pem(_ path: String, key keyPath: String? = nil, passphrase: String? = nil) throws(CredentialError)
+    -> Identity
+  {
+    let pem = try CredentialError.bytes(path)
+    let key = if let keyPath { try CredentialError.bytes(keyPath) } else { pem }
+    return try Identity(pem: pem, file: path, key: key, keyFile: keyPath ?? path, passphrase: passphrase)
+  }
+
+  /// A PKCS#12 archive (.p12, .pfx), Keychain's old ciphers included.
+  public static func pkcs12(_ path: String, passphrase: String = "") throws(CredentialError) -> Identity {
+    try Identity(pkcs12: CredentialError.bytes(path), file: path, passphrase: passphrase)
+  }
+}
+
+extension SigningKey {
+  public convenience init(path: String) throws(CredentialError) {
+    try self.init(pem: CredentialError.bytes(path), file: path)
+  }
+}
+
+extension VerifyingKey {
+  public convenience init(path: String) throws(CredentialError) {
+    try self.init(pem: CredentialError.bytes(path), file: path)
+  }
+}
+
+extension TrustStore {
+  public convenience init(file: String) throws(CredentialError) {
+    try self.init(pem: CredentialError.bytes(file), file: file)
+  }
+}
+
+extension TLSClientContext {
+  /// - Parameter ca: path of a PEM file with the trusted authorities; nil for the system's.
+  public convenience init(ca: String? = nil, identity: Identity? = nil, alpn: [String] = []) throws(CredentialError) {
+    let trust = if let ca { try TrustStore(file: ca) } else { try TrustStore.system() }
+    try self.init(trust: trust, identity: identity, alpn: alpn)
+  }
+}
+
+extension TLSServerContext {
+  /// - Parameters:
+  ///   - certificate: PEM file: the certificate, then its chain.
+  ///   - key: PEM file without a passphrase.
+  ///   - clientCA: PEM file; where given, clients are asked for a certificate of one of these authorities.
+  ///   - requiresClientCertificate: refuse clients without one; only with `clientCA`.
+  ///   - alpn: protocols by preference; a client that offers none of them is refused, one that offers nothing is not.
+  public convenience init(
+    certificate: String, key: String, clientCA: String? = nil, requiresClientCertificate: Bool = false, alpn: [String] = []
+  ) throws(CredentialError) {
+    try self.init(
+      identity: .pem(certificate, key: key), clientCA: clientCA, requiresClientCertificate: requiresClientCertificate,
+      alpn: alpn)
+  }
+}
