@@ -24,7 +24,7 @@ final class APNsBench: Sender {
     world.answerDial = { [provider] _ in .accept(provider.accept()) }
   }
 
-  override var pool: any Pool { apns }
+  override var pool: ProviderPool { apns }
   /// Further members of the requests' `apns.headers`.
   var headers = ""
   override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), tag: tag) }

@@ -27,7 +27,7 @@ struct APNsOverTLSTests {
       apns.observer = self
     }
 
-    override var pool: any Pool { apns }
+    override var pool: ProviderPool { apns }
     override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), tag: tag) }
   }
 
@@ -56,7 +56,7 @@ struct APNsOverTLSTests {
     shard.offer(0..<1000)
     #expect(shard.loop.run { shard.answers.count == 1000 })
     #expect(shard.delivered == 1000)
-    shard.apns.drain()
+    shard.apns.shutdown()
     #expect(shard.loop.run { shard.apns.state == .closed })
     simulator.stop()
     let entries = simulator.journal.entries

@@ -375,23 +375,6 @@ struct APNsPoolTests {
     #expect(bench.delivered == 91)
   }
 
-  @Test("draining finishes what is in flight and takes nothing more")
-  func drains() throws {
-    let bench = try APNsBench()
-    bench.warmUp()
-    bench.provider.answer = { _ in .stall }
-    bench.offer([1])
-    bench.world.settle()
-    bench.apns.drain()
-    #expect(bench.apns.capacity == 0)
-    bench.world.settle()
-    bench.provider.give(.status(200), to: bench.provider.requests[1])
-    bench.world.settle()
-    #expect(bench.delivered == 2)
-    #expect(bench.apns.state == .closed)
-    #expect(bench.world.openConnections.isEmpty)
-  }
-
   @Test("shutting down reports everything in flight")
   func shutsDown() throws {
     let bench = try APNsBench()

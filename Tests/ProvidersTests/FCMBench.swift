@@ -44,7 +44,7 @@ final class FCMBench: Sender {
     .status(200, "{\"name\":\"projects/example-project/messages/\(String(decoding: request.body, as: UTF8.self))\"}")
   }
 
-  override var pool: any Pool { fcm }
+  override var pool: ProviderPool { fcm }
   /// Stands behind the tag in each payload.
   var filler: [UInt8] = []
   var wantsNames = true

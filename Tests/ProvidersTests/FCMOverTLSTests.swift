@@ -27,7 +27,7 @@ struct FCMOverTLSTests {
       fcm.observer = self
     }
 
-    override var pool: any Pool { fcm }
+    override var pool: ProviderPool { fcm }
     override func hand(_ tag: Int) {
       fcm.send(
         payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), tag: tag,
@@ -59,7 +59,7 @@ struct FCMOverTLSTests {
     #expect(shard.delivered == 1000)
     #expect(Set(shard.names.values).count == 1000)
     #expect(shard.events.count { $0 == .tokenRefreshed } == 1)
-    shard.fcm.drain()
+    shard.fcm.shutdown()
     #expect(shard.loop.run { shard.fcm.state == .closed })
     simulator.stop()
     #expect(simulator.journal.violations.isEmpty)

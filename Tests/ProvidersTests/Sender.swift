@@ -23,23 +23,28 @@ class Sender: PoolHandler, PoolObserver {
     if !waiting.isEmpty { pool.wantsCapacity() }
   }
 
-  var pool: any Pool { preconditionFailure() }
+  var pool: ProviderPool { preconditionFailure() }
   func hand(_ tag: Int) { preconditionFailure() }
 
-  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
     precondition(answers[tag] == nil, "a push is reported once")
     answers[tag] = meaning
     names[tag] = name
   }
-  func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
+  func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool) {
     notSent.append((tag, why))
     guard sendsAgain else { return }
     waiting.append(tag)
     pump()
   }
-  func unknown(tag: Int, reason: String, from pool: any Pool) { unknown.append((tag, reason)) }
-  func capacityAvailable(in pool: any Pool) { pump() }
-  func observed(_ event: PoolEvent, from pool: any Pool) { events.append(event) }
+  func unknown(tag: Int, reason: String, from pool: ProviderPool) { unknown.append((tag, reason)) }
+  func capacityAvailable(in pool: ProviderPool) { pump() }
+  func observed(_ event: PoolEvent, from pool: ProviderPool) { events.append(event) }
 
   var delivered: Int { answers.values.count { $0.reaction == .delivered } }
+}
+
+extension ProviderPool {
+  /// The provider refuses the credential itself.
+  var isStopped: Bool { if case .stopped = state { true } else { false } }
 }

@@ -139,12 +139,6 @@ final class ConnectionSet {
     }
   }
 
-  func drain() {
-    isClosing = true
-    replaceAll()
-    if draining.isEmpty { owner?.setClosed() }
-  }
-
   func close() {
     isClosing = true
     replaceAll()

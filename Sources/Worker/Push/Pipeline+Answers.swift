@@ -3,7 +3,7 @@ import PushCore
 
 /// Answered: what an answer means for one recipient, and what follows from it.
 extension Pipeline: PoolHandler {
-  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool) {
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
@@ -36,7 +36,7 @@ extension Pipeline: PoolHandler {
     }
   }
 
-  func notSent(tag: Int, why: NotSentReason, from pool: any Pool) {
+  func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool) {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
@@ -56,7 +56,7 @@ extension Pipeline: PoolHandler {
     }
   }
 
-  func unknown(tag: Int, reason: String, from pool: any Pool) {
+  func unknown(tag: Int, reason: String, from pool: ProviderPool) {
     counters.unknownOutcomes += 1
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
@@ -68,7 +68,7 @@ extension Pipeline: PoolHandler {
   }
 
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
-  func capacityAvailable(in pool: any Pool) { time.ensureHooksRun() }
+  func capacityAvailable(in pool: ProviderPool) { time.ensureHooksRun() }
 
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
     guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }

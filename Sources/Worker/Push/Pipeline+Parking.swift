@@ -65,7 +65,7 @@ extension PoolState {
   fileprivate var trouble: String? {
     switch self {
     case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason
-    case .idle, .connecting, .probing, .open, .draining, .closed: nil
+    case .idle, .connecting, .probing, .open, .closing, .closed: nil
     }
   }
 }

@@ -54,7 +54,7 @@ final class PoolSet {
   }
 
   /// For logs.
-  func name(of pool: any Pool) -> String { names[ObjectIdentifier(pool)] ?? "unknown" }
+  func name(of pool: ProviderPool) -> String { names[ObjectIdentifier(pool)] ?? "unknown" }
 
   /// When certificates end: the pool's name and unix seconds.
   var expiries: [(name: String, notAfter: Int64)] {

@@ -215,9 +215,9 @@ extension Shard: BrokerSessionHandler {
 }
 
 extension Shard: PoolObserver {
-  private func poolName(_ pool: any Pool) -> String { pools.name(of: pool) }
+  private func poolName(_ pool: ProviderPool) -> String { pools.name(of: pool) }
 
-  package func observed(_ event: PoolEvent, from pool: any Pool) {
+  package func observed(_ event: PoolEvent, from pool: ProviderPool) {
     switch event {
     case .connected: log.info("connected to the provider", ["pool": poolName(pool)])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])

@@ -1,28 +1,5 @@
 import PushCore
 
-/// One credential of one application in one shard: its connections, its authorisation, its pace.
-///
-/// A pool is confined to its shard's loop. It keeps nothing waiting that it was not handed: what exceeds `capacity` stays
-/// with the caller (and so in the broker).
-public protocol Pool: AnyObject {
-  /// How many pushes may be handed over right now; 0 while connecting, backing off, paused or stopped.
-  var capacity: Int { get }
-  /// Pushes handed over and not yet reported back.
-  var inFlight: Int { get }
-  var state: PoolState { get }
-  /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
-  func wantsCapacity()
-  /// Takes nothing more, finishes what is in flight, then closes its connections.
-  func drain()
-  /// Closes every connection at once; what is in flight is reported as `unknown` or `notSent` before the loop next waits.
-  func shutdown()
-}
-
-extension Pool {
-  /// The provider refuses the credential itself: every push would fail until an operator acts.
-  public var isStopped: Bool { if case .stopped = state { true } else { false } }
-}
-
 /// Where a pool stands.
 public enum PoolState: Equatable, Sendable {
   /// No connection and none wanted. → connecting
@@ -31,7 +8,7 @@ public enum PoolState: Equatable, Sendable {
   case connecting
   /// One request at a time until the provider has answered one. → open, backingOff, stopped
   case probing
-  /// → paused, backingOff, stopped, draining
+  /// → paused, backingOff, stopped, closing
   case open
   /// The provider is overloaded or throttles: one probe after a pause. → probing
   case paused(reason: String)
@@ -40,7 +17,7 @@ public enum PoolState: Equatable, Sendable {
   /// The provider refuses the credential; one request a minute asks again. → probing
   case stopped(reason: String)
   /// → closed
-  case draining
+  case closing
   /// The end.
   case closed
 }
@@ -61,13 +38,13 @@ public enum NotSentReason: Equatable, Sendable {
 public protocol PoolHandler: AnyObject {
   /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
   /// `name` is the provider's name for the message where it gives one (FCM) and the caller wanted it.
-  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: any Pool)
+  func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
   /// Certainly not processed: it may be sent again, here or elsewhere, and this costs no attempt.
-  func notSent(tag: Int, why: NotSentReason, from pool: any Pool)
+  func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)
   /// Sent, and no answer came: the device may have it.
-  func unknown(tag: Int, reason: String, from pool: any Pool)
+  func unknown(tag: Int, reason: String, from pool: ProviderPool)
   /// `capacity` has risen from 0. May be called within `send` or any other call into the pool.
-  func capacityAvailable(in pool: any Pool)
+  func capacityAvailable(in pool: ProviderPool)
 }
 
 /// What operators want to know about a pool. Never holds a token, a key or a device.
@@ -92,5 +69,5 @@ public enum PoolEvent: Equatable, Sendable {
 
 /// Where a pool's events go.
 public protocol PoolObserver: AnyObject {
-  func observed(_ event: PoolEvent, from pool: any Pool)
+  func observed(_ event: PoolEvent, from pool: ProviderPool)
 }

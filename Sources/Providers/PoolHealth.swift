@@ -1,0 +1,143 @@
+import PushCore
+import Wire
+
+/// Whether a provider takes pushes at present: its answers decide how many may be in flight.
+///
+/// Three things hold a pool back, each for itself: failures and throttling (``Circuit``), refusals for want of quota, which pause it when
+/// there are several in a row, and a credential that the provider refuses.
+struct PoolHealth {
+  /// Seconds between requests that ask whether a stopped credential is accepted again.
+  static let stoppedProbeInterval = 60.0
+  /// The longest the whole pool waits on the word of one answer, in seconds.
+  static let longestPause = 600.0
+  /// Refusals for want of quota in a row that make the pool pause, for `quotaPause` seconds where the provider doesn't say how long: a
+  /// single one may be about one device.
+  static let quotaTrip = 10
+  static let quotaPause = 60.0
+
+  /// The provider refuses the credential.
+  struct Stop: Equatable {
+    var reason: String
+    /// What a push ends with that can't wait.
+    var code: PushError
+    var probeAt: MonotonicTime
+    /// A push that was in flight and is taken shows that others are.
+    var yields: Bool
+    var isProbing = false
+  }
+
+  /// The circuit has opened, or stays open for longer than it was to.
+  enum Pause: Equatable {
+    case begun(seconds: Double, reason: String)
+    case lengthened
+  }
+
+  private var circuit = Circuit()
+  private(set) var stop: Stop?
+  /// Of the last pause that has begun.
+  private(set) var pauseReason = ""
+  private var quotaRefusals = 0
+  private var hadOutage = false
+
+  /// How many pushes may be in flight in all.
+  var allowance: Int { min(circuit.allowance, stop.map { $0.isProbing ? 1 : 0 } ?? .max) }
+  var isPaused: Bool { circuit.allowance == 0 }
+  /// One request at a time until the provider has answered one.
+  var isProbing: Bool { circuit.state == .halfOpen }
+
+  /// Why nothing goes out that has left before; nil where it may. A stopped credential's probe is a push of the caller's.
+  var refusal: NotSentReason? { stop != nil ? .unauthorised : isPaused ? .unreachable : nil }
+
+  // MARK: Answers
+
+  /// What an answer says of the provider, whatever it says of its push.
+  mutating func answered(_ meaning: ReplyMeaning, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
+    guard case .retry(let kind, _) = meaning.reaction else {
+      circuit.succeeded()
+      return nil
+    }
+    switch kind.scope {
+    case .device:
+      circuit.succeeded()
+      return nil
+    case .connection: return nil
+    case .provider where kind == .quota:
+      // One alone says nothing of the others.
+      quotaRefusals += 1
+      guard quotaRefusals >= Self.quotaTrip else { return nil }
+      let wait = meaning.retryAfter.map(Double.init) ?? Self.quotaPause
+      return pause(seconds: wait, reason: meaning.reason, at: now, using: &random)
+    case .provider:
+      guard let wait = meaning.retryAfter else { return failed(meaning.reason, at: now, using: &random) }
+      return pause(seconds: Double(wait), reason: meaning.reason, at: now, using: &random)
+    }
+  }
+
+  /// No answer came to a push.
+  mutating func timedOut(at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
+    failed("requests time out", at: now, using: &random)
+  }
+
+  /// The provider has dealt with a push other than for its quota.
+  mutating func hasQuota() { quotaRefusals = 0 }
+
+  private mutating func failed(_ reason: String, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
+    guard let wait = circuit.failed(at: now, using: &random) else { return nil }
+    pauseReason = reason
+    return .begun(seconds: wait, reason: reason)
+  }
+
+  /// For a little longer than asked, so that many workers don't come back at once, and no longer than an answer may ask.
+  mutating func pause(
+    seconds: Double, reason: String, at now: MonotonicTime, using random: inout RandomSource
+  ) -> Pause? {
+    let wasPaused = isPaused
+    let wait = min(seconds, Self.longestPause) * Double.random(in: 1...1.1, using: &random)
+    guard circuit.pause(seconds: wait, at: now) else { return nil }
+    if wasPaused { return .lengthened }
+    pauseReason = reason
+    return .begun(seconds: wait, reason: reason)
+  }
+
+  // MARK: The credential
+
+  /// - Returns: false when it was stopped already, and is so for longer.
+  mutating func stopCredential(_ reason: String, _ code: PushError, yields: Bool, at now: MonotonicTime) -> Bool {
+    let isNew = stop == nil
+    stop = Stop(reason: reason, code: code, probeAt: now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
+    return isNew
+  }
+
+  /// The provider takes the credential, or there is another one.
+  /// - Returns: false when it wasn't stopped.
+  mutating func resumeCredential() -> Bool {
+    defer { stop = nil }
+    return stop != nil
+  }
+
+  // MARK: Connections and time
+
+  /// No connection is there and none could be made.
+  mutating func lostProvider() { hadOutage = true }
+
+  /// - Returns: true when the provider had been unreachable: what goes out first is a probe.
+  mutating func connected() -> Bool {
+    guard hadOutage else { return false }
+    hadOutage = false
+    circuit.probe()
+    return true
+  }
+
+  var deadline: MonotonicTime {
+    guard let stop, !stop.isProbing else { return circuit.deadline }
+    return min(circuit.deadline, stop.probeAt)
+  }
+
+  /// - Returns: true when a pause has ended.
+  mutating func advance(to now: MonotonicTime) -> Bool {
+    let wasPaused = isPaused
+    circuit.advance(to: now)
+    if let stop, now >= stop.probeAt { self.stop?.isProbing = true }
+    return wasPaused && !isPaused
+  }
+}

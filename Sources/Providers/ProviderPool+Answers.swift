@@ -1,0 +1,162 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// What the provider answers, and what its connections say.
+extension ProviderPool: ConnectionSetOwner {
+  func answersReady(on connection: PooledConnection) {
+    let handler = handler
+    connection.heardAt = time.now
+    while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
+    if isWaitingForRoom { advance() }
+  }
+
+  private func answered(
+    _ slot: Int, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
+    let meaning = interpret(response)
+    connection.answers += 1
+    paused(health.answered(meaning, at: time.now, using: &time.random))
+    switch meaning.connection {
+    case .keep, .replace:
+      if response.status < 500, response.status != 403 {
+        if response.status != 429 { health.hasQuota() }
+        accepted(slot, on: connection)
+      }
+      if meaning.connection == .replace { connections.replace(connection) }
+      finish(slot, meaning, response, handler)
+    case .keepTokenAndWait:
+      restAuthorisation()
+      raiseAlarm(meaning, of: slot)
+      let wait = PoolHealth.stoppedProbeInterval
+      paused(health.pause(seconds: wait, reason: meaning.reason, at: time.now, using: &time.random))
+      giveBack(slot, .unauthorised)
+    case .refreshTokenAndReplace, .refreshToken: reauthorise(slot, meaning, response, on: connection, handler)
+    case .stopCredential, .stopTopic, .stopProject: refused(slot, meaning, response, on: connection, handler)
+    }
+  }
+
+  private func accepted(_ slot: Int, on connection: PooledConnection) {
+    trust.took(connection.epoch == connections.epoch ? slots[slot].generation : nil)
+    if !connection.hasServed || health.stop != nil { served(connection) }
+  }
+
+  private func served(_ connection: PooledConnection) {
+    connections.served(connection)
+    connection.session.limitStreams(to: nil)
+    // What was in flight when the credential stopped doesn't say that it is taken again.
+    if connection.epoch == connections.epoch, connection.phase == .open || health.stop?.yields == true { credentialAccepted() }
+  }
+
+  private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
+    if meaning.alarm { raiseAlarm(meaning, of: slot) }
+    forget(slot)
+    let name = slots[slot].wantsName && meaning.reaction == .delivered ? messageName(in: response) : nil
+    handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
+  }
+
+  private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
+    guard let count = alarms.raised(meaning.reason, at: time.now) else { return }
+    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count))
+  }
+
+  // MARK: Refusals of the authorisation
+
+  /// The token ran out under the push: once, it is sent again with a new one. An authorisation that the provider takes from others
+  /// is not to blame: then the push alone waits. Of one that nobody has been taken with, a second push's refusal is believed.
+  private func reauthorise(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
+    // A credential replaced meanwhile has its own authorisation.
+    let isReplaced = connection.epoch != connections.epoch
+    let generation = slots[slot].generation
+    let isRenewed =
+      !slots[slot].wasReauthorised
+      && (isReplaced || renewAuthorisation(after: generation, isTrusted: trust.isTrusted(generation)))
+    if isRenewed {
+      if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
+      slots[slot].wasReauthorised = true
+      guard !isReplaced else { return sendAgain(slot) }
+      trust.renewed()
+      if authorise() == generation { unauthorised.append(slot) } else { sendAgain(slot) }
+    } else if health.stop == nil, trust.blamesPush(generation) {
+      trust.refused()
+      raiseAlarm(meaning, of: slot)
+      finish(slot, meaning, response, handler)
+    } else {
+      refuse(slot, meaning, response, on: connection)
+    }
+  }
+
+  /// The provider refuses the credential, or only what the push wants of it, where it takes others.
+  private func refused(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
+  ) {
+    let scope = scope(of: meaning, slot)
+    let isAlone = scope == .thisPush || scope == .everyPushUntilTaken && trust.isTakenFromOthers
+    guard isAlone else { return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken) }
+    if scope == .everyPushUntilTaken { trust.refused() }
+    finish(slot, meaning, response, handler)
+  }
+
+  /// Nothing more goes out but a probe now and then, and the push has not been sent.
+  private func refuse(
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, yields: Bool = false
+  ) {
+    let isReplaced = connection.epoch != connections.epoch
+    if !slots[slot].wasReauthorised, isReplaced || redateAuthorisation(after: slots[slot].generation) {
+      if !isReplaced { connections.replace(connection) }
+      slots[slot].wasReauthorised = true
+      return sendAgain(slot)
+    }
+    // What was in flight when the credential stopped says nothing new.
+    if health.stop == nil || connection.phase == .open {
+      if let offset = clockOffset(in: response), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
+      stopCredential(meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot), yields: yields)
+    }
+    giveBack(slot, .unauthorised)
+  }
+
+  // MARK: Connections
+
+  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
+    connection.heardAt = time.now
+    switch failure {
+    case .notProcessed:
+      slots[slot].refusals += 1
+      if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
+    case .unknown(let why):
+      if why == .timedOut { paused(health.timedOut(at: time.now, using: &time.random)) }
+      forget(slot)
+      handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)
+    }
+    if isWaitingForRoom { advance() }
+  }
+
+  private static func words(for why: RequestFailure.Unknown) -> String {
+    switch why {
+    case .connectionLost: "connection lost before the answer"
+    case .reset(let code): "stream reset by the provider: \(code)"
+    case .timedOut: "no answer in time"
+    }
+  }
+
+  func streamsAvailable() { advance() }
+
+  func connectionOpened(_ connection: PooledConnection) {
+    if probesFirst || health.stop != nil { connection.session.limitStreams(to: 1) }
+    if health.connected() { outageEnded() }
+    advance()
+    rearm()
+  }
+
+  func unreachable(reason: String) {
+    health.lostProvider()
+    giveBackResends(.unreachable)
+    rearm()
+  }
+
+  func setClosed() { isClosed = true }
+
+  func observed(_ event: PoolEvent) { observer?.observed(event, from: self) }
+}
