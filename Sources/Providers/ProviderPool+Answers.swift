@@ -117,6 +117,12 @@ extension ProviderPool: ConnectionSetOwner {
     giveBack(slot, .unauthorised)
   }
 
+  /// Seconds by which the provider's clock is ahead of ours, where the answer has a date.
+  private func clockOffset(in response: Response) -> Int? {
+    guard let field = response.header(Self.date), let date = HTTPDate.seconds(field.prefix(40)) else { return nil }
+    return Int(date - time.wallClock / 1000)
+  }
+
   // MARK: Connections
 
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {

@@ -16,6 +16,10 @@ public class ProviderPool {
   /// So often connection control may turn one push away before it goes back to the caller.
   static let refusalLimit: UInt8 = 3
 
+  /// Of an answer, by their places.
+  static let keptHeaders = ["retry-after", "date"]
+  static let (retryAfter, date) = (0, 1)
+
   let time: Turn
   let dialer: any Dialer
   let connections: ConnectionSet
@@ -91,8 +95,6 @@ public class ProviderPool {
   var providerDeadline: MonotonicTime { .distantFuture }
   func providerDeadlineReached(at now: MonotonicTime) {}
   func providerClosing() {}
-  /// Seconds by which the provider's clock is ahead of ours, where the answer has a date.
-  func clockOffset(in response: Response) -> Int? { nil }
 
   // MARK: Pool
 

@@ -73,18 +73,3 @@ struct TokenLifetimeTests {
         == "bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQyJ9.eyJpc3MiOiJEXCJFRiIsImlhdCI6MTgwMDAwMDAwMH0.-__-")
   }
 }
-
-@Suite("The server's date")
-struct ServerDateTests {
-  @Test("is compared with our clock")
-  func offset() {
-    #expect(ServerDate.offset(of: Array("Fri, 20 Nov 2026 21:22:00 GMT".utf8), wallClock: 1_795_209_720_000) == 0)
-    #expect(ServerDate.offset(of: Array("Fri, 20 Nov 2026 21:22:00 GMT".utf8), wallClock: 1_795_209_600_500) == 120)
-    #expect(ServerDate.offset(of: Array("Thu, 29 Feb 2024 00:00:00 GMT".utf8), wallClock: 0) == 1_709_164_800)
-  }
-
-  @Test("in another form says nothing", arguments: ["", "now", "Fri, 99 Nov 2026 21:22:00 GMT", "Fri, 20 Nov 2026 21:22 GMT"])
-  func unreadable(text: String) {
-    #expect(ServerDate.offset(of: Array(text.utf8), wallClock: 0) == nil)
-  }
-}

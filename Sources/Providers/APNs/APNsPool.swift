@@ -30,7 +30,6 @@ public final class APNsPool: ProviderPool {
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
   static let tokenCheckInterval = 10.0
-  private static let keptHeaders = ["retry-after", "date"]
 
   public init(
     credentials: APNsCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings(),
@@ -90,7 +89,7 @@ public final class APNsPool: ProviderPool {
 
   override func interpret(_ response: Response) -> ReplyMeaning {
     APNsReply.interpret(
-      status: response.status, body: response.body, retryAfter: response.header(0), now: time.wallClock)
+      status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)
   }
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
@@ -112,10 +111,6 @@ public final class APNsPool: ProviderPool {
     case .pushType: hasBeenTaken ? .thisPush : .everyPushUntilTaken
     case .request, nil: .thisPush
     }
-  }
-
-  override func clockOffset(in response: Response) -> Int? {
-    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: time.wallClock) }
   }
 
   // MARK: Authorisation

@@ -1,3 +1,4 @@
+import PushCore
 import Wire
 
 /// An APNs provider token (JWT) as sent in `authorization`, numbered per key.
@@ -18,9 +19,12 @@ struct ProviderToken: Sendable, CustomStringConvertible {
     sign: ([UInt8]) throws -> [UInt8]
   ) rethrows -> ProviderToken {
     let issuedAt = wallClock / 1000
-    let token = try JSONWebToken.make(
-      header: "{\"alg\":\"ES256\",\"kid\":\(JSONWebToken.quoted(keyID))}",
-      claims: "{\"iss\":\(JSONWebToken.quoted(teamID)),\"iat\":\(issuedAt)}", sign: sign)
+    var (header, claims) = (JSONObjectWriter(), JSONObjectWriter())
+    header.set("alg", "ES256")
+    header.set("kid", keyID)
+    claims.set("iss", teamID)
+    claims.set("iat", issuedAt)
+    let token = try JSONWebToken.make(header: header.closed(), claims: claims.closed(), sign: sign)
     return ProviderToken(
       authorization: Array("bearer ".utf8) + token, generation: generation, mintedAt: now, issuedAt: issuedAt)
   }

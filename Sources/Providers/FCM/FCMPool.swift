@@ -79,7 +79,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
     configuration.requestTimeout = settings.requestTimeout
     configuration.pingInterval = settings.pingInterval
     configuration.pingTimeout = settings.pingTimeout
-    configuration.keptResponseHeaders = ["retry-after", "date"]
+    configuration.keptResponseHeaders = Self.keptHeaders
     configuration.keepsHeadersOfSuccess = false
     super.init(
       time: time, dialer: dialer,
@@ -128,7 +128,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func interpret(_ response: Response) -> ReplyMeaning {
     FCMReply.interpret(
-      status: response.status, body: response.body, retryAfter: response.header(0), now: time.wallClock)
+      status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)
   }
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { FCMReply.words(for: meaning) }
@@ -136,10 +136,6 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   override var credentialName: String { credentials.account.description }
 
   override func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }
-
-  override func clockOffset(in response: Response) -> Int? {
-    response.header(1).flatMap { ServerDate.offset(of: $0, wallClock: time.wallClock) }
-  }
 
   // MARK: Authorisation
 

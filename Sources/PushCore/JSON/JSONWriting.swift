@@ -62,12 +62,6 @@ extension [UInt8] {
     append(UInt8(ascii: "\""))
   }
 
-  /// Appends a decimal integer.
-  public mutating func appendJSONInteger(_ value: Int64) {
-    if value >= 0, value < 10 { return append(UInt8(ascii: "0") &+ UInt8(value)) }
-    append(contentsOf: String(value).utf8)
-  }
-
   /// The inside of a JSON string: quote, backslash and controls below U+0020 escaped (RFC 8259 §7), all else as it is.
   mutating func appendEscaped(_ content: [UInt8]) {
     for byte in content {

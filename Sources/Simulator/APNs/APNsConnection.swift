@@ -111,9 +111,9 @@ final class APNsConnection: ServerSessionHandler {
   private func body(_ answer: APNsVerdict, _ step: Step?, _ now: Int64) -> [UInt8] {
     if let body = step?.body { return Array(body.utf8) }
     guard let reason = answer.reason else { return [] }
-    var json = JSONLineWriter()
-    json.text("reason", reason)
-    if answer.status == 410 { json.integer("timestamp", step?.timestamp ?? now) }
+    var json = JSONObjectWriter()
+    json.set("reason", reason)
+    if answer.status == 410 { json.set("timestamp", step?.timestamp ?? now) }
     return json.closed()
   }
 

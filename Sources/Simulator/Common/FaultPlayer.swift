@@ -1,3 +1,4 @@
+import PushCore
 import HTTP2
 
 /// Does to one stream what a step says, after its delay.
@@ -34,8 +35,8 @@ struct FaultPlayer {
   private func sendGoAway(_ plan: Step.GoAwayPlan) {
     var debugData: [UInt8] = []
     if let reason = plan.reason {
-      var json = JSONLineWriter()
-      json.text("reason", reason)
+      var json = JSONObjectWriter()
+      json.set("reason", reason)
       debugData = json.closed()
     }
     let last: Int32 =

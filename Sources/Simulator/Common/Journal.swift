@@ -46,11 +46,11 @@ public final class Journal: Sendable {
     state.withLock { state in
       if state.violations.count < 1000 { state.violations.append(what) }
       guard hasFile else { return }
-      var json = JSONLineWriter(state.pending)
-      json.text("time", Timestamp.text(time))
-      json.integer("connection", Int64(connection))
-      json.text("violation", what)
-      state.pending = json.finish()
+      var json = JSONObjectWriter(after: state.pending)
+      json.set("time", Timestamp.text(time))
+      json.set("connection", Int64(connection))
+      json.set("violation", what)
+      state.pending = json.closed() + [UInt8(ascii: "\n")]
     }
   }
 

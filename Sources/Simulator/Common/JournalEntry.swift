@@ -43,40 +43,40 @@ public struct JournalEntry: Sendable {
 extension JournalEntry {
   /// Appends the entry as one line of NDJSON.
   func append(to line: inout [UInt8]) {
-    var json = JSONLineWriter(line)
-    json.text("time", Timestamp.text(time))
-    json.integer("connection", Int64(connection))
-    json.integer("stream", Int64(stream))
-    json.text("method", method)
-    json.text("path", path)
-    json.text("token", token)
-    json.object("headers") { json in
+    var json = JSONObjectWriter(after: line)
+    json.set("time", Timestamp.text(time))
+    json.set("connection", Int64(connection))
+    json.set("stream", Int64(stream))
+    json.set("method", method)
+    json.set("path", path)
+    json.set("token", token)
+    json.set("headers") { json in
       var names: [[UInt8]] = []
       for header in headers where !names.contains(header.name) {
         names.append(header.name)
         let values = headers.filter { $0.name == header.name }.map(\.value)
-        if values.count == 1 { json.text(header.name, values[0]) } else { json.texts(header.name, values) }
+        if values.count == 1 { json.set(header.name, values[0]) } else { json.set(header.name, values) }
       }
       if let authorization {
-        json.object("authorization") { json in
-          json.text("kid", authorization.keyID)
-          json.text("iss", authorization.issuer)
-          json.integer("iat", authorization.issuedAt)
+        json.set("authorization") { json in
+          json.set("kid", authorization.keyID)
+          json.set("iss", authorization.issuer)
+          json.set("iat", authorization.issuedAt)
         }
       }
     }
     if isJSON {
-      json.raw("payload", payload)
+      json.set("payload", raw: payload)
     } else if !payload.isEmpty {
-      json.text("payload_text", payload)
+      json.set("payload_text", payload)
     }
-    json.integer("payload_size", Int64(payload.count))
-    if !violations.isEmpty { json.texts("violations", violations.map { Array($0.utf8) }) }
-    json.object("answer") { json in
-      if let status { json.integer("status", Int64(status)) }
-      if let reason { json.text("reason", Array(reason.utf8)) }
-      if let fault { json.text("fault", Array(fault.utf8)) }
+    json.set("payload_size", Int64(payload.count))
+    if !violations.isEmpty { json.set("violations", violations.map { Array($0.utf8) }) }
+    json.set("answer") { json in
+      if let status { json.set("status", Int64(status)) }
+      if let reason { json.set("reason", Array(reason.utf8)) }
+      if let fault { json.set("fault", Array(fault.utf8)) }
     }
-    line = json.finish()
+    line = json.closed() + [UInt8(ascii: "\n")]
   }
 }

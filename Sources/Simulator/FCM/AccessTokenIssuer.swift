@@ -37,10 +37,10 @@ final class AccessTokenIssuer {
     let now = milliseconds / 1000
     ends = ends.filter { $0.value > now }
     ends[access] = now + Int64(configuration.tokenLifetime)
-    var json = JSONLineWriter()
-    json.text("access_token", access)
-    json.integer("expires_in", Int64(configuration.tokenLifetime))
-    json.text("token_type", "Bearer")
+    var json = JSONObjectWriter()
+    json.set("access_token", access)
+    json.set("expires_in", Int64(configuration.tokenLifetime))
+    json.set("token_type", "Bearer")
     return (.success(json.closed()), asker)
   }
 

@@ -102,8 +102,8 @@ final class FCMConnection: ServerSessionHandler {
     case .tokenRefused(let refusal): return Self.oauth(400, refusal.error, refusal.description)
     case .sent(let name):
       if let error = step.flatMap(FCMError.scripted) { return (error.status, error.reason, error.body()) }
-      var json = JSONLineWriter()
-      json.text("name", name)
+      var json = JSONObjectWriter()
+      json.set("name", name)
       return (200, nil, json.closed())
     case .token(let body):
       if let step, let status = step.status, status != 200 {
@@ -116,9 +116,9 @@ final class FCMConnection: ServerSessionHandler {
   private static func oauth(_ status: Int, _ error: String, _ description: String) -> (
     status: Int, reason: String?, body: [UInt8]
   ) {
-    var json = JSONLineWriter()
-    json.text("error", error)
-    json.text("error_description", description)
+    var json = JSONObjectWriter()
+    json.set("error", error)
+    json.set("error_description", description)
     return (status, error, json.closed())
   }
 

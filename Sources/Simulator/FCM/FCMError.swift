@@ -1,3 +1,5 @@
+import PushCore
+
 /// An error answer of FCM v1 as Google's APIs shape it (Google, "ErrorCode"; google.rpc.Status).
 struct FCMError: Error, Equatable {
   var status: Int
@@ -62,35 +64,35 @@ struct FCMError: Error, Equatable {
   var reason: String { errorCode ?? code }
 
   func body() -> [UInt8] {
-    var json = JSONLineWriter()
-    json.object("error") { json in
-      json.integer("code", Int64(status))
-      json.text("message", message)
-      json.text("status", code)
+    var json = JSONObjectWriter()
+    json.set("error") { json in
+      json.set("code", Int64(status))
+      json.set("message", message)
+      json.set("status", code)
       guard errorCode != nil || !violations.isEmpty else { return }
-      json.objects("details", details)
+      json.set("details", objects: details)
     }
     return json.closed()
   }
 
-  private var details: [(inout JSONLineWriter) -> Void] {
-    var details: [(inout JSONLineWriter) -> Void] = []
+  private var details: [(inout JSONObjectWriter) -> Void] {
+    var details: [(inout JSONObjectWriter) -> Void] = []
     if let errorCode {
       details.append { json in
-        json.text("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
-        json.text("errorCode", errorCode)
+        json.set("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+        json.set("errorCode", errorCode)
       }
     }
     if !violations.isEmpty {
       let violations = violations
       details.append { json in
-        json.text("@type", "type.googleapis.com/google.rpc.BadRequest")
-        json.objects(
+        json.set("@type", "type.googleapis.com/google.rpc.BadRequest")
+        json.set(
           "fieldViolations",
-          violations.map { violation in
+          objects: violations.map { violation in
             { json in
-              json.text("field", violation.field)
-              json.text("description", violation.description)
+              json.set("field", violation.field)
+              json.set("description", violation.description)
             }
           })
       }

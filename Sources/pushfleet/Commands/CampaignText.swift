@@ -12,7 +12,7 @@ extension Campaign {
   }
 
   var json: [UInt8] {
-    var line = JSONLine()
+    var line = JSONObjectWriter()
     line.set("id", description.id)
     line.set("app", description.app)
     line.set("message_id", description.messageID)
@@ -27,7 +27,7 @@ extension Campaign {
     line.set("created_at", time: createdAt)
     line.set("updated_at", time: updatedAt)
     line.set("finished_at", time: finishedAt)
-    return line.bytes
+    return line.closed()
   }
 
   var jsonText: String { String(decoding: json, as: UTF8.self) }

@@ -23,7 +23,7 @@ extension DeviceRecord {
 
   /// The fields of a registration and what the registry knows beyond them.
   var json: [UInt8] {
-    var line = JSONLine()
+    var line = JSONObjectWriter()
     line.set("registration", registration)
     line.set("app", device.app)
     line.set("platform", platform)
@@ -41,7 +41,7 @@ extension DeviceRecord {
     line.set("topics", device.topics)
     line.set("registered_at", time: registeredAt)
     line.set("last_seen", time: lastSeen)
-    return line.bytes
+    return line.closed()
   }
 
   /// One fact on a line; what isn't known is left out.

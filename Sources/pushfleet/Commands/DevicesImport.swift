@@ -67,13 +67,13 @@ enum DevicesImport {
         "pushfleet: \(count.stored) of \(count.rows) rows stored\(refused), in \(String(format: "%.1f", seconds)) s, "
           + "\(Int(rate)) rows/s")
     }
-    var line = JSONLine()
+    var line = JSONObjectWriter()
     line.set("rows", Int64(count.rows))
     line.set("stored", Int64(count.stored))
     line.set("refused", Int64(count.refused))
     line.set("seconds", seconds)
     line.set("rows_per_second", Int64(rate))
-    Terminal.print(line.bytes)
+    Terminal.print(line.closed())
   }
 }
 

@@ -87,12 +87,12 @@ enum GroupsCommand: Command {
     let app = try visit.app(options)
     let record = try record(group, app, visit.store)
     guard !options.has("json") else {
-      var line = JSONLine()
+      var line = JSONObjectWriter()
       line.set("notification_key", record.notificationKey)
       line.set("notification_key_name", record.name)
       if let users = record.users { line.set("users", users) } else { line.set("registration_ids", record.devices) }
       line.set("created_at", time: record.createdAt)
-      return Terminal.print(line.bytes)
+      return Terminal.print(line.closed())
     }
     let members = record.users ?? record.devices
     let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }

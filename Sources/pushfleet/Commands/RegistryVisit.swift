@@ -60,7 +60,7 @@ struct RegistryVisit {
 
 /// A change of the registry, put together from a command's words, in the form that backends send.
 struct ChangeText {
-  private var line = JSONLine()
+  private var line = JSONObjectWriter()
 
   init(_ operation: String, app: [UInt8]) {
     line.set("op", operation)
@@ -73,7 +73,7 @@ struct ChangeText {
 
   mutating func set(_ field: String, _ texts: [String]) { line.set(field, texts.map { Array($0.utf8) }) }
 
-  var json: [UInt8] { line.bytes }
+  var json: [UInt8] { line.closed() }
 }
 
 extension ExitStatus {

@@ -54,10 +54,10 @@ enum TopicsCommand: Command {
       let topics = try visit.store.topics(app: app, after: last, limit: 1_000)
       for topic in topics {
         if options.has("json") {
-          var line = JSONLine()
+          var line = JSONObjectWriter()
           line.set("topic", topic.name)
           line.set("members", topic.members)
-          Terminal.print(line.bytes)
+          Terminal.print(line.closed())
         } else {
           let members = "\(topic.members)"
           Terminal.print(

@@ -101,7 +101,7 @@ import Testing
   func own() {
     var output: [UInt8] = []
     output.appendJSONString(Array("a\"\u{1}\u{10}é".utf8))
-    for value: Int64 in [0, 9, 10, -1, .max, .min] { output.appendJSONInteger(value) }
+    for value: Int64 in [0, 9, 10, -1, .max, .min] { output.appendDecimal(value) }
     #expect(String(decoding: output, as: UTF8.self) == #""a\"\u0001\u0010é""# + "0910-19223372036854775807-9223372036854775808")
   }
 }

@@ -1,0 +1,85 @@
+/// Writes one JSON object, member by member, on one line. What isn't UTF-8 becomes U+FFFD, and a terminal obeys nothing of it.
+public struct JSONObjectWriter {
+  private var bytes: [UInt8]
+  private var isFirst = true
+
+  /// Opens an object after what `line` already holds.
+  public init(after line: [UInt8] = []) {
+    bytes = line
+    bytes.append(UInt8(ascii: "{"))
+  }
+
+  /// Closes the object.
+  public consuming func closed() -> [UInt8] {
+    bytes.append(UInt8(ascii: "}"))
+    return bytes
+  }
+
+  public mutating func set(_ name: [UInt8], _ value: [UInt8]) {
+    begin(name)
+    bytes.appendSafeJSONString(value)
+  }
+
+  public mutating func set(_ name: [UInt8], _ values: [[UInt8]]) {
+    begin(name)
+    bytes.append(UInt8(ascii: "["))
+    for (index, value) in values.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      bytes.appendSafeJSONString(value)
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
+  /// A value that is JSON already; line ends within it become spaces.
+  public mutating func set(_ name: String, raw json: [UInt8]) {
+    begin(Array(name.utf8))
+    bytes.append(contentsOf: json.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
+  }
+
+  public mutating func set(_ name: String, object members: (inout JSONObjectWriter) -> Void) {
+    begin(Array(name.utf8))
+    append(members)
+  }
+
+  public mutating func set(_ name: String, objects: [(inout JSONObjectWriter) -> Void]) {
+    begin(Array(name.utf8))
+    bytes.append(UInt8(ascii: "["))
+    for (index, members) in objects.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      append(members)
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
+  private mutating func append(_ members: (inout JSONObjectWriter) -> Void) {
+    var inner = JSONObjectWriter(after: bytes)
+    members(&inner)
+    bytes = inner.closed()
+  }
+
+  private mutating func begin(_ name: [UInt8]) {
+    if !isFirst { bytes.append(UInt8(ascii: ",")) }
+    isFirst = false
+    bytes.appendSafeJSONString(name)
+    bytes.append(UInt8(ascii: ":"))
+  }
+}
+
+/// Members that may be absent: `null` then.
+extension JSONObjectWriter {
+  public mutating func set(_ name: String, _ value: [UInt8]?) {
+    if let value { set(Array(name.utf8), value) } else { set(name, raw: Array("null".utf8)) }
+  }
+
+  public mutating func set(_ name: String, _ value: String?) { set(name, value.map { Array($0.utf8) }) }
+
+  public mutating func set(_ name: String, _ value: Int64?) {
+    begin(Array(name.utf8))
+    if let value { bytes.appendDecimal(value) } else { bytes.append(contentsOf: "null".utf8) }
+  }
+
+  public mutating func set(_ name: String, _ values: [[UInt8]]) { set(Array(name.utf8), values) }
+
+  /// A time of Unix milliseconds.
+  public mutating func set(_ name: String, time: Int64?) { set(name, time.map(Timestamp.text)) }
+}
