@@ -22,25 +22,14 @@ struct CommandQueue {
 
   var state = State.closed
   var deadline = MonotonicTime.distantFuture
-  private var pending: [(command: Command, completion: Completion)] = []
-  private var head = 0
+  private var pending = Ring<(command: Command, completion: Completion)>()
 
-  var isEmpty: Bool { head == pending.count }
+  var isEmpty: Bool { pending.isEmpty }
   /// The broker owes an answer.
   var isUnanswered: Bool { state == .opening || state == .waiting }
-  var first: Command? { isEmpty ? nil : pending[head].command }
+  var first: Command? { pending.first?.command }
 
   mutating func append(_ command: Command, _ completion: @escaping Completion) { pending.append((command, completion)) }
 
-  mutating func removeFirst() -> Completion? {
-    guard !isEmpty else { return nil }
-    defer {
-      head += 1
-      if head == pending.count {
-        pending.removeAll()
-        head = 0
-      }
-    }
-    return pending[head].completion
-  }
+  mutating func removeFirst() -> Completion? { pending.popFirst()?.completion }
 }

@@ -24,9 +24,10 @@ public class ProviderPool {
   let dialer: any Dialer
   let connections: ConnectionSet
   var slots = SlotTable()
-  private var resends = SlotQueue()
+  /// Slots waiting to be sent again, first come first served.
+  private var resends = Ring<Int>()
   /// Wait for another authorisation than the one that others go out with.
-  final var unauthorised = SlotQueue()
+  final var unauthorised = Ring<Int>()
   final var health = PoolHealth()
   final var trust = AuthorisationTrust()
   /// Whether a new connection carries one request at a time until the provider has answered one.

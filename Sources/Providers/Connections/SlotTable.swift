@@ -11,7 +11,6 @@ struct SlotTable {
     var wasReauthorised = false
     /// The caller wants the provider's name for the message.
     var wantsName = false
-    var isTaken = true
   }
 
   private(set) var slots: [Slot] = []
@@ -35,31 +34,7 @@ struct SlotTable {
 
   /// Gives the caller's tag back.
   mutating func release(_ index: Int) -> Int {
-    slots[index].isTaken = false
     free.append(index)
     return slots[index].tag
-  }
-}
-
-/// Slots waiting to be sent again, first come first served.
-struct SlotQueue {
-  private var items: [Int] = []
-  private var head = 0
-
-  var count: Int { items.count - head }
-  var isEmpty: Bool { head == items.count }
-
-  mutating func append(_ slot: Int) { items.append(slot) }
-
-  mutating func popFirst() -> Int? {
-    guard head < items.count else { return nil }
-    defer {
-      head += 1
-      if head == items.count {
-        items.removeAll(keepingCapacity: true)
-        head = 0
-      }
-    }
-    return items[head]
   }
 }

@@ -1,4 +1,5 @@
 import Providers
+import Wire
 
 /// A pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
 struct PoolLanes {
