@@ -43,7 +43,7 @@ public final class ClientSession: Machine {
   // MARK: Submitting
 
   /// Requests that may be submitted now; 0 before the transport is open, while draining and after the end, and from the moment in
-  /// which nghttp2 gives the session up: what it ended with may free a request for being sent again before the end is told.
+  /// which nghttp2 gives the session up: what it ended with may free a request for being sent again before the end is reported.
   public var availableStreams: Int {
     guard state == .open, !engine.isBroken else { return 0 }
     var limit = min(configuration.ownStreamLimit, isReady ? engine.remoteStreamLimit : configuration.streamsBeforeSettings)

@@ -23,7 +23,7 @@ extension ClientSessionHandler {
   public func sessionDraining() {}
 }
 
-/// Why a request has no answer, told by what it means for sending it again.
+/// Why a request has no answer, sorted by what it means for sending it again.
 public enum RequestFailure: Error, Hashable, Sendable {
   /// The server has not acted on it: it is safe to send elsewhere.
   case notProcessed(NotProcessed)

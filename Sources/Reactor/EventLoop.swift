@@ -69,7 +69,7 @@ public final class EventLoop {
 
   /// One turn, waiting at most so many seconds for something to happen.
   public func turn(waitingAtMost limit: Double) {
-    let count = poller.wait(milliseconds: time.isAnotherDue ? 0 : patience(limit))
+    let count = poller.wait(milliseconds: time.isAnotherDue ? 0 : milliseconds(limit))
     isInTurn = true
     defer { isInTurn = false }
     time.begin(now: Clock.monotonic(), wallClock: Clock.wall())
@@ -92,7 +92,7 @@ public final class EventLoop {
   /// Has another turn follow this one at once, so that hooks see what the flush brought up.
   func requestTurn() { time.requestAnother() }
 
-  private func patience(_ limit: Double) -> Int32 {
+  private func milliseconds(_ limit: Double) -> Int32 {
     let deadline = time.nextTimer
     var seconds = limit
     if deadline != .distantFuture { seconds = min(seconds, max(0, deadline.seconds(since: Clock.monotonic()))) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Changes that the registry doesn't take", .serialized)
 struct ChangeFeedTests {
-  @Test("the broker's patience with them ends, and no push notices; another worker applies them, in their order")
+  @Test("the broker's time-out for them comes, and no push notices; another worker applies them, in their order")
   func consumerTimeout() throws {
     let broker = try Broker(configuration: ["consumer_timeout = 2000"])
     defer { broker.stop() }

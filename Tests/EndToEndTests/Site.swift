@@ -350,7 +350,7 @@ final class Site {
   }
 }
 
-/// A test's surroundings did not come up.
+/// A test's environment did not come up.
 struct Broken: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }

@@ -33,7 +33,7 @@ final class APNsTalk: ClientSessionHandler {
     self.clock = clock
     service = try APNsService(
       configuration: configuration, journal: Journal(keepsEntries: true),
-      surroundings: Surroundings(
+      environment: SimulatorEnvironment(
         wallClock: { clock.milliseconds },
         later: { seconds, body in clock.later.append((clock.milliseconds + Int64(seconds * 1000), body)) }))
     client = ClientSession(

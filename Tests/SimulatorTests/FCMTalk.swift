@@ -27,7 +27,7 @@ final class FCMTalk: ClientSessionHandler {
     self.clock = clock
     service = try FCMService(
       configuration: configuration, journal: Journal(keepsEntries: true),
-      surroundings: Surroundings(wallClock: { clock.milliseconds }, later: { _, _ in }))
+      environment: SimulatorEnvironment(wallClock: { clock.milliseconds }, later: { _, _ in }))
     client = ClientSession(configuration: .init())
     pair = MachinePair(client: client, server: service.accept())
     client.handler = self

@@ -42,7 +42,7 @@ struct LocationTests {
     ])
   func secrets(_ text: String) {
     do {
-      let store = try openRegistry(text)
+      let store = try openStore(try RegistryLocation(parsing: text))
       Issue.record("opened \(type(of: store))")
     } catch {
       for part in ["s3", "cret", "ret@"] { #expect(!"\(error)".replacing("secret", with: "").contains(part), "\(error)") }
@@ -52,7 +52,7 @@ struct LocationTests {
   @Test("A host that has no address is unreachable, whatever it is called")
   func unknownHost() {
     #expect {
-      try openRegistry("postgresql://nohost.invalid/db")
+      try openStore(try RegistryLocation(parsing: "postgresql://nohost.invalid/db"))
     } throws: {
       if case .unavailable(.down, _)? = $0 as? StoreError { true } else { false }
     }

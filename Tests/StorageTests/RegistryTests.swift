@@ -33,9 +33,9 @@ struct RegistryTests {
     loop = try EventLoop()
   }
 
-  private func options(patience: Int64 = 50) -> RegistryOptions {
+  private func options(statementTimeout: Int64 = 50) -> RegistryOptions {
     var options = RegistryOptions()
-    options.store.patience = patience
+    options.store.statementTimeout = statementTimeout
     options.backoff = .init(base: 0.01, cap: 0.02)
     return options
   }
@@ -52,7 +52,7 @@ struct RegistryTests {
 
   @Test("Answers come in the order of the requests, each under its tag, changes in one transaction among them")
   func answers() throws {
-    let registry = try open(options(patience: 5_000))
+    let registry = try open(options(statementTimeout: 5_000))
     for tag in 0..<500 { try registry.submit(registering("t\(tag)"), tag: tag) }
     try registry.submit(Self.survey, tag: 500)
     #expect(recorder.answers.isEmpty)
@@ -108,7 +108,7 @@ struct RegistryTests {
 
   @Test("Changes that are given back aren't applied any more, whatever else waits is answered")
   func withdrawn() throws {
-    let registry = try open(options(patience: 5_000))
+    let registry = try open(options(statementTimeout: 5_000))
     try registry.submit(registering("before"), tag: 0)
     #expect(loop.run { recorder.settled == 1 })
     let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
@@ -146,7 +146,7 @@ struct RegistryTests {
 
   @Test("A registry that doesn't answer in time refuses more, while the loop goes on")
   func slow() throws {
-    var options = options(patience: 2_000)
+    var options = options(statementTimeout: 2_000)
     options.slowAfter = 0.05
     let registry = try open(options)
     #expect(loop.run { registry.condition == .available })
@@ -191,7 +191,7 @@ struct RegistryTests {
 
   @Test("While answers come, nothing is refused for the age of what waits")
   func slowButSteady() throws {
-    var options = options(patience: 5_000)
+    var options = options(statementTimeout: 5_000)
     options.slowAfter = 0.25
     let registry = try open(options)
     #expect(loop.run { registry.condition == .available })

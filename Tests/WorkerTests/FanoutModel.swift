@@ -42,7 +42,7 @@ final class FanoutModel {
     self.lease = lease
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    store = try openRegistry("sqlite:\(folder)/registry.db")
+    store = try openStore(try RegistryLocation(parsing: "sqlite:\(folder)/registry.db"))
     var registrations: [Registration] = []
     for number in 0..<devices {
       let digits = String(repeating: "0", count: 64 - "\(number)".count) + "\(number)"

@@ -67,7 +67,7 @@ struct Circuit {
     }
   }
 
-  /// The provider asked for patience (Retry-After): a pause under way is only ever lengthened. Says whether anything changed.
+  /// The provider asked for a pause (Retry-After): a pause under way is only ever lengthened. Says whether anything changed.
   mutating func pause(seconds: Double, at now: MonotonicTime) -> Bool {
     let until = now.advanced(bySeconds: seconds)
     if case .open(let already) = state, already >= until { return false }

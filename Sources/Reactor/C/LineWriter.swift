@@ -21,7 +21,7 @@ final class LineWriter: @unchecked Sendable {
 
   // The writer's thread's own.
   private let descriptor: Int32
-  /// Lines dropped that no line has told of.
+  /// Lines dropped that no line has reported.
   private var untold = 0
   /// The descriptor took a part of a line and refused the rest.
   private var isMidLine = false

@@ -35,17 +35,17 @@ final class ProviderHouse: Party {
     chance = world.fork()
     super.init(kind == .apns ? "APNs" : "FCM", in: world)
     var ids = world.fork()
-    let surroundings = Surroundings(
+    let environment = SimulatorEnvironment(
       wallClock: { [unowned world] in world.wallClock },
       later: { [unowned self] seconds, body in clock.schedule(after: seconds, body) },
       makeUUID: { UUIDText.random(using: &ids) })
     switch kind {
     case .apns:
-      let service = try APNsService(configuration: APNsConfiguration(), journal: journal, surroundings: surroundings)
+      let service = try APNsService(configuration: APNsConfiguration(), journal: journal, environment: environment)
       service.decide = { [unowned self] token in step(for: token) }
       accept = { service.accept() }
     case .fcm:
-      let service = try FCMService(configuration: FCMConfiguration(), journal: journal, surroundings: surroundings)
+      let service = try FCMService(configuration: FCMConfiguration(), journal: journal, environment: environment)
       service.decide = { [unowned self] token in step(for: token) }
       accept = { service.accept() }
     }

@@ -20,7 +20,7 @@ final class APNsConnection: ServerSessionHandler {
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
     let path = request.header(":path") ?? []
     var entry = JournalEntry(
-      time: service.surroundings.wallClock(), connection: number, stream: request.stream,
+      time: service.environment.wallClock(), connection: number, stream: request.stream,
       method: request.header(":method") ?? [], path: path)
     entry.token = APNsRequestCheck.token(in: path)
     entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
@@ -83,7 +83,7 @@ final class APNsConnection: ServerSessionHandler {
     _ verdict: APNsVerdict, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession
   ) {
     entry.fault = step?.fault?.name
-    let player = FaultPlayer(surroundings: service.surroundings, session: session, stream: stream)
+    let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
     guard player.isAnswered(step?.fault) else { return player.play(step) }
     var answer = verdict
     if answer.status == 200, let status = step?.status {
@@ -98,10 +98,10 @@ final class APNsConnection: ServerSessionHandler {
 
   private func headers(_ answer: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> [HeaderField] {
     let given = entry.headers.first { $0.name == Self.apnsID }?.value
-    let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.surroundings.makeUUID()
+    let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.environment.makeUUID()
     var headers = [HeaderField(name: Self.apnsID, value: id)]
     if service.configuration.isSandbox {
-      headers.append(HeaderField(name: Self.uniqueID, value: service.surroundings.makeUUID()))
+      headers.append(HeaderField(name: Self.uniqueID, value: service.environment.makeUUID()))
     }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
     if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
@@ -118,7 +118,7 @@ final class APNsConnection: ServerSessionHandler {
   }
 
   func protocolViolated(_ what: String, on session: ServerSession) {
-    service.journal.noteViolation(what, connection: number, at: service.surroundings.wallClock())
+    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
   }
 
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }

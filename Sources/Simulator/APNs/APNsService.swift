@@ -6,7 +6,7 @@ import TLS
 public final class APNsService {
   public let configuration: APNsConfiguration
   public let journal: Journal
-  let surroundings: Surroundings
+  let environment: SimulatorEnvironment
   let player: ScriptPlayer
   /// Asked before the script what happens to a request for a token; nil leaves it to the script.
   public var decide: (([UInt8]) -> Step?)?
@@ -17,10 +17,10 @@ public final class APNsService {
   private var connectionCount = 0
 
   /// - Throws: when the provider key is none.
-  public init(configuration: APNsConfiguration, journal: Journal, surroundings: Surroundings) throws(CredentialError) {
+  public init(configuration: APNsConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
     self.configuration = configuration
     self.journal = journal
-    self.surroundings = surroundings
+    self.environment = environment
     player = ScriptPlayer(configuration.script)
     topics = configuration.topics.map { Array($0.utf8) }
     if let pem = configuration.providerKey { providerKey = try VerifyingKey(pem: pem) } else { providerKey = nil }

@@ -17,7 +17,7 @@ public final class APNsSimulator {
   /// - Throws: `CredentialError` for certificates and keys, `SystemError` when the address can't be listened on.
   public init(configuration: APNsConfiguration, loop: EventLoop, journal: Journal? = nil) throws {
     let journal = try journal ?? Journal(keepsEntries: true)
-    let service = try APNsService(configuration: configuration, journal: journal, surroundings: Surroundings(loop: loop))
+    let service = try APNsService(configuration: configuration, journal: journal, environment: SimulatorEnvironment(loop: loop))
     self.service = service
     let tls = try ServerCertificate.context(configuration.certificate, configuration.key, configuration.clientAuthority)
     listener = try Listener(loop: loop, host: configuration.host, port: configuration.port, tls: tls) { _ in service.accept() }

@@ -3,7 +3,7 @@ import HTTP2
 
 /// Does to one stream what a step says, after its delay.
 struct FaultPlayer {
-  let surroundings: Surroundings
+  let environment: SimulatorEnvironment
   let session: ServerSession
   let stream: Int32
 
@@ -18,7 +18,7 @@ struct FaultPlayer {
 
   func play(_ step: Step?, answer: (() -> Void)? = nil) {
     guard let step, step.delayMilliseconds > 0 else { return act(step?.fault, answer) }
-    surroundings.later(Double(step.delayMilliseconds) / 1000) { act(step.fault, answer) }
+    environment.later(Double(step.delayMilliseconds) / 1000) { act(step.fault, answer) }
   }
 
   private func act(_ fault: Step.Fault?, _ answer: (() -> Void)?) {

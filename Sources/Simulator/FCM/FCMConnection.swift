@@ -23,7 +23,7 @@ final class FCMConnection: ServerSessionHandler {
   func requestReceived(_ request: ServerRequest, on session: ServerSession) {
     let path = request.header(":path") ?? []
     var entry = JournalEntry(
-      time: service.surroundings.wallClock(), connection: number, stream: request.stream,
+      time: service.environment.wallClock(), connection: number, stream: request.stream,
       method: request.header(":method") ?? [], path: path)
     entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
     let isToken = path == Self.tokenPath
@@ -84,7 +84,7 @@ final class FCMConnection: ServerSessionHandler {
   private func perform(_ answer: Answer, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession)
   {
     entry.fault = step?.fault?.name
-    let player = FaultPlayer(surroundings: service.surroundings, session: session, stream: stream)
+    let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
     guard player.isAnswered(step?.fault) else { return player.play(step) }
     let (status, reason, normal) = outcome(answer, step)
     entry.status = status
@@ -123,7 +123,7 @@ final class FCMConnection: ServerSessionHandler {
   }
 
   func protocolViolated(_ what: String, on session: ServerSession) {
-    service.journal.noteViolation(what, connection: number, at: service.surroundings.wallClock())
+    service.journal.noteViolation(what, connection: number, at: service.environment.wallClock())
   }
 
   func sessionEnded(_ reason: TransportEnd, of session: ServerSession) { service.connectionEnded(number) }

@@ -5,7 +5,7 @@ import TLS
 public final class FCMService {
   public let configuration: FCMConfiguration
   public let journal: Journal
-  let surroundings: Surroundings
+  let environment: SimulatorEnvironment
   let player: ScriptPlayer
   /// Asked before the script what happens to a request for a token; nil leaves it to the script.
   public var decide: (([UInt8]) -> Step?)?
@@ -15,12 +15,12 @@ public final class FCMService {
   private var messageCount = 0
 
   /// - Throws: when the account key is none.
-  public init(configuration: FCMConfiguration, journal: Journal, surroundings: Surroundings) throws(CredentialError) {
+  public init(configuration: FCMConfiguration, journal: Journal, environment: SimulatorEnvironment) throws(CredentialError) {
     self.configuration = configuration
     self.journal = journal
-    self.surroundings = surroundings
+    self.environment = environment
     player = ScriptPlayer(configuration.script)
-    issuer = try AccessTokenIssuer(configuration, makeUUID: surroundings.makeUUID)
+    issuer = try AccessTokenIssuer(configuration, makeUUID: environment.makeUUID)
   }
 
   /// Connections open now.
@@ -42,6 +42,6 @@ public final class FCMService {
   /// `0:<milliseconds>%<number>`, in the shape of the real service's.
   func nextMessageID() -> [UInt8] {
     messageCount += 1
-    return Array("0:\(surroundings.wallClock())%\(messageCount)".utf8)
+    return Array("0:\(environment.wallClock())%\(messageCount)".utf8)
   }
 }

@@ -72,7 +72,7 @@ final class PostgresLink {
   // MARK: Statements
 
   func run(_ statement: Statement, _ values: [SQLValue], _ each: (PostgresRow) -> Void) throws(StoreError) -> Int {
-    let deadline = patience()
+    let deadline = callDeadline()
     try prepare(statement, deadline)
     try send(statement, values)
     return try collect(deadline) { result in
@@ -84,7 +84,7 @@ final class PostgresLink {
   func runPipelined(
     _ statement: Statement, _ sets: ArraySlice<[SQLValue]>, _ each: (Int, PostgresRow) -> Void
   ) throws(StoreError) {
-    let deadline = patience()
+    let deadline = callDeadline()
     try prepare(statement, deadline)
     guard PQenterPipelineMode(handle) == 1 else { throw lost() }
     for values in sets { try send(statement, values) }
@@ -113,12 +113,12 @@ final class PostgresLink {
 
   func execute(_ sql: String) throws(StoreError) {
     guard PQsendQuery(handle, sql) == 1 else { throw lost() }
-    _ = try collect(patience()) { _ in }
+    _ = try collect(callDeadline()) { _ in }
   }
 
   func copy(_ sql: String, _ rows: [UInt8]) throws(StoreError) {
     guard PQsendQuery(handle, sql) == 1 else { throw lost() }
-    let deadline = patience()
+    let deadline = callDeadline()
     guard let started = try next(deadline) else { throw lost() }
     defer { PQclear(started) }
     guard PQresultStatus(started) == PGRES_COPY_IN else {
@@ -215,7 +215,7 @@ final class PostgresLink {
   }
 
   /// The server's own limit comes first; ours is for a server that doesn't answer at all.
-  private func patience() -> Int64 { Self.now() + options.statementTimeout + options.statementTimeout / 5 + 500 }
+  private func callDeadline() -> Int64 { Self.now() + options.statementTimeout + options.statementTimeout / 5 + 500 }
 
   private func lost() -> StoreError {
     isLost = true

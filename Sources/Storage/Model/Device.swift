@@ -2,7 +2,7 @@ import PushCore
 
 /// Which of Apple's two services a token belongs to.
 public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
-  /// Not told: the app's configured environment.
+  /// Not given: the app's configured environment.
   case unspecified = 0
   case production = 1
   case sandbox = 2
@@ -59,7 +59,7 @@ public struct DeviceRows: Sendable {
     return arena[Int(row.start)..<Int(row.start) + Int(row.tokenCount)]
   }
 
-  /// Which of the app's senders the token belongs to; empty when none was told.
+  /// Which of the app's senders the token belongs to; empty when none was given.
   public func sender(_ index: Int) -> ArraySlice<UInt8> {
     let row = rows[index]
     let start = Int(row.start) + Int(row.tokenCount)

@@ -16,7 +16,7 @@ public struct Registration: Equatable, Sendable {
   public var timeZone: [UInt8]?
   public var appVersion: [UInt8]?
   public var topics: [[UInt8]] = []
-  /// When the provider gave out the token, in Unix milliseconds, where the caller knows better than the time at which it is told.
+  /// When the provider gave out the token, in Unix milliseconds, where the caller knows better than the time at which the change arrives.
   public var registeredAt: Int64?
 
   public init(app: [UInt8], platform: Platform, token: [UInt8]) {

@@ -36,7 +36,7 @@ public struct RegistryOptions: Sendable {
   public var slowAfter = 3.0
   /// Seconds between attempts to come back.
   public var backoff = Backoff(base: 0.1, cap: 10)
-  public var store = StoreOptions(patience: 2_000, lockPatience: 500)
+  public var store = StoreOptions(statementTimeout: 2_000, lockTimeout: 500)
 
   public init() {}
 }
@@ -59,15 +59,14 @@ public final class Registry: RegistryDoor {
   }
 
   public private(set) var condition = Condition.opening
-  public var waiting: Int { submitted.count - answered }
+  public var waiting: Int { submitted.count }
 
   private let loop: EventLoop
   private let options: RegistryOptions
   private let thread: StoreThread
   private weak var handler: (any RegistryHandler)?
-  /// When each request under way was submitted, the oldest at `answered`: they are answered in order.
-  private var submitted: [MonotonicTime] = []
-  private var answered = 0
+  /// When each request under way was submitted: they are answered in order.
+  private var submitted = Ring<MonotonicTime>()
   private var progressedAt = MonotonicTime(nanoseconds: 0)
   private var era = 0
   private var changeEra = 0
@@ -101,8 +100,8 @@ public final class Registry: RegistryDoor {
     guard waiting < options.mostWaiting else {
       throw .unavailable(.overloaded, "\(waiting) requests are waiting for the registry")
     }
-    if answered < submitted.count {
-      let silence = loop.now.seconds(since: max(submitted[answered], progressedAt))
+    if let oldest = submitted.first {
+      let silence = loop.now.seconds(since: max(oldest, progressedAt))
       guard silence <= options.slowAfter else {
         throw .unavailable(.slow, "no answer from the registry for \(Int(silence * 1000)) ms")
       }
@@ -123,11 +122,7 @@ public final class Registry: RegistryDoor {
   // MARK: From the thread, on the loop
 
   func completed(_ completions: [StoreThread.Completion]) {
-    answered += completions.count
-    if answered >= 1_024 || answered == submitted.count {
-      submitted.removeFirst(answered)
-      answered = 0
-    }
+    for _ in completions { _ = submitted.popFirst() }
     for completion in completions {
       switch completion.result {
       case .success(let answer):

@@ -42,23 +42,23 @@ public enum RegistryLocation: Equatable, Sendable, CustomStringConvertible {
 /// How long a store may take, and whether it may be made.
 public struct StoreOptions: Sendable {
   /// Milliseconds for one statement, a wait for another process's lock included. A worker's is short, a bulk load's long.
-  public var patience: Int64
+  public var statementTimeout: Int64
   /// Milliseconds of it for which a writer of devices waits for another one, where the database tells that from a slow statement.
-  public var lockPatience: Int64
+  public var lockTimeout: Int64
   /// Make an SQLite registry where there is none.
   public var create: Bool
   /// KiB of an SQLite registry kept in memory.
   public var cache: Int
 
-  public init(patience: Int64 = 5_000, lockPatience: Int64 = .max, create: Bool = true, cache: Int = 8 * 1024) {
-    self.patience = patience
-    self.lockPatience = min(patience, lockPatience)
+  public init(statementTimeout: Int64 = 5_000, lockTimeout: Int64 = .max, create: Bool = true, cache: Int = 8 * 1024) {
+    self.statementTimeout = statementTimeout
+    self.lockTimeout = min(statementTimeout, lockTimeout)
     self.create = create
     self.cache = cache
   }
 
   /// For commands that move many rows.
-  public static let bulk = StoreOptions(patience: 600_000, cache: 256 * 1024)
+  public static let bulk = StoreOptions(statementTimeout: 600_000, cache: 256 * 1024)
 }
 
 /// Opens the registry at a location, brings its tables up to date, and says exactly why not where it can't.
@@ -70,12 +70,14 @@ public func openStore(
     try SQLiteStore(
       path: path,
       options: SQLiteOptions(
-        busyTimeout: Int32(min(options.patience, 3_600_000)), create: options.create, cache: options.cache), limits: limits)
+        busyTimeout: Int32(min(options.statementTimeout, 3_600_000)), create: options.create, cache: options.cache),
+      limits: limits)
   case .postgres(let location):
     try PostgresStore(
       location: location,
       options: PostgresOptions(
-        connectTimeout: min(options.patience, 5_000), statementTimeout: options.patience, lockTimeout: options.lockPatience),
+        connectTimeout: min(options.statementTimeout, 5_000), statementTimeout: options.statementTimeout,
+        lockTimeout: options.lockTimeout),
       limits: limits)
   }
 }
@@ -83,9 +85,4 @@ public func openStore(
 /// Opens an SQLite registry that repeats itself.
 package func openStore(sqlite path: String, chance: StoreChance, limits: RegistryLimits) throws(StoreError) -> any DeviceStore {
   try SQLiteStore(path: path, limits: limits, chance: chance)
-}
-
-/// Opens the registry that a configuration names (`registry`).
-public func openRegistry(_ location: String, limits: RegistryLimits = RegistryLimits()) throws(StoreError) -> any DeviceStore {
-  try openStore(try RegistryLocation(parsing: location), limits: limits)
 }

@@ -142,32 +142,13 @@ final class StoreWork {
     }
   }
 
-  /// Changes that follow each other share a transaction, and with it the wait for the disk; where the database refuses a value, each
-  /// is tried by itself, so that it costs only its own change.
+  /// Changes that follow each other share a transaction, and with it the wait for the disk. A value that the database refuses costs only
+  /// its own change, and is an answer.
   private func applyTogether(_ jobs: ArraySlice<Job>) throws(StoreError) {
     var changes: [RegistryChange] = []
     for job in jobs { if case .change(let change) = job.request { changes.append(change) } }
-    let answers: [ChangeAnswer]
-    do throws(StoreError) {
-      answers = try store.apply(changes, now: jobs.first?.now ?? 0)
-    } catch {
-      guard case .refused = error else { throw error }
-      return try applyOneByOne(jobs)
-    }
+    let answers = try store.apply(changes, now: jobs.first?.now ?? 0)
     for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
-  }
-
-  private func applyOneByOne(_ jobs: ArraySlice<Job>) throws(StoreError) {
-    var answered: [Completion] = []
-    for job in jobs {
-      do throws(StoreError) {
-        answered.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
-      } catch {
-        guard case .refused = error else { throw error }
-        answered.append(Completion(tag: job.tag, result: .failure(error)))
-      }
-    }
-    completions += answered
   }
 
   private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {

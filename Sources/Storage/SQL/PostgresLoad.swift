@@ -220,7 +220,7 @@ extension SQL {
     ORDER BY l.app, l.user_name, (l.display IS NULL), l.n DESC
     ON CONFLICT (app, name) DO UPDATE SET display = excluded.display WHERE excluded.display IS NOT NULL
     """)
-  /// 0 and the empty text stand for "not told", and leave what was told before.
+  /// 0 and the empty text stand for "not given", and leave what was given before.
   static let loadDevices = Statement(
     """
     INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,

@@ -23,7 +23,7 @@ final class ChangeFeed {
   private let makeConnection: () -> BrokerConnection
   private let time: Turn
   private let log: Log
-  private var patience = ChangePatience()
+  private var throttle = ChangeThrottle()
   private var window = ChangeWindow()
   private var state = State.idle
   private var consumer: Consumer?
@@ -59,7 +59,7 @@ final class ChangeFeed {
   // MARK: asked by the shard
 
   func acknowledge(_ delivery: Delivery) {
-    patience.progressed()
+    throttle.progressed()
     consumer?.acknowledge(delivery.token)
     if window.done(delivery.body.count) { leave() }
   }
@@ -71,7 +71,7 @@ final class ChangeFeed {
   }
 
   func registryChanged(isUsable: Bool) {
-    patience.registryChanged(isUsable: isUsable, at: time.now)
+    throttle.registryChanged(isUsable: isUsable, at: time.now)
     check()
   }
 
@@ -79,8 +79,8 @@ final class ChangeFeed {
   func check() {
     guard !isDraining else { return }
     switch state {
-    case .idle where isDeclared && patience.begins(at: time.now): open()
-    case .open where (consumer?.unacknowledged ?? 0) == 0 && patience.leaves(at: time.now): leave()
+    case .idle where isDeclared && throttle.begins(at: time.now): open()
+    case .open where (consumer?.unacknowledged ?? 0) == 0 && throttle.leaves(at: time.now): leave()
     case .idle, .open, .closing: return
     }
   }
@@ -88,7 +88,7 @@ final class ChangeFeed {
   /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
   func giveBack() {
     log.warning("changes go back to the queue: the registry doesn't take them here")
-    patience.gaveBack(at: time.now)
+    throttle.gaveBack(at: time.now)
     leave()
   }
 
@@ -146,11 +146,11 @@ extension ChangeFeed: ConsumerHandler {
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
-  /// The broker's patience has ended before ours.
+  /// The broker's time-out has come before ours.
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the registry's changes", ["reason": "\(reason)"])
     handler?.registryChangesLost()
-    patience.gaveBack(at: time.now)
+    throttle.gaveBack(at: time.now)
     leave()
   }
 

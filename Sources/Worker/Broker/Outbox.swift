@@ -150,12 +150,12 @@ final class Outbox {
 
   private func renewLater() {
     isRenewing = true
-    time.schedule(after: Self.renewalPatience) { [weak self] in self?.renew() }
+    time.schedule(after: Self.renewalTimeout) { [weak self] in self?.renew() }
     renewWhenSettled()
   }
 
   /// Seconds for which confirms are waited for.
-  private static let renewalPatience = 2.0
+  private static let renewalTimeout = 2.0
 
   private func renewWhenSettled() {
     guard isRenewing, publisher?.unconfirmed == 0 else { return }

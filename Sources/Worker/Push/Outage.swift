@@ -5,7 +5,7 @@ struct Outage {
   private var since: MonotonicTime?
 
   /// How long it may last, in seconds, before what waits is parked.
-  static let patience = 5.0
+  static let grace = 5.0
   private static let shortestParking = 10.0
   private static let longestParking = 300.0
 
@@ -18,7 +18,7 @@ struct Outage {
     }
     let lasted = now.seconds(since: since ?? now)
     since = since ?? now
-    guard lasted >= Self.patience else { return nil }
+    guard lasted >= Self.grace else { return nil }
     return Int64(min(max(lasted, Self.shortestParking), Self.longestParking) * 1000)
   }
 }

@@ -172,7 +172,7 @@ final class ChangeQueue: ChangeFeedHandler {
     guard let since = stuckSince, asked == 0, let oldest = waiting.first else { return }
     var returns: Int64 = 0
     if case .integer(let count)? = changes[oldest]?.delivery.properties.headers["x-delivery-count"] { returns = count }
-    guard ChangePatience.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
+    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
     registryChangesLost()
     feed?.giveBack()
   }

@@ -3,7 +3,7 @@ import Wire
 /// How the process stands at a moment, for whoever decides whether it is to be restarted or waited for.
 struct FleetHealth {
   /// Seconds within which every shard's loop has to turn; each turns about once a second when nothing happens.
-  static let patience = 10.0
+  static let silence = 10.0
 
   /// Shards whose loop has not turned for that long.
   var hanging: [Int] = []
@@ -19,7 +19,7 @@ struct FleetHealth {
 
   /// What is wrong with its life; "ok" when nothing is.
   var liveness: String {
-    isAlive ? "ok" : "hanging for more than \(Int(Self.patience)) s: \(Self.names(hanging))"
+    isAlive ? "ok" : "hanging for more than \(Int(Self.silence)) s: \(Self.names(hanging))"
   }
 
   /// What keeps it from its work; "ok" when nothing does.

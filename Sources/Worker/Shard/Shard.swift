@@ -96,14 +96,14 @@ package final class Shard: TurnHook {
 
   /// A batch that can't begin ends with an error; a worker that stays keeps trying.
   private func endUnlessReached() {
-    time.schedule(after: Self.batchPatience) { [weak self] in
+    time.schedule(after: Self.batchTimeout) { [weak self] in
       guard let self, !broker.hasBeenLetIn else { return }
       finish(.unreachable("the broker is unreachable: \(broker.lastReason)"))
     }
   }
 
   /// Seconds.
-  private static let batchPatience = 15.0
+  private static let batchTimeout = 15.0
 
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
   package func drain() {

@@ -62,7 +62,7 @@ final class ShardBoard: Sendable {
       let report = controls[number]?.report ?? ShardReport(at: began)
       if !report.isReady || ended.contains(number) { health.unready.append(number) }
       if report.isDraining { health.isDraining = true }
-      if !ended.contains(number), now.seconds(since: report.at) > FleetHealth.patience { health.hanging.append(number) }
+      if !ended.contains(number), now.seconds(since: report.at) > FleetHealth.silence { health.hanging.append(number) }
     }
     return health
   }

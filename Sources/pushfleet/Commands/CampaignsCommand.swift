@@ -40,7 +40,7 @@ enum CampaignsCommand: Command {
     guard options.operands.count == 1 else {
       throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
     }
-    let store = try RegistryVisit(options, isReading: true).store
+    let store = try RegistrySession(options, isReading: true).store
     let campaign = try find(id, in: store)
     if word == "show" { return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text) }
     try Steering(word).apply(to: campaign, in: store)
@@ -69,12 +69,12 @@ enum CampaignsCommand: Command {
   private static func list(_ arguments: [String]) throws {
     let options = try Options(arguments, values: ["config", "app", "limit"], flags: ["json", "follow"])
     try options.refuseOperands()
-    let visit = try RegistryVisit(options, isReading: true)
-    let app = options["app"] == nil ? nil : try visit.app(options)
+    let session = try RegistrySession(options, isReading: true)
+    let app = options["app"] == nil ? nil : try session.app(options)
     let limit = try options.integer("limit", in: 0...mostListed) ?? 20
     var last = ""
     while true {
-      let campaigns = try selection(visit.store, app, limit)
+      let campaigns = try selection(session.store, app, limit)
       let text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
       if text != last {
         if Terminal.isOutputInteractive, !last.isEmpty, !options.has("json") { erase(last) }
@@ -119,7 +119,7 @@ private struct Steering {
 
   /// - Throws: status 65 when the campaign's state doesn't allow it.
   func apply(to campaign: Campaign, in store: any DeviceStore) throws {
-    guard try !store.setState(state, of: campaign.description.id, now: RegistryVisit.now) else { return }
+    guard try !store.setState(state, of: campaign.description.id, now: RegistrySession.now) else { return }
     guard let current = try store.campaign(campaign.description.id) else {
       throw CommandFailure(.badInput, "campaign \(campaign.id) is no longer kept: it was over long ago")
     }

@@ -52,22 +52,22 @@ enum DevicesCommand: Command {
   private static func register(_ arguments: [String]) throws {
     let options = try Options(arguments, values: Set(fields.map(\.0) + ["topics", "config", "app"]), flags: ["json"])
     try options.refuseOperands()
-    let visit = try RegistryVisit(options, isReading: false)
-    var change = ChangeText("register", app: try visit.app(options))
+    let session = try RegistrySession(options, isReading: false)
+    var change = ChangeText("register", app: try session.app(options))
     for (option, field) in fields { change.set(field, options[option]) }
     if let topics = options["topics"] {
       change.set("topics", topics.split { $0 == "," || $0 == "|" }.map(String.init))
     }
-    if case .registration(let id) = try visit.apply(change, options), !options.has("json") { Terminal.print(id) }
+    if case .registration(let id) = try session.apply(change, options), !options.has("json") { Terminal.print(id) }
   }
 
   private static func unregister(_ arguments: [String]) throws {
     let options = try Options(arguments, values: ["token", "registration", "installation", "config", "app"], flags: ["json"])
     try options.refuseOperands()
-    let visit = try RegistryVisit(options, isReading: true)
-    var change = ChangeText("unregister", app: try visit.app(options))
+    let session = try RegistrySession(options, isReading: true)
+    var change = ChangeText("unregister", app: try session.app(options))
     for field in ["token", "registration", "installation"] { change.set(field, options[field]) }
-    _ = try visit.apply(change, options)
+    _ = try session.apply(change, options)
     if !options.has("json") { Terminal.say("pushfleet: unregistered") }
   }
 
@@ -79,9 +79,9 @@ enum DevicesCommand: Command {
     guard given.count == 1, let (kind, text) = given.first else {
       throw CommandFailure(.usage, "name a device by one of --token, --registration, --installation, --user")
     }
-    let visit = try RegistryVisit(options, isReading: true)
-    let app = try visit.app(options)
-    let records = try records(kind, Array(text.utf8), app, visit.store)
+    let session = try RegistrySession(options, isReading: true)
+    let app = try session.app(options)
+    let records = try records(kind, Array(text.utf8), app, session.store)
     guard !records.isEmpty else {
       throw CommandFailure(.badInput, "--\(kind): no such device of \(String(decoding: app, as: UTF8.self)) is registered")
     }

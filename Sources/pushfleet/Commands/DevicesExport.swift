@@ -8,9 +8,9 @@ enum DevicesExport {
     try options.refuseOperands()
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     if options.has("json"), format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
-    let visit = try RegistryVisit(options, isReading: true, store: .bulk)
-    let app = options["app"] == nil ? nil : try visit.app(options)
-    let export = BulkExport(from: visit.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
+    let session = try RegistrySession(options, isReading: true, store: .bulk)
+    let app = options["app"] == nil ? nil : try session.app(options)
+    let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
     while let bytes = try export.next() { Terminal.write(bytes) }
     Terminal.say("pushfleet: exported: \(export.exported)")
   }

@@ -12,15 +12,15 @@ enum DevicesImport {
     let given = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of devices, or -") }
     let files = try options.operands.map(ImportFile.init)
-    let visit = try RegistryVisit(options, isReading: false, store: .bulk)
-    let app = try visit.optionalApp(options)
+    let session = try RegistrySession(options, isReading: false, store: .bulk)
+    let app = try session.optionalApp(options)
 
     let account = ImportAccount(totalBytes: files.reduce(0) { $0 + $1.size })
     let begun = ContinuousClock.now
     var stopped: CommandFailure?
     for file in files where stopped == nil {
       account.begin(file.name)
-      do { try load(file, given, app, visit, account) } catch let failure as CommandFailure { stopped = failure }
+      do { try load(file, given, app, session, account) } catch let failure as CommandFailure { stopped = failure }
     }
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
@@ -30,13 +30,13 @@ enum DevicesImport {
   }
 
   private static func load(
-    _ file: ImportFile, _ given: BulkFormat?, _ app: [UInt8]?, _ visit: RegistryVisit, _ account: ImportAccount
+    _ file: ImportFile, _ given: BulkFormat?, _ app: [UInt8]?, _ session: RegistrySession, _ account: ImportAccount
   ) throws {
     var bytes = try file.read(chunk)
     let format = given ?? file.format(bytes)
     let load = BulkImport(
-      into: visit.store, format: format, apps: Set(visit.configuration.apps.map { Array($0.id.utf8) }), defaultApp: app,
-      now: RegistryVisit.now, handler: account, limits: visit.configuration.registryLimits)
+      into: session.store, format: format, apps: Set(session.configuration.apps.map { Array($0.id.utf8) }), defaultApp: app,
+      now: RegistrySession.now, handler: account, limits: session.configuration.registryLimits)
     defer { account.end(load.count) }
     do {
       while !bytes.isEmpty {

@@ -23,15 +23,15 @@ enum FeedbackCommand: Command {
   static func run(_ arguments: inout [String]) throws {
     let options = try Options(arguments, values: ["config"], flags: ["follow", "json"])
     try options.refuseOperands()
-    let visit = try FeedbackVisit(try options.configuration(), follows: options.has("follow"))
-    let signals = try Signals(loop: visit.loop, [2, 15]) { _ in visit.leave() }
+    let client = try FeedbackReader(try options.configuration(), follows: options.has("follow"))
+    let signals = try Signals(loop: client.loop, [2, 15]) { _ in client.leave() }
     defer { signals.close() }
-    try visit.run()
+    try client.run()
   }
 }
 
 /// Consumes the feedback queue, printing before acknowledging.
-private final class FeedbackVisit: BrokerVisit, ConsumerHandler {
+private final class FeedbackReader: BrokerClient, ConsumerHandler {
   /// Seconds of silence after which the queue counts as empty.
   private static let quiet = 0.5
 

@@ -37,13 +37,13 @@ enum GroupsCommand: Command {
     }
     let needsMember = word != "create" || !options.has("users")
     guard options.operands.count > 1 || !needsMember else { throw CommandFailure(.usage, "name at least one member, or -") }
-    let visit = try RegistryVisit(options, isReading: word != "create")
-    let app = try visit.app(options)
+    let session = try RegistrySession(options, isReading: word != "create")
+    let app = try session.app(options)
     let words = options.operands.dropFirst()
     let members = words.isEmpty ? [] : try RegistryNames.read(words)
     // A group of devices is smaller than a change may be.
-    let batch = options.has("users") ? visit.configuration.registryLimits.batch : max(1, members.count)
-    var key = word == "create" ? nil : try key(group, app, visit.store)
+    let batch = options.has("users") ? session.configuration.registryLimits.batch : max(1, members.count)
+    var key = word == "create" ? nil : try key(group, app, session.store)
     var failed: [Int] = []
     var start = 0
     repeat {
@@ -55,7 +55,7 @@ enum GroupsCommand: Command {
       }
       let some = Array(members[start..<min(start + batch, members.count)])
       change.set(options.has("users") ? "users" : "registration_ids", some)
-      guard case .notificationKey(let answered, let missing) = try visit.apply(change, options) else { return }
+      guard case .notificationKey(let answered, let missing) = try session.apply(change, options) else { return }
       key = answered
       failed += missing.map { start + $0 }
       start += batch
@@ -83,9 +83,9 @@ enum GroupsCommand: Command {
   }
 
   private static func show(_ group: String, _ options: Options) throws {
-    let visit = try RegistryVisit(options, isReading: true)
-    let app = try visit.app(options)
-    let record = try record(group, app, visit.store)
+    let session = try RegistrySession(options, isReading: true)
+    let app = try session.app(options)
+    let record = try record(group, app, session.store)
     guard !options.has("json") else {
       var line = JSONObjectWriter()
       line.set("notification_key", record.notificationKey)

@@ -35,21 +35,21 @@ enum SendCommand: Command {
       throw CommandFailure(.usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
     }
     let requests = try RequestFiles(options.operands)
-    let visit = try SendVisit(configuration, requests, app: options["app"], lane: lane)
-    let signals = try Signals(loop: visit.loop, [2, 15]) { _ in visit.interrupted() }
+    let client = try RequestSender(configuration, requests, app: options["app"], lane: lane)
+    let signals = try Signals(loop: client.loop, [2, 15]) { _ in client.interrupted() }
     defer { signals.close() }
-    try visit.run()
+    try client.run()
     if options.has("json") {
-      Terminal.print(#"{"sent":\#(visit.confirmed),"refused":\#(requests.refused)}"#)
+      Terminal.print(#"{"sent":\#(client.confirmed),"refused":\#(requests.refused)}"#)
     } else {
-      Terminal.say("pushfleet: \(visit.confirmed) sent\(requests.refused > 0 ? ", \(requests.refused) refused" : "")")
+      Terminal.say("pushfleet: \(client.confirmed) sent\(requests.refused > 0 ? ", \(requests.refused) refused" : "")")
     }
     if requests.refused > 0 { throw CommandFailure(.badInput, "\(requests.refused) of the requests are not JSON objects") }
   }
 }
 
 /// Publishes requests as the window allows, and again what a lost connection left unconfirmed.
-private final class SendVisit: BrokerVisit, PublisherHandler {
+private final class RequestSender: BrokerClient, PublisherHandler {
   private let requests: RequestFiles
   private let exchange: [UInt8]
   private let lane: [UInt8]
@@ -153,11 +153,11 @@ private final class SendVisit: BrokerVisit, PublisherHandler {
 
   /// Seconds of refusals until another connection: the channel that has met a full queue may go on refusing by itself when the queue
   /// has room again.
-  private static let fullPatience = 10.0
+  private static let fullTimeout = 10.0
 
   private func renewIfLong() {
     fullSince = fullSince ?? loop.now
-    if let fullSince, loop.now.seconds(since: fullSince) >= Self.fullPatience { isRenewing = true }
+    if let fullSince, loop.now.seconds(since: fullSince) >= Self.fullTimeout { isRenewing = true }
     renewWhenSettled()
   }
 

@@ -25,16 +25,16 @@ enum TopicsCommand: Command {
     let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
     if word == "list" { return try list(options) }
     guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
-    let visit = try RegistryVisit(options, isReading: word == "unsubscribe")
-    let app = try visit.app(options)
+    let session = try RegistrySession(options, isReading: word == "unsubscribe")
+    let app = try session.app(options)
     let devices = try RegistryNames.read(options.operands.dropFirst())
     var failures = 0
-    let batch = visit.configuration.registryLimits.batch
+    let batch = session.configuration.registryLimits.batch
     for start in stride(from: 0, to: devices.count, by: batch) {
       var change = ChangeText(word, app: app)
       change.set("topic", options.operands[0])
       change.set("tokens", Array(devices[start..<min(start + batch, devices.count)]))
-      guard case .results(let results) = try visit.apply(change, options) else { continue }
+      guard case .results(let results) = try session.apply(change, options) else { continue }
       for (index, error) in results.enumerated() {
         guard let error else { continue }
         failures += 1
@@ -47,11 +47,11 @@ enum TopicsCommand: Command {
 
   private static func list(_ options: Options) throws {
     try options.refuseOperands()
-    let visit = try RegistryVisit(options, isReading: true)
-    let app = try visit.app(options)
+    let session = try RegistrySession(options, isReading: true)
+    let app = try session.app(options)
     var last: [UInt8] = []
     while true {
-      let topics = try visit.store.topics(app: app, after: last, limit: 1_000)
+      let topics = try session.store.topics(app: app, after: last, limit: 1_000)
       for topic in topics {
         if options.has("json") {
           var line = JSONObjectWriter()

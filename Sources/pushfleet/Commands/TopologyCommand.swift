@@ -21,7 +21,7 @@ enum TopologyCommand: Command {
     try options.refuseOperands()
     let configuration = try options.configuration()
     let topology = configuration.topology
-    try TopologyVisit(configuration, topology).run()
+    try TopologyDeclarer(configuration, topology).run()
     for queue in topology.queues {
       Terminal.print(options.has("json") ? #"{"queue":"\#(queue.name)"}"# : queue.name)
     }
@@ -29,7 +29,7 @@ enum TopologyCommand: Command {
 }
 
 /// Declares the topology and ends.
-private final class TopologyVisit: BrokerVisit, PublisherHandler {
+private final class TopologyDeclarer: BrokerClient, PublisherHandler {
   private let topology: Topology
 
   init(_ configuration: Configuration, _ topology: Topology) throws {

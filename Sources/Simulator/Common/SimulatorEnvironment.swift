@@ -2,7 +2,7 @@ import PushCore
 import Reactor
 
 /// What a simulator asks of the place it runs in: the time of day, and to be called later. A test owns both.
-public struct Surroundings {
+public struct SimulatorEnvironment {
   /// Unix time in milliseconds.
   public var wallClock: () -> Int64
   /// Calls the closure once, after so many seconds, on the simulator's own thread.

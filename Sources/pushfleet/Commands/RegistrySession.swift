@@ -4,7 +4,7 @@ import Storage
 import Worker
 
 /// A command's way to the registry that the configuration names.
-struct RegistryVisit {
+struct RegistrySession {
   let configuration: Configuration
   let store: any DeviceStore
 

@@ -3,9 +3,9 @@ import Reactor
 import Worker
 
 /// A command's one connection to the broker: connects within a time limit, then does its work on the loop until it is done.
-class BrokerVisit {
+class BrokerClient {
   /// Seconds within which one of the brokers must answer.
-  static let patience = 15.0
+  static let timeout = 15.0
 
   let configuration: Configuration
   let loop: EventLoop
@@ -24,7 +24,7 @@ class BrokerVisit {
   /// - Throws: status 69 when no broker could be reached or the connection was lost for good.
   func run() throws {
     connection.start()
-    loop.schedule(after: Self.patience) { [weak self] in
+    loop.schedule(after: Self.timeout) { [weak self] in
       guard let self, !isUp else { return }
       fail(.unavailable, "the broker is unreachable: \(lastReason)")
     }
@@ -51,7 +51,7 @@ class BrokerVisit {
   func lost(_ reason: ConnectionEnd) {
     if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
       hasComplained = true
-      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(Self.patience)) seconds")
+      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(Self.timeout)) seconds")
     }
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }

@@ -5,8 +5,8 @@ import Wire
 /// The queue has one active consumer at a time: whoever can't apply changes must not keep them from those who can. But every return of a
 /// change counts towards its queue's delivery limit, so a shard whose registry is known to be down takes none, and one that learns it with
 /// changes in hand waits the longer with them the more often they have been returned: with 25 minutes a return, the limit of 50 is most of
-/// a day away, and RabbitMQ's own patience of 30 minutes is never reached.
-struct ChangePatience {
+/// a day away, and RabbitMQ's own time-out of 30 minutes is never reached.
+struct ChangeThrottle {
   private static let grace = 5.0
   private static let firstHold = 60.0
   private static let longestHold = 1_500.0
