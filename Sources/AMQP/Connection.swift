@@ -224,6 +224,8 @@ public class Connection: Machine {
   public func receive(_ bytes: RawSpan, at now: MonotonicTime) {
     latest = now
     lastReceived = now
+    // What the broker said meanwhile is no longer so: others have what it had delivered.
+    if heartbeat > 0, phase == .open, now >= lastSent.advanced(bySeconds: 2 * heartbeat) { return fail(.stoodStill) }
     var offset = 0
     if !partial.isEmpty {
       guard let next = completePartial(with: bytes) else { return }

@@ -26,6 +26,8 @@ public enum ConnectionEnd: Error, Equatable, Sendable {
   case closedByBroker(code: UInt16, String)
   /// Nothing came for two heartbeat intervals.
   case heartbeatMissed
+  /// This process stood still and sent nothing for two heartbeat intervals: the broker has given the connection up.
+  case stoodStill
   case handshakeTimedOut
   /// A publish stayed without its confirm for too long: its outcome is unknown.
   case confirmTimedOut
@@ -90,6 +92,7 @@ extension ConnectionEnd: CustomStringConvertible {
     case .closedByOperator(let text): "broker closed the connection: \(text)"
     case .closedByBroker(let code, let text): "broker closed with \(code): \(text)"
     case .heartbeatMissed: "no sign of life from the broker"
+    case .stoodStill: "this process stood still for so long that the broker has given the connection up"
     case .handshakeTimedOut: "broker did not finish the handshake in time"
     case .confirmTimedOut: "broker did not confirm a publish in time"
     case .commandTimedOut: "broker did not answer a declaration in time"

@@ -134,6 +134,17 @@ public final class VirtualBroker {
     run(at: now)
   }
 
+  /// As where a queue's leader lost touch with the nodes that its consumers are connected to: what clients have in hand of quorum queues is
+  /// delivered again, there or elsewhere. Their channels stay, and an acknowledgement of the first delivery settles nothing.
+  public func deliverAgain(at now: MonotonicTime) {
+    guard isAwake else { return }
+    for queue in sortedQueues where queue.arguments.kind == .quorum {
+      for consumer in queue.consumers { giveBack(queue.takeBack(from: consumer), to: queue, isEndOfConsumer: true, at: now) }
+      touch(queue)
+    }
+    run(at: now)
+  }
+
   // MARK: - Time
 
   /// When `deadlineReached` is wanted; the connections have deadlines of their own.

@@ -1,6 +1,5 @@
 import BrokerModel
 import Foundation
-import PushCore
 import Storage
 import Wire
 import Worker
@@ -33,9 +32,8 @@ public final class FleetSimulation {
   private let books: Books
   private let producer: Producer
   private var nemesis: Nemesis?
+  private let workload: Workload
   private let folder: String
-  /// Of each application's topic.
-  private var members: [[String]] = []
 
   /// - Parameters:
   ///   - kinds: what befalls the fleet; nil for what the seed chooses.
@@ -63,46 +61,19 @@ public final class FleetSimulation {
     for provider in providers { books.follow(provider.journal) }
     let setup = try scenario.setup()
     for number in 0..<scenario.workers { workers.append(WorkerProcess("worker \(number)", setup, store: store, in: world)) }
-    producer = try Producer(books, in: world)
+    producer = try Producer(in: world)
+    workload = try Workload(scenario, producer, books, store.store, in: world)
     world.network.sliceOneIn = [0, 0, 3, 20][Int.random(in: 0...3, using: &world.random)]
-    try register()
-    let nemesis = Nemesis(self, world, over: scenario.duration, selection: .init(kinds: kinds, events: events))
+    let nemesis = Nemesis(self, world, selection: .init(kinds: kinds, events: events))
+    books.mayDropReplies = nemesis.kinds.contains(where: \.mayDropReplies)
     if nemesis.kinds.contains(.pathStalled) { books.tolerance = 30_000 }
+    // What is sent again, as its stream was refused, may have stood still in between.
+    let refuses: Set<Affliction> = [.streamsLimited, .streamsRefused, .goAway]
+    if nemesis.kinds.contains(.workerFrozen), nemesis.kinds.contains(where: refuses.contains) { books.tolerance = 66_000 }
     self.nemesis = nemesis
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
-
-  private func register() throws {
-    for app in 0..<scenario.apps {
-      var changes: [RegistryChange] = []
-      var tokens: [String] = []
-      for device in 0..<scenario.devices {
-        let platform: Platform = device % 3 == 0 ? .fcm : .apns
-        let token = Self.token(platform, app: app, number: 1_000 + device)
-        var registration = Registration(app: Array(Scenario.app(app).utf8), platform: platform, token: Array(token.utf8))
-        registration.topics = [Array("all".utf8)]
-        changes.append(.register(registration))
-        tokens.append(token)
-      }
-      members.append(tokens)
-      if !changes.isEmpty { _ = try store.store.apply(changes, now: world.wallClock) }
-    }
-  }
-
-  static func token(_ platform: Platform, app: Int, number: Int) -> String {
-    let digits = String(app * 100_000 + number)
-    switch platform {
-    case .apns: return String(repeating: "0", count: 64 - digits.count) + digits
-    case .fcm: return "device-\(digits):" + String(repeating: "A", count: 60)
-    }
-  }
-
-  /// Whose device a token is.
-  static func app(of token: String) -> Int {
-    let digits = token.hasPrefix("device-") ? token.dropFirst(7).prefix { $0 != ":" } : token[...]
-    return (Int(digits) ?? 0) / 100_000
-  }
 
   // MARK: running
 
@@ -111,7 +82,7 @@ public final class FleetSimulation {
       let delay = Double(Int.random(in: 0...500, using: &world.random)) / 1000
       world.schedule(after: delay) { worker.start() }
     }
-    planRequests()
+    workload.plan()
     watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
     for worker in workers { worker.start() }
@@ -128,39 +99,6 @@ public final class FleetSimulation {
   /// Seconds after the last trouble until everything has to be at rest.
   private static let longestRest = 3_600.0
 
-  private func planRequests() {
-    var random = world.fork()
-    for number in 0..<(scenario.requests + scenario.broadcasts) {
-      let time = Double.random(in: 0...scenario.duration, using: &random)
-      let app = Int.random(in: 0..<scenario.apps, using: &random)
-      let lifetime: Int? = [nil, nil, nil, 60, 600, 0][Int.random(in: 0...5, using: &random)]
-      let lane = random.next() % 4 == 0 ? "high" : "normal"
-      var audience = Request.Audience.everybody
-      if number < scenario.requests {
-        let count = random.next() % 5 == 0 ? Int.random(in: 2...8, using: &random) : 1
-        // Devices that no other request names.
-        audience = .tokens(
-          (0..<count).map { place in
-            let platform: Platform = random.next() % 4 == 0 ? .fcm : .apns
-            let token = Self.token(platform, app: app, number: 10_000 + number * 10 + place)
-            return (platform == .fcm ? "fcm:" : "apns:") + token
-          })
-      }
-      // The same announcement to two applications.
-      let isForTwo = number >= scenario.requests && random.next() % 2 == 0
-      world.schedule(after: time) { [self] in
-        var request = Request(
-          number: number, app: app, audience: audience, lifetime: lifetime, lane: lane,
-          publishedAt: world.wallClock / 1000 * 1000, messageID: "r-\(number)")
-        producer.publish(request)
-        guard isForTwo else { return }
-        request.app = (app + 1) % scenario.apps
-        request.number += 10_000
-        producer.publish(request)
-      }
-    }
-  }
-
   /// Every second: no worker holds more than its prefetch allows.
   private func watchBounds() {
     for worker in workers {
@@ -170,13 +108,19 @@ public final class FleetSimulation {
     world.schedule(after: 1) { [self] in watchBounds() }
   }
 
+  /// Nothing is left in the queues but what waits for a worker of a later version.
   private var isAtRest: Bool {
-    producer.isDone && node.broker.isRunning
-      && node.broker.queueNames.allSatisfy { !Books.isWork($0) || node.broker.depth(of: $0)?.isEmpty != false }
+    guard producer.isDone, node.broker.isRunning else { return false }
+    let kept = books.kept.reduce(0) { $0 + books.copies.waiting(of: $1) }
+    var left = 0
+    for queue in node.broker.queueNames where Books.isTaken(queue) {
+      if let depth = node.broker.depth(of: queue) { left += depth.ready + depth.unacknowledged + depth.deadLetters }
+    }
+    return left == kept
   }
 
   private var unrest: String {
-    let queues = node.broker.queueNames.filter(Books.isWork).compactMap { queue in
+    let queues = node.broker.queueNames.filter(Books.isTaken).compactMap { queue in
       node.broker.depth(of: queue).flatMap { $0.isEmpty ? nil : "\(queue) \($0)" }
     }
     return ((producer.isDone ? [] : ["the producer isn't done"]) + queues).joined(separator: ", ")
@@ -184,7 +128,8 @@ public final class FleetSimulation {
 
   private func audit() {
     FinalAudit(
-      books: books, broker: node.broker, world: world, members: members, afflictions: nemesis?.kinds ?? [],
+      books: books, store: store.store, world: world, afflictions: nemesis?.kinds ?? [],
+      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm(),
       workerStarts: workers.reduce(0) { $0 + $1.starts }
     ).run()
   }

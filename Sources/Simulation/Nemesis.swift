@@ -5,23 +5,47 @@ import Wire
 /// What befalls a fleet. Each seed has a few kinds of it, so that each kind is also met without the others.
 public enum Affliction: String, CaseIterable, Sendable {
   case workerKilled, workerFrozen, workerDrained, workerSkewed
-  case brokerCrash, brokerFrozen, brokerAlarm, connectionsClosed, channelsClosed
-  case confirmsLate, confirmsNacked
+  case brokerCrash, brokerFrozen, brokerAlarm, connectionsClosed, channelsClosed, leaderChanged
+  case confirmsLate, confirmsNacked, outcomesUnconfirmed
   case pathCut, pathDead, pathStalled
-  case goAway, streamsRefused, streamsReset, streamsStalled, storm, credentialRefused, tokensGone, tokenEndpointHangs,
+  case goAway, streamsRefused, streamsReset, streamsStalled, streamsLimited, storm, credentialRefused, tokensGone,
+    tokenEndpointHangs,
     providerRefuses
   case registryDown, registryFailsBefore, registryFailsAfter
 
   /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
   var mayDouble: Bool {
     switch self {
-    case .goAway, .streamsRefused, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs, .providerRefuses,
+    case .goAway, .streamsRefused, .streamsLimited, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
+      .providerRefuses,
       .confirmsLate,
       .brokerAlarm, .workerSkewed, .registryDown, .registryFailsBefore, .registryFailsAfter:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
-      .confirmsNacked, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled:
+      .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled:
       true
+    }
+  }
+
+  /// A worker may give up an answer to a backend's own queue, as that one may be to blame for what the broker does.
+  var mayDropReplies: Bool { self == .channelsClosed }
+
+  /// A worker may lose what it has in hand.
+  var isLoss: Bool {
+    switch self {
+    case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
+      .leaderChanged, .pathCut, .pathDead, .pathStalled:
+      true
+    default: false
+    }
+  }
+
+  /// What reaches a device twice for it doesn't show at the broker: an answer of a provider's is lost, or comes to a worker that no longer
+  /// has the request; or a confirm goes to a worker that has given the connection up.
+  var doublesUnseen: Bool {
+    switch self {
+    case .workerFrozen, .brokerFrozen, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled: true
+    default: false
     }
   }
 }
@@ -40,13 +64,14 @@ final class Nemesis {
   private var random: RandomSource
   private var events: [Event] = []
   let kinds: [Affliction]
+  private(set) var calm = Calm()
   /// How many events are planned.
   var count: Int { events.count }
+  var losses: Int { events.count { $0.kind.isLoss } }
 
   /// - Parameters:
-  ///   - duration: seconds over which the events are spread.
   ///   - selection: leaves some out, when a failure is made smaller.
-  init(_ fleet: FleetSimulation, _ world: World, over duration: Double, selection: Selection) {
+  init(_ fleet: FleetSimulation, _ world: World, selection: Selection) {
     self.fleet = fleet
     self.world = world
     random = world.fork()
@@ -54,7 +79,7 @@ final class Nemesis {
     for kind in Affliction.allCases {
       let isIn = Int.random(in: 0..<10, using: &random) < share
       for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let event = Event(time: Double.random(in: 1...duration, using: &random), kind: kind, seed: random.next())
+        let event = Event(time: fleet.scenario.moment(after: 1, within: Self.burst, &random), kind: kind, seed: random.next())
         if selection.kinds?.contains(kind) ?? isIn { events.append(event) }
       }
     }
@@ -72,6 +97,9 @@ final class Nemesis {
     }
   }
 
+  /// Seconds from the beat within which trouble comes, where it comes together.
+  private static let burst = 0.3
+
   /// What of a seed's events is to happen; all where nothing is said.
   struct Selection {
     var kinds: Set<Affliction>?
@@ -81,30 +109,47 @@ final class Nemesis {
 
   private func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
 
+  /// - Returns: the seconds that it lasts.
+  @discardableResult
+  private func note(_ kind: Affliction, _ seconds: Double) -> Double {
+    calm.note(kind, from: world.elapsed, for: seconds)
+    return seconds
+  }
+
   private func strike(_ kind: Affliction) {
     switch kind {
     case .workerKilled, .workerFrozen, .workerDrained, .workerSkewed: strikeWorker(kind)
-    case .brokerCrash: fleet.node.crash(for: seconds(1...20))
-    case .brokerFrozen: fleet.node.freeze(for: seconds(1...40))
-    case .brokerAlarm: fleet.node.raiseAlarm(for: seconds(1...40))
+    case .brokerCrash: fleet.node.crash(for: note(kind, seconds(1...20)))
+    case .brokerFrozen: fleet.node.freeze(for: note(kind, seconds(1...40)))
+    case .brokerAlarm: fleet.node.raiseAlarm(for: note(kind, seconds(1...40)))
+    case .leaderChanged:
+      note(kind, 0)
+      world.note("what is in hand is delivered again")
+      fleet.node.broker.deliverAgain(at: world.now)
+      fleet.node.wake()
     case .connectionsClosed:
+      note(kind, 0)
       world.note("connections are closed")
       fleet.node.broker.closeConnections(at: world.now) { _ in true }
       fleet.node.wake()
     case .channelsClosed:
+      note(kind, 0)
       world.note("channels are closed")
       fleet.node.broker.closeChannels(at: world.now) { $0.name != "producer" }
       fleet.node.wake()
     case .confirmsLate, .confirmsNacked: strikeConfirms(kind)
+    case .outcomesUnconfirmed: withholdOutcomes()
     case .pathCut, .pathDead, .pathStalled: strikePath(kind)
     case .registryDown, .registryFailsBefore, .registryFailsAfter: strikeRegistry(kind)
-    case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
+    case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .streamsLimited, .storm, .credentialRefused, .tokensGone,
+      .tokenEndpointHangs,
       .providerRefuses:
       strikeProvider(kind)
     }
   }
 
   private func strikeWorker(_ kind: Affliction) {
+    note(kind, 0)
     let worker = fleet.workers[Int.random(in: 0..<fleet.workers.count, using: &random)]
     guard worker.isRunning, !worker.isFrozen else { return }
     let pause = seconds(1...30)
@@ -133,19 +178,35 @@ final class Nemesis {
     let oneIn = UInt64(Int.random(in: 2...10, using: &random))
     let most = seconds(1...8)
     var chance = RandomSource(seed: random.next())
+    let duration = note(kind, seconds(5...30))
     world.note("\(kind)")
-    fleet.node.broker.confirmation = { _, client in
+    fleet.node.broker.confirmation = { message, client in
       guard chance.next() % oneIn == 0, client.name != "producer" else { return .ack(after: 0) }
       let delay = Double(chance.next() % 1000) / 1000 * most
-      return kind == .confirmsLate ? .ack(after: delay) : .nack(after: delay, isKept: chance.next() % 2 == 0)
+      // A backend's queue that refuses an answer often enough loses it.
+      let isAnswer = message.routingKey.elementsEqual(Producer.replies.utf8)
+      return kind == .confirmsLate || isAnswer ? .ack(after: delay) : .nack(after: delay, isKept: chance.next() % 2 == 0)
     }
-    world.schedule(after: seconds(5...30)) { [fleet, world] in
+    world.schedule(after: duration) { [fleet, world] in
       world.note("\(kind), over")
       fleet.node.broker.confirmation = { _, _ in .ack(after: 0) }
     }
   }
 
+  /// As where the queue of results has no majority.
+  private func withholdOutcomes() {
+    let duration = seconds(5...60)
+    note(.outcomesUnconfirmed, duration)
+    world.note("results are not confirmed for \(duration) s")
+    let end = world.now.advanced(bySeconds: duration)
+    fleet.node.broker.confirmation = { [world] message, _ in
+      .ack(after: message.routingKey.starts(with: "result.".utf8) ? max(0, end.seconds(since: world.now)) : 0)
+    }
+    world.schedule(after: duration) { [fleet] in fleet.node.broker.confirmation = { _, _ in .ack(after: 0) } }
+  }
+
   private func strikePath(_ kind: Affliction) {
+    note(kind, 0)
     let paths = world.network.paths.filter { !$0.isOver }
     guard !paths.isEmpty else { return }
     let path = paths[Int.random(in: 0..<paths.count, using: &random)]
@@ -159,6 +220,7 @@ final class Nemesis {
   }
 
   private func strikeRegistry(_ kind: Affliction) {
+    note(kind, 0)
     let shared = fleet.store
     world.note("\(kind)")
     switch kind {
@@ -190,6 +252,7 @@ final class Nemesis {
     case .streamsRefused: step.fault = .refuse
     case .streamsReset: step.fault = .reset(.internalError)
     case .streamsStalled: step.fault = .stall
+    case .streamsLimited: step.streams = Int.random(in: 1...8, using: &random)
     case .storm:
       let answers =
         isAPNs ? [(429, "TooManyRequests"), (503, "ServiceUnavailable")] : [(429, "QUOTA_EXCEEDED"), (503, "UNAVAILABLE")]
@@ -201,6 +264,7 @@ final class Nemesis {
     case .tokensGone: step = isAPNs ? Step(status: 410, reason: "Unregistered") : Step(status: 404, reason: "UNREGISTERED")
     case .tokenEndpointHangs: step.fault = .stall
     default:
+      note(kind, 0)
       provider.refusal = random.next() % 2 == 0 ? .refused : .silent
       world.note("\(provider.name) takes no connections")
       world.schedule(after: seconds(2...40)) { [world] in
@@ -209,7 +273,9 @@ final class Nemesis {
       }
       return
     }
-    provider.suffer(
-      .init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: seconds(1...20), "\(kind)")
+    let duration = seconds(1...20)
+    // A provider that says goodbye to everything is one that can't be reached.
+    if kind == .goAway, oneIn > 1 { note(kind, duration) } else { note(.providerRefuses, duration) }
+    provider.suffer(.init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: duration, "\(kind)")
   }
 }

@@ -14,6 +14,12 @@ struct Scenario {
   var devices: Int
   var requests: Int
   var broadcasts: Int
+  /// Changes of the registry by message.
+  var changes: Int
+  /// Pages that a worker of a later version has left.
+  var newerPages: Int
+  /// Seconds between the moments at which everything happens that does; nil where it is spread.
+  var beat: Double?
   /// Seconds over which the requests are published, and in which trouble happens.
   var duration: Double
 
@@ -23,33 +29,60 @@ struct Scenario {
     devices = Int.random(in: 0...60, using: &random)
     requests = Int.random(in: 20...160, using: &random)
     broadcasts = devices == 0 ? 0 : Int.random(in: 0...2, using: &random)
+    changes = max(0, Int.random(in: -20...40, using: &random))
+    newerPages = random.next() % 6 == 0 ? 1 : 0
+    beat = random.next() % 3 == 0 ? 5 : nil
     duration = Double(Int.random(in: 10...90, using: &random))
+  }
+
+  /// - Parameter spread: seconds from the beat within which it is.
+  func moment(after start: Double, within spread: Double, _ random: inout RandomSource) -> Double {
+    let time = Double.random(in: start...duration, using: &random)
+    guard let beat else { return time }
+    return max(start, (time / beat).rounded(.down) * beat) + Double.random(in: 0...spread, using: &random)
+  }
+
+  /// What `x-push-sender` says.
+  enum Sender: String {
+    /// Of every second application.
+    case other = "1001"
+    /// Of none.
+    case unknown = "1002"
   }
 
   private static let prefetch = 100
   private static let pages = 2
-  /// Of two lanes, and one message of the quarantine.
-  static let mostHeld = 2 * prefetch + 2 * pages + 1
+  /// Of two lanes, one message of the quarantine, and changes of the registry.
+  static let mostHeld = 2 * prefetch + 2 * pages + 1 + 64
 
   static func app(_ number: Int) -> String { "com.example.app\(number)" }
   static func apnsAddress(_ number: Int) -> (host: String, port: Int) { ("apns\(number % 2)", 443) }
   static let fcmAddress = (host: "fcm", port: 443)
 
+  static func has(_ sender: Sender, app: Int) -> Bool { sender == .other && app % 2 == 0 }
+
+  /// The APNs key that a request to an application goes by.
+  static func keyID(app: Int, sender: Sender?) -> String { sender == nil ? "ABC123DEF\(app % 2)" : "SENDERKEY1" }
+
   /// A configuration as an operator writes it.
   private var json5: String {
     let apps = (0..<self.apps).map { number in
-      let apns = Self.apnsAddress(number)
-      return """
-        '\(Self.app(number))': {
-          apns: { key: \(Self.quoted(Keys.p256)), keyID: 'ABC123DEF\(number % 2)', teamID: 'DEF123GHIJ',
-                  endpoint: 'https://\(apns.host):\(apns.port)', timeout: 10 },
-          fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' } }
-        """
+      let senders = Self.has(.other, app: number) ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other)) } }," : ""
+      let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' }"
+      return "'\(Self.app(number))': { \(senders) \(apns(number, nil)), \(fcm) }"
     }
     return """
       { broker: 'amqp://guest:guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', prefetch: \(Self.prefetch),
         drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
+      """
+  }
+
+  private func apns(_ app: Int, _ sender: Sender?) -> String {
+    let place = Self.apnsAddress(app)
+    return """
+      apns: { key: \(Self.quoted(Keys.p256)), keyID: '\(Self.keyID(app: app, sender: sender))', teamID: 'DEF123GHIJ',
+              endpoint: 'https://\(place.host):\(place.port)', timeout: 10 }
       """
   }
 

@@ -43,6 +43,18 @@ struct HeartbeatTests {
     #expect(script.recorder.events == [.ended(.heartbeatMissed)])
   }
 
+  @Test("Whoever stood still for two intervals takes nothing of what came meanwhile: the broker has given it to others")
+  func standstill() {
+    let script = ConsumerScript()
+    script.standStill(19)
+    script.say(Say.heartbeat)
+    #expect(script.recorder.events.isEmpty)
+    script.wait(1)
+    script.standStill(20)
+    script.say(Say.message(1, "stale"))
+    #expect(script.recorder.deliveries.isEmpty && script.recorder.events == [.ended(.stoodStill)])
+  }
+
   @Test("Whoever has just written sends no heartbeat")
   func busy() {
     let script = PublisherScript()

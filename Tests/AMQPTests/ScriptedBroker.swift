@@ -142,6 +142,9 @@ class Script {
     return frames
   }
 
+  /// Moves the clock, and the machine has no turn meanwhile.
+  func standStill(_ seconds: Double) { now = now.advanced(bySeconds: seconds) }
+
   static let handshake = Say.start() + Say.tune() + Say.openOK
   static var settings: ConnectionSettings {
     ConnectionSettings(broker: BrokerURI(host: "broker", user: "me", password: "secret"))

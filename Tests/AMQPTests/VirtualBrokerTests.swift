@@ -208,6 +208,23 @@ struct VirtualBrokerTests {
     #expect(clients.broker.depth(of: "q") == .init(ready: 1) && recorder.numbers == [1])
   }
 
+  @Test("What is in hand when a queue's leader loses touch is delivered again, on the same channel, and settled by that alone")
+  func deliveredAgain() throws {
+    let clients = try VirtualClients()
+    try clients.declare("q")
+    let (consumer, recorder) = try clients.consume([.init(queue: "q", prefetch: 3)])
+    clients.publish(1...4, to: "q")
+    clients.broker.deliverAgain(at: clients.now)
+    clients.exchange()
+    #expect(recorder.numbers == [1, 2, 3, 1, 2, 3] && recorder.counts.suffix(3) == [1, 1, 1])
+    for delivery in recorder.deliveries.prefix(3) { consumer.acknowledge(delivery.token) }
+    clients.exchange()
+    #expect(clients.broker.depth(of: "q") == .init(ready: 1, unacknowledged: 3, deadLetters: 0, consumers: 1))
+    for delivery in recorder.deliveries.suffix(3) { consumer.acknowledge(delivery.token) }
+    clients.exchange()
+    #expect(recorder.numbers.last == 4 && clients.broker.depth(of: "q")?.unacknowledged == 1)
+  }
+
   // MARK: - Dead letters
 
   @Test("A dead letter that would only cycle is kept, and 32 of them stop the queue's dead letters for everybody")

@@ -266,6 +266,17 @@ struct RegistrationTests {
     #expect(resolution.entries.first == .device(0, isCanonical: true) && resolution.devices.count == 3)
   }
 
+  @Test(
+    "Registered after it was unregistered, a device is back, though the clock of whoever does it is behind",
+    arguments: Backend.all)
+  func clocks(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let id = try registry.register("t1", now: 1_000)
+    #expect(try registry.change(#"{"op":"unregister","token":"fcm:t1"}"#, now: 9_000) == .done)
+    #expect(try registry.register("t1", now: 5_000) == id)
+    #expect(try registry.resolve(id)?.state == .active)
+  }
+
   @Test("A token with a sender is given to an installation that has that sender already", arguments: Backend.all)
   func sendersToken(_ backend: Backend) throws {
     let registry = try backend.open()

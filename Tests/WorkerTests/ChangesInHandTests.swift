@@ -79,6 +79,25 @@ struct ChangesInHandTests {
     #expect(registry.isIdle)
   }
 
+  @Test("are acknowledged in their order, whichever answer is safe first")
+  func inOrder() {
+    for _ in 0..<3 { deliver("no change at all") }
+    let slots = outbox.slots.indices.filter { outbox.slots[$0] != nil }
+    outbox.confirmed(slots[2])
+    outbox.confirmed(slots[1])
+    #expect(changes.count == 3)
+    outbox.confirmed(slots[0])
+    #expect(changes.count == 0)
+    for _ in 0..<2 { deliver("no change at all") }
+    changes.registryChangesLost()
+    deliver("no change at all")
+    let later = outbox.slots.indices.filter { outbox.slots[$0] != nil }
+    outbox.confirmed(later[2])
+    #expect(changes.count == 2)
+    for slot in later.prefix(2) { outbox.confirmed(slot) }
+    #expect(changes.count == 0)
+  }
+
   @Test("that were lost before the registry failed don't count as changes that it doesn't take")
   func lostBeforeFailure() {
     deliver(#"{"platform":"fcm","token":"t0"}"#)

@@ -149,6 +149,18 @@ final class Queue {
     return held
   }
 
+  /// Takes everything out of a consumer's hands; the consumer stays, with the room that it had.
+  func takeBack(from consumer: QueueConsumer) -> [QueueEntry] {
+    let held = consumer.takeAll()
+    if consumer.isCancelled {
+      consumers.removeAll { $0 === consumer }
+    } else {
+      consumer.credit += held.count
+      offer(consumer)
+    }
+    return held
+  }
+
   private func activateNext() {
     guard arguments.isSingleActive, !consumers.contains(where: { !$0.isCancelled && !$0.isWaiting }),
       let next = consumers.first(where: { !$0.isCancelled })

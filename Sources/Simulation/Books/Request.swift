@@ -1,9 +1,12 @@
+import AMQP
+
 /// One request of the workload.
 struct Request {
   enum Audience {
+    /// Devices that no other request names, with their platforms.
     case tokens([String])
-    /// The topic `all` of the application.
-    case everybody
+    /// A topic, user or group, by how a request names it, and the tokens of its devices.
+    case registered(to: String, members: [String])
   }
 
   var number: Int
@@ -15,6 +18,12 @@ struct Request {
   var lane: String
   /// Unix milliseconds.
   var publishedAt: Int64
+  /// The application's sender whose credential is meant; nil for the application's own.
+  var sender: Scenario.Sender?
+  /// The result goes to the backend's own queue as well.
+  var wantsReply = false
+  /// Headers that only workers write; none of them counts on what producers publish.
+  var forged = FieldTable()
 
   /// Requests to several applications may have the same id and body.
   var messageID: String
@@ -23,14 +32,33 @@ struct Request {
 
   var deadline: Int64 { publishedAt + Int64(lifetime.map { $0 == 0 ? 10_000 : $0 * 1000 } ?? 2_419_200_000) }
 
-  var body: String {
+  /// Nobody is to get it.
+  var isRefused: Bool { sender == .unknown }
+
+  private var body: String {
     let target =
       switch audience {
       case .tokens(let tokens) where tokens.count == 1: #""to":"\#(tokens[0])""#
       case .tokens(let tokens): #""registration_ids":[\#(tokens.map { "\"\($0)\"" }.joined(separator: ","))]"#
-      case .everybody: #""to":"/topics/all""#
+      case .registered(let to, _): #""to":"\#(to)""#
       }
     let life = lifetime.map { #","time_to_live":\#($0)"# } ?? ""
     return #"{\#(target)\#(life),"data":{"request":"\#(messageID)"},"notification":{"body":"b"}}"#
+  }
+
+  var outgoing: Outgoing {
+    var properties = BasicProperties()
+    properties.deliveryMode = 2
+    properties.contentType = Array("application/json".utf8)
+    properties.appID = Array(Scenario.app(app).utf8)
+    properties.messageID = Array(messageID.utf8)
+    properties.timestamp = UInt64(publishedAt / 1000)
+    properties.headers = forged
+    if let sender { properties.headers.append("x-push-sender", .text(sender.rawValue)) }
+    if wantsReply {
+      properties.replyTo = Array(Producer.replies.utf8)
+      properties.correlationID = Array(id.utf8)
+    }
+    return Outgoing(exchange: "push.send", routingKey: lane, properties: properties, body: body)
   }
 }

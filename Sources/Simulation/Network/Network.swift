@@ -46,7 +46,9 @@ final class Network {
   }
 
   private func connect(_ path: NetworkPath, to address: String, timeout: Double) {
-    guard let client = path.client, !client.isOver, !path.isDead else { return }
+    guard let client = path.client, !client.isOver else { return }
+    let noAnswer = NetworkEnd.Segment.ended(.connectFailed("timed out"))
+    if path.isDead { return client.send(noAnswer, arriving: world.now.advanced(bySeconds: timeout)) }
     guard let listener = listeners[address] else {
       return client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
     }
@@ -60,7 +62,7 @@ final class Network {
     case .failure(let refusal) where refusal.how == .refused:
       client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
     case .failure:
-      client.send(.ended(.connectFailed("timed out")), arriving: world.now.advanced(bySeconds: timeout))
+      client.send(noAnswer, arriving: world.now.advanced(bySeconds: timeout))
     }
   }
 

@@ -15,6 +15,8 @@ final class NetworkEnd {
   private var head = 0
   /// Bytes on their way: what a peer's socket buffers would hold.
   private(set) var buffered = 0
+  /// When bytes were last handed over.
+  private var heard = MonotonicTime(nanoseconds: 0)
 
   init(_ machine: any Machine, of party: Party, on path: NetworkPath) {
     driver = MachineDriver(machine)
@@ -56,6 +58,7 @@ final class NetworkEnd {
       case .opened: driver.open(at: now)
       case .bytes(let bytes):
         buffered -= bytes.count
+        heard = now
         for piece in path.cut(bytes) { driver.receive(piece, at: now) }
         path.other(self)?.party.wake()
       case .ended(let reason): driver.finish(reason, at: now)
@@ -67,6 +70,14 @@ final class NetworkEnd {
     }
   }
 
+  /// When the peer was last heard of, be it that nobody has read it yet.
+  func lastWord(at now: MonotonicTime) -> MonotonicTime {
+    for (time, segment) in arriving[head...].reversed() where time <= now {
+      if case .bytes = segment { return max(heard, time) }
+    }
+    return heard
+  }
+
   /// Sends what the machine has to say, and says goodbye when it is done.
   func transmit(at now: MonotonicTime) {
     guard !isOver else { return }
@@ -74,7 +85,10 @@ final class NetworkEnd {
       let bytes = driver.collect(at: now)
       if !bytes.isEmpty { path.carry(.bytes(bytes), from: self, at: now) }
     }
-    if driver.settle(at: now) { path.carry(.ended(.closedByPeer), from: self, at: now) }
+    if driver.settle(at: now) {
+      path.carry(.ended(.closedByPeer), from: self, at: now)
+      party.closed(self, at: now)
+    }
   }
 
   /// Everything on its way to this end is lost.

@@ -26,6 +26,9 @@ class Party {
   /// What it does in a turn, between what has arrived and what is sent.
   func act(at now: MonotonicTime) {}
 
+  /// It has closed a connection.
+  func closed(_ end: NetworkEnd, at now: MonotonicTime) {}
+
   /// Before anything else of a turn.
   func turnBegins(at now: MonotonicTime) {}
 

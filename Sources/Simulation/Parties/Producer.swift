@@ -1,17 +1,21 @@
 import AMQP
 import Wire
 
-/// A backend: publishes requests with confirms, again under the same message id when it has none, and never gives up.
+/// A backend: publishes requests and changes of the registry with confirms, again under the same message id when it has none, and never gives
+/// up. Has a queue for the answers.
 final class Producer: Party, PublisherHandler {
-  private let books: Books
+  static let replies = "backend.replies"
+
   private var clock: Turn
   private var publisher: Publisher?
-  private var waiting: [Request] = []
-  private var underway: [Int: Request] = [:]
+  /// The queue for the answers is there.
+  private var isReady = false
+  private var waiting: [Outgoing] = []
+  private var underway: [Int: Outgoing] = [:]
+  private var published = 0
   private let uri: BrokerURI
 
-  init(_ books: Books, in world: World) throws {
-    self.books = books
+  init(in world: World) throws {
     clock = Turn(now: world.now, wallClock: world.wallClock, random: world.fork())
     uri = try BrokerURI(parsing: "amqp://guest:guest@broker:5672/")
     super.init("producer", in: world)
@@ -20,8 +24,8 @@ final class Producer: Party, PublisherHandler {
 
   var isDone: Bool { waiting.isEmpty && underway.isEmpty }
 
-  func publish(_ request: Request) {
-    waiting.append(request)
+  func publish(_ outgoing: Outgoing) {
+    waiting.append(outgoing)
     pump()
     wake()
   }
@@ -29,23 +33,19 @@ final class Producer: Party, PublisherHandler {
   private func dial() {
     let publisher = Publisher(settings: ConnectionSettings(broker: uri, name: "producer"), handler: self)
     self.publisher = publisher
+    isReady = false
     _ = world.network.dial(publisher, from: self, to: BrokerNode.address, timeout: 5)
   }
 
   private func pump() {
-    guard let publisher else { return }
+    guard let publisher, isReady else { return }
     while publisher.canPublish, !waiting.isEmpty {
-      let request = waiting.removeFirst()
-      underway[request.number] = request
-      var properties = BasicProperties()
-      properties.deliveryMode = 2
-      properties.contentType = Array("application/json".utf8)
-      properties.appID = Array(Scenario.app(request.app).utf8)
-      properties.messageID = Array(request.messageID.utf8)
-      properties.timestamp = UInt64(request.publishedAt / 1000)
+      let outgoing = waiting.removeFirst()
+      published += 1
+      underway[published] = outgoing
       publisher.publish(
-        exchange: Array("push.send".utf8), routingKey: Array(request.lane.utf8), properties: properties,
-        body: Array(request.body.utf8), tag: request.number)
+        exchange: Array(outgoing.exchange.utf8), routingKey: Array(outgoing.routingKey.utf8), properties: outgoing.properties,
+        body: Array(outgoing.body.utf8), tag: published)
     }
   }
 
@@ -58,17 +58,22 @@ final class Producer: Party, PublisherHandler {
 
   // MARK: PublisherHandler
 
-  func ready(_ publisher: Publisher) { pump() }
+  func ready(_ publisher: Publisher) {
+    publisher.perform(.queueDeclare(name: Self.replies, arguments: ["x-queue-type": .text("quorum")])) { [unowned self] _ in
+      isReady = true
+      pump()
+    }
+  }
 
   func confirmed(_ tag: Int) {
-    if let request = underway.removeValue(forKey: tag) { books.accepted(request) }
+    underway.removeValue(forKey: tag)?.isAccepted()
     pump()
   }
 
   func failed(_ tag: Int, _ failure: PublishFailure) {
-    guard let request = underway.removeValue(forKey: tag) else { return }
+    guard let outgoing = underway.removeValue(forKey: tag) else { return }
     clock.schedule(after: 0.5) { [self] in
-      waiting.append(request)
+      waiting.append(outgoing)
       pump()
     }
   }
@@ -79,6 +84,7 @@ final class Producer: Party, PublisherHandler {
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     guard publisher === self.publisher else { return }
     self.publisher = nil
+    isReady = false
     clock.schedule(after: 0.7) { [self] in dial() }
   }
 }

@@ -117,7 +117,23 @@ final class WorkerProcess: Party, ShardHost {
     return LogOutput(clock: { unsafe process.clock.wallClock }, write: { line in unsafe process.noteLog(line) })
   }
 
-  private func noteLog(_ line: [UInt8]) { world.note("\(name) \(String(decoding: line.dropLast(), as: UTF8.self))") }
+  private func noteLog(_ line: [UInt8]) {
+    let text = String(decoding: line.dropLast(), as: UTF8.self)
+    world.note("\(name) \(text)")
+    if text.contains("no sign of life") { hasGivenUp = true }
+  }
+
+  /// It has said of a broker's connection that nothing comes from there.
+  private var hasGivenUp = false
+  /// Seconds within which a heartbeat comes from whoever is there.
+  private static let heartbeat = 10.0
+
+  override func closed(_ end: NetworkEnd, at now: MonotonicTime) {
+    guard hasGivenUp else { return }
+    hasGivenUp = false
+    let silence = now.seconds(since: end.lastWord(at: now))
+    if silence < Self.heartbeat { world.fail("\(name) gave up \(end.path.name), which spoke \(silence) s before") }
+  }
 
   var providerTokens: ProviderTokenCache { tokens }
 

@@ -83,6 +83,7 @@ final class APNsConnection: ServerSessionHandler {
     _ verdict: APNsVerdict, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession
   ) {
     entry.fault = step?.fault?.name
+    if let streams = step?.streams { session.setMaxConcurrentStreams(streams) }
     let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
     guard player.isAnswered(step?.fault) else { return player.play(step) }
     var answer = verdict

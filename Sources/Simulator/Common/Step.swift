@@ -13,6 +13,8 @@ public struct Step: Sendable, Equatable {
   /// Sent in place of the body that status and reason would give.
   public var body: String?
   public var fault: Fault?
+  /// The streams that the connection may have from here on.
+  public var streams: Int?
   public var delayMilliseconds: Int64 = 0
   /// Requests that this step is for; nil is one in a sequence, and all of them where it stands alone.
   public var times: Int?

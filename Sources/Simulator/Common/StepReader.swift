@@ -15,6 +15,7 @@ struct StepReader {
       case "timestamp": step.timestamp = try integer(value, 0...Int64.max)
       case "retry_after": step.retryAfter = document.kind(value) == .number ? document.text(value) : try text(value)
       case "body": step.body = try text(value)
+      case "streams": step.streams = Int(try integer(value, 0...Int64(Int32.max)))
       case "delay_ms": step.delayMilliseconds = try integer(value, 0...86_400_000)
       case "times": step.times = Int(try integer(value, 0...Int64(Int32.max)))
       case "every": step.every = Int(try integer(value, 1...Int64(Int32.max)))

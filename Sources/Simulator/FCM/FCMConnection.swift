@@ -84,6 +84,7 @@ final class FCMConnection: ServerSessionHandler {
   private func perform(_ answer: Answer, _ step: Step?, _ entry: inout JournalEntry, _ stream: Int32, _ session: ServerSession)
   {
     entry.fault = step?.fault?.name
+    if let streams = step?.streams { session.setMaxConcurrentStreams(streams) }
     let player = FaultPlayer(environment: service.environment, session: session, stream: stream)
     guard player.isAnswered(step?.fault) else { return player.play(step) }
     let (status, reason, normal) = outcome(answer, step)

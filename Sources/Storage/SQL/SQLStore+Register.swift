@@ -112,16 +112,18 @@ extension SQLStore {
     return RegistryKey(id: id, salt: salt)
   }
 
-  /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device.
+  /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device;
+  /// one that doesn't say when it was made is the latest, whatever the clock of the worker that noted `gone_at`.
   private func refresh(
     _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
   ) throws(StoreError) -> RegistryKey {
+    let latest = max(now, device.goneAt ?? now)
     try session.run(
       SQL.refreshDevice,
       [
         .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: now)),
+        .text(registration.appVersion), .int(registration.registered(by: latest)),
       ])
     return RegistryKey(id: device.id, salt: device.salt)
   }

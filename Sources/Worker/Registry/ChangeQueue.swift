@@ -16,6 +16,8 @@ final class ChangeQueue: ChangeFeedHandler {
     var content: RegistryChange?
     /// Its connection is gone: its answer is still published, and nobody acknowledges it.
     var isLost = false
+    /// Its answer is safe: it waits for the acknowledgement of what came before it.
+    var isAnswered = false
   }
 
   weak var feed: ChangeFeed?
@@ -32,6 +34,8 @@ final class ChangeQueue: ChangeFeedHandler {
   /// In hand, by number; numbers ascend in the order of arrival.
   private var changes: [Int: Change] = [:]
   private var nextNumber = 0
+  /// Everything before it is acknowledged or lost.
+  private var oldest = 0
   /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
   private(set) var waiting: [Int] = []
   /// Changes that the registry has been asked for and hasn't answered.
@@ -134,10 +138,24 @@ final class ChangeQueue: ChangeFeedHandler {
   /// The reply, or the dead letter, is safe.
   func answerConfirmed(_ number: Int) { acknowledge(number) }
 
+  /// In the order of arrival, whatever the order of the confirms: what the broker delivers again is then applied again with all that came
+  /// after it. A single one of them would undo a later change of its device.
   private func acknowledge(_ number: Int) {
-    guard let change = changes.removeValue(forKey: number) else { return }
+    changes[number]?.isAnswered = true
+    if changes[number]?.isLost == true { end(number) }
+    while oldest < nextNumber {
+      if let change = changes[oldest], !change.isLost {
+        guard change.isAnswered else { return }
+        feed?.acknowledge(change.delivery)
+        end(oldest)
+      }
+      oldest += 1
+    }
+  }
+
+  private func end(_ number: Int) {
+    changes[number] = nil
     counters.acknowledged += 1
-    if !change.isLost { feed?.acknowledge(change.delivery) }
   }
 
   /// To be called about once a second.

@@ -19,7 +19,7 @@ enum SimulateCommand: Command {
       --key FILE            PEM of its key
       --script FILE         JSON: what each device token provokes, such as
                             {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}}
-                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
+                            streams, and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
                             Read again on SIGHUP, whose connections stay
       --journal FILE        one line of JSON for each request received
       --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded

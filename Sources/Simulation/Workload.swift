@@ -1,0 +1,196 @@
+import AMQP
+import PushCore
+import Storage
+import Wire
+
+/// What the backends want of the fleet: devices that are registered before it starts, requests, and changes of the registry.
+final class Workload {
+  private let scenario: Scenario
+  private let world: World
+  private let producer: Producer
+  private let books: Books
+  /// Of each application: topic, users and group, by how a request names them, with the tokens of their devices.
+  private var audiences: [[(to: String, members: [String])]] = []
+  private var random: RandomSource
+
+  init(_ scenario: Scenario, _ producer: Producer, _ books: Books, _ store: any DeviceStore, in world: World) throws {
+    self.scenario = scenario
+    self.producer = producer
+    self.books = books
+    self.world = world
+    random = world.fork()
+    for app in 0..<scenario.apps { audiences.append(try register(app, store)) }
+    try registerJoining(store)
+  }
+
+  // MARK: devices
+
+  private static let users = 4
+  private static let groupSize = 6
+
+  private func register(_ app: Int, _ store: any DeviceStore) throws -> [(to: String, members: [String])] {
+    guard scenario.devices > 0 else { return [] }
+    var changes: [RegistryChange] = []
+    var all = (to: "/topics/all", members: [String]())
+    var users = (0..<Self.users).map { (to: "/users/u-\($0)", members: [String]()) }
+    var references: [DeviceReference] = []
+    for device in 0..<scenario.devices {
+      let platform: Platform = device % 3 == 0 ? .fcm : .apns
+      let token = Self.token(platform, app: app, number: 1_000 + device)
+      var registration = Registration(app: Array(Scenario.app(app).utf8), platform: platform, token: Array(token.utf8))
+      registration.topics = [Array("all".utf8)]
+      registration.user = Array("u-\(device % Self.users)".utf8)
+      changes.append(.register(registration))
+      all.members.append(token)
+      users[device % Self.users].members.append(token)
+      if references.count < Self.groupSize { references.append(.token(platform, Array(token.utf8))) }
+    }
+    changes.append(.groupCreate(app: Array(Scenario.app(app).utf8), name: Array("group".utf8), .devices(references)))
+    var audiences = [all] + users.filter { !$0.members.isEmpty }
+    let answers = try store.apply(changes, now: world.wallClock)
+    if case .notificationKey(let key, _)? = answers.last {
+      audiences.append((String(decoding: key, as: UTF8.self), Array(all.members.prefix(Self.groupSize))))
+    }
+    return audiences
+  }
+
+  static func token(_ platform: Platform, app: Int, number: Int) -> String {
+    let digits = String(app * 100_000 + number)
+    switch platform {
+    case .apns: return String(repeating: "0", count: 64 - digits.count) + digits
+    case .fcm: return "device-\(digits):" + String(repeating: "A", count: 60)
+    }
+  }
+
+  /// Whose device a token is.
+  static func app(of token: String) -> Int {
+    let digits = token.hasPrefix("device-") ? token.dropFirst(7).prefix { $0 != ":" } : token[...]
+    return (Int(digits) ?? 0) / 100_000
+  }
+
+  // MARK: requests
+
+  func plan() {
+    for number in 0..<scenario.requests { planRequest(number) }
+    for number in 0..<scenario.broadcasts { planBroadcast(scenario.requests + number) }
+    for number in 0..<scenario.changes { planChange(number) }
+    for number in 0..<scenario.newerPages { planNewerPage(number) }
+  }
+
+  /// Seconds within which everybody publishes, where they do so together.
+  private static let burst = 0.1
+
+  private func makeRequest(_ number: Int, _ app: Int, _ audience: Request.Audience) -> Request {
+    Request(
+      number: number, app: app, audience: audience,
+      lifetime: [nil, nil, nil, 60, 600, 0][Int.random(in: 0...5, using: &random)],
+      lane: random.next() % 4 == 0 ? "high" : "normal", publishedAt: 0, messageID: "r-\(number)")
+  }
+
+  private func planRequest(_ number: Int) {
+    let app = Int.random(in: 0..<scenario.apps, using: &random)
+    var audience: Request.Audience
+    if random.next() % 8 == 0, audiences[app].count > 1 {
+      let place = Int.random(in: 1..<audiences[app].count, using: &random)
+      audience = .registered(to: audiences[app][place].to, members: audiences[app][place].members)
+    } else {
+      let count = random.next() % 5 == 0 ? Int.random(in: 2...8, using: &random) : 1
+      audience = .tokens(
+        (0..<count).map { place in
+          let platform: Platform = random.next() % 4 == 0 ? .fcm : .apns
+          return (platform == .fcm ? "fcm:" : "apns:") + Self.token(platform, app: app, number: 10_000 + number * 10 + place)
+        })
+    }
+    var request = makeRequest(number, app, audience)
+    switch random.next() % 16 {
+    case 0: request.sender = .unknown
+    case 1...4 where Scenario.has(.other, app: app): request.sender = .other
+    default: break
+    }
+    request.wantsReply = random.next() % 4 == 0
+    if random.next() % 8 == 0 { request.forged = forgery() }
+    schedule(request)
+  }
+
+  /// The same announcement to two applications, sometimes.
+  private func planBroadcast(_ number: Int) {
+    let app = Int.random(in: 0..<scenario.apps, using: &random)
+    guard let all = audiences[app].first else { return }
+    var request = makeRequest(number, app, .registered(to: all.to, members: all.members))
+    request.wantsReply = random.next() % 4 == 0
+    let isForTwo = random.next() % 2 == 0
+    let time = schedule(request)
+    guard isForTwo, scenario.apps > 1 else { return }
+    request.app = (app + 1) % scenario.apps
+    request.number += 10_000
+    if let all = audiences[request.app].first { request.audience = .registered(to: all.to, members: all.members) }
+    schedule(request, at: time)
+  }
+
+  @discardableResult
+  private func schedule(_ request: Request, at given: Double? = nil) -> Double {
+    let time = given ?? scenario.moment(after: 0, within: Self.burst, &random)
+    world.schedule(after: time) { [self] in
+      var request = request
+      request.publishedAt = world.wallClock / 1000 * 1000
+      var outgoing = request.outgoing
+      outgoing.isAccepted = { [books] in books.accepted(request) }
+      producer.publish(outgoing)
+    }
+    return time
+  }
+
+  /// As if a worker of this version, or of a later one, had had the request in hand.
+  private func forgery() -> FieldTable {
+    var headers: FieldTable = [
+      "x-push-origin": .text("fanout.normal"), "x-push-quarantine-losses": .integer(3),
+      "x-push-retry-attempts": .integer(99), "x-push-retry-deadline": .integer(1),
+    ]
+    if random.next() % 2 == 0 { headers.append("x-push-page", .string([UInt8(random.next() % 2 == 0 ? 2 : 9), 1, 2, 3])) }
+    return headers
+  }
+
+  // MARK: other versions
+
+  /// A page in a form that only a worker of a later version knows: it is to wait for one, however long that takes.
+  private func planNewerPage(_ number: Int) {
+    var properties = BasicProperties()
+    properties.deliveryMode = 2
+    properties.appID = Array(Scenario.app(0).utf8)
+    properties.messageID = Array("newer-\(number)".utf8)
+    properties.headers = ["x-push-page": .string([9, 1, 2, 3]), "x-push-origin": .text("fanout.normal")]
+    var outgoing = Outgoing(
+      exchange: "push.fanout", routingKey: "normal", properties: properties, body: #"{"to":"/topics/all","data":{"k":"v"}}"#)
+    outgoing.isAccepted = { [books] in books.keep("\(Scenario.app(0))/newer-\(number)") }
+    world.schedule(after: scenario.moment(after: 0, within: Self.burst, &random)) { [self] in producer.publish(outgoing) }
+  }
+
+  // MARK: changes of the registry
+
+  /// Devices that join and leave a topic, then those that come and go. None does both: what is refused at first may be taken when it
+  /// is delivered again.
+  private static let (joining, coming) = (3, 3)
+
+  private func registerJoining(_ store: any DeviceStore) throws {
+    let changes = (0..<Self.joining).map { place in
+      let order = RegistryOrder(number: -1, app: 0, device: place, operation: .register)
+      return RegistryChange.register(
+        Registration(app: Array(Scenario.app(0).utf8), platform: order.platform, token: Array(order.token.utf8)))
+    }
+    _ = try store.apply(changes, now: world.wallClock)
+  }
+
+  private func planChange(_ number: Int) {
+    let device = Int.random(in: 0..<Self.joining + Self.coming, using: &random)
+    let isOn = random.next() % 2 == 0
+    let operation: RegistryOrder.Operation =
+      device < Self.joining ? (isOn ? .subscribe : .unsubscribe) : isOn ? .register : .unregister
+    let order = RegistryOrder(number: number, app: 0, device: device, operation: operation)
+    books.expect(order)
+    world.schedule(after: scenario.moment(after: 0, within: Self.burst, &random)) { [self] in
+      var outgoing = order.outgoing
+      outgoing.isAccepted = { [books] in books.accepted(order) }
+      producer.publish(outgoing)
+    }
+  }
+}

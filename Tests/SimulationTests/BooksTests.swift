@@ -1,0 +1,52 @@
+import Testing
+
+@testable import BrokerModel
+@testable import Simulation
+
+@Suite("The books of a simulated fleet")
+struct BooksTests {
+  @Test("expect a push to be sent at once where nothing befalls the fleet, nor has a moment ago")
+  func calm() {
+    var calm = Calm()
+    #expect(!calm.holds(at: 1) && calm.holds(at: 3))
+    calm.note(.brokerCrash, from: 20, for: 10)
+    calm.note(.goAway, from: 60, for: 5)
+    #expect(calm.holds(at: 17) && !calm.holds(at: 19) && !calm.holds(at: 34) && calm.holds(at: 35))
+    #expect(!calm.holds(at: 66) && calm.holds(at: 67))
+    calm.note(.pathDead, from: 90, for: 0)
+    #expect(!calm.holds(at: 35))
+  }
+
+  @Test("allow one push for each copy that was given out")
+  func copies() {
+    let producer = Client(number: 1, name: "producer")
+    let worker = Client(number: 2, name: "worker")
+    var copies = Copies()
+    copies.published(1, "a", by: producer)
+    #expect(copies.mostSends == ["a": 1])
+    copies.published(2, "a", by: worker)
+    #expect(copies.mostSends == ["a": 2])
+    copies.confirmed(2)
+    #expect(copies.mostSends == ["a": 1])
+    copies.cameBack("a")
+    #expect(copies.mostSends == ["a": 2])
+    copies.came("a")
+    copies.came("a")
+    copies.left("a")
+    #expect(copies.waiting(of: "a") == 1 && copies.waiting(of: "b") == 0)
+  }
+
+  @Test("take a device for what the last change in the queue makes of it")
+  func changes() {
+    var ledger = RegistryLedger()
+    for (number, operation) in [RegistryOrder.Operation.subscribe, .unsubscribe, .subscribe].enumerated() {
+      ledger.expect(RegistryOrder(number: number, app: 0, device: 1, operation: operation))
+    }
+    for id in ["change-0", "change-2", "change-1"] { ledger.enqueued(id) }
+    #expect(ledger.last.map(\.number) == [1])
+    ledger.dropped("change-1")
+    #expect(ledger.last.map(\.number) == [2])
+    ledger.enqueued("change-0")
+    #expect(ledger.last.map(\.number) == [0])
+  }
+}
