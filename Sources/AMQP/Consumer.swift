@@ -41,6 +41,8 @@ public final class Consumer: Connection {
     case cancelled
   }
 
+  /// More than a channel has.
+  private static let mostSubscriptions = 100_000
   private static let channel: UInt16 = 1
   /// Acknowledgements behind a delivery still in hand wait for it this long, in seconds …
   static let scatteredDelay = 0.02
@@ -48,7 +50,7 @@ public final class Consumer: Connection {
   static let scatteredLimit = 64
 
   private unowned let handler: any ConsumerHandler
-  private let subscriptions: [Subscription]
+  private var subscriptions: [Subscription]
   /// Bytes of a body that are kept.
   private let maximumBody: Int
 
@@ -139,6 +141,15 @@ public final class Consumer: Connection {
     send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: Self.channel)
   }
 
+  /// Adds an optional subscription; returns its number.
+  public func add(queue: String, prefetch: UInt16) -> Int {
+    subscriptions.append(Subscription(queue: queue, prefetch: prefetch, isOptional: true))
+    states.append(.cancelled)
+    isWanted.append(false)
+    earlier.append(-1)
+    return subscriptions.count - 1
+  }
+
   /// Whether an optional subscription is to be consumed. RabbitMQ returns some of the messages that it is sending to a consumer that
   /// is cancelled, and counts that as a delivery: not to be done often.
   public func want(_ isWanted: Bool, queue: Int) {
@@ -151,11 +162,11 @@ public final class Consumer: Connection {
     send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
   }
 
-  /// Names a consumer: its subscription, plus how many there are for each time that it was consumed before, and the opening of the channel
+  /// Names a consumer: its subscription, plus the most that there are for each time that it was consumed before, and the opening of the channel
   /// that it belongs to. RabbitMQ may still write deliveries of a channel that it has closed, even after it has opened the next one of the
   /// same number; and 3.10 crashes a channel that uses the tag of a cancelled consumer again while messages of that one are in hand.
   private func tag(_ queue: Int) -> [UInt8] {
-    Array("\(queue + earlier[queue] * subscriptions.count).\(generation)".utf8)
+    Array("\(queue + earlier[queue] * Self.mostSubscriptions).\(generation)".utf8)
   }
 
   private enum Addressee {
@@ -176,7 +187,8 @@ public final class Consumer: Connection {
       return .unknown
     }
     guard opening == generation else { return .former }
-    let (times, queue) = number.quotientAndRemainder(dividingBy: subscriptions.count)
+    let (times, queue) = number.quotientAndRemainder(dividingBy: Self.mostSubscriptions)
+    guard queue < subscriptions.count else { return .unknown }
     return times <= earlier[queue] ? .queue(queue, isPresent: times == earlier[queue]) : .unknown
   }
 
@@ -238,7 +250,12 @@ public final class Consumer: Connection {
       delivery.exchange = exchanges.read(exchange, in: payload)
       delivery.routingKey = routingKeys.read(routingKey, in: payload)
       content = .header
-    case .channelOpenOK, .qosOK: break
+    case .channelOpenOK:
+      if !isWanted.contains(true) {
+        becameReady()
+        reportReady()
+      }
+    case .qosOK: break
     case .consumeOK(let tag):
       guard let queue = current(tag, payload), case .starting = states[queue] else { return }
       states[queue] = .active

@@ -38,6 +38,8 @@ struct PoolHealth {
   private(set) var pauseReason = ""
   private var quotaRefusals = 0
   private var hadOutage = false
+  /// Something has failed, and nothing was served since.
+  private(set) var hasFailed = false
 
   /// How many pushes may be in flight in all.
   var allowance: Int { min(circuit.allowance, stop.map { $0.isProbing ? 1 : 0 } ?? .max) }
@@ -53,12 +55,12 @@ struct PoolHealth {
   /// What an answer says of the provider, whatever it says of its push.
   mutating func answered(_ meaning: ReplyMeaning, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard case .retry(let kind, _) = meaning.reaction else {
-      circuit.succeeded()
+      served()
       return nil
     }
     switch kind.scope {
     case .device:
-      circuit.succeeded()
+      served()
       return nil
     case .connection: return nil
     case .provider where kind == .quota:
@@ -73,6 +75,11 @@ struct PoolHealth {
     }
   }
 
+  private mutating func served() {
+    circuit.succeeded()
+    if stop == nil { hasFailed = false }
+  }
+
   /// No answer came to a push.
   mutating func timedOut(at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     failed("requests time out", at: now, using: &random)
@@ -84,6 +91,7 @@ struct PoolHealth {
   private mutating func failed(_ reason: String, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard let wait = circuit.failed(at: now, using: &random) else { return nil }
     pauseReason = reason
+    hasFailed = true
     return .begun(seconds: wait, reason: reason)
   }
 
@@ -94,6 +102,7 @@ struct PoolHealth {
     let wasPaused = isPaused
     let wait = min(seconds, Self.longestPause) * Double.random(in: 1...1.1, using: &random)
     guard circuit.pause(seconds: wait, at: now) else { return nil }
+    hasFailed = true
     if wasPaused { return .lengthened }
     pauseReason = reason
     return .begun(seconds: wait, reason: reason)
@@ -104,6 +113,7 @@ struct PoolHealth {
   /// - Returns: false when it was stopped already, and is so for longer.
   mutating func stopCredential(_ reason: String, _ code: PushError, yields: Bool, at now: MonotonicTime) -> Bool {
     let isNew = stop == nil
+    hasFailed = true
     stop = Stop(reason: reason, code: code, probeAt: now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
     return isNew
   }
@@ -111,14 +121,20 @@ struct PoolHealth {
   /// The provider takes the credential, or there is another one.
   /// - Returns: false when it wasn't stopped.
   mutating func resumeCredential() -> Bool {
-    defer { stop = nil }
+    defer {
+      stop = nil
+      hasFailed = false
+    }
     return stop != nil
   }
 
   // MARK: Connections and time
 
   /// No connection is there and none could be made.
-  mutating func lostProvider() { hadOutage = true }
+  mutating func lostProvider() {
+    hadOutage = true
+    hasFailed = true
+  }
 
   /// - Returns: true when the provider had been unreachable: what goes out first is a probe.
   mutating func connected() -> Bool {

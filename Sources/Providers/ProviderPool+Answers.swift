@@ -7,6 +7,7 @@ extension ProviderPool: ConnectionSetOwner {
   func answersReady(on connection: PooledConnection) {
     let handler = handler
     connection.heardAt = time.now
+    heardAt = time.now
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
     if isWaitingForRoom { advance() }
   }

@@ -33,6 +33,8 @@ public class ProviderPool {
   /// Whether a new connection carries one request at a time until the provider has answered one.
   var probesFirst: Bool
   final var alarms = AlarmGate()
+  /// When the provider answered last, or was first waited for since.
+  final var heardAt = MonotonicTime(nanoseconds: 0)
   /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
   /// Takes nothing more.
@@ -110,6 +112,7 @@ public class ProviderPool {
     let room = room
     if room > 0 { return room }
     if !isStarved {
+      if inFlight == 0 { heardAt = time.now }
       isStarved = true
       rearm()
     }
@@ -137,9 +140,18 @@ public class ProviderPool {
     return connections.retryAt == nil ? .idle : .backingOff(reason: connections.lastFailure)
   }
 
+  /// Seconds without an answer while one is waited for.
+  static let silence = 2.0
+
+  /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
+  public func isInTrouble(at now: MonotonicTime) -> Bool {
+    health.hasFailed || (inFlight > 0 || isStarved) && now.seconds(since: heardAt) > Self.silence
+  }
+
   /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
   public func wantsCapacity() {
     guard !isClosing else { return }
+    if !isStarved, inFlight == 0 { heardAt = time.now }
     isStarved = true
     if health.allowance > 0 {
       _ = authorise()
@@ -162,6 +174,7 @@ public class ProviderPool {
   final func transmit(_ slot: Int) {
     guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
+    if slots.count == 1 { heardAt = time.now }
     paceTaken()
     submit(slot, to: session)
   }

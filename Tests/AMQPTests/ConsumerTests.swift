@@ -304,7 +304,7 @@ struct ConsumerTests {
     script.consumer.consume(queue: 0)
     script.consumer.consume(queue: 1)
     #expect(script.heard().map(\.name) == ["60.10", "60.20"])
-    script.say(Say.qosOK, Say.consumeOK("3.1"))
+    script.say(Say.qosOK, Say.consumeOK("100001.1"))
     #expect(script.recorder.events == [.cancelled(1), .ready])
     // Of the consumer that is gone already.
     script.say(Say.cancel("1.1"))
@@ -344,7 +344,7 @@ struct ConsumerTests {
     #expect(script.heard().isEmpty)
     script.say(Say.cancelOK("2.1"))
     #expect(script.heard().map(\.name) == ["60.10", "60.20"])
-    script.say(Say.qosOK, Say.consumeOK("5.1"), Say.message(3, consumer: "5.1"))
+    script.say(Say.qosOK, Say.consumeOK("100002.1"), Say.message(3, consumer: "100002.1"))
     #expect(script.recorder.deliveries.map(\.consumer) == [2, 2, 2] && script.recorder.events.isEmpty)
     // What the channel had, the next one has.
     script.say(Say.channelClose(406, "PRECONDITION_FAILED - delivery acknowledgement timed out"))

@@ -174,7 +174,7 @@ struct APNsPoolTests {
     #expect(bench.provider.violations.isEmpty)
   }
 
-  @Test("failing to connect backs off from 1 to 60 s, and the first answer ends that")
+  @Test("failing to connect backs off up to 1.5 s, and the first answer ends that")
   func backOff() throws {
     let bench = try APNsBench()
     bench.world.answerDial = { _ in .fail(.handshakeFailed("certificate has expired")) }
@@ -182,9 +182,9 @@ struct APNsPoolTests {
     bench.world.advance(by: 600)
     let dials = bench.world.connections.map(\.dialledAt)
     let gaps = zip(dials.dropFirst(), dials).map { $0.seconds(since: $1) }
-    #expect((12...24).contains(gaps.count))
-    #expect(gaps[0] <= 1.01 && gaps[0] >= 0.49)
-    #expect(gaps.suffix(5).allSatisfy { (30...60.01).contains($0) })
+    #expect((400...800).contains(gaps.count))
+    #expect(gaps[0] <= 0.51 && gaps[0] >= 0.24)
+    #expect(gaps.suffix(5).allSatisfy { (0.75...1.6).contains($0) })
     if case .backingOff(let reason) = bench.apns.state {
       #expect(reason.contains("certificate has expired"))
     } else {
@@ -341,7 +341,7 @@ struct APNsPoolTests {
     bench.provider.answer = { _ in .status(503, #"{"reason":"ServiceUnavailable"}"#) }
     bench.offer(0..<10_000)
     bench.world.advance(by: 600)
-    #expect(bench.provider.requests.count < 200)
+    #expect(bench.provider.requests.count < 900)
     let before = bench.answers.count
     bench.provider.answer = { _ in .status(200) }
     bench.world.advance(by: 70)

@@ -30,7 +30,7 @@ struct CircuitTests {
     #expect(circuit.state == .closed)
   }
 
-  @Test("after its pause lets one probe through; a failed probe doubles the pause up to a minute")
+  @Test("after its pause lets one probe through; a failed probe doubles the pause up to one and a half seconds")
   func probes() {
     var circuit = Circuit()
     var now = start
@@ -42,8 +42,8 @@ struct CircuitTests {
       circuit.advance(to: now)
       #expect(circuit.allowance == 1)
     }
-    #expect(pauses[0] <= 1)
-    #expect(pauses.suffix(3).allSatisfy { (30...60).contains($0) })
+    #expect(pauses[0] <= 0.5)
+    #expect(pauses.suffix(3).allSatisfy { (0.75...1.5).contains($0) })
   }
 
   @Test("failures that straggle in while it is open change nothing")

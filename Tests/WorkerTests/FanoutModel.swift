@@ -226,7 +226,7 @@ final class FanoutModel {
 
     /// The provider's word on each push that waits.
     private func answerAll() {
-      while case .waiting(let waiting, _)? = pipeline.pools[0].popFirst() {
+      while case .waiting(let waiting)? = pipeline.pools[0].popFirst() {
         let entry = pipeline.table[waiting.entry]
         for index in entry.recipients.indices {
           guard entry.generation == waiting.generation, !entry.ledger.isOrphan, case .waiting = entry.recipients[index].state
@@ -280,6 +280,7 @@ final class FanoutModel {
 
     var isReadingPaused = false
     func adjustPrefetch(fitting: Int) {}
+    func takeLanes(_ takes: Bool) {}
 
     /// What the broker is to make dead letters of.
     private(set) var discarded: [Message] = []

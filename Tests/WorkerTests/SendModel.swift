@@ -126,6 +126,7 @@ final class SendModel {
     private(set) var doneTooEarly: [Int] = []
     var isReadingPaused = false
     func adjustPrefetch(fitting: Int) {}
+    func takeLanes(_ takes: Bool) {}
 
     init(_ configuration: Configuration) throws {
       loop = try EventLoop()
@@ -158,7 +159,7 @@ final class SendModel {
         let entry: InFlight?
         switch next {
         case .returned(let push): entry = pipeline.waitingEntry(push)
-        case .waiting(let waiting, _):
+        case .waiting(let waiting):
           let found = pipeline.table[waiting.entry]
           guard found.generation == waiting.generation, !found.ledger.isOrphan, case .waiting = found.recipients[0].state else {
             continue
@@ -221,7 +222,17 @@ final class SendModel {
     }
 
     /// As when the provider has been unreachable for a while.
-    func park() { pipeline.park(0, because: "test", for: 10_000) }
+    func park() {
+      while let next = pipeline.pools[0].popFirst() {
+        switch next {
+        case .returned(let push):
+          if let entry = pipeline.waitingEntry(push) { pipeline.park(entry, push.recipient, 10_000, "test") }
+        case .waiting(let waiting):
+          let entry = pipeline.table[waiting.entry]
+          if entry.generation == waiting.generation, !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
+        }
+      }
+    }
 
     /// As when a minute has passed since the channel was lost.
     func forgetStrayed() {

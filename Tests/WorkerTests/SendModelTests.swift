@@ -149,17 +149,24 @@ struct SendModelTests {
   @Test("an urgent request goes before a push that came back, which goes before the others of its kind")
   func lanes() throws {
     var lanes = try SendModel(workers: 1).workers[0].lanes
-    lanes.append(.init(entry: 1, generation: 0), to: .sendNormal)
-    lanes.giveBack(.init(entry: 2, generation: 0, recipient: 0), to: .sendNormal)
-    lanes.append(.init(entry: 3, generation: 0), to: .sendHigh)
-    lanes.giveBack(.init(entry: 4, generation: 0, recipient: 0), to: .fanoutHigh)
+    func entry(_ queue: WorkQueue, hold: Int? = nil) -> InFlight {
+      let entry = InFlight(index: 0)
+      entry.begin(from: queue)
+      entry.hold = hold
+      return entry
+    }
+    lanes.append(.init(entry: 1, generation: 0), of: entry(.sendNormal))
+    lanes.giveBack(.init(entry: 2, generation: 0, recipient: 0), of: entry(.sendNormal))
+    lanes.append(.init(entry: 3, generation: 0), of: entry(.sendHigh))
+    lanes.append(.init(entry: 5, generation: 0), of: entry(.sendNormal, hold: 0))
+    lanes.giveBack(.init(entry: 4, generation: 0, recipient: 0), of: entry(.fanoutHigh))
     var order: [Int] = []
     while let next = lanes.popFirst() {
       switch next {
       case .returned(let push): order.append(push.entry)
-      case .waiting(let waiting, _): order.append(waiting.entry)
+      case .waiting(let waiting): order.append(waiting.entry)
       }
     }
-    #expect(order == [3, 4, 2, 1] && lanes.isEmpty)
+    #expect(order == [3, 4, 5, 2, 1] && lanes.isEmpty)
   }
 }

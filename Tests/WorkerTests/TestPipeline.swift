@@ -22,7 +22,9 @@ extension Pipeline {
       log: log)
     self.init(
       apps: apps, pools: pools, intake: Intake(apps: apps.map { ($0.id, []) }, limits: RequestLimits()),
-      publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init), marks: marks, broadcasts: broadcasts,
-      time: time, log: log, results: results, attemptLimit: attemptLimit)
+      publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init),
+      holds: Holds(apps: apps.map { String(decoding: $0.id, as: UTF8.self) }, time: time, log: log), marks: marks,
+      broadcasts: broadcasts,
+      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: 1_000)
   }
 }

@@ -23,7 +23,7 @@ struct Circuit {
 
   private(set) var state = State.closed
   private var failures = 0
-  private var backoff = Backoff(base: 1, cap: 60)
+  private var backoff = Backoff(base: 0.5, cap: 1.5)
 
   /// How many requests may be in flight in all.
   var allowance: Int {

@@ -43,7 +43,7 @@ final class ConnectionSet {
   /// A caller waits for a stream.
   private var isWanted = false
   private var isClosing = false
-  private var backoff = Backoff(base: 1, cap: 60)
+  private var backoff = Backoff(base: 0.5, cap: 1.5)
   private(set) var retryAt: MonotonicTime?
   private(set) var lastFailure = ""
   private var dials: [MonotonicTime] = []
@@ -197,6 +197,8 @@ final class ConnectionSet {
     let wasLive = live.contains { $0 === connection }
     let wasConnecting = connection.phase == .connecting
     excuse(connection)
+    // One that never was has its own pauses.
+    if wasConnecting { dials.removeAll { $0 == connection.startedAt } }
     live.removeAll { $0 === connection }
     draining.removeAll { $0 === connection }
     if isClosing {

@@ -127,7 +127,7 @@ final class Books {
   /// Where requests and their copies wait for workers.
   static func isWork(_ queue: String) -> Bool {
     queue.hasPrefix("push.send.") || queue.hasPrefix("push.fanout.") || queue.hasPrefix("push.retry.")
-      || queue == "push.quarantine"
+      || queue.hasPrefix("push.hold.") || queue == "push.quarantine"
   }
 
   /// Workers take from it.

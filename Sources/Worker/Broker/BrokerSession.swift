@@ -42,6 +42,7 @@ final class BrokerSession: Acknowledger {
   private let consuming: BrokerConnection
   /// nil where no registry is configured.
   private(set) var changes: ChangeFeed?
+  let holds: HoldFeed
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
@@ -59,6 +60,8 @@ final class BrokerSession: Acknowledger {
   /// The publisher is ready, and the outbox does not have it yet.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
+  /// Whether the lanes are consumed; not while every provider is in trouble.
+  private var takesLanes = true
   private var onClosed: (() -> Void)?
 
   init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, outbox: Outbox) {
@@ -77,6 +80,11 @@ final class BrokerSession: Acknowledger {
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
     publishing = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
     consuming = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
+    holds = HoldFeed(
+      time: time, log: log, maximumBody: Self.keptBody,
+      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), hold queues") },
+      connection: { [time, consuming] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
+    holds.onEnded = { [unowned self] in reportIfClosed() }
     outbox.renewConnection = { [unowned self] in publisher?.close() }
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
@@ -102,7 +110,7 @@ final class BrokerSession: Acknowledger {
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
     let consumer = Consumer(
       settings: settings, queues: sources.map(subscription), maximumBody: Self.keptBody, handler: self)
-    for index in sources.indices where sources[index].isMore { consumer.want(takesMore, queue: index) }
+    for index in sources.indices { consumer.want(isWanted(sources[index]), queue: index) }
     self.consumer = consumer
     return consumer
   }
@@ -131,6 +139,7 @@ final class BrokerSession: Acknowledger {
   var isReadingPaused = false {
     didSet {
       consumer?.transport?.isReadingPaused = isReadingPaused
+      holds.isReadingPaused = isReadingPaused
       // A new connection would bring more.
       consuming.isPaused = isReadingPaused
     }
@@ -145,7 +154,27 @@ final class BrokerSession: Acknowledger {
     }
     takesMore.toggle()
     nextChange = time.now.advanced(bySeconds: takesMore ? 0 : Self.changePause)
-    for index in sources.indices where sources[index].isMore { consumer?.want(takesMore, queue: index) }
+    applyWants()
+  }
+
+  private func isWanted(_ source: Source) -> Bool {
+    switch source {
+    case .lane: takesLanes
+    case .more: takesLanes && takesMore
+    case .quarantine: true
+    }
+  }
+
+  private func applyWants() {
+    for index in sources.indices { consumer?.want(isWanted(sources[index]), queue: index) }
+  }
+
+  /// Whether requests are taken from the lanes.
+  func takeLanes(_ takes: Bool) {
+    guard takes != takesLanes else { return }
+    takesLanes = takes
+    log.warning(takes ? "the lanes are consumed again" : "every provider is in trouble: the lanes are not consumed")
+    applyWants()
   }
 
   private static let basePrefetch = 64
@@ -160,6 +189,7 @@ final class BrokerSession: Acknowledger {
     publishing.brokers = brokers
     consuming.brokers = brokers
     changes?.reload(brokers)
+    holds.reload(brokers)
   }
 
   /// No new delivery from now on; acknowledgements still go out.
@@ -167,11 +197,31 @@ final class BrokerSession: Acknowledger {
     isDraining = true
     consumer?.cancelConsumers()
     changes?.drain()
+    holds.drain()
   }
 
   /// Ready messages of each queue, in order; nil when one could not be asked.
   func countMessages(of queues: [String], _ completion: @escaping ([Int]?) -> Void) {
     count(queues[...], [], completion)
+  }
+
+  /// Declares the hold queue of an application, and says whether it is there now.
+  func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
+    declare(topology.holdCommands(app)[...], completion)
+  }
+
+  private func declare(_ commands: ArraySlice<Command>, _ completion: @escaping (Bool) -> Void) {
+    guard let command = commands.first else { return completion(true) }
+    guard let publisher, publisher.isReady else { return completion(false) }
+    publisher.perform(command) { [weak self] answer in
+      guard let self, case .success = answer else { return completion(false) }
+      declare(commands.dropFirst(), completion)
+    }
+  }
+
+  /// Ready messages of an application's hold queue; nil where there is none, or the broker can't be asked.
+  func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) {
+    countMessages(of: [topology.holdQueue(app)]) { completion($0?.first) }
   }
 
   private func count(_ queues: ArraySlice<String>, _ counts: [Int], _ completion: @escaping ([Int]?) -> Void) {
@@ -192,12 +242,13 @@ final class BrokerSession: Acknowledger {
     publisher?.close()
     consumer?.close()
     changes?.close()
+    holds.close()
     time.schedule(after: 3) { [weak self] in self?.reportClosed() }
     reportIfClosed()
   }
 
   private func reportIfClosed() {
-    if publisher == nil, consumer == nil, changes?.isClosed != false { reportClosed() }
+    if publisher == nil, consumer == nil, holds.isClosed, changes?.isClosed != false { reportClosed() }
   }
 
   private func reportClosed() {
@@ -332,4 +383,12 @@ extension BrokerSession: ConsumerHandler {
     noteEnd(consuming, "consuming", reason)
     reportIfClosed()
   }
+}
+
+extension BrokerSession: HoldBroker {
+  var canAsk: Bool { publisher?.isReady == true }
+  func consumeHold(_ app: String, index: Int) { holds.consume(topology.holdQueue(app), of: index) }
+  func setFlowing(_ isFlowing: Bool, _ app: Int) { holds.setFlowing(isFlowing, app) }
+  func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
+  func heldInHand(_ app: Int) -> Int { holds.inHand(app) }
 }

@@ -55,6 +55,9 @@ public struct Topology: Sendable {
   /// The exchanges that lead to `lanes`, without prefix.
   static let send = "send"
   static let fanOut = "fanout"
+  static let hold = "hold"
+  /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
+  static let holdExpiry: Int64 = 29 * 86_400_000
   /// Routing keys of the dead letters and, followed by the application, of feedback and results.
   static let deadKey = "dead"
   static let feedbackKey = "feedback."
@@ -75,6 +78,8 @@ extension Topology {
   public var retryExchange: String { name("retry") }
   /// Routes expired retries, and dead letters that are replayed, by `originHeader`.
   public var returnExchange: String { name("return") }
+  /// Routing key: the application.
+  public var holdExchange: String { name(Self.hold) }
   /// Routing keys `feedback.<app>` and `result.<app>`.
   public var eventsExchange: String { name("events") }
   /// Routing key `deadKey`.
@@ -93,6 +98,8 @@ extension Topology {
   /// What has come back from workers, to be processed one at a time; its routing key on `retryExchange` is `quarantineKey`.
   public var quarantineQueue: String { name(Self.quarantineKey) }
   public static let quarantineKey = "quarantine"
+  /// Of an application whose provider is in trouble; declared when it is needed first.
+  public func holdQueue(_ app: String) -> String { name("\(Self.hold).\(app)") }
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
 
@@ -102,7 +109,7 @@ extension Topology {
     let caught: FieldTable = ["alternate-exchange": .text(strayExchange)]
     return [
       (strayExchange, "fanout", none), (sendExchange, "direct", caught), (fanoutExchange, "direct", none),
-      (retryExchange, "direct", none), (returnExchange, "headers", caught),
+      (retryExchange, "direct", none), (returnExchange, "headers", caught), (holdExchange, "direct", none),
       (eventsExchange, "topic", none), (deadExchange, "direct", none),
     ]
   }
@@ -148,6 +155,16 @@ extension Topology {
       + bindings.map {
         .queueBind(queue: $0.queue, exchange: $0.exchange, routingKey: $0.routingKey, arguments: $0.arguments)
       }
+  }
+
+  /// What declares an application's hold queue.
+  func holdCommands(_ app: String) -> [Command] {
+    var arguments = deadLettered()
+    arguments.append("x-expires", .integer(Self.holdExpiry))
+    return [
+      .queueDeclare(name: holdQueue(app), arguments: arguments),
+      .queueBind(queue: holdQueue(app), exchange: holdExchange, routingKey: app, arguments: FieldTable()),
+    ]
   }
 
   func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {

@@ -5,9 +5,10 @@ import Wire
 extension Pipeline {
   /// The channel is gone and with it every delivery tag. What has not been begun is forgotten, for the broker delivers it again,
   /// here or elsewhere; what has been is kept, to be recognised when it comes back.
-  func channelLost() {
-    withdrawRetries()
-    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan {
+  /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
+  func channelLost(ofHolds: Bool = false) {
+    withdrawRetries(ofHolds)
+    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan && (entry.hold != nil) == ofHolds {
       entry.ledger.channelLost()
       entry.repeats = []
       entry.orphanedAt = time.now
@@ -23,10 +24,10 @@ extension Pipeline {
 
   /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
   /// only parked goes on as if it had never come.
-  private func withdrawRetries() {
+  private func withdrawRetries(_ ofHolds: Bool) {
     let withdrawn = outbox.withdraw(.retry) { owner in
       let entry = table[owner]
-      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1
+      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1 && (entry.hold != nil) == ofHolds
     }
     for publication in withdrawn {
       bodies.remove(publication.weight, keptFor: nil)

@@ -106,6 +106,9 @@ extension Pipeline {
     let record = RetryRecord(
       attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled)
+    if entry.goesToHold, !entry.hasAttempted, let app = entry.app, holds.isPresent(app) {
+      return publish(publications.hold(record, of: app, at: now + lag, for: entry))
+    }
     publish(publications.retry(record, after: max(earliest - now, 0), at: now + lag, for: entry))
   }
 

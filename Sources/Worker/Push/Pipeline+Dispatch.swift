@@ -14,6 +14,7 @@ extension Pipeline {
     let isLate = entry.page != nil && now > entry.deadline
     var hasRefused = false
     entry.ledger.startRound()
+    entry.goesToHold = false
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
       case .refused:
@@ -33,12 +34,17 @@ extension Pipeline {
         noteExpired(entry, index)
         continue
       }
-      entry.ledger.opened()
       let pool = entry.recipients[index].pool
+      if isHeldBack(entry, by: pool) {
+        putOffToHold(entry, index)
+        continue
+      }
+      entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    if first >= 0 { pools[first].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
-    for pool in others { pools[pool].append(.init(entry: entry.index, generation: entry.generation), to: entry.queue) }
+    let waiting = PoolLanes.Waiting(entry: entry.index, generation: entry.generation, since: time.now)
+    if first >= 0 { pools[first].append(waiting, of: entry) }
+    for pool in others { pools[pool].append(waiting, of: entry) }
     guard hasRefused else { return finishIfSettled(entry) }
     refusals.append(.init(entry: entry.index, generation: entry.generation))
     failRefused()
@@ -65,22 +71,25 @@ extension Pipeline {
   func dispatchAll() {
     lookUps?.flush()
     failRefused()
-    for index in pools.indices where !pools[index].isEmpty { dispatch(index) }
+    for index in pools.indices where !pools[index].isEmpty {
+      watch(index)
+      dispatch(index)
+    }
   }
 
   private func dispatch(_ index: Int) {
     guard !isDraining else { return }
     let pool = pools[index].pool
-    var room = pool.capacity
+    var room = share(of: index, pool.capacity)
     guard room > 0 else { return pool.wantsCapacity() }
     while !outbox.isFull {
-      if room == 0 { room = pool.capacity }
+      if room == 0 { room = share(of: index, pool.capacity) }
       guard room > 0 else { break }
       switch pools[index].popFirst() {
       case .returned(let push):
         room -= 1
         if let entry = waitingEntry(push) { send(entry, push.recipient, by: pools[index].provider) }
-      case .waiting(let waiting, let queue): sendNext(waiting, queue, pool: index, &room)
+      case .waiting(let waiting): sendNext(waiting, pool: index, &room)
       case nil: return
       }
     }
@@ -98,7 +107,7 @@ extension Pipeline {
   }
 
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
-  private func sendNext(_ waiting: PoolLanes.Waiting, _ queue: WorkQueue, pool: Int, _ room: inout Int) {
+  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int) {
     let entry = table[waiting.entry]
     guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { return }
     let provider = pools[pool].provider
@@ -106,7 +115,9 @@ extension Pipeline {
       for next in waiting.next..<entry.recipients.count {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
         guard room > 0, !outbox.isFull else {
-          return pools[pool].putBack(.init(entry: waiting.entry, generation: waiting.generation, next: next), to: queue)
+          var rest = waiting
+          rest.next = next
+          return pools[pool].putBack(rest, of: entry)
         }
         room -= 1
         send(entry, next, by: provider)

@@ -18,9 +18,11 @@ extension Pipeline {
 
   func isSuspect(_ delivery: borrowing Delivery) -> Bool { returns(of: delivery) >= Self.mostReturns }
 
-  func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue) {
+  func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue, hold: Int?) {
     counters.quarantined += 1
-    putAside(insert(delivery, from: queue), losses: 0)
+    let entry = insert(delivery, from: queue)
+    entry.hold = hold
+    putAside(entry, losses: 0)
   }
 
   // MARK: alone

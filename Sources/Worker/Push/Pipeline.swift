@@ -43,6 +43,8 @@ final class Pipeline: OutboxOwner {
   var counters = Counters()
   let results: ResultsSetting
   let attemptLimit: Int
+  /// Requests of a lane in hand at most.
+  let prefetch: Int
 
   /// nil where no registry is configured.
   let lookUps: LookUps?
@@ -61,6 +63,7 @@ final class Pipeline: OutboxOwner {
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
+  let holds: Holds
   var isDraining = false
   var bodies: HeldBodies
   /// Of each application: when it was last logged that there is no room for its requests.
@@ -68,7 +71,8 @@ final class Pipeline: OutboxOwner {
 
   init(
     apps: [App], pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox, lookUps: LookUps?,
-    marks: TokenMarks, broadcasts: Broadcasts, time: Turn, log: Log, results: ResultsSetting, attemptLimit: Int
+    holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, time: Turn, log: Log, results: ResultsSetting, attemptLimit: Int,
+    prefetch: Int
   ) {
     self.apps = apps
     self.pools = pools
@@ -77,6 +81,7 @@ final class Pipeline: OutboxOwner {
     self.publications = publications
     self.outbox = outbox
     self.lookUps = lookUps
+    self.holds = holds
     self.marks = marks
     self.broadcasts = broadcasts
     self.time = time
@@ -84,11 +89,13 @@ final class Pipeline: OutboxOwner {
     self.log = log
     self.results = results
     self.attemptLimit = attemptLimit
+    self.prefetch = prefetch
     bodies = HeldBodies(apps: apps.count)
     crowdedSince = Array(repeating: .distantFuture, count: apps.count)
     outbox.owner = self
     lookUps?.handler = self
     broadcasts.pipeline = self
+    holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }
 
   /// Nothing is held and nothing waits to be confirmed.
@@ -101,18 +108,21 @@ final class Pipeline: OutboxOwner {
 
   // MARK: admitted
 
-  /// - Parameter isAlone: it comes from the quarantine.
-  func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false) {
+  /// - Parameters:
+  ///   - isAlone: it comes from the quarantine.
+  ///   - hold: the application whose hold queue it comes from; nil for a lane.
+  func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     bodies.add(delivery.body.count)
     // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders {
-      if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue) }
+      if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
       if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }
     let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
+    entry.hold = hold
     intake.identify(entry, delivery, using: &time.random)
     var record: RetryRecord?
     var rejection: Rejection?
@@ -195,6 +205,7 @@ final class Pipeline: OutboxOwner {
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
+      orphan.hold = entry.hold
       release(entry)
       perform(orphan.ledger.redelivered(), orphan)
       return true
@@ -207,7 +218,7 @@ final class Pipeline: OutboxOwner {
     // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
     // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
     if let first = table.entries.first(where: { $0.isHeld && $0.fingerprint == print && !$0.ledger.isOrphan }) {
-      first.repeats.append(entry.delivery.token)
+      first.repeats.append((entry.delivery.token, entry.hold))
       release(entry)
     } else {
       conclude(entry) {}
@@ -287,8 +298,8 @@ final class Pipeline: OutboxOwner {
   private func acknowledge(_ entry: InFlight) {
     log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
     if !entry.ledger.isOrphan {
-      acknowledger?.acknowledge(entry.delivery.token)
-      for token in entry.repeats { acknowledger?.acknowledge(token) }
+      acknowledge(entry.delivery.token, entry.hold)
+      for (token, hold) in entry.repeats { acknowledge(token, hold) }
     }
     if entry.work != nil { broadcasts.noteResultPublished(entry) }
     counters.acknowledged += 1
@@ -296,6 +307,10 @@ final class Pipeline: OutboxOwner {
     if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
     if let print = entry.fingerprint { orphans[print] = nil }
     release(entry)
+  }
+
+  private func acknowledge(_ token: DeliveryToken, _ hold: Int?) {
+    if let hold { holds.broker?.acknowledgeHeld(token, hold) } else { acknowledger?.acknowledge(token) }
   }
 
   func release(_ entry: InFlight) {
@@ -316,6 +331,8 @@ protocol Acknowledger: AnyObject {
   /// The broker makes a dead letter of it.
   func discard(_ token: DeliveryToken)
   var isReadingPaused: Bool { get set }
+  /// Whether requests are taken from the lanes.
+  func takeLanes(_ takes: Bool)
   /// - Parameter fitting: how many requests of the size that they have of late may be held.
   func adjustPrefetch(fitting: Int)
 }

@@ -21,17 +21,20 @@ struct NoteReader {
   private let returns: [UInt8]
   /// The quarantine is published to by this one.
   private let retry: [UInt8]
+  /// Hold queues are published to by this one.
+  private let hold: [UInt8]
 
   init(prefix: String) {
     let topology = Topology(prefix: prefix, ladder: [])
     fanOut = Array(topology.fanoutExchange.utf8)
     returns = Array(topology.returnExchange.utf8)
     retry = Array(topology.retryExchange.utf8)
+    hold = Array(topology.holdExchange.utf8)
   }
 
   /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
   func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool {
-    exchange == returns || exchange == retry || queue.isFanOut && exchange == fanOut
+    isReturned(exchange) || queue.isFanOut && exchange == fanOut
   }
 
   /// - Parameter now: unix milliseconds; no note makes a message live longer than four weeks from then.
@@ -39,7 +42,7 @@ struct NoteReader {
     on properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue, at now: Int64
   ) -> FleetNotes {
     guard !properties.hasUnreadableHeaders else { return Self.refused("headers: malformed, or nested too deep") }
-    let isReturned = exchange == returns || exchange == retry
+    let isReturned = isReturned(exchange)
     guard isReturned || queue.isFanOut else { return .none }
     guard isReturned || exchange == fanOut else {
       return Self.refused("a fan-out queue takes pages by the fleet's own exchanges only")
@@ -65,6 +68,8 @@ struct NoteReader {
       return .notes(page: page, retry: record)
     }
   }
+
+  private func isReturned(_ exchange: [UInt8]) -> Bool { exchange == returns || exchange == retry || exchange == hold }
 
   private static func refused(_ reason: String) -> FleetNotes { .refused(Rejection(.invalidParameters, reason)) }
 }

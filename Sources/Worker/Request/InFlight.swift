@@ -16,6 +16,10 @@ final class InFlight {
 
   var delivery = Delivery()
   var queue = WorkQueue.sendNormal
+  /// The application whose hold queue it came by; nil where it came by a lane.
+  var hold: Int?
+  /// Recipients were put off because their provider is in trouble, and none for another reason: it goes to the hold queue.
+  var goesToHold = false
   /// What the body says, once it is admitted; let go of when nothing more is to be read from it.
   var parsed: ParsedRequest?
   /// A `time_to_live` of 0: it is never tried again.
@@ -35,8 +39,8 @@ final class InFlight {
   var recipients: [Recipient] = []
   /// What it waits for before its acknowledgement.
   var ledger = Ledger()
-  /// Further deliveries of it by the same channel, acknowledged with it.
-  var repeats: [DeliveryToken] = []
+  /// Further deliveries of it, acknowledged with it.
+  var repeats: [(token: DeliveryToken, hold: Int?)] = []
   var orphanedAt = MonotonicTime(nanoseconds: 0)
   /// Which of the duplicate window's entries it holds.
   var fingerprint: UInt64?
@@ -95,6 +99,8 @@ final class InFlight {
     delivery = Delivery()
     parsed = nil
     isNowOrNever = false
+    hold = nil
+    goesToHold = false
     app = nil
     keptFor = nil
     messageID = []

@@ -7,6 +7,7 @@ struct OutcomePublications {
   private let events: [UInt8]
   private let dead: [UInt8]
   private let retry: [UInt8]
+  private let hold: [UInt8]
   private let apps: [[UInt8]]
   private let steps: [RetryStep]
   private let ownQueues: Set<[UInt8]>
@@ -17,6 +18,7 @@ struct OutcomePublications {
     events = Array(topology.eventsExchange.utf8)
     dead = Array(topology.deadExchange.utf8)
     retry = Array(topology.retryExchange.utf8)
+    hold = Array(topology.holdExchange.utf8)
     self.apps = apps.map { Array($0.utf8) }
     self.steps = steps
     ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
@@ -90,7 +92,9 @@ struct OutcomePublications {
   private func reply(
     _ body: [UInt8], _ request: BasicProperties, _ properties: BasicProperties, owner: Publication.Owner
   ) -> Publication? {
-    guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo) else { return nil }
+    guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo),
+      !replyTo.starts(with: hold + [UInt8(ascii: ".")])
+    else { return nil }
     return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
   }
 
@@ -105,6 +109,20 @@ struct OutcomePublications {
     record.append(to: &properties.headers)
     entry.page?.append(to: &properties.headers)
     return toLadder(step, properties, entry)
+  }
+
+  /// To the hold queue of its application.
+  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
+    var record = record
+    if record.settled != nil { record.due = now }
+    var properties = requestProperties(entry)
+    record.append(to: &properties.headers)
+    entry.page?.append(to: &properties.headers)
+    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    return Publication(
+      kind: .retry, exchange: hold, routingKey: apps[app], properties: properties, body: entry.delivery.body,
+      owner: .request(entry.index))
   }
 
   /// As it came, notes included, for a worker that can read them; not before `delay` milliseconds.

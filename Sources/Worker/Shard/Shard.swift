@@ -53,17 +53,22 @@ package final class Shard: TurnHook {
     let marks = TokenMarks(
       apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
       registry: registry, time: time, log: log)
+    let holds = Holds(apps: configuration.apps.map(\.id), time: time, log: log)
     pipeline = Pipeline(
       apps: pools.apps, pools: pools.lanes,
       intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits), publications: publications,
-      outbox: outbox, lookUps: registry.map(LookUps.init), marks: marks,
+      outbox: outbox, lookUps: registry.map(LookUps.init), holds: holds, marks: marks,
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
-      time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts)
+      time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts,
+      prefetch: configuration.prefetch)
     broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
+    holds.broker = broker
+    broker.holds.handler = self
+    broker.holds.onQueueLost = { holds.lost() }
     broker.changes?.handler = changes
     changes.feed = broker.changes
     pools.connect(handler: pipeline, observer: self)
@@ -76,6 +81,7 @@ package final class Shard: TurnHook {
     broker.start()
     if isUntilEmpty { endUnlessReached() }
     everySecond()
+    everyQuarter()
   }
 
   /// Lets go of connections and registry, and says how it ended and what was done.
@@ -146,7 +152,6 @@ package final class Shard: TurnHook {
   }
 
   private func everySecond() {
-    pipeline.parkUnreachable()
     pipeline.forgetStrayed()
     pipeline.marks.write()
     pipeline.marks.writeKept()
@@ -162,6 +167,12 @@ package final class Shard: TurnHook {
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
     time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+  }
+
+  /// Of a second.
+  private func everyQuarter() {
+    pipeline.watchAll()
+    time.schedule(after: 0.25) { [weak self] in self?.everyQuarter() }
   }
 
   private var report: ShardReport {
@@ -181,9 +192,10 @@ package final class Shard: TurnHook {
   }
 
   private func checkEmptiness() {
-    guard isIdle else { return found(nil) }
+    guard isIdle, pipeline.holds.areKnown else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
-    broker.countMessages(of: emptiness?.queues ?? []) { [weak self] counts in
+    let held = pipeline.holds.present.map(configuration.topology.holdQueue)
+    broker.countMessages(of: (emptiness?.queues ?? []) + held) { [weak self] counts in
       guard let self else { return }
       found(isIdle ? counts : nil)
     }
@@ -212,6 +224,14 @@ extension Shard: BrokerSessionHandler {
   func channelLost() { pipeline.channelLost() }
   func topologyRefused(_ reason: String) { finish(.misconfigured(reason)) }
   func brokerRefused(_ reason: String) { finish(.unreachable(reason)) }
+}
+
+extension Shard: HoldFeedHandler {
+  func heldDelivered(_ delivery: consuming Delivery, app: Int) {
+    let origin = delivery.properties.headers.string(Topology.originHeader)
+    pipeline.accept(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, hold: app)
+  }
+  func holdsLost() { pipeline.channelLost(ofHolds: true) }
 }
 
 extension Shard: PoolObserver {

@@ -1,0 +1,145 @@
+import AMQP
+import Providers
+import PushCore
+import Wire
+
+/// What waits for a provider that serves nothing, or less than what comes, goes to the hold queue of its application, so that it neither holds
+/// up other applications nor stays unacknowledged; it costs no attempt. It comes back as fast as the provider takes it.
+extension Pipeline {
+  /// Requests share the worker with those of others.
+  private var isShared: Bool { apps.count > 1 }
+
+  /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
+  func watch(_ index: Int) {
+    let now = time.now
+    let wasClosed = pools[index].bulkhead.isClosed
+    let isInTrouble = pools[index].pool.isInTrouble(at: now)
+    pools[index].bulkhead.note(
+      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.patience,
+      waitingSince: isShared ? pools[index].waitingSince : nil, at: now)
+    if pools[index].bulkhead.isClosed != wasClosed || isInTrouble != pools[index].wasInTrouble {
+      pools[index].wasInTrouble = isInTrouble
+      for app in apps.indices where reaches(app, index) { setFlowing(app) }
+    }
+    if pools[index].bulkhead.isClosed { takeAside(index) }
+  }
+
+  /// To be called a few times a second.
+  func watchAll() {
+    for index in pools.indices { watch(index) }
+    holds.look()
+    acknowledger?.takeLanes(!areAllInTrouble)
+  }
+
+  /// Every provider that requests are sent to has served nothing for a while, and there are requests in hand to try each with: nothing is
+  /// taken from the lanes.
+  private var areAllInTrouble: Bool {
+    apps.indices.allSatisfy { app in
+      (holds.broker?.heldInHand(app) ?? 0) > 0
+        && pools.indices.contains { index in
+          guard reaches(app, index), let since = pools[index].bulkhead.troubledSince else { return false }
+          return time.now.seconds(since: since) > Self.patience
+        }
+    }
+  }
+
+  /// Seconds of trouble after which the lanes are left alone, and what has no hold queue goes to the ladder.
+  private static let patience = 5.0
+
+  private func reaches(_ app: Int, _ pool: Int) -> Bool {
+    apps[app].routes.uses(pool) || apps[app].senders.values.contains { $0.uses(pool) }
+  }
+
+  private func setFlowing(_ app: Int) {
+    let isFlowing =
+      bodies.fitting >= Int(HoldFeed.most) && pools.indices.allSatisfy { !reaches(app, $0) || !pools[$0].wasInTrouble }
+    holds.broker?.setFlowing(isFlowing, app)
+  }
+
+  func holdEmptied(_ app: Int) {
+    for index in pools.indices where reaches(app, index) { pools[index].bulkhead.emptied() }
+  }
+
+  // MARK: put off
+
+  /// Whether a request goes to the hold queue instead of into the pool's lanes.
+  func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
+    guard pools[pool].bulkhead.isClosed, entry.hold == nil, !entry.isNowOrNever, let app = entry.app else { return false }
+    return holds.isPresent(app)
+  }
+
+  func putOffToHold(_ entry: InFlight, _ index: Int) {
+    counters.parked += 1
+    entry.goesToHold = true
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
+    entry.recipients[index].state = .postponed(until: time.wallClock)
+  }
+
+  /// Empties the pool's lanes into the hold queues.
+  private func takeAside(_ pool: Int) {
+    guard pools[pool].waitingSince != nil, !outbox.isFull else { return }
+    for next in pools[pool].takeLanes() {
+      switch next {
+      case .returned(let push):
+        guard let entry = waitingEntry(push) else { continue }
+        if !takeAside(entry, push.recipient, pool) { pools[pool].giveBack(push, of: entry) }
+      case .waiting(let waiting):
+        let entry = table[waiting.entry]
+        guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
+        var isLeft = false
+        keepingOpen(entry) {
+          for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
+            if !takeAside(entry, recipient, pool) { isLeft = true }
+          }
+        }
+        if isLeft { pools[pool].append(waiting, of: entry) }
+      }
+    }
+  }
+
+  /// - Returns: false where the push stays: for now or never, and not for long yet.
+  private func takeAside(_ entry: InFlight, _ index: Int, _ pool: Int) -> Bool {
+    guard case .waiting = entry.recipients[index].state else { return true }
+    if isHeldBack(entry, by: pool) {
+      putOffToHold(entry, index)
+      perform(entry.ledger.closed(), entry)
+      return true
+    }
+    guard let since = pools[pool].bulkhead.troubledSince, time.now.seconds(since: since) > Self.patience else { return false }
+    let reason = pools[pool].pool.state.trouble ?? "the provider doesn't answer"
+    if entry.isNowOrNever {
+      fail(entry, index, pools[pool].pool.refusalCode, reason: reason)
+    } else {
+      park(entry, index, Self.shortestParking, reason)
+    }
+    return true
+  }
+
+  /// On the ladder where there is no hold queue, in milliseconds.
+  private static let shortestParking: Int64 = 10_000
+
+  /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
+  /// left of the prefetch by all others.
+  func share(of index: Int, _ capacity: Int) -> Int {
+    guard isShared, capacity > 0 else { return capacity }
+    var others = 0
+    for other in pools.indices where other != index { others += min(pools[other].pool.inFlight, prefetch) }
+    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.inFlight)
+  }
+}
+
+extension PoolState {
+  /// Why nothing can be sent at present, where that is known.
+  fileprivate var trouble: String? {
+    switch self {
+    case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason
+    case .idle, .connecting, .probing, .open, .closing, .closed: nil
+    }
+  }
+}
+
+extension Pipeline.Routes {
+  func uses(_ pool: Int) -> Bool {
+    fcm == pool || apns?.pool == pool || production?.pool == pool || sandbox?.pool == pool
+  }
+}
