@@ -18,7 +18,7 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `deploy/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
-    "PushCore", "Wire", "HTTP2", "AMQP", "Storage", "Providers", "Worker", "TestSupport",
+    "PushCore", "Wire", "HTTP2", "AMQP", "DeviceRegistry", "Providers", "Worker", "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -49,22 +49,24 @@ let package = Package(
     .target(name: "BrokerModel", dependencies: ["Wire", "AMQP"], swiftSettings: strict),
     .target(name: "TLS", dependencies: ["Wire", "COpenSSL"], swiftSettings: door),
     .target(name: "Reactor", dependencies: ["Wire", "TLS", "CLinux"], swiftSettings: door),
-    .target(name: "Storage", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
+    .target(
+      name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .target(name: "StatusHTTP", dependencies: ["CMicroHTTPD"], swiftSettings: door),
     .target(
       name: "Worker",
-      dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "Storage", "Providers", "StatusHTTP"],
+      dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP"],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
-      name: "pushfleet", dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "Storage", "Worker", "Simulator"],
+      name: "pushfleet", dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Simulator"],
       swiftSettings: strict,
       linkerSettings: allocator),
     .target(
       name: "Simulation",
       dependencies: [
-        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "Storage", "Providers", "Worker", "Simulator",
+        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers", "Worker",
+        "Simulator",
       ], swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], swiftSettings: strict, linkerSettings: allocator),
@@ -76,15 +78,16 @@ let package = Package(
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
     .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Worker", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["TLS", "Reactor", "TestSupport"]),
-    .testTarget(name: "StorageTests", dependencies: ["Storage", "Reactor", "TestSupport"]),
+    .testTarget(name: "DeviceRegistryTests", dependencies: ["DeviceRegistry", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
     .testTarget(name: "SimulationTests", dependencies: ["Simulation"]),
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
-      name: "WorkerTests", dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "Storage", "TestSupport"]),
-    .testTarget(name: "CommandTests", dependencies: ["PushCore", "Storage", "TestSupport", "pushfleet"]),
+      name: "WorkerTests",
+      dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
+    .testTarget(name: "CommandTests", dependencies: ["PushCore", "DeviceRegistry", "TestSupport", "pushfleet"]),
     .testTarget(
-      name: "SchemaTests", dependencies: ["PushCore", "AMQP", "Storage", "Worker", "TestSupport"], exclude: ["Support"]),
+      name: "SchemaTests", dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Worker", "TestSupport"], exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,
   ],

@@ -1,6 +1,6 @@
 import BrokerModel
 import Foundation
-import Storage
+import DeviceRegistry
 import Wire
 import Worker
 
@@ -45,7 +45,7 @@ public final class FleetSimulation {
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let chance = StoreChance(seed: world.random.next()) { [unowned world] in world.wallClock }
-    store = SharedStore(try openStore(sqlite: "\(folder)/registry.db", chance: chance, limits: RegistryLimits()))
+    store = SharedStore(try openRegistry(sqlite: "\(folder)/registry.db", chance: chance, limits: RegistryLimits()))
     var settings = BrokerSettings()
     settings.consumerTimeout = Double(Int.random(in: 100...400, using: &world.random))
     settings.consumerTimeoutCheck = 10

@@ -2,7 +2,7 @@ import AMQP
 import Foundation
 import Providers
 import PushCore
-import Storage
+import DeviceRegistry
 import Wire
 import Worker
 

@@ -1,6 +1,6 @@
 import Foundation
 import Reactor
-import Storage
+import DeviceRegistry
 import Worker
 
 /// The command line: finds the command, runs it, turns its error into a sentence and an exit status.
@@ -34,7 +34,7 @@ enum Pushfleet {
     } catch let error as ConfigurationError {
       Terminal.complain("\(error)")
       exit(ExitStatus.configuration.rawValue)
-    } catch let error as StoreError {
+    } catch let error as RegistryError {
       Terminal.complain("\(error)")
       exit(ExitStatus(of: error).rawValue)
     } catch {

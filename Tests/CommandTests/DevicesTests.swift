@@ -1,5 +1,5 @@
 import Foundation
-import Storage
+import DeviceRegistry
 import TestSupport
 import Testing
 

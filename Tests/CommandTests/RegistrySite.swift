@@ -1,5 +1,5 @@
 import Foundation
-import Storage
+import DeviceRegistry
 import TestSupport
 
 /// A registry of its own for one test, with a configuration that names it, in a folder of its own.
@@ -47,7 +47,7 @@ final class RegistrySite {
   @discardableResult
   func write(_ text: String, _ name: String) throws -> String { try write(Array(text.utf8), name) }
 
-  func store() throws -> any DeviceStore { try openStore(try RegistryLocation(parsing: location)) }
+  func store() throws -> any DeviceStore { try openRegistry(try RegistryLocation(parsing: location)) }
 
   struct Ended {
     var status: Int32

@@ -1,4 +1,4 @@
-@testable import Storage
+@testable import DeviceRegistry
 
 /// A change is read or refused with a reason; rows and lines are the same however the bytes are cut.
 enum RegistryFuzz {

@@ -3,7 +3,7 @@ import PushCore
 import TestSupport
 import Testing
 
-@testable import Storage
+@testable import DeviceRegistry
 
 /// The schema of registry changes against their reader, and of the answers against their writer.
 @Suite struct RegistrySchemaTests {

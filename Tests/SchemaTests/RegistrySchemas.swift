@@ -1,6 +1,6 @@
 import PushCore
 
-@testable import Storage
+@testable import DeviceRegistry
 
 /// The schemas of registry changes and their answers, made from the reader's tables of operations and fields.
 enum RegistrySchemas {

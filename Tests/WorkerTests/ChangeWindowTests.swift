@@ -1,5 +1,5 @@
 import AMQP
-import Storage
+import DeviceRegistry
 import TestSupport
 import Testing
 

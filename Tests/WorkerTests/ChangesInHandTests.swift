@@ -1,7 +1,7 @@
 import AMQP
 import PushCore
 import Reactor
-import Storage
+import DeviceRegistry
 import Testing
 import Wire
 

@@ -4,7 +4,7 @@ import Reactor
 import TestSupport
 
 @testable import AMQP
-@testable import Storage
+@testable import DeviceRegistry
 @testable import Worker
 
 /// A broker, a registry on disk and workers that can die between any two steps, and a provider that refuses each device at once for a
@@ -42,7 +42,7 @@ final class FanoutModel {
     self.lease = lease
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    store = try openStore(try RegistryLocation(parsing: "sqlite:\(folder)/registry.db"))
+    store = try openRegistry(try RegistryLocation(parsing: "sqlite:\(folder)/registry.db"))
     var registrations: [Registration] = []
     for number in 0..<devices {
       let digits = String(repeating: "0", count: 64 - "\(number)".count) + "\(number)"

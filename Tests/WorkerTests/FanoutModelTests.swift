@@ -3,7 +3,7 @@ import PushCore
 import TestSupport
 import Testing
 
-@testable import Storage
+@testable import DeviceRegistry
 @testable import Worker
 
 @Suite("A broadcast, step by step")

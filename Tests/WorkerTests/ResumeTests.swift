@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Storage
+@testable import DeviceRegistry
 @testable import Worker
 
 @Suite("Resuming a campaign")

@@ -1,4 +1,4 @@
-import Storage
+import DeviceRegistry
 import Testing
 
 @testable import Worker

@@ -1,4 +1,4 @@
-import Storage
+import DeviceRegistry
 
 /// The books at rest: every device of every accepted request has exactly one outcome.
 struct FinalAudit {

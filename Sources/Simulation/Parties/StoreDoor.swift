@@ -1,4 +1,4 @@
-import Storage
+import DeviceRegistry
 import Wire
 
 /// The registry that all workers share: a real one, and what befalls it.
@@ -35,7 +35,7 @@ final class StoreDoor: RegistryDoor {
   private var jobs: [Job] = []
   private var isBusy = false
   /// Why nothing is taken; nil while something is.
-  private var fault: StoreError?
+  private var fault: RegistryError?
   private var changeEra = 0
   private var isClosed = false
   private var pause = Backoff(base: 0.1, cap: 10)
@@ -49,7 +49,7 @@ final class StoreDoor: RegistryDoor {
 
   var waiting: Int { jobs.count }
 
-  func submit(_ request: RegistryRequest, tag: Int) throws(StoreError) {
+  func submit(_ request: RegistryRequest, tag: Int) throws(RegistryError) {
     if isClosed { throw .unavailable(.down, "closed") }
     if let fault { throw fault }
     jobs.append(Job(tag: tag, request: request, now: time.wallClock, changeEra: changeEra))
@@ -96,7 +96,7 @@ final class StoreDoor: RegistryDoor {
         jobs.insert(job, at: 0)
         return fail(with: .unavailable(.down, "simulated: failed before it was done"))
       }
-      do throws(StoreError) {
+      do throws(RegistryError) {
         let answer = try job.request.answer(shared.store, now: job.now)
         if planned == .after {
           jobs.insert(job, at: 0)
@@ -119,7 +119,7 @@ final class StoreDoor: RegistryDoor {
   }
 
   /// Whoever hears of a failed question finds the registry unavailable.
-  private func fail(with error: StoreError) {
+  private func fail(with error: RegistryError) {
     fault = error
     changeEra += 1
     handler?.registryUnavailable(error)

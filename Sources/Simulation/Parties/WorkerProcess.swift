@@ -1,6 +1,6 @@
 import Providers
 import Reactor
-import Storage
+import DeviceRegistry
 import Wire
 import Worker
 

@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 extension SendRequest {
   /// The audience that the request addresses; nil for devices.

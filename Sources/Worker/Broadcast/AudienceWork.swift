@@ -1,4 +1,4 @@
-import Storage
+import DeviceRegistry
 
 /// How far a request to an audience, or a page of one, has come.
 struct AudienceWork {

@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// A page of an audience: opened, its successor published, sent.
 ///

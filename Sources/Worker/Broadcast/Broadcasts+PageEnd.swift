@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
 extension Broadcasts {
@@ -44,7 +44,7 @@ extension Broadcasts {
   }
 
   /// It is kept, unacknowledged, until the registry is back: asked again by ``savePages()``.
-  private func pageNotSaved(_ entry: InFlight, _ error: StoreError) {
+  private func pageNotSaved(_ entry: InFlight, _ error: RegistryError) {
     // What the registry will never take is sent again, rather than held for ever.
     if case .refused = error { pageSaved(entry) } else { unsavedPages.append(Reference(entry)) }
   }
@@ -71,7 +71,7 @@ extension Broadcasts {
     pipeline.consequenceEnded(of: entry)
   }
 
-  func oweReport(_ entry: InFlight, _ error: StoreError) { oweReport(entry, "\(error)") }
+  func oweReport(_ entry: InFlight, _ error: RegistryError) { oweReport(entry, "\(error)") }
 
   /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
   /// unacknowledged and no device gets a second push.

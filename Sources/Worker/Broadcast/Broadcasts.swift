@@ -1,6 +1,6 @@
 import AMQP
 import PushCore
-import Storage
+import DeviceRegistry
 import Wire
 
 /// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result.
@@ -70,7 +70,7 @@ final class Broadcasts {
   /// Calls for what a page owes.
   func report<Answer>(
     _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void,
-    orElse: @escaping (Broadcasts) -> (InFlight, StoreError) -> Void
+    orElse: @escaping (Broadcasts) -> (InFlight, RegistryError) -> Void
   ) {
     let reference = Reference(entry)
     registry?.call(call) { [weak self] result in

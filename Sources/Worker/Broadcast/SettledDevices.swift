@@ -1,4 +1,4 @@
-import Storage
+import DeviceRegistry
 
 /// The devices of a page that have ended, and how: what a worker leaves to whoever gets the page next.
 ///

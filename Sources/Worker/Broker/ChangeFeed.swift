@@ -1,6 +1,6 @@
 import AMQP
 import Reactor
-import Storage
+import DeviceRegistry
 import Wire
 
 /// What a shard hears of the registry's changes.

@@ -2,7 +2,7 @@ import AMQP
 import Foundation
 import PushCore
 import Reactor
-import Storage
+import DeviceRegistry
 
 extension Configuration {
   /// Reads and checks the configuration file; `environment` overrides it value by value.
@@ -51,7 +51,7 @@ extension Configuration {
     brokerCA = if let ca { ca } else { try reader.material("brokerCA") }
     if let text = try reader.string("registry") {
       let location = Self.located(text, in: reader.source)
-      do throws(StoreError) { _ = try RegistryLocation(parsing: location) } catch {
+      do throws(RegistryError) { _ = try RegistryLocation(parsing: location) } catch {
         throw reader.error("registry", "cannot be used: \(error)")
       }
       registry = location

@@ -1,6 +1,6 @@
 import Providers
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
 extension Pipeline {

@@ -1,12 +1,12 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// While the registry can't answer, sends with provider tokens go on; what needs it goes to the ladder.
 extension Pipeline {
   /// Milliseconds.
   static let registryDelay: Int64 = 10_000
 
-  func refuseOrPutOff(_ entry: InFlight, _ error: StoreError) {
+  func refuseOrPutOff(_ entry: InFlight, _ error: RegistryError) {
     guard !entry.ledger.isConcluded else { return }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
     putOff(entry, by: Self.registryDelay, "\(error)")

@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// From a request's targets, and the registry's rows, to its recipients.
 extension Pipeline: LookUpHandler {
@@ -89,7 +89,7 @@ extension Pipeline: LookUpHandler {
     }
   }
 
-  func lookUpFailed(_ places: [LookUps.Place], _ error: StoreError) {
+  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
     for place in places {
       let entry = table[place.entry]
       if entry.generation == place.generation { refuseOrPutOff(entry, error) }

@@ -1,6 +1,6 @@
 import AMQP
 import PushCore
-import Storage
+import DeviceRegistry
 import Wire
 
 /// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
@@ -99,7 +99,7 @@ final class ChangeQueue: ChangeFeedHandler {
     }
   }
 
-  private func answered(_ number: Int, _ result: Result<ChangeAnswer, StoreError>) {
+  private func answered(_ number: Int, _ result: Result<ChangeAnswer, RegistryError>) {
     asked -= 1
     switch result {
     case .success(let answer):

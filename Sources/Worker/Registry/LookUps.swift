@@ -1,10 +1,10 @@
-import Storage
+import DeviceRegistry
 
 /// Who has registrations looked up.
 protocol LookUpHandler: AnyObject {
   /// Answers in the order of the places.
   func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution)
-  func lookUpFailed(_ places: [LookUps.Place], _ error: StoreError)
+  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError)
 }
 
 /// Registrations that requests name, looked up together: all that a turn of the loop has brought, whatever their application.

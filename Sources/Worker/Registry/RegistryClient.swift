@@ -1,6 +1,6 @@
 import PushCore
 import Reactor
-import Storage
+import DeviceRegistry
 import Wire
 
 /// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop
@@ -11,7 +11,7 @@ final class RegistryClient: RegistryHandler {
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
-  private var calls: [((Result<any Sendable, StoreError>) -> Void)?] = []
+  private var calls: [((Result<any Sendable, RegistryError>) -> Void)?] = []
   private var free: [Int] = []
   private var nextProbe = MonotonicTime(nanoseconds: 0)
   private var nextPurge = MonotonicTime(nanoseconds: 0)
@@ -21,7 +21,7 @@ final class RegistryClient: RegistryHandler {
     time = host.time
     self.log = log
     let parsed: RegistryLocation
-    do throws(StoreError) { parsed = try RegistryLocation(parsing: location) } catch {
+    do throws(RegistryError) { parsed = try RegistryLocation(parsing: location) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
     do throws(SystemError) { registry = try host.openRegistry(parsed, limits, self) } catch {
@@ -34,7 +34,7 @@ final class RegistryClient: RegistryHandler {
 
   /// - Parameter then: called once, and at once where the registry refuses at once. An error means that the registry can't answer now, or
   ///   refuses a value for good; the call had no effect, or one that is safe to repeat.
-  func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, StoreError>) -> Void) {
+  func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
     let tag = free.popLast() ?? calls.count
     if tag == calls.count { calls.append(nil) }
     calls[tag] = { result in
@@ -44,7 +44,7 @@ final class RegistryClient: RegistryHandler {
           return .success(answer)
         })
     }
-    do throws(StoreError) {
+    do throws(RegistryError) {
       guard let registry else { throw .unavailable(.down, "closed") }
       try registry.submit(call.request, tag: tag)
     } catch {
@@ -64,7 +64,7 @@ final class RegistryClient: RegistryHandler {
     registry = nil
   }
 
-  private func take(_ tag: Int) -> ((Result<any Sendable, StoreError>) -> Void)? {
+  private func take(_ tag: Int) -> ((Result<any Sendable, RegistryError>) -> Void)? {
     let call = calls[tag]
     calls[tag] = nil
     free.append(tag)
@@ -74,19 +74,19 @@ final class RegistryClient: RegistryHandler {
   // MARK: RegistryHandler
 
   func registryAnswered(_ tag: Int, _ answer: any Sendable) { take(tag)?(.success(answer)) }
-  func registryFailed(_ tag: Int, _ error: StoreError) { take(tag)?(.failure(error)) }
+  func registryFailed(_ tag: Int, _ error: RegistryError) { take(tag)?(.failure(error)) }
 
   func registryAvailable() {
     log.info("the registry is in use")
     changes?.registryChanged(isUsable: true)
   }
 
-  func registryUnavailable(_ error: StoreError) {
+  func registryUnavailable(_ error: RegistryError) {
     changes?.registryChanged(isUsable: false)
     log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
   }
 
-  func registryWritesChanged(_ kind: WriteKind, _ fault: StoreError?) {
+  func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
     let what = kind == .devices ? "devices" : "campaigns"
     if let fault {
       log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])

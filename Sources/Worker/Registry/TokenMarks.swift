@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 import Wire
 
 /// What answers say against registered tokens, until the registry has it, and the breaker of each application that stops believing them.

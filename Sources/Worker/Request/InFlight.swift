@@ -1,6 +1,6 @@
 import AMQP
 import PushCore
-import Storage
+import DeviceRegistry
 import Wire
 
 /// One request between its delivery by the broker and its acknowledgement.

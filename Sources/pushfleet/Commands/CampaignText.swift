@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// A campaign as commands show it.
 extension Campaign {

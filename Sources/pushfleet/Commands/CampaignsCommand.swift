@@ -1,7 +1,7 @@
 import Foundation
 import Reactor
 import PushCore
-import Storage
+import DeviceRegistry
 import Worker
 
 enum CampaignsCommand: Command {

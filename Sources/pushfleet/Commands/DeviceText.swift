@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// A device as commands show it.
 extension DeviceRecord {

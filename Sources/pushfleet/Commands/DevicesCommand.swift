@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 enum DevicesCommand: Command {
   static let name = "devices"

@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 
 /// `devices export`: streams the registry out.
 enum DevicesExport {

@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Storage
+import DeviceRegistry
 import Worker
 
 /// `devices import`: streams files into the registry.

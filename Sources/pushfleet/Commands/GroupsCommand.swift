@@ -1,5 +1,5 @@
 import PushCore
-import Storage
+import DeviceRegistry
 import Worker
 
 enum GroupsCommand: Command {

@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Storage
+import DeviceRegistry
 import Worker
 
 /// A command's way to the registry that the configuration names.
@@ -16,12 +16,12 @@ struct RegistrySession {
       throw ConfigurationError(key: "registry", problem: "is missing: name one, such as \"sqlite:registry.db\"")
     }
     let location: RegistryLocation
-    do throws(StoreError) { location = try RegistryLocation(parsing: text) } catch {
+    do throws(RegistryError) { location = try RegistryLocation(parsing: text) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
     var settings = settings
     settings.create = !isReading
-    store = try openStore(location, options: settings, limits: configuration.registryLimits)
+    store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
@@ -77,7 +77,7 @@ struct ChangeText {
 }
 
 extension ExitStatus {
-  init(of error: StoreError) {
+  init(of error: RegistryError) {
     switch error {
     case .refused: self = .badInput
     case .unavailable: self = .unavailable

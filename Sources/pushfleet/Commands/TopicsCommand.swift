@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Storage
+import DeviceRegistry
 
 enum TopicsCommand: Command {
   static let name = "topics"

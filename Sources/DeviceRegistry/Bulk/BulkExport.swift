@@ -1,0 +1,106 @@
+import PushCore
+
+/// Writes devices in a form that an import takes, portion by portion. Devices that are gone are left out: importing them would bring
+/// them back.
+public final class BulkExport {
+  public private(set) var exported = 0
+
+  private let store: any DeviceStore
+  private let format: BulkFormat
+  private let app: [UInt8]?
+  private let columns: [ChangeField]
+  private var cursor: Int64 = 0
+  private var isHeaderDue: Bool
+  private var isEnded = false
+
+  private static let portion = 1_000
+
+  /// - Parameters:
+  ///   - app: nil for all apps.
+  ///   - withTimes: with the time at which each was registered.
+  public init(from store: any DeviceStore, format: BulkFormat, app: [UInt8]?, withTimes: Bool = false) {
+    self.store = store
+    self.format = format
+    self.app = app
+    columns = ChangeField.columns.filter { withTimes || $0 != .registeredAt }
+    isHeaderDue = format == .csv
+  }
+
+  /// The next bytes of the file; nil at its end.
+  public func next() throws(RegistryError) -> [UInt8]? {
+    guard !isEnded else { return nil }
+    var output: [UInt8] = []
+    if isHeaderDue {
+      isHeaderDue = false
+      output += Array(columns.map(\.rawValue).joined(separator: ",").utf8) + [0x0A]
+    }
+    let records = try store.devices(app: app, after: cursor, limit: Self.portion)
+    if let last = records.last { cursor = last.id }
+    isEnded = records.count < Self.portion
+    for record in records where record.state != .gone {
+      exported += 1
+      switch format {
+      case .csv: appendRow(record.device, to: &output)
+      case .ndjson: appendObject(record.device, to: &output)
+      }
+      output.append(0x0A)
+    }
+    return output
+  }
+
+  private func appendRow(_ device: Registration, to output: inout [UInt8]) {
+    for (index, field) in columns.enumerated() {
+      if index > 0 { output.append(UInt8(ascii: ",")) }
+      let text = field == .topics ? Array(device.topics.joined(separator: [UInt8(ascii: "|")])) : device.text(field) ?? []
+      guard text.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else {
+        output += text
+        continue
+      }
+      output.append(0x22)
+      for byte in text { output.append(contentsOf: byte == 0x22 ? [0x22, 0x22] : [byte]) }
+      output.append(0x22)
+    }
+  }
+
+  private func appendObject(_ device: Registration, to output: inout [UInt8]) {
+    output.append(UInt8(ascii: "{"))
+    for field in columns {
+      let text = device.text(field)
+      guard text != nil || (field == .topics && !device.topics.isEmpty) else { continue }
+      if output.last != UInt8(ascii: "{") { output.append(UInt8(ascii: ",")) }
+      output.appendJSONString(Array(field.rawValue.utf8))
+      output.append(UInt8(ascii: ":"))
+      if let text {
+        output.appendJSONString(text)
+      } else {
+        for (index, topic) in device.topics.enumerated() {
+          output.append(UInt8(ascii: index == 0 ? "[" : ","))
+          output.appendJSONString(topic)
+        }
+        output.append(UInt8(ascii: "]"))
+      }
+    }
+    output.append(UInt8(ascii: "}"))
+  }
+}
+
+extension Registration {
+  /// The text of a field of one text.
+  fileprivate func text(_ field: ChangeField) -> [UInt8]? {
+    switch field {
+    case .app: app
+    case .platform: Array((platform == .apns ? "apns" : "fcm").utf8)
+    case .token: token
+    case .installation: installation
+    case .environment: environment?.name.map { Array($0.utf8) }
+    case .sender: sender
+    case .user: user
+    case .name: name
+    case .locale: locale
+    case .timeZone: timeZone
+    case .appVersion: appVersion
+    case .registeredAt: registeredAt.map(Timestamp.text)
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import CPostgres
+
+/// What PostgreSQL's error codes mean for whoever waits for the registry (postgresql.org/docs/current/errcodes-appendix.html).
+enum PostgresFault {
+  /// Nil when the result is none of an error. The server's primary message holds no values; its detail does, and is left out.
+  static func error(_ result: OpaquePointer) -> RegistryError? {
+    switch PQresultStatus(result) {
+    case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE: break
+    default: return nil
+    }
+    let message =
+      field(result, Int32(UInt8(ascii: "M"))) ?? PQresultErrorMessage(result).map { firstLine(String(cString: $0)) } ?? ""
+    return error(field(result, Int32(UInt8(ascii: "C"))) ?? "08006", message)
+  }
+
+  /// A failure to connect, whose code stands in the text: `FATAL:  28P01: password authentication failed …`.
+  static func connecting(_ message: String) -> RegistryError {
+    for part in message.split(separator: ": ") {
+      let code = part.drop { $0 == " " }
+      if code.utf8.count == 5, code.utf8.allSatisfy({ ($0 >= 48 && $0 <= 57) || ($0 >= 65 && $0 <= 90) }), code != "FATAL" {
+        return error(String(code), message)
+      }
+    }
+    // libpq's own words for a location that it can't read.
+    if message.hasPrefix("invalid ") || message.contains("missing \"=\"") || message.contains("not supported") {
+      return .unusable(.badLocation, message)
+    }
+    return .unavailable(.down, message)
+  }
+
+  /// Whether the server ends the connection with this error, or the connection is of no more use.
+  static func endsConnection(_ result: OpaquePointer) -> Bool {
+    guard let code = field(result, Int32(UInt8(ascii: "C"))) else { return true }
+    return code.hasPrefix("57P") || code.hasPrefix("08") || code == "26000" || code == "0A000" || code == "25P03"
+      || code == "25006"
+  }
+
+  static func error(_ code: String, _ message: String) -> RegistryError {
+    let words = "\(message) (\(code))"
+    if let kind = temporary.first(where: { code.hasPrefix($0.code) })?.kind { return .unavailable(kind, words) }
+    if let kind = permanent.first(where: { code.hasPrefix($0.code) })?.kind { return .unusable(kind, words) }
+    return code.hasPrefix("22") || code.hasPrefix("23") ? .refused(words) : .unusable(.broken, words)
+  }
+
+  /// By the beginning of the code.
+  private static let temporary: [(code: String, kind: RegistryError.Unavailability)] = [
+    ("08", .down), ("57014", .slow), ("57P", .down), ("53100", .full), ("53", .overloaded), ("55P03", .locked), ("40", .locked),
+    ("25006", .readOnly), ("25P03", .down), ("26000", .down), ("0A000", .down), ("58", .down), ("25P02", .down),
+  ]
+  private static let permanent: [(code: String, kind: RegistryError.Unusability)] = [
+    ("28", .accessDenied), ("42501", .accessDenied), ("3D000", .badLocation), ("XX001", .corrupt), ("XX002", .corrupt),
+  ]
+
+  private static func field(_ result: OpaquePointer, _ code: Int32) -> String? {
+    PQresultErrorField(result, code).map { String(cString: $0) }
+  }
+
+  static func firstLine(_ text: String) -> String { String(text.prefix { $0 != "\n" }) }
+}

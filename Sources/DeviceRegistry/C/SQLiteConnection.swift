@@ -1,0 +1,190 @@
+import CSQLite
+
+/// A connection to an SQLite file: the handle, its cached statements, and what its error codes mean.
+final class SQLiteConnection: SQLSession {
+  typealias Row = SQLiteRow
+
+  let path: String
+  private let handle: OpaquePointer
+  private let scratch = SQLiteScratch()
+  private var statements: [OpaquePointer?] = []
+  private let identity: FileFacts.Identity?
+
+  var dialect: Dialect { .sqlite }
+
+  /// - Parameter busyTimeout: milliseconds to wait for another process's lock.
+  init(path: String, create: Bool, busyTimeout: Int32) throws(RegistryError) {
+    _ = Self.configured
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &opened, flags, nil)
+    guard code == SQLITE_OK, let opened else {
+      let error = SQLiteFault.error(
+        code, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory",
+        systemError: opened.map { sqlite3_system_errno($0) } ?? 0, path)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    self.path = path
+    handle = opened
+    identity = FileFacts.identity(path)
+    sqlite3_busy_timeout(handle, busyTimeout)
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
+  }
+
+  private static let configured = pushfleet_sqlite_without_statistics()
+
+  deinit {
+    for statement in statements { sqlite3_finalize(statement) }
+    sqlite3_close_v2(handle)
+  }
+
+  // MARK: Statements
+
+  @discardableResult
+  func run(_ statement: Statement, _ values: [SQLValue], _ each: (SQLiteRow) -> Void) throws(RegistryError) -> Int {
+    let prepared = try prepare(statement)
+    return try step(prepared, values, each)
+  }
+
+  func insert(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64 {
+    try run(statement, values) { _ in }
+    return sqlite3_last_insert_rowid(handle)
+  }
+
+  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, SQLiteRow) -> Void) throws(RegistryError) {
+    let prepared = try prepare(statement)
+    for (index, values) in sets.enumerated() { try step(prepared, values) { row in each(index, row) } }
+  }
+
+  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (SQLiteRow) -> Void) throws(RegistryError) {
+    let prepared = try prepare(statement)
+    defer { sqlite3_reset(prepared) }
+    for id in ids {
+      sqlite3_bind_int64(prepared, 1, id)
+      while true {
+        let code = sqlite3_step(prepared)
+        if code == SQLITE_DONE { break }
+        guard code == SQLITE_ROW else { throw fault(code) }
+        each(SQLiteRow(statement: prepared))
+      }
+      sqlite3_reset(prepared)
+    }
+  }
+
+  /// Runs text that isn't cached: pragmas and migrations, never with a value of anybody's in it.
+  func execute(_ sql: String) throws(RegistryError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw fault(code) }
+  }
+
+  /// The first column of the first row of a pragma.
+  func pragma(_ sql: String) throws(RegistryError) -> [UInt8] {
+    var prepared: OpaquePointer?
+    let code = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
+    guard code == SQLITE_OK, let prepared else { throw fault(code) }
+    defer { sqlite3_finalize(prepared) }
+    let stepped = sqlite3_step(prepared)
+    guard stepped == SQLITE_ROW || stepped == SQLITE_DONE else { throw fault(stepped) }
+    return stepped == SQLITE_ROW ? SQLiteRow(statement: prepared).bytes(0) : []
+  }
+
+  /// The steps in which a statement would be done, in SQLite's words.
+  func explain(_ statement: Statement) throws(RegistryError) -> [String] {
+    var steps: [String] = []
+    try run(Statement("EXPLAIN QUERY PLAN \(statement.text(.sqlite))"), []) { row in
+      steps.append(String(decoding: row.bytes(3), as: UTF8.self))
+    }
+    return steps
+  }
+
+  private func prepare(_ statement: Statement) throws(RegistryError) -> OpaquePointer {
+    if statement.id < statements.count, let cached = statements[statement.id] { return cached }
+    var prepared: OpaquePointer?
+    let code = sqlite3_prepare_v3(handle, statement.text(.sqlite), -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    guard code == SQLITE_OK, let prepared else { throw fault(code) }
+    while statements.count <= statement.id { statements.append(nil) }
+    statements[statement.id] = prepared
+    return prepared
+  }
+
+  @discardableResult
+  private func step(
+    _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLiteRow) -> Void
+  ) throws(RegistryError) -> Int {
+    scratch.bind(values, to: prepared)
+    // What was bound lies in the scratch memory: nothing may read it after the reset.
+    defer {
+      sqlite3_reset(prepared)
+      sqlite3_clear_bindings(prepared)
+    }
+    while true {
+      let code = sqlite3_step(prepared)
+      if code == SQLITE_DONE { return sqlite3_stmt_readonly(prepared) != 0 ? 0 : Int(sqlite3_changes(handle)) }
+      guard code == SQLITE_ROW else { throw fault(code) }
+      each(SQLiteRow(statement: prepared))
+    }
+  }
+
+  // MARK: Transactions
+
+  /// In one transaction: without it, each statement would lock and unlock the file.
+  func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result {
+    guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
+    try run(Self.beginReading, [])
+    let result: Result
+    do throws(RegistryError) {
+      result = try body()
+      try commit()
+    } catch {
+      rollback()
+      throw error
+    }
+    return result
+  }
+
+  func begin(_ intent: TransactionIntent) throws(RegistryError) { try run(Self.beginImmediate, []) }
+
+  /// What is answered from here on must be in the file that others find, and not in one that was deleted or replaced.
+  func commit() throws(RegistryError) {
+    guard FileFacts.identity(path) == identity else {
+      throw .unavailable(
+        .down, "\(path) was deleted or replaced while in use: restore it, or restart to begin with an empty one")
+    }
+    try run(Self.commitStatement, [])
+  }
+
+  func rollback() {
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+  }
+
+  private static let beginImmediate = Statement("BEGIN IMMEDIATE")
+  private static let beginReading = Statement("BEGIN DEFERRED")
+  private static let commitStatement = Statement("COMMIT")
+
+  private func fault(_ code: Int32) -> RegistryError {
+    SQLiteFault.error(
+      code, message: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), path)
+  }
+}
+
+/// The current row of a statement.
+struct SQLiteRow: SQLRow {
+  fileprivate let statement: OpaquePointer
+
+  func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+  func int(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+
+  func bytes(_ column: Int) -> [UInt8] {
+    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return [] }
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+  }
+
+  func append(_ column: Int, to arena: inout [UInt8]) -> Int {
+    guard let start = sqlite3_column_blob(statement, Int32(column)) else { return 0 }
+    let count = Int(sqlite3_column_bytes(statement, Int32(column)))
+    arena.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    return count
+  }
+}

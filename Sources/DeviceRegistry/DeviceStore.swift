@@ -1,0 +1,72 @@
+import PushCore
+
+/// What a registry does, whichever database it is in.
+///
+/// Synchronous: every call blocks on the database, so it belongs on a thread of its own (``Registry`` does that for a loop) or in a
+/// command. Confined to one thread at a time. Times are Unix milliseconds.
+public protocol DeviceStore: AnyObject {
+  // MARK: Changes
+
+  /// Applies the changes in order in one transaction: all of them are stored when it returns, none when it throws. A refusal is an
+  /// answer, has no effect, and doesn't touch the others.
+  func apply(_ changes: [RegistryChange], now: Int64) throws(RegistryError) -> [ChangeAnswer]
+
+  /// Marks tokens by what their provider said of them. Never waits for who changes a device right now: that one is busy.
+  func mark(_ marks: [DeviceMark], now: Int64) throws(RegistryError) -> [MarkOutcome]
+
+  // MARK: Reading for delivery
+
+  /// The devices of registrations, of any number of apps, gone ones included: their state says so.
+  func resolve(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution
+
+  func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceSurvey
+
+  /// The members with numbers above `cursor` (0 at first) and up to `highWater`, at most `limit` of them. A device that is a member
+  /// throughout is on exactly one page, however others come and go.
+  func page(
+    of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+  ) throws(RegistryError) -> AudiencePage
+
+  // MARK: Campaigns
+
+  /// Makes a campaign, or finds the one already made under this id.
+  func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(RegistryError) -> Campaign
+  /// Takes up a page: decides in one step whether it is to be sent, and by whom, and reads its devices.
+  func openPage(_ opening: PageOpening, now: Int64) throws(RegistryError) -> OpenedPage
+  /// Adds a page's counts, once however often it is reported. Nil when there is no such campaign.
+  func pageDone(_ report: PageReport, now: Int64) throws(RegistryError) -> Campaign?
+  /// Keeps what an interrupted page had settled.
+  func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(RegistryError)
+  func loadPage(campaign: [UInt8], page: Int64) throws(RegistryError) -> PageRecord?
+  /// Who is to publish the campaign's result: the first who asks once all pages are done, and another one when the result is not known
+  /// to be out `lease` milliseconds after the first has asked last, as it may have died. Time is the database's.
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(RegistryError) -> ResultClaim
+  /// The campaign's result is out: nobody else is to publish it.
+  func resultPublished(_ campaign: [UInt8], now: Int64) throws(RegistryError)
+  /// Moves a campaign to a state. False when it isn't in a state that allows it. A campaign that was held and runs again is never
+  /// held a second time: an operator has judged it.
+  func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool
+  func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign?
+  /// The newest first.
+  func campaigns(limit: Int) throws(RegistryError) -> [Campaign]
+
+  // MARK: For commands
+
+  func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord]
+  /// Devices in ascending order of their numbers, of one app or of all.
+  func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(RegistryError) -> [DeviceRecord]
+  /// Topics in the order of their names' bytes.
+  func topics(app: [UInt8], after name: [UInt8], limit: Int) throws(RegistryError) -> [TopicRecord]
+  func group(_ group: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord?
+  /// Stores many registrations at once; row by row, the answers are those of ``apply(_:now:)``.
+  func load(_ registrations: [Registration], now: Int64) throws(RegistryError) -> [ChangeAnswer]
+  /// Brings the planner's statistics up to date: after a bulk load.
+  func analyze() throws(RegistryError)
+
+  // MARK: Upkeep
+
+  /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
+  func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Cheap: whether the store answers, or whether a write may begin.
+  func probe(isWriting: Bool) throws(RegistryError)
+}

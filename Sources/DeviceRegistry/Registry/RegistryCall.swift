@@ -1,0 +1,134 @@
+/// One operation of the registry as a shard asks for it, with the type of its answer. ``DeviceStore`` says what each does.
+public struct RegistryCall<Answer: Sendable>: Sendable {
+  public let request: RegistryRequest
+
+  /// - Parameter writes: what it writes to; nil for a look-up.
+  fileprivate init(
+    _ writes: WriteKind?, _ operation: @escaping @Sendable (any DeviceStore, _ now: Int64) throws(RegistryError) -> Answer
+  ) {
+    request = .call(writes) { (store, now) throws(RegistryError) in try operation(store, now) }
+  }
+
+  fileprivate init(_ request: RegistryRequest) { self.request = request }
+}
+
+/// A call as the store's thread takes it. Answers travel without their type; ``RegistryCall`` knows it.
+public enum RegistryRequest: Sendable {
+  /// Answered with a `ChangeAnswer`. Changes that follow each other share a transaction.
+  case change(RegistryChange)
+  /// Whether it answers and, when writes to devices failed lately, takes them.
+  case probe
+  case call(WriteKind?, @Sendable (any DeviceStore, _ now: Int64) throws(RegistryError) -> any Sendable)
+
+  /// What it writes to; nil for a look-up.
+  package var writes: WriteKind? {
+    switch self {
+    case .change, .probe: .devices
+    case .call(let writes, _): writes
+    }
+  }
+
+  /// Does it.
+  package func answer(_ store: any DeviceStore, now: Int64) throws(RegistryError) -> any Sendable {
+    switch self {
+    case .change(let change): return try store.apply([change], now: now)[0]
+    case .probe: return try store.probe(isWriting: false)
+    case .call(_, let operation): return try operation(store, now)
+    }
+  }
+}
+
+/// What a write is to; writes of one kind wait for each other.
+public enum WriteKind: Sendable {
+  /// Devices, users, topics and groups.
+  case devices
+  /// The accounts of campaigns.
+  case campaigns
+}
+
+extension RegistryCall<ChangeAnswer> {
+  public static func apply(_ change: RegistryChange) -> Self { .init(.change(change)) }
+}
+
+extension RegistryCall<[MarkOutcome]> {
+  /// Answered in the order of the marks.
+  public static func mark(_ marks: [DeviceMark]) -> Self {
+    .init(.devices) { (store, now) throws(RegistryError) in try store.mark(marks, now: now) }
+  }
+}
+
+extension RegistryCall<Resolution> {
+  public static func resolve(_ lookUps: [LookUp]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.resolve(lookUps) }
+  }
+}
+
+extension RegistryCall<AudienceSurvey> {
+  public static func survey(_ audience: Audience, app: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.survey(audience, app: app) }
+  }
+}
+
+extension RegistryCall<AudiencePage> {
+  public static func page(_ audience: Audience, app: [UInt8], after: Int64, upTo: Int64, limit: Int) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in
+      try store.page(of: audience, app: app, after: after, upTo: upTo, limit: limit)
+    }
+  }
+}
+
+extension RegistryCall<Campaign> {
+  public static func createCampaign(_ campaign: CampaignDescription) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in try store.createCampaign(campaign, now: now) }
+  }
+}
+
+extension RegistryCall<Campaign?> {
+  public static func campaign(_ id: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.campaign(id) }
+  }
+
+  public static func pageDone(_ report: PageReport) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in try store.pageDone(report, now: now) }
+  }
+}
+
+extension RegistryCall<OpenedPage> {
+  public static func openPage(_ opening: PageOpening) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in try store.openPage(opening, now: now) }
+  }
+}
+
+extension RegistryCall<ResultClaim> {
+  /// - Parameter lease: milliseconds.
+  public static func finish(campaign: [UInt8], claimant: [UInt8], lease: Int64) -> Self {
+    .init(.campaigns) { (store, _) throws(RegistryError) in try store.finish(campaign, claimant: claimant, lease: lease) }
+  }
+}
+
+extension RegistryCall<Bool> {
+  public static func setState(_ state: CampaignState, campaign: [UInt8]) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in try store.setState(state, of: campaign, now: now) }
+  }
+}
+
+extension RegistryCall<Void> {
+  public static func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in
+      try store.savePage(record, campaign: campaign, page: page, now: now)
+    }
+  }
+
+  public static func resultPublished(campaign: [UInt8]) -> Self {
+    .init(.campaigns) { (store, now) throws(RegistryError) in try store.resultPublished(campaign, now: now) }
+  }
+
+  /// - Parameter limit: of devices, in one call.
+  public static func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) -> Self {
+    .init(.devices) { (store, _) throws(RegistryError) in
+      _ = try store.purge(goneBefore: goneBefore, campaignsBefore: campaignsBefore, limit: limit)
+    }
+  }
+
+  public static var probe: Self { .init(.probe) }
+}

@@ -1,0 +1,160 @@
+import Wire
+
+/// What a store thread does with its jobs for as long as the store answers.
+///
+/// A statement that runs into its time limit or into another's lock costs its own job: look-ups go on. Writes, which would wait for the same
+/// lock one after the other, fail at once for a growing while, those of devices and those of campaigns each for themselves. What shows that
+/// nothing answers any more is thrown.
+final class StoreWork {
+  typealias Job = StoreThread.Job
+  typealias Completion = StoreThread.Completion
+
+  private let store: any DeviceStore
+  private unowned let thread: StoreThread
+  private var completions: [Completion] = []
+  private var postedAt = ContinuousClock.now
+
+  private var devices: Writes
+  private var campaigns: Writes
+  /// Look-ups in a row that weren't answered in time.
+  private var timeouts = 0
+
+  /// How it stands with writes of one kind.
+  private struct Writes {
+    var fault: RegistryError?
+    var resume = ContinuousClock.now
+    var pause: Backoff
+  }
+
+  private static let mostTimeouts = 3
+  /// Whoever waits for an answer goes on while others are still looked up.
+  private static let longestBatch = Duration.milliseconds(3)
+
+  init(_ store: any DeviceStore, thread: StoreThread, pause: Backoff) {
+    self.store = store
+    self.thread = thread
+    devices = Writes(pause: pause)
+    campaigns = Writes(pause: pause)
+  }
+
+  /// Does jobs in order.
+  /// - Throws: when the store is of no use any more; all of the jobs have been answered or have failed all the same.
+  func answer(_ jobs: ArraySlice<Job>) throws(RegistryError) {
+    var at = jobs.startIndex
+    while at < jobs.endIndex {
+      let end = Self.endOfRun(jobs, from: at)
+      if let refusal = refusal(of: jobs[at]) {
+        failAlone(jobs[at..<end], refusal)
+      } else {
+        do throws(RegistryError) {
+          try answerRun(jobs[at..<end])
+          worked(jobs[at])
+        } catch {
+          if let fatal = judge(error, jobs[at].request) {
+            flush()
+            thread.post { $0.becameUnavailable(fatal) }
+            thread.fail(Array(jobs[at...]), fatal)
+            throw fatal
+          }
+          writesFailed(jobs[at].request, error)
+          failAlone(jobs[at..<end], error)
+        }
+      }
+      at = end
+      if ContinuousClock.now - postedAt > Self.longestBatch { flush() }
+    }
+    flush()
+  }
+
+  private func flush() {
+    thread.post(completions)
+    completions.removeAll(keepingCapacity: true)
+    postedAt = .now
+  }
+
+  // MARK: What fails
+
+  private func writes(of kind: WriteKind) -> Writes { kind == .devices ? devices : campaigns }
+
+  /// Why a job isn't even tried.
+  private func refusal(of job: Job) -> RegistryError? {
+    if case .change = job.request, job.changeEra < thread.changeEra.load(ordering: .relaxed) {
+      return devices.fault ?? .unavailable(.down, "the change has been given back")
+    }
+    guard let kind = job.request.writes else { return nil }
+    let writes = writes(of: kind)
+    return ContinuousClock.now < writes.resume ? writes.fault : nil
+  }
+
+  /// The error for which the store is given up; nil where a look-up shows that it answers.
+  private func judge(_ error: RegistryError, _ request: RegistryRequest) -> RegistryError? {
+    switch error {
+    case .unavailable(.locked, _), .unavailable(.slow, _):
+      if request.writes == nil { timeouts += 1 }
+      guard timeouts < Self.mostTimeouts else { return error }
+      do throws(RegistryError) { try store.probe(isWriting: false) } catch { return error }
+      return nil
+    case .unavailable, .unusable, .refused: return error
+    }
+  }
+
+  private func failAlone(_ jobs: ArraySlice<Job>, _ error: RegistryError) {
+    if let job = jobs.first, case .change = job.request, job.changeEra == thread.changeEra.load(ordering: .relaxed) {
+      // Those behind it, submitted before the loop knows of it, would overtake it.
+      flush()
+      let era = thread.changeEra.add(1, ordering: .relaxed).newValue
+      thread.post { $0.changesFailed(era) }
+    }
+    for job in jobs { completions.append(Completion(tag: job.tag, result: .failure(error))) }
+  }
+
+  private func writesFailed(_ request: RegistryRequest, _ error: RegistryError) {
+    guard let kind = request.writes else { return }
+    var writes = writes(of: kind)
+    if writes.fault == nil { thread.post { $0.writesChanged(kind, fault: error) } }
+    writes.fault = error
+    writes.resume = ContinuousClock.now + .seconds(writes.pause.next())
+    if kind == .devices { devices = writes } else { campaigns = writes }
+  }
+
+  private func worked(_ job: Job) {
+    timeouts = 0
+    guard let kind = job.request.writes else { return }
+    var writes = writes(of: kind)
+    guard writes.fault != nil else { return }
+    writes.fault = nil
+    writes.pause.reset()
+    if kind == .devices { devices = writes } else { campaigns = writes }
+    thread.post { $0.writesChanged(kind, fault: nil) }
+  }
+
+  // MARK: What works
+
+  private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) {
+    guard let job = jobs.first else { return }
+    if jobs.count > 1 { return try applyTogether(jobs) }
+    if case .probe = job.request, devices.fault != nil { try store.probe(isWriting: true) }
+    do throws(RegistryError) {
+      completions.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
+    } catch {
+      guard case .refused = error else { throw error }
+      completions.append(Completion(tag: job.tag, result: .failure(error)))
+    }
+  }
+
+  /// Changes that follow each other share a transaction, and with it the wait for the disk. A value that the database refuses costs only
+  /// its own change, and is an answer.
+  private func applyTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) {
+    var changes: [RegistryChange] = []
+    for job in jobs { if case .change(let change) = job.request { changes.append(change) } }
+    let answers = try store.apply(changes, now: jobs.first?.now ?? 0)
+    for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
+  }
+
+  private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {
+    var end = start + 1
+    guard case .change = jobs[start].request else { return end }
+    while end < jobs.endIndex, case .change = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra { end += 1 }
+    return end
+  }
+}

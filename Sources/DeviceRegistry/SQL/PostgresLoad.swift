@@ -1,0 +1,254 @@
+import PushCore
+
+extension PostgresConnection {
+  /// Below this many rows the set-up costs more than it saves.
+  private static var fewestRows: Int { 32 }
+
+  static func load(
+    _ registrations: [Registration], into store: PostgresStore, now: Int64
+  ) throws(RegistryError) -> [ChangeAnswer] {
+    guard registrations.count >= fewestRows else { return try store.apply(registrations.map { .register($0) }, now: now) }
+    do throws(RegistryError) {
+      return try PostgresLoad(store, registrations, now).run()
+    } catch .refused {
+      // The database refused a value of one of the rows: one by one they cost only themselves.
+      return try store.apply(registrations.map { .register($0) }, now: now)
+    }
+  }
+}
+
+/// A bulk load: the rows go to a temporary table by COPY, and from there set by set to where they belong.
+///
+/// What a set can't do like single registrations goes row by row: rows of one token or installation among each other, a new token for
+/// an installation, and rows that may break a limit. The order of the rows is kept, so that the outcome is that of single
+/// registrations, one after the other.
+private struct PostgresLoad {
+  private let store: PostgresStore
+  private let registrations: [Registration]
+  private let now: Int64
+  private var answers: [ChangeAnswer]
+  private var isSingle: [Bool]
+
+  init(_ store: PostgresStore, _ registrations: [Registration], _ now: Int64) {
+    self.store = store
+    self.registrations = registrations
+    self.now = now
+    answers = [ChangeAnswer](repeating: .done, count: registrations.count)
+    isSingle = [Bool](repeating: false, count: registrations.count)
+  }
+
+  func run() throws(RegistryError) -> [ChangeAnswer] {
+    var load = self
+    return try store.transaction(.devices) { () throws(RegistryError) in
+      try load.stage()
+      try load.findSingles()
+      try load.stageTopics()
+      try load.move()
+      return load.answers
+    }
+  }
+
+  // MARK: Staging
+
+  private struct Key: Hashable {
+    let app: [UInt8]
+    let platform: Platform?
+    let name: [UInt8]
+  }
+
+  private mutating func stage() throws(RegistryError) {
+    // The rows staged find theirs by index, however small the planner still takes the tables to be.
+    try store.session.execute(
+      """
+      CREATE TEMP TABLE IF NOT EXISTS load_devices (
+        n BIGINT PRIMARY KEY, app BIGINT NOT NULL, platform BIGINT NOT NULL, token BYTEA NOT NULL, salt BIGINT NOT NULL,
+        environment BIGINT NOT NULL, sender TEXT COLLATE "C" NOT NULL, user_name TEXT COLLATE "C", display TEXT,
+        installation TEXT COLLATE "C", locale TEXT, time_zone TEXT, app_version TEXT, topics BIGINT NOT NULL,
+        user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL) ON COMMIT DELETE ROWS;
+      CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
+      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
+      """)
+    var userRows: [Key: Int64] = [:]
+    for registration in registrations {
+      if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
+    }
+    var rows = CopyRows(columns: 16)
+    for (index, registration) in registrations.enumerated() {
+      rows.begin()
+      rows.append(Int64(index))
+      rows.append(try store.makeApp(registration.app))
+      rows.append(Int64(registration.platform.rawValue))
+      rows.append(registration.token)
+      rows.append(store.makeSalt())
+      rows.append(Int64((registration.environment ?? .unspecified).rawValue))
+      rows.append(registration.sender ?? [])
+      rows.append(registration.user)
+      rows.append(registration.name)
+      rows.append(registration.installation)
+      rows.append(registration.locale)
+      rows.append(registration.timeZone)
+      rows.append(registration.appVersion)
+      rows.append(Int64(registration.topics.count))
+      rows.append(registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0)
+      rows.append(registration.registered(by: now))
+    }
+    try store.session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
+  }
+
+  private mutating func findSingles() throws(RegistryError) {
+    var byToken: [Key: Int] = [:]
+    var byInstallation: [Key: Int] = [:]
+    for (index, registration) in registrations.enumerated() {
+      if registration.topics.count > store.limits.topicsPerDevice { isSingle[index] = true }
+      let token = Key(app: registration.app, platform: registration.platform, name: registration.token)
+      if let other = byToken.updateValue(index, forKey: token) {
+        isSingle[other] = true
+        isSingle[index] = true
+      }
+      guard let installation = registration.installation else { continue }
+      if let other = byInstallation.updateValue(index, forKey: Key(app: registration.app, platform: nil, name: installation)) {
+        isSingle[other] = true
+        isSingle[index] = true
+      }
+    }
+    var found: [Int] = []
+    try store.session.run(
+      SQL.loadSingles, [.int(Int64(store.limits.topicsPerDevice)), .int(Int64(store.limits.devicesPerUser))]
+    ) { row in found.append(Int(row.int(0))) }
+    for index in found { isSingle[index] = true }
+  }
+
+  private func stageTopics() throws(RegistryError) {
+    var rows = CopyRows(columns: 2)
+    var isEmpty = true
+    for (index, registration) in registrations.enumerated() where !isSingle[index] {
+      guard !registration.topics.isEmpty else { continue }
+      let app = try store.makeApp(registration.app)
+      for topic in registration.topics {
+        isEmpty = false
+        rows.begin()
+        rows.append(Int64(index))
+        rows.append(try store.makeTopic(topic, app))
+      }
+    }
+    if !isEmpty { try store.session.copy("COPY load_topics FROM STDIN (FORMAT binary)", rows.finished()) }
+  }
+
+  // MARK: Moving
+
+  private mutating func move() throws(RegistryError) {
+    var start = 0
+    while start < registrations.count {
+      var end = start
+      while end < registrations.count, !isSingle[end] { end += 1 }
+      if end - start >= Self.fewestInSet {
+        try moveSet(start, end)
+      } else {
+        for index in start..<end { answers[index] = try store.register(registrations[index], now) }
+      }
+      if end < registrations.count { answers[end] = try store.register(registrations[end], now) }
+      start = end + 1
+    }
+  }
+
+  /// Below this many rows in a row, single registrations are no slower.
+  private static let fewestInSet = 8
+
+  private mutating func moveSet(_ start: Int, _ end: Int) throws(RegistryError) {
+    let range = [SQLValue.int(Int64(start)), .int(Int64(end))]
+    try store.session.run(SQL.loadUsers, range)
+    try store.session.run(SQL.loadDevices, range + [.int(now)])
+    try store.session.run(SQL.loadMembers, range)
+    var keys: [(Int, RegistryKey)] = []
+    try store.session.run(SQL.loadedKeys, range) { row in
+      keys.append((Int(row.int(0)), RegistryKey(id: row.int(1), salt: row.int(2))))
+    }
+    guard keys.count == end - start else { throw .unusable(.broken, "a bulk load lost rows") }
+    for (index, key) in keys { answers[index] = .registration(key.registration) }
+  }
+}
+
+/// Rows in the binary form of COPY (postgresql.org/docs/current/sql-copy.html, "Binary Format").
+private struct CopyRows {
+  private var bytes: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
+  private let columns: UInt8
+
+  init(columns: UInt8) { self.columns = columns }
+
+  mutating func begin() {
+    bytes.append(0)
+    bytes.append(columns)
+  }
+
+  mutating func append(_ value: Int64) {
+    PostgresBytes.append(Int32(8), to: &bytes)
+    PostgresBytes.append(value, to: &bytes)
+  }
+
+  mutating func append(_ value: [UInt8]?) {
+    guard let value else { return PostgresBytes.append(Int32(-1), to: &bytes) }
+    PostgresBytes.append(Int32(truncatingIfNeeded: value.count), to: &bytes)
+    bytes += value
+  }
+
+  func finished() -> [UInt8] { bytes + [0xFF, 0xFF] }
+}
+
+extension SQL {
+  private static let ofToken = "d.app = l.app AND d.platform = l.platform AND d.token = l.token"
+
+  /// Rows that a set can't take. `user_rows` is how many rows of the load name the row's user.
+  static let loadSingles = Statement(
+    """
+    SELECT l.n FROM load_devices l WHERE
+      (l.installation IS NOT NULL AND EXISTS (
+        SELECT 1 FROM devices d WHERE d.app = l.app AND d.installation = l.installation
+          AND (d.sender <> l.sender OR d.platform <> l.platform OR d.token <> l.token)))
+      OR (l.topics > 0 AND EXISTS (
+        SELECT 1 FROM devices d WHERE \(ofToken)
+          AND (SELECT count(*) FROM members m WHERE m.device = d.id) + l.topics > CAST(?1 AS BIGINT)))
+      OR (l.user_name IS NOT NULL AND l.user_rows + (
+        SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id WHERE u.app = l.app AND u.name = l.user_name
+      ) > CAST(?2 AS BIGINT))
+    """)
+  /// Of several names for a user the last one holds.
+  static let loadUsers = Statement(
+    """
+    INSERT INTO users (app, name, display)
+    SELECT DISTINCT ON (l.app, l.user_name) l.app, l.user_name, l.display FROM load_devices l
+    WHERE l.n >= ?1 AND l.n < ?2 AND l.user_name IS NOT NULL
+    ORDER BY l.app, l.user_name, (l.display IS NULL), l.n DESC
+    ON CONFLICT (app, name) DO UPDATE SET display = excluded.display WHERE excluded.display IS NOT NULL
+    """)
+  /// 0 and the empty text stand for "not given", and leave what was given before.
+  static let loadDevices = Statement(
+    """
+    INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
+      locale, time_zone, app_version)
+    SELECT l.app, l.platform, l.token, l.salt, l.environment, l.sender, 0, l.registered_at, CAST(?3 AS BIGINT), u.id,
+      l.installation, l.locale, l.time_zone, l.app_version
+    FROM load_devices l LEFT JOIN users u ON u.app = l.app AND u.name = l.user_name
+    WHERE l.n >= ?1 AND l.n < ?2 ORDER BY l.n
+    ON CONFLICT (app, platform, token) DO UPDATE SET
+      environment = CASE WHEN excluded.environment = 0 THEN devices.environment ELSE excluded.environment END,
+      sender = CASE
+        WHEN excluded.sender = '' OR (excluded.installation IS NULL AND devices.installation IS NOT NULL) THEN devices.sender
+        ELSE excluded.sender END,
+      state = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.state ELSE 0 END,
+      reason = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.reason END,
+      gone_at = CASE WHEN devices.gone_at > excluded.registered_at THEN devices.gone_at END,
+      registered_at = GREATEST(devices.registered_at, excluded.registered_at), last_seen = excluded.last_seen,
+      user_id = COALESCE(excluded.user_id, devices.user_id),
+      installation = COALESCE(excluded.installation, devices.installation),
+      locale = COALESCE(excluded.locale, devices.locale), time_zone = COALESCE(excluded.time_zone, devices.time_zone),
+      app_version = COALESCE(excluded.app_version, devices.app_version)
+    """)
+  static let loadMembers = Statement(
+    """
+    INSERT INTO members (topic, device)
+    SELECT t.topic, d.id FROM load_topics t JOIN load_devices l ON l.n = t.n JOIN devices d ON \(ofToken)
+    WHERE t.n >= ?1 AND t.n < ?2 ON CONFLICT DO NOTHING
+    """)
+  static let loadedKeys = Statement(
+    "SELECT l.n, d.id, d.salt FROM load_devices l JOIN devices d ON \(ofToken) WHERE l.n >= ?1 AND l.n < ?2")
+}

@@ -1,0 +1,48 @@
+/// The registry in PostgreSQL: for a fleet on many hosts. Its tables are in a schema of their own, `pushfleet`.
+typealias PostgresStore = SQLStore<PostgresConnection>
+
+extension SQLStore where Session == PostgresConnection {
+  convenience init(
+    location: String, options: PostgresOptions = PostgresOptions(), limits: RegistryLimits = RegistryLimits()
+  ) throws(RegistryError) {
+    let connection = try PostgresConnection(location: location, options: options)
+    try Self.migrate(connection)
+    self.init(session: connection, limits: limits)
+  }
+
+  /// Brings the tables to this program's version, one worker at a time. Writes nothing when they are, so that a stand-by can be read.
+  private static func migrate(_ connection: PostgresConnection) throws(RegistryError) {
+    guard try version(connection) < Schema.version else { return }
+    try connection.transaction(.devices) { () throws(RegistryError) -> Void in
+      try connection.execute("SELECT pg_advisory_xact_lock(1885760628, 0)")
+      let found = try version(connection)
+      guard found < Schema.version else { return }
+      if found == 0 {
+        try connection.execute("CREATE SCHEMA IF NOT EXISTS pushfleet")
+        try connection.execute("CREATE TABLE pushfleet.schema_version (version BIGINT NOT NULL)")
+        try connection.execute("INSERT INTO pushfleet.schema_version (version) VALUES (0)")
+      }
+      for migration in found..<Schema.version {
+        for statement in Schema.statements(of: migration, .postgres) { try connection.execute(statement) }
+      }
+      try connection.run(SQL.setVersion, [.int(Int64(Schema.version))])
+    }
+  }
+
+  private static func version(_ connection: PostgresConnection) throws(RegistryError) -> Int {
+    guard try connection.firstInt(SQL.versionTable, []) != nil else { return 0 }
+    let found = Int(try connection.firstInt(SQL.version, []) ?? 0)
+    guard found <= Schema.version else {
+      throw .unusable(
+        .newerSchema, "the registry has schema \(found), this program knows up to \(Schema.version): use the newer program")
+    }
+    return found
+  }
+}
+
+extension SQL {
+  static let versionTable = Statement(
+    "SELECT 1 FROM information_schema.tables WHERE table_schema = 'pushfleet' AND table_name = 'schema_version'")
+  static let version = Statement("SELECT max(version) FROM pushfleet.schema_version")
+  static let setVersion = Statement("UPDATE pushfleet.schema_version SET version = ?1")
+}

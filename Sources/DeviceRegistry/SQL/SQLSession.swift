@@ -1,0 +1,152 @@
+import Synchronization
+
+/// A value bound to a parameter. Text and blobs are bound as they are: no value ever becomes part of a statement's text.
+enum SQLValue {
+  case null
+  case int(Int64)
+  case text([UInt8])
+  case blob([UInt8])
+
+  static func int(_ value: Int64?) -> SQLValue { value.map { .int($0) } ?? .null }
+  static func text(_ value: [UInt8]?) -> SQLValue { value.map { .text($0) } ?? .null }
+  static func blob(_ value: [UInt8]?) -> SQLValue { value.map { .blob($0) } ?? .null }
+}
+
+/// One statement of the program, prepared once a connection. Parameters are written `?1`, `?2` … for both databases.
+struct Statement: Sendable {
+  /// Index in a connection's cache.
+  let id: Int
+  private let common: String
+  private let postgresOnly: String?
+
+  private static let nextID = Atomic<Int>(0)
+
+  init(_ sql: String, postgres: String? = nil) {
+    id = Self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
+    common = sql
+    postgresOnly = postgres
+  }
+
+  /// An insert that gives the new `id`: SQLite tells it by itself.
+  init(insert sql: String) { self.init(sql, postgres: sql + " RETURNING id") }
+
+  func text(_ dialect: Dialect) -> String {
+    switch dialect {
+    case .sqlite: common
+    case .postgres: (postgresOnly ?? common).replacing("?", with: "$")
+    }
+  }
+}
+
+enum Dialect: Sendable {
+  case sqlite, postgres
+}
+
+/// A row while it is visited.
+protocol SQLRow {
+  func isNull(_ column: Int) -> Bool
+  /// 0 where null.
+  func int(_ column: Int) -> Int64
+  /// Empty where null.
+  func bytes(_ column: Int) -> [UInt8]
+  /// Appends the column's bytes and returns how many they were.
+  func append(_ column: Int, to arena: inout [UInt8]) -> Int
+}
+
+extension SQLRow {
+  func optionalInt(_ column: Int) -> Int64? { isNull(column) ? nil : int(column) }
+  func optionalBytes(_ column: Int) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+}
+
+/// One connection to a database, for one thread.
+protocol SQLSession: AnyObject {
+  associatedtype Row: SQLRow
+  var dialect: Dialect { get }
+
+  /// Runs a statement, visits its rows and returns how many rows it changed. Nothing else may be run from within `each`.
+  @discardableResult
+  func run(_ statement: Statement, _ values: [SQLValue], _ each: (Row) -> Void) throws(RegistryError) -> Int
+
+  /// Runs an insert into a table whose key is `id` and returns the new one.
+  func insert(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64
+
+  /// The same statement once for each set of values, in one round trip where the database is remote; `each` is told which set a row
+  /// belongs to.
+  func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, Row) -> Void) throws(RegistryError)
+
+  /// Visits the rows of a statement whose `?1` is one of `ids`, in ascending order of `ids` (which ascend).
+  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (Row) -> Void) throws(RegistryError)
+
+  /// Reads a page of devices, `limit` at most, of a statement that asks for one more: whether there is one tells if the page is the
+  /// last. `cursor` is where the page begins. A requirement, so that it is compiled for each kind of row: it visits every device of
+  /// every broadcast.
+  func devices(
+    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+  ) throws(RegistryError) -> AudiencePage
+
+  /// Runs statements that only read, against one state of the database where that is for free.
+  func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result
+
+  func begin(_ intent: TransactionIntent) throws(RegistryError)
+  func commit() throws(RegistryError)
+  /// Never throws: a connection that can't roll back is dropped.
+  func rollback()
+
+  /// Marks devices by the quickest way that the database has.
+  static func mark(_ marks: [DeviceMark], in store: SQLStore<Self>, now: Int64) throws(RegistryError) -> [MarkOutcome]
+
+  /// Stores many registrations in one transaction, by the quickest way that the database has.
+  static func load(_ registrations: [Registration], into store: SQLStore<Self>, now: Int64) throws(RegistryError)
+    -> [ChangeAnswer]
+}
+
+/// What a transaction is for: writers to the same records are serialised, so that they can't deadlock.
+enum TransactionIntent {
+  /// Devices, users, topics and groups.
+  case devices
+  /// The accounts of campaigns.
+  case campaigns
+}
+
+extension SQLSession {
+  @discardableResult
+  func run(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int { try run(statement, values) { _ in } }
+
+  /// Runs `body` in a transaction; rolled back when it throws.
+  func transaction<Result>(
+    _ intent: TransactionIntent, _ body: () throws(RegistryError) -> Result
+  ) throws(RegistryError) -> Result {
+    try begin(intent)
+    let result: Result
+    do throws(RegistryError) {
+      result = try body()
+      try commit()
+    } catch {
+      rollback()
+      throw error
+    }
+    return result
+  }
+
+  func devices(
+    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    var devices = DeviceRows()
+    devices.reserve(limit)
+    var visited = 0
+    var last = cursor
+    try run(statement, values) { row in
+      visited += 1
+      guard visited <= limit else { return }
+      last = row.int(DeviceColumn.id)
+      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
+    }
+    return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
+  }
+
+  func firstInt(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> Int64? {
+    var found: Int64?
+    try run(statement, values) { row in if found == nil { found = row.optionalInt(0) } }
+    return found
+  }
+}

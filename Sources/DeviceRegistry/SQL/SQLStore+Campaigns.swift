@@ -1,0 +1,156 @@
+import PushCore
+
+/// The accounts of campaigns, shared by all workers.
+extension SQLStore {
+  func createCampaign(_ campaign: CampaignDescription, now: Int64) throws(RegistryError) -> Campaign {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      try session.run(
+        SQL.insertCampaign,
+        [
+          .blob(campaign.id), .text(campaign.app), .blob(campaign.messageID), .blob(campaign.target), .int(campaign.total),
+          .int(campaign.highWater), .int(now),
+        ])
+      guard let stored = try self.campaign(campaign.id) else { throw Self.noRow }
+      return stored
+    }
+  }
+
+  func pageDone(_ report: PageReport, now: Int64) throws(RegistryError) -> Campaign? {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      guard try campaign(report.campaign) != nil else { return nil }
+      let isNew =
+        try session.run(
+          SQL.insertDonePage, [.blob(report.campaign), .int(report.page), .int(report.sent), .int(report.failed)]) > 0
+      if isNew {
+        try session.run(
+          SQL.addCounts,
+          [
+            .blob(report.campaign), .int(report.sent), .int(report.failed), .int(report.isLast ? report.page + 1 : nil),
+            .int(now),
+          ])
+      }
+      return try campaign(report.campaign)
+    }
+  }
+
+  func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64, now: Int64) throws(RegistryError) {
+    try transaction(.campaigns) { () throws(RegistryError) -> Void in
+      try session.run(
+        SQL.savePage, [.blob(campaign), .int(page), .int(record.sent), .int(record.failed), .blob(record.settled)])
+    }
+  }
+
+  func loadPage(campaign: [UInt8], page: Int64) throws(RegistryError) -> PageRecord? {
+    var record: PageRecord?
+    try session.run(SQL.loadPage, [.blob(campaign), .int(page)]) { row in
+      record = PageRecord(sent: row.int(0), failed: row.int(1), settled: row.bytes(2), isDone: row.int(3) == 1)
+      if let copy = row.optionalInt(4) {
+        record?.extent = PageExtent(end: row.int(5), isLast: row.int(6) == 1, copy: copy)
+      }
+    }
+    return record
+  }
+
+  func finish(_ campaign: [UInt8], claimant: [UInt8], lease: Int64) throws(RegistryError) -> ResultClaim {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      let values: [SQLValue] = [.blob(campaign), .blob(claimant), .int(lease), .int(clock?())]
+      let isOurs = try session.run(SQL.finishCampaign, values) > 0
+      if isOurs { return .claimed }
+      return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .claimedElsewhere : .notDue
+    }
+  }
+
+  func resultPublished(_ campaign: [UInt8], now: Int64) throws(RegistryError) {
+    try transaction(.campaigns) { () throws(RegistryError) -> Void in
+      try session.run(SQL.resultPublished, [.blob(campaign), .int(now)])
+    }
+  }
+
+  func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      guard let current = try self.campaign(campaign), state.sources.contains(current.state) else { return false }
+      return try session.run(SQL.setState, [.blob(campaign), .int(state.rawValue), .int(now)]) > 0
+    }
+  }
+
+  func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign? {
+    var found: Campaign?
+    try session.run(SQL.campaignByID, [.blob(id)]) { row in found = Self.campaign(row) }
+    return found
+  }
+
+  func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {
+    var found: [Campaign] = []
+    try session.run(SQL.campaigns, [.int(Int64(limit))]) { row in found.append(Self.campaign(row)) }
+    return found
+  }
+
+  private static func campaign(_ row: Session.Row) -> Campaign {
+    Campaign(
+      description: CampaignDescription(
+        id: row.bytes(0), app: row.bytes(1), messageID: row.bytes(2), target: row.bytes(3), total: row.int(4),
+        highWater: row.int(5)),
+      state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
+      pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
+      resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16))
+  }
+}
+
+extension SQL {
+  static let insertCampaign = Statement(
+    """
+    INSERT INTO campaigns (id, app, message_id, target, total, high_water, state, sent, failed, pages_done, created_at, updated_at,
+      excused)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, 0, 0, ?7, ?7, 0) ON CONFLICT (id) DO NOTHING
+    """)
+  /// Changes a row only where the page wasn't done yet: saved in its middle, or not seen at all.
+  static let insertDonePage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed) VALUES (?1, ?2, 1, ?3, ?4)
+    ON CONFLICT (campaign, page) DO UPDATE SET done = 1, sent = excluded.sent, failed = excluded.failed, settled = NULL
+    WHERE campaign_pages.done = 0
+    """)
+  static let addCounts = Statement(
+    """
+    UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
+      page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5 WHERE id = ?1
+    """)
+  static let savePage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed, settled) VALUES (?1, ?2, 0, ?3, ?4, ?5)
+    ON CONFLICT (campaign, page) DO UPDATE SET sent = excluded.sent, failed = excluded.failed, settled = excluded.settled
+    WHERE campaign_pages.done = 0
+    """)
+  static let loadPage = Statement(
+    "SELECT sent, failed, settled, done, copy, page_end, is_last FROM campaign_pages WHERE campaign = ?1 AND page = ?2")
+  private static let owesResult = "id = ?1 AND result_at IS NULL AND (state = 2 OR pages_done >= page_count)"
+  /// By the database's own clock in unix milliseconds: a lease counts for all workers, and their clocks differ.
+  static let finishCampaign = Statement(
+    finish(at: "COALESCE(?4, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))"),
+    postgres: finish(at: "COALESCE(CAST(?4 AS BIGINT), CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"))
+  private static func finish(at now: String) -> String {
+    """
+    UPDATE campaigns SET claimant = ?2, finished_at = \(now), state = CASE WHEN state = 2 THEN 2 ELSE 3 END
+    WHERE \(owesResult) AND (claimant IS NULL OR claimant = ?2 OR finished_at <= \(now) - CAST(?3 AS BIGINT))
+    """
+  }
+  static let isResultOwed = Statement("SELECT 1 FROM campaigns WHERE \(owesResult)")
+  static let resultPublished = Statement("UPDATE campaigns SET result_at = ?2 WHERE id = ?1 AND result_at IS NULL")
+  /// 0 is running, 4 held.
+  static let setState = Statement(
+    """
+    UPDATE campaigns SET state = ?2, updated_at = ?3,
+      resumed_at = CASE WHEN CAST(?2 AS BIGINT) = 0 THEN ?3 ELSE resumed_at END,
+      excused = CASE WHEN state = 4 AND CAST(?2 AS BIGINT) = 0 THEN 1 ELSE excused END,
+      idle = idle + CASE WHEN CAST(?2 AS BIGINT) = 0 AND ?3 > stopped_at THEN ?3 - stopped_at ELSE 0 END,
+      stopped_at = CASE WHEN CAST(?2 AS BIGINT) <> 0 THEN COALESCE(stopped_at, ?3) END
+    WHERE id = ?1 AND (CAST(?2 AS BIGINT) <> 4 OR excused = 0)
+    """)
+  private static let campaignColumns =
+    """
+    id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
+    resumed_at, stopped_at, idle
+    """
+  static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
+  static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")
+}

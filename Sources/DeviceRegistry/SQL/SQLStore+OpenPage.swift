@@ -1,0 +1,70 @@
+import PushCore
+
+/// A page of a campaign is taken up by one copy of its message and no other, and has the same devices each time.
+extension SQLStore {
+  func openPage(_ opening: PageOpening, now: Int64) throws(RegistryError) -> OpenedPage {
+    // A second look, where another copy has come between the first and the claim, finds who it was.
+    for _ in 0..<Self.looks { if let opened = try look(opening) { return opened } }
+    return .taken
+  }
+
+  private static var looks: Int { 2 }
+
+  private func look(_ opening: PageOpening) throws(RegistryError) -> OpenedPage? {
+    guard let campaign = try campaign(opening.campaign), campaign.description.app == opening.app else { return .unknown }
+    let record = try loadPage(campaign: opening.campaign, page: opening.page)
+    if let record, record.isDone { return .done(campaign) }
+    if let extent = record?.extent, extent.copy != opening.copy { return .taken }
+    switch campaign.state {
+    case .paused, .held, .cancelled: return .stopped(campaign, record)
+    case .running, .completed: break
+    }
+    switch opening.content {
+    case .rest(let registrations):
+      let devices = try resolve(registrations.map { LookUp(app: opening.app, registration: $0) }).devices
+      let extent = record?.extent
+      return .open(AudiencePage(devices: devices, next: extent?.end ?? 0, isLast: extent?.isLast ?? false), record, campaign)
+    case .members(let audience, let cursor, let highWater, let limit):
+      if let extent = record?.extent {
+        return .open(try all(audience, opening.app, after: cursor, limit, extent), record, campaign)
+      }
+      let page = try page(of: audience, app: opening.app, after: cursor, upTo: highWater, limit: limit)
+      // The last page ends with its last member: who joins behind it while the page is being sent has come too late.
+      let end = page.isLast ? page.devices.rows.last?.id ?? cursor : page.next
+      let extent = PageExtent(end: end, isLast: page.isLast, copy: opening.copy)
+      return try claim(opening, extent) ? .open(page, record, campaign) : nil
+    }
+  }
+
+  /// False when another copy was quicker.
+  private func claim(_ opening: PageOpening, _ extent: PageExtent) throws(RegistryError) -> Bool {
+    try transaction(.campaigns) { () throws(RegistryError) in
+      try session.run(
+        SQL.claimPage,
+        [.blob(opening.campaign), .int(opening.page), .int(extent.copy), .int(extent.end), .int(extent.isLast ? 1 : 0)]) > 0
+    }
+  }
+
+  /// What is within the page now, be it more than at first: a device must not fall between two pages.
+  private func all(
+    _ audience: Audience, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent
+  ) throws(RegistryError) -> AudiencePage {
+    var whole = AudiencePage(devices: DeviceRows(), next: start, isLast: false)
+    while !whole.isLast {
+      let part = try page(of: audience, app: app, after: whole.next, upTo: extent.end, limit: limit)
+      whole.devices.append(contentsOf: part.devices)
+      whole.next = part.next
+      whole.isLast = part.isLast
+    }
+    return AudiencePage(devices: whole.devices, next: extent.end, isLast: extent.isLast)
+  }
+}
+
+extension SQL {
+  static let claimPage = Statement(
+    """
+    INSERT INTO campaign_pages (campaign, page, done, sent, failed, copy, page_end, is_last) VALUES (?1, ?2, 0, 0, 0, ?3, ?4, ?5)
+    ON CONFLICT (campaign, page) DO UPDATE SET copy = excluded.copy, page_end = excluded.page_end, is_last = excluded.is_last
+    WHERE campaign_pages.done = 0 AND campaign_pages.copy IS NULL
+    """)
+}

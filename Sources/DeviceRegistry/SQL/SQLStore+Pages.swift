@@ -1,0 +1,228 @@
+import PushCore
+
+/// Audiences, page by page in the order of the devices' numbers.
+extension SQLStore {
+  func page(
+    of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    try session.reading { () throws(RegistryError) in try readPage(audience, app, cursor, highWater, limit) }
+  }
+
+  func readPage(
+    _ audience: Audience, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
+    guard let app = try knownApp(app), limit > 0 else { return none }
+    switch audience {
+    case .topic(let name):
+      guard let topic = try knownTopic(name, app) else { return none }
+      return try read(SQL.topicPage, topic, cursor, highWater, limit)
+    case .group(let key):
+      guard let group = try readGroup(.key(key), app) else { return none }
+      return try read(SQL.groupPage, group.key.id, cursor, highWater, limit)
+    case .user(let name):
+      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return none }
+      return try read(SQL.userPage, user, cursor, highWater, limit)
+    case .condition(let condition):
+      return try readCondition(condition, app, cursor, highWater, limit)
+    }
+  }
+
+  private func read(
+    _ statement: Statement, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    try session.devices(
+      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)], after: cursor, limit: limit)
+  }
+
+  /// The members of the topics are merged in the order of their numbers; each device is judged once, by the set of topics it is in.
+  /// Where a device without any of them is meant too, all devices of the app are merged as well.
+  private func readCondition(
+    _ condition: Condition, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    var streams: [IDStream] = []
+    for (index, name) in condition.topics.enumerated() {
+      guard let topic = try knownTopic(name, app) else { continue }
+      streams.append(IDStream(SQL.memberIDs, owner: topic, bit: 1 << UInt32(index), cursor))
+    }
+    if condition.matches(0) { streams.append(IDStream(SQL.appDeviceIDs, owner: app, bit: 0, cursor)) }
+
+    var ids: [Int64] = []
+    ids.reserveCapacity(limit)
+    var examined = 0
+    var last = cursor
+    var isLast = false
+    while ids.count < limit, examined < Self.examinedPerPage {
+      var lowest = Int64.max
+      for index in streams.indices {
+        if streams[index].isDrained { try refill(&streams[index], highWater, limit) }
+        if let id = streams[index].first { lowest = min(lowest, id) }
+      }
+      guard lowest != .max else {
+        isLast = true
+        break
+      }
+      var subscribed: UInt32 = 0
+      for index in streams.indices where streams[index].first == lowest {
+        subscribed |= streams[index].bit
+        streams[index].at += 1
+      }
+      if condition.matches(subscribed) { ids.append(lowest) }
+      last = lowest
+      examined += 1
+    }
+
+    var devices = DeviceRows()
+    devices.reserve(ids.count)
+    try session.runForIDs(SQL.devicesByID, ids) { row in
+      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
+    }
+    return AudiencePage(devices: devices, next: last, isLast: isLast)
+  }
+
+  private func refill(_ stream: inout IDStream, _ highWater: Int64, _ limit: Int) throws(RegistryError) {
+    guard !stream.isEnded else { return }
+    let wanted = max(64, min(limit, 4096))
+    var ids = stream.ids
+    ids.removeAll(keepingCapacity: true)
+    try session.run(stream.statement, [.int(stream.owner), .int(stream.cursor), .int(highWater), .int(Int64(wanted))]) { row in
+      ids.append(row.int(0))
+    }
+    stream.ids = ids
+    stream.at = 0
+    stream.isEnded = ids.count < wanted
+    stream.cursor = ids.last ?? stream.cursor
+  }
+
+  /// Devices judged before a page is given back with what it has: bounds the time of a condition that few devices meet.
+  private static var examinedPerPage: Int { 50_000 }
+
+  // MARK: Survey
+
+  func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceSurvey {
+    var survey = AudienceSurvey(exists: false, estimate: 0, highWater: try session.firstInt(SQL.highestDevice, []) ?? 0)
+    guard let app = try knownApp(app) else { return survey }
+    switch audience {
+    case .topic(let name):
+      guard let topic = try knownTopic(name, app) else { return survey }
+      survey.estimate = try count(SQL.sampleMembers, topic, survey.highWater)
+    case .group(let key):
+      guard let group = try readGroup(.key(key), app) else { return survey }
+      survey.estimate = try count(SQL.sampleGroup, group.key.id, survey.highWater)
+    case .user(let name):
+      guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return survey }
+      survey.estimate = try count(SQL.sampleUser, user, survey.highWater)
+    case .condition(let condition):
+      var counts: [Int64] = []
+      var known = 0
+      for name in condition.topics {
+        guard let topic = try knownTopic(name, app) else {
+          counts.append(0)
+          continue
+        }
+        known += 1
+        counts.append(try count(SQL.sampleMembers, topic, survey.highWater))
+      }
+      guard known > 0 else { return survey }
+      let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey.highWater) : Int64.max
+      survey.estimate = Self.bound(condition.expression, counts, all)
+    }
+    survey.exists = true
+    return survey
+  }
+
+  /// How many devices at most meet an expression.
+  private static func bound(_ expression: Condition.Expression, _ counts: [Int64], _ all: Int64) -> Int64 {
+    switch expression {
+    case .topic(let index): min(counts[index], all)
+    case .not(.topic(let index)): all == .max ? all : max(0, all - counts[index])
+    case .not: all
+    case .and(let left, let right): min(bound(left, counts, all), bound(right, counts, all))
+    case .or(let left, let right):
+      {
+        let (sum, overflow) = bound(left, counts, all).addingReportingOverflow(bound(right, counts, all))
+        return overflow ? all : min(sum, all)
+      }()
+    }
+  }
+
+  /// Counts the first members and, where there are more, assumes that the rest lie as dense among the devices' numbers.
+  private func count(_ statement: Statement, _ owner: Int64, _ highWater: Int64) throws(RegistryError) -> Int64 {
+    var counted: Int64 = 0
+    var reached: Int64 = 0
+    try session.run(statement, [.int(owner), .int(Self.sampleSize)]) { row in
+      counted = row.int(0)
+      reached = row.int(1)
+    }
+    guard counted >= Self.sampleSize, reached > 0, highWater > reached else { return counted }
+    return Int64(Double(counted) * Double(highWater) / Double(reached))
+  }
+
+  private static var sampleSize: Int64 { 100_000 }
+}
+
+/// The numbers of one topic's members, or of all devices, read in portions.
+private struct IDStream {
+  let statement: Statement
+  let owner: Int64
+  /// What being in it means in a condition's mask; 0 for the stream of all devices.
+  let bit: UInt32
+  var cursor: Int64
+  var ids: [Int64] = []
+  var at = 0
+  var isEnded = false
+
+  init(_ statement: Statement, owner: Int64, bit: UInt32, _ cursor: Int64) {
+    self.statement = statement
+    self.owner = owner
+    self.bit = bit
+    self.cursor = cursor
+  }
+
+  var isDrained: Bool { at == ids.count }
+  var first: Int64? { at < ids.count ? ids[at] : nil }
+}
+
+extension SQL {
+  /// The order of the joins is told to SQLite (`CROSS JOIN`): members in their order, each with a seek to the neighbouring device.
+  static let topicPage = Statement(
+    """
+    SELECT \(DeviceColumn.list) FROM members m CROSS JOIN devices d ON d.id = m.device
+    WHERE m.topic = ?1 AND m.device > ?2 AND m.device <= ?3 ORDER BY m.device LIMIT ?4
+    """,
+    postgres: """
+      SELECT \(DeviceColumn.list)
+      FROM (SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4) m
+      JOIN devices d ON d.id = m.device ORDER BY d.id
+      """)
+  static let userPage = Statement(
+    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
+  static let groupPage = Statement(
+    """
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND d.id IN (
+      SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
+      UNION SELECT u.id FROM group_members g JOIN devices u ON u.user_id = g.member WHERE g.group_id = ?1 AND g.kind = 1)
+    ORDER BY d.id LIMIT ?4
+    """)
+  static let memberIDs = Statement(
+    "SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4")
+  static let appDeviceIDs = Statement(
+    "SELECT id FROM devices WHERE app = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4")
+  static let devicesByID = Statement(
+    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ?1",
+    postgres: "SELECT \(DeviceColumn.list) FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
+  static let highestDevice = Statement("SELECT max(id) FROM devices")
+  static let sampleMembers = Statement(
+    "SELECT count(*), max(device) FROM (SELECT device FROM members WHERE topic = ?1 ORDER BY device LIMIT ?2) m")
+  static let sampleApp = Statement(
+    "SELECT count(*), max(id) FROM (SELECT id FROM devices WHERE app = ?1 ORDER BY id LIMIT ?2) d")
+  static let sampleUser = Statement(
+    "SELECT count(*), 0 FROM (SELECT id FROM devices WHERE user_id = ?1 AND state <> 2 LIMIT ?2) d")
+  static let sampleGroup = Statement(
+    """
+    SELECT count(*), 0 FROM (
+      SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
+      UNION SELECT u.id FROM group_members g JOIN devices u ON u.user_id = g.member WHERE g.group_id = ?1 AND g.kind = 1
+      LIMIT ?2) d
+    """)
+}

@@ -1,0 +1,213 @@
+import PushCore
+
+/// Registering a device: by its token, or by its installation where the caller names one.
+extension SQLStore {
+  func register(_ registration: Registration, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
+    let app = try makeApp(registration.app)
+    let owner = try found(.token(registration.platform, registration.token), app).first
+    var holder: Found?
+    if let installation = registration.installation {
+      let devices = try found(.installation(installation), app)
+      // Where the caller names no sender, the token keeps its own.
+      holder =
+        devices.first { $0.sender == registration.sender ?? [] }
+        ?? (registration.sender == nil ? owner.flatMap { owner in devices.first { $0.sender == owner.sender } } : nil)
+      let others = devices.count { $0.id != owner?.id }
+      guard holder != nil || others < limits.sendersPerInstallation else {
+        return .refused(
+          .tooManySenders, reason: "installation: it has \(others) senders, at most \(limits.sendersPerInstallation) allowed")
+      }
+    }
+    if let holder, Self.isStale(registration, holder, owner) {
+      return .registration(RegistryKey(id: holder.id, salt: holder.salt).registration)
+    }
+    let existing = holder ?? owner
+    if let refusal = try topicRefusal(registration, existing, app) { return refusal }
+
+    var user: Int64?
+    if let name = registration.user {
+      let (known, devices) = try knownUser(name, app)
+      if let known, known != existing?.user || existing?.state == .gone, devices >= limits.devicesPerUser {
+        return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
+      }
+      user = try makeUser(name, registration.name, app, known: known)
+    }
+
+    let key: RegistryKey
+    if let holder, holder.id != owner?.id {
+      key = try replaceToken(of: holder, by: owner, registration, user, now)
+    } else if let owner {
+      key = try refresh(owner, registration, user, now)
+    } else {
+      key = try insert(registration, app, user, now)
+    }
+    if !registration.topics.isEmpty {
+      var sets: [[SQLValue]] = []
+      for topic in registration.topics { sets.append([.int(try makeTopic(topic, app)), .int(key.id)]) }
+      try session.runEach(SQL.insertMember, sets) { _, _ in }
+    }
+    return .registration(key.registration)
+  }
+
+  /// Whether a registration says of itself that the installation's token is a newer one, or that its own died since.
+  private static func isStale(_ registration: Registration, _ holder: Found, _ owner: Found?) -> Bool {
+    guard holder.id != owner?.id, let time = registration.registeredAt else { return false }
+    return time < holder.registeredAt || (owner?.goneAt).map { $0 > time } ?? false
+  }
+
+  /// Whether the device would have more topics than it may. Those it has already aren't distinguished from new ones unless the sum comes
+  /// near the limit.
+  private func topicRefusal(
+    _ registration: Registration, _ existing: Found?, _ app: Int64
+  ) throws(RegistryError) -> ChangeAnswer? {
+    guard !registration.topics.isEmpty else { return nil }
+    var count = registration.topics.count
+    if let existing {
+      count += Int(try session.firstInt(SQL.countTopics, [.int(existing.id), .int(Int64(limits.topicsPerDevice))]) ?? 0)
+      if count > limits.topicsPerDevice {
+        for topic in registration.topics {
+          guard let id = try knownTopic(topic, app) else { continue }
+          if try session.firstInt(SQL.isMember, [.int(id), .int(existing.id)]) != nil { count -= 1 }
+        }
+      }
+    }
+    guard count > limits.topicsPerDevice else { return nil }
+    return .refused(.tooManyTopics, reason: "topics: at most \(limits.topicsPerDevice) for a device")
+  }
+
+  /// A user's number, and how many devices it has, counted up to the limit.
+  private func knownUser(_ name: [UInt8], _ app: Int64) throws(RegistryError) -> (id: Int64?, devices: Int) {
+    var id: Int64?
+    var devices = 0
+    try session.run(SQL.userAndDevices, [.int(app), .text(name), .int(Int64(limits.devicesPerUser))]) { row in
+      id = row.int(0)
+      devices = Int(row.int(1))
+    }
+    return (id, devices)
+  }
+
+  /// The user's number, made or renamed where need be.
+  func makeUser(_ name: [UInt8], _ display: [UInt8]?, _ app: Int64, known: Int64?) throws(RegistryError) -> Int64 {
+    var known = known
+    if known == nil { known = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) }
+    guard let id = known else {
+      return try session.insert(SQL.insertUser, [.int(app), .text(name), .text(display)])
+    }
+    if let display { try session.run(SQL.renameUser, [.int(id), .text(display)]) }
+    return id
+  }
+
+  private func insert(
+    _ registration: Registration, _ app: Int64, _ user: Int64?, _ now: Int64
+  ) throws(RegistryError) -> RegistryKey {
+    let salt = makeSalt()
+    let id = try session.insert(
+      SQL.insertDevice,
+      [
+        .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
+        .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
+        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
+        .text(registration.appVersion), .int(registration.registered(by: now)),
+      ])
+    return RegistryKey(id: id, salt: salt)
+  }
+
+  /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device;
+  /// one that doesn't say when it was made is the latest, whatever the clock of the worker that noted `gone_at`.
+  private func refresh(
+    _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
+  ) throws(RegistryError) -> RegistryKey {
+    let latest = max(now, device.goneAt ?? now)
+    try session.run(
+      SQL.refreshDevice,
+      [
+        .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
+        .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
+        .text(registration.appVersion), .int(registration.registered(by: latest)),
+      ])
+    return RegistryKey(id: device.id, salt: device.salt)
+  }
+
+  /// A new token for an installation: the device keeps its number, and with it topics, groups and user; it gets a new registration,
+  /// and the old one goes on as another name of the same device. Where the new token was registered by itself, that registration
+  /// becomes another name too, and its topics are taken over unless they are another installation's.
+  private func replaceToken(
+    of device: Found, by owner: Found?, _ registration: Registration, _ user: Int64?, _ now: Int64
+  ) throws(RegistryError) -> RegistryKey {
+    if let owner {
+      let isFree = try session.firstInt(SQL.isWithoutInstallation, [.int(owner.id)]) != nil
+      if isFree {
+        try session.run(SQL.takeOverTopics, [.int(owner.id), .int(device.id)])
+        try session.run(SQL.takeOverGroups, [.int(owner.id), .int(device.id)])
+      }
+      try session.run(SQL.redirectAliases, [.int(owner.id), .int(device.id)])
+      try session.run(SQL.insertAlias, [.int(owner.id), .int(owner.salt), .int(device.id)])
+      try session.run(SQL.leaveTopics, [.int(owner.id)])
+      try leaveGroups(owner.id)
+      try session.run(SQL.deleteDevice, [.int(owner.id)])
+    }
+    let salt = makeSalt()
+    try session.run(SQL.insertAlias, [.int(device.id), .int(device.salt), .int(device.id)])
+    try session.run(
+      SQL.replaceToken,
+      [
+        .int(device.id), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
+        .int(registration.environment.map { Int64($0.rawValue) }), .int(now), .int(user), .text(registration.locale),
+        .text(registration.timeZone), .text(registration.appVersion), .int(registration.registered(by: now)),
+      ])
+    return RegistryKey(id: device.id, salt: salt)
+  }
+}
+
+extension SQL {
+  static let countTopics = Statement("SELECT count(*) FROM (SELECT 1 FROM members WHERE device = ?1 LIMIT ?2) m")
+  static let isMember = Statement("SELECT device FROM members WHERE topic = ?1 AND device = ?2")
+  static let userByName = Statement("SELECT id FROM users WHERE app = ?1 AND name = ?2")
+  static let userAndDevices = Statement(
+    """
+    SELECT u.id, (SELECT count(*) FROM (SELECT 1 FROM devices d WHERE d.user_id = u.id AND d.state <> 2 LIMIT ?3) x)
+    FROM users u WHERE u.app = ?1 AND u.name = ?2
+    """)
+  static let insertUser = Statement(insert: "INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)")
+  static let renameUser = Statement("UPDATE users SET display = ?2 WHERE id = ?1")
+  static let insertDevice = Statement(
+    insert: """
+      INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
+        locale, time_zone, app_version)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12)
+      """)
+  /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
+  static let refreshDevice = Statement(
+    """
+    UPDATE devices SET environment = COALESCE(?2, environment),
+      sender = CASE WHEN CAST(?6 AS TEXT) IS NULL AND installation IS NOT NULL THEN sender ELSE COALESCE(?3, sender) END,
+      state = CASE WHEN gone_at > ?10 THEN state ELSE 0 END, reason = CASE WHEN gone_at > ?10 THEN reason END,
+      gone_at = CASE WHEN gone_at > ?10 THEN gone_at END,
+      registered_at = CASE WHEN registered_at > ?10 THEN registered_at ELSE ?10 END, last_seen = ?4, user_id = COALESCE(?5, user_id),
+      installation = COALESCE(?6, installation), locale = COALESCE(?7, locale), time_zone = COALESCE(?8, time_zone),
+      app_version = COALESCE(?9, app_version)
+    WHERE id = ?1
+    """)
+  static let insertMember = Statement("INSERT INTO members (topic, device) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+  static let isWithoutInstallation = Statement("SELECT id FROM devices WHERE id = ?1 AND installation IS NULL")
+  static let takeOverTopics = Statement(
+    """
+    INSERT INTO members (topic, device) SELECT topic, CAST(?2 AS BIGINT) FROM members WHERE device = ?1 ON CONFLICT DO NOTHING
+    """)
+  static let takeOverGroups = Statement(
+    """
+    INSERT INTO group_members (group_id, kind, member)
+    SELECT group_id, 0, CAST(?2 AS BIGINT) FROM group_members WHERE kind = 0 AND member = ?1 ON CONFLICT DO NOTHING
+    """)
+  static let redirectAliases = Statement("UPDATE aliases SET device = ?2 WHERE device = ?1")
+  static let insertAlias = Statement(
+    "INSERT INTO aliases (id, salt, device) VALUES (?1, ?2, ?3) ON CONFLICT (id, salt) DO UPDATE SET device = excluded.device")
+  static let deleteDevice = Statement("DELETE FROM devices WHERE id = ?1")
+  static let replaceToken = Statement(
+    """
+    UPDATE devices SET platform = ?2, token = ?3, salt = ?4, environment = COALESCE(?5, environment), state = 0, reason = NULL,
+      gone_at = NULL, registered_at = ?11, last_seen = ?6, user_id = COALESCE(?7, user_id), locale = COALESCE(?8, locale),
+      time_zone = COALESCE(?9, time_zone), app_version = COALESCE(?10, app_version)
+    WHERE id = ?1
+    """)
+}

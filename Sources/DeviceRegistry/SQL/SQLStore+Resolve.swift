@@ -1,0 +1,81 @@
+import PushCore
+
+/// From names to devices, for delivery.
+extension SQLStore {
+  func resolve(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution {
+    try session.reading { () throws(RegistryError) in try resolveNow(lookUps) }
+  }
+
+  private func resolveNow(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution {
+    var resolution = Resolution()
+    resolution.entries = [ResolvedRegistration](repeating: .unknown, count: lookUps.count)
+    var apps: [[UInt8]: Int64] = [:]
+    for name in Set(lookUps.map(\.app)) { apps[name] = try knownApp(name) }
+    guard !apps.isEmpty else { return resolution }
+
+    let keys = lookUps.map { apps[$0.app] == nil ? nil : RegistryKey($0.registration, .registration) }
+    var devices = DeviceRows()
+    var found: [Int64: (row: Int, app: Int64)] = [:]
+    try session.runForIDs(SQL.devicesWithApp, Array(Set(keys.compactMap { $0?.id })).sorted()) { row in
+      found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
+      devices.append(row)
+    }
+
+    var older: [(Int, [SQLValue])] = []
+    for (index, key) in keys.enumerated() {
+      guard let key else { continue }
+      if let (row, app) = found[key.id], devices[row].salt == key.salt, app == apps[lookUps[index].app] {
+        resolution.entries[index] = .device(row, isCanonical: true)
+      } else {
+        older.append((index, [.int(key.id), .int(key.salt)]))
+      }
+    }
+    if !older.isEmpty {
+      var targets: [(Int, Int64)] = []
+      try session.runEach(SQL.aliasTarget, older.map(\.1)) { index, row in targets.append((older[index].0, row.int(0))) }
+      let missing = Set(targets.map(\.1)).filter { found[$0] == nil }.sorted()
+      try session.runForIDs(SQL.devicesWithApp, missing) { row in
+        found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
+        devices.append(row)
+      }
+      for (index, id) in targets {
+        guard let (row, app) = found[id], app == apps[lookUps[index].app] else { continue }
+        resolution.entries[index] = .device(row, isCanonical: false)
+      }
+    }
+    for (index, key) in keys.enumerated() where key == nil {
+      guard let app = apps[lookUps[index].app], let audience = Self.audience(lookUps[index].registration) else { continue }
+      let page = try readPage(audience, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
+      var members: [Int] = []
+      for row in page.devices.rows.indices where page.isLast {
+        let id = page.devices[row].id
+        let at = found[id]?.row ?? devices.count
+        if at == devices.count {
+          found[id] = (at, app)
+          devices.append(row, of: page.devices)
+        }
+        members.append(at)
+      }
+      resolution.entries[index] = .devices(members)
+    }
+    resolution.devices = devices
+    return resolution
+  }
+
+  /// The user, device group or topic that a text names as a target.
+  private static func audience(_ text: [UInt8]) -> Audience? {
+    switch Target.classify(text) {
+    case .success(.user(let id)): .user(id)
+    case .success(.group(let key)): .group(key)
+    case .success(.topic(let name)): .topic(name)
+    default: nil
+    }
+  }
+}
+
+extension SQL {
+  static let devicesWithApp = Statement(
+    "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
+    postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
+  static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")
+}

@@ -1,0 +1,139 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DeviceRegistry
+
+/// The databases that must behave alike: every test of the conformance suite runs on each.
+enum Backend: String, CaseIterable, CustomTestStringConvertible {
+  case sqlite, postgres
+
+  static let all: [Backend] = Postgres.shared == nil ? [.sqlite] : allCases
+  var testDescription: String { rawValue }
+
+  /// An empty registry.
+  func open(_ limits: RegistryLimits = RegistryLimits()) throws -> TestRegistry {
+    switch self {
+    case .sqlite:
+      let folder = try TemporaryFolder()
+      return TestRegistry(
+        location: folder.path + "/registry.db", limits: limits, backend: self,
+        store: try SQLiteStore(path: folder.path + "/registry.db", limits: limits),
+        folder: folder)
+    case .postgres:
+      let location = try #require(try Postgres.shared?.get()).makeDatabase()
+      return TestRegistry(
+        location: location, limits: limits, backend: self, store: try PostgresStore(location: location, limits: limits),
+        folder: nil)
+    }
+  }
+}
+
+extension Backend {
+  /// A connection to a registry that is there.
+  func connect(_ location: String, _ limits: RegistryLimits = RegistryLimits()) throws -> any DeviceStore {
+    switch self {
+    case .sqlite: try SQLiteStore(path: location, limits: limits)
+    case .postgres: try PostgresStore(location: location, limits: limits)
+    }
+  }
+}
+
+extension DeviceStore {
+  /// Registrations of one app.
+  func resolve(_ registrations: [[UInt8]], app: [UInt8]) throws -> Resolution {
+    try resolve(registrations.map { LookUp(app: app, registration: $0) })
+  }
+}
+
+/// A registry of one test, with the short forms that tests need.
+struct TestRegistry {
+  let location: String
+  let limits: RegistryLimits
+  let backend: Backend
+  let store: any DeviceStore
+  let folder: TemporaryFolder?
+
+  /// Another connection, as another worker has it.
+  func another() throws -> any DeviceStore {
+    try backend.connect(location, limits)
+  }
+
+  static let app = Array("com.example.app".utf8)
+
+  /// Applies one change given as JSON, `app` added.
+  @discardableResult
+  func change(_ json: String, now: Int64 = 1_000) throws -> ChangeAnswer {
+    switch RegistryChange.parse(Array(json.utf8), defaultApp: Self.app, limits: limits) {
+    case .success(let change): try #require(try store.apply([change], now: now).first)
+    case .failure(let refusal): refusal.answer
+    }
+  }
+
+  /// Registers an FCM token and returns the registration.
+  func register(_ token: String, _ fields: String = "", now: Int64 = 1_000) throws -> [UInt8] {
+    let answer = try change(#"{"platform":"fcm","token":"\#(token)"\#(fields.isEmpty ? "" : ",")\#(fields)}"#, now: now)
+    guard case .registration(let id) = answer else {
+      throw TestFailure("refused: \(String(decoding: answer.json, as: UTF8.self))")
+    }
+    return id
+  }
+
+  /// The tokens that an audience reaches, in the order of the pages.
+  func tokens(_ audience: Audience, pageSize: Int = 3) throws -> [String] {
+    let highWater = try store.survey(audience, app: Self.app).highWater
+    var cursor: Int64 = 0
+    var tokens: [String] = []
+    while true {
+      let page = try store.page(of: audience, app: Self.app, after: cursor, upTo: highWater, limit: pageSize)
+      for index in 0..<page.devices.count { tokens.append(String(decoding: page.devices.token(index), as: UTF8.self)) }
+      if page.isLast { return tokens }
+      #expect(page.next > cursor)
+      cursor = page.next
+    }
+  }
+
+  func topic(_ name: String) throws -> [String] { try tokens(.topic(Array(name.utf8))) }
+  func user(_ name: String) throws -> [String] { try tokens(.user(Array(name.utf8))) }
+
+  /// What a registration resolves to: token, and whether it is the canonical one.
+  func resolve(_ registration: [UInt8]) throws -> (token: String, isCanonical: Bool, state: DeviceState)? {
+    let resolution = try store.resolve([registration], app: Self.app)
+    guard case .device(let index, let isCanonical) = resolution.entries[0] else { return nil }
+    return (String(decoding: resolution.devices.token(index), as: UTF8.self), isCanonical, resolution.devices[index].state)
+  }
+
+  /// What a provider's answer says against an FCM token.
+  @discardableResult
+  func mark(_ token: String, _ verdict: DeviceMark.Verdict, now: Int64 = 9_000) throws -> MarkOutcome? {
+    let mark = DeviceMark(
+      app: Self.app, platform: .fcm, token: Array(token.utf8), verdict: verdict, reason: Array("Unregistered".utf8))
+    return try store.mark([mark], now: now).first
+  }
+
+  func record(_ token: String) throws -> DeviceRecord? {
+    try store.device(.token(.fcm, Array(token.utf8)), app: Self.app).first
+  }
+}
+
+struct TestFailure: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// A folder that goes with its last user.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "/pushfleet-storage-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    // A store that is closing on its own thread takes its log away at the same time, which ends an attempt early.
+    for _ in 0..<100 where FileManager.default.fileExists(atPath: path) { try? FileManager.default.removeItem(atPath: path) }
+  }
+}
+
+func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }

@@ -1,0 +1,164 @@
+import TestSupport
+import Testing
+
+@testable import DeviceRegistry
+
+@Suite("Campaigns on both databases")
+struct CampaignTests {
+  private static let id = Array("campaign-1".utf8)
+  private static let description = CampaignDescription(
+    id: id, app: TestRegistry.app, messageID: Array("m".utf8), target: Array("/topics/news".utf8), total: 2_500,
+    highWater: 9_000)
+
+  private func report(_ page: Int64, isLast: Bool = false, sent: Int64 = 990, failed: Int64 = 10) -> PageReport {
+    PageReport(campaign: Self.id, page: page, isLast: isLast, sent: sent, failed: failed)
+  }
+
+  @Test("A campaign is made once, and its pages are counted once, in whatever order they come", arguments: Backend.all)
+  func counts(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    #expect(try registry.store.createCampaign(Self.description, now: 1_000).state == .running)
+    #expect(try other.createCampaign(Self.description, now: 5_000).createdAt == 1_000)
+    #expect(try registry.store.pageDone(report(2, isLast: true, sent: 500, failed: 0), now: 2_000)?.isComplete == false)
+    #expect(try other.pageDone(report(0), now: 2_000)?.isComplete == false)
+    #expect(try registry.store.pageDone(report(0), now: 2_500)?.sent == 1_490)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 500) == .notDue)
+    let done = try #require(try registry.store.pageDone(report(1), now: 3_000))
+    #expect(done.isComplete && done.sent == 2_480 && done.failed == 20 && done.pagesDone == 3 && done.pageCount == 3)
+    #expect(try registry.store.pageDone(PageReport(campaign: [9], page: 0, isLast: true, sent: 1, failed: 0), now: 1) == nil)
+  }
+
+  @Test("Exactly one claimant finishes a campaign, another one when the first isn't heard of", arguments: Backend.all)
+  func finishes(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .notDue)
+    _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 60_000) == .claimedElsewhere)
+    let campaign = try #require(try other.campaign(Self.id))
+    #expect(campaign.state == .completed && campaign.finishedAt != nil && campaign.remaining == 0)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .claimed)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimedElsewhere)
+    try other.resultPublished(Self.id, now: 2_700)
+    for claimant in [[1], [2], [3]] as [[UInt8]] {
+      #expect(try registry.store.finish(Self.id, claimant: claimant, lease: 0) == .notDue)
+    }
+    #expect(try registry.store.finish([9], claimant: [1], lease: 0) == .notDue)
+  }
+
+  @Test("A worker whose clock is wrong takes nobody's claim away and keeps its own no longer", arguments: Backend.all)
+  func clocks(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = try registry.another()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
+    func ask(_ store: any DeviceStore, _ claimant: UInt8, lease: Int64, clock: Int64) throws -> ResultClaim? {
+      let call = RegistryCall.finish(campaign: Self.id, claimant: [claimant], lease: lease)
+      return try call.request.answer(store, now: clock) as? ResultClaim
+    }
+    let now = Int64(1_800_000_000_000)
+    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .claimed)
+    #expect(try ask(other, 2, lease: 60_000, clock: now + 3_600_000) == .claimedElsewhere)
+    #expect(try ask(other, 2, lease: 60_000, clock: now - 3_600_000) == .claimedElsewhere)
+    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .claimed)
+  }
+
+  @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
+  func renewed(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let store = registry.store
+    _ = try store.createCampaign(Self.description, now: 1_000)
+    _ = try store.pageDone(report(0, isLast: true), now: 2_000)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    let first = try #require(try store.campaign(Self.id)?.finishedAt)
+    var last = first
+    for _ in 0..<10_000 where last == first {
+      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+      last = try #require(try store.campaign(Self.id)?.finishedAt)
+    }
+    #expect(last > first)
+  }
+
+  @Test("States change only as they may", arguments: Backend.all)
+  func states(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let store = registry.store
+    _ = try store.createCampaign(Self.description, now: 1_000)
+    #expect(try store.setState(.running, of: Self.id, now: 1) == false)
+    for state in [.paused, .running, .held, .running] as [CampaignState] {
+      #expect(try store.setState(state, of: Self.id, now: 1))
+    }
+    #expect(try store.campaign(Self.id)?.state == .running)
+    #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
+    #expect(try store.setState(.cancelled, of: Self.id, now: 1))
+    for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
+    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .claimed)
+    #expect(try store.campaign(Self.id)?.state == .cancelled)
+    #expect(try store.setState(.paused, of: [9], now: 1) == false)
+  }
+
+  @Test("An interrupted page's record is found until the page is done", arguments: Backend.all)
+  func records(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
+    for settled in [[1, 2], [1, 2, 3]] as [[UInt8]] {
+      try registry.store.savePage(PageRecord(sent: 3, failed: 1, settled: settled), campaign: Self.id, page: 0, now: 1)
+    }
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == PageRecord(sent: 3, failed: 1, settled: [1, 2, 3]))
+    #expect(try registry.store.campaign(Self.id)?.sent == 0)
+    #expect(try registry.store.pageDone(report(0), now: 2)?.sent == 990)
+    try registry.store.savePage(PageRecord(sent: 1, failed: 1, settled: [7]), campaign: Self.id, page: 0, now: 3)
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0)?.isDone == true)
+    #expect(try registry.store.pageDone(report(0), now: 4)?.sent == 990)
+  }
+
+  @Test("Campaigns are listed with what is left, and removed once they are over", arguments: Backend.all)
+  func lists(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    var second = Self.description
+    second.id = [2]
+    _ = try registry.store.createCampaign(second, now: 2_000)
+    _ = try registry.store.pageDone(report(0), now: 3_000)
+    let list = try registry.store.campaigns(limit: 10)
+    #expect(list.map(\.description.id) == [[2], Self.id])
+    #expect(list[1].remaining == 1_500 && list[1].rate == 500 && list[1].timeLeft == 3)
+    #expect(list[0].rate == nil && list[0].timeLeft == nil)
+    // What isn't sent to in a pause isn't the rate's fault.
+    _ = try registry.store.setState(.paused, of: Self.id, now: 3_100)
+    _ = try registry.store.pageDone(report(1, sent: 50, failed: 0), now: 3_200)
+    #expect(try registry.store.campaign(Self.id)?.rate == 500)
+    _ = try registry.store.setState(.held, of: Self.id, now: 50_000)
+    _ = try registry.store.setState(.running, of: Self.id, now: 103_100)
+    _ = try registry.store.pageDone(report(2), now: 105_000)
+    #expect(try registry.store.campaign(Self.id)?.rate == 512.5)
+    _ = try registry.store.setState(.cancelled, of: Self.id, now: 4_000)
+    #expect(try registry.store.purge(goneBefore: 0, campaignsBefore: 10_000, limit: 10) == 1)
+    #expect(try registry.store.campaigns(limit: 10).map(\.description.id) == [[2]])
+    #expect(try registry.store.loadPage(campaign: Self.id, page: 0) == nil)
+  }
+
+  @Test("A registry of an earlier version is brought up to date, campaigns and all", arguments: Backend.all)
+  func migrates(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    let back = "ALTER TABLE campaigns DROP COLUMN idle; ALTER TABLE campaigns DROP COLUMN stopped_at;"
+    switch backend {
+    case .sqlite:
+      let raw = try SQLiteConnection(path: registry.location, create: false, busyTimeout: 1_000)
+      try raw.execute(back + "PRAGMA user_version = 1")
+    case .postgres:
+      let server = try #require(try Postgres.shared?.get())
+      try server.execute(
+        "SET search_path = pushfleet; \(back) UPDATE schema_version SET version = 1", at: registry.location)
+    }
+    let store = try registry.another()
+    #expect(try store.setState(.paused, of: Self.id, now: 2_000) && store.setState(.running, of: Self.id, now: 5_000))
+    #expect(try store.campaign(Self.id)?.idle == 3_000)
+  }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DeviceRegistry
+
+@Suite("Faults of a PostgreSQL registry", .serialized, .enabled(if: Postgres.shared != nil, "PostgreSQL isn't installed"))
+struct PostgresFaultTests {
+  private func server() throws -> Postgres { try #require(try Postgres.shared?.get()) }
+
+  private func fault(_ body: () throws -> Void) throws -> RegistryError {
+    do { try body() } catch { return try #require(error as? RegistryError) }
+    throw TestFailure("no error")
+  }
+
+  private static let register = RegistryChange.register(
+    Registration(app: TestRegistry.app, platform: .fcm, token: Array("t".utf8)))
+
+  @Test("A connection ended by an administrator comes back by itself")
+  func terminated() throws {
+    let server = try server()
+    let location = try server.makeDatabase()
+    let store = try PostgresStore(location: location)
+    let first = try store.apply([Self.register], now: 1)
+    try server.execute(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+      at: location)
+    #expect(try store.apply([Self.register], now: 2) == first)
+    try server.execute(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+      at: location)
+    #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
+  }
+
+  @Test("A connection lost within a transaction is an error, and nothing of the transaction stays")
+  func lostInside() throws {
+    let server = try server()
+    let location = try server.makeDatabase()
+    let store = try PostgresStore(location: location)
+    let found = try fault {
+      try store.transaction(.devices) { () throws(RegistryError) -> Void in
+        _ = try store.apply(Self.register, 1)
+        _ = try? server.execute(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+          at: location)
+        _ = try store.apply(Self.register, 1)
+      }
+    }
+    guard case .unavailable(.down, _) = found else { throw TestFailure("\(found)") }
+    #expect(try store.devices(app: nil, after: 0, limit: 9).isEmpty)
+    #expect(try store.apply([Self.register], now: 1).count == 1)
+  }
+
+  @Test("A lock held by somebody else ends in the time limit, not for ever")
+  func lockHeld() throws {
+    let location = try server().makeDatabase()
+    let store = try PostgresStore(location: location, options: PostgresOptions(statementTimeout: 100))
+    _ = try store.apply([Self.register], now: 1)
+    let other = try PostgresConnection(location: location, options: PostgresOptions())
+    try other.execute("BEGIN; LOCK TABLE devices IN ACCESS EXCLUSIVE MODE")
+    guard case .unavailable(.slow, _) = try fault({ _ = try store.devices(app: nil, after: 0, limit: 1) }) else {
+      throw TestFailure("read")
+    }
+    guard case .unavailable(.slow, _) = try fault({ _ = try store.apply([Self.register], now: 2) }) else {
+      throw TestFailure("written")
+    }
+    try other.execute("ROLLBACK")
+    #expect(try store.apply([Self.register], now: 3).count == 1)
+  }
+
+  @Test("A lock for writers that isn't to be had costs the write, and leaves the connection as it was")
+  func writersWait() throws {
+    let location = try server().makeDatabase()
+    let store = try PostgresStore(location: location, options: PostgresOptions(lockTimeout: 50))
+    _ = try store.apply([Self.register], now: 1)
+    let other = try PostgresConnection(location: location, options: PostgresOptions())
+    try other.begin(.devices)
+    let backend = try store.session.firstInt(Statement("SELECT pg_backend_pid()"), [])
+    for _ in 0..<2 {
+      guard case .unavailable(.locked, _) = try fault({ _ = try store.apply([Self.register], now: 2) }) else {
+        throw TestFailure("written")
+      }
+      #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
+    }
+    try other.commit()
+    #expect(try store.apply([Self.register], now: 3).count == 1)
+    #expect(try store.session.firstInt(Statement("SELECT pg_backend_pid()"), []) == backend)
+  }
+
+  @Test("A server that is stopped in the middle costs the time limit, and is used again when it goes on")
+  func frozen() throws {
+    let server = try Postgres()
+    defer { server.stop() }
+    let location = try server.makeDatabase()
+    let store = try PostgresStore(location: location, options: PostgresOptions(connectTimeout: 200, statementTimeout: 200))
+    _ = try store.apply([Self.register], now: 1)
+    let backend = try #require(
+      pid_t(
+        try server.execute("SELECT pid FROM pg_stat_activity WHERE datname <> 'postgres' AND query LIKE '%COMMIT%' LIMIT 1")))
+    kill(backend, SIGSTOP)
+    guard case .unavailable(.slow, _) = try fault({ _ = try store.devices(app: nil, after: 0, limit: 1) }) else {
+      throw TestFailure("read")
+    }
+    kill(backend, SIGCONT)
+    #expect(try store.devices(app: nil, after: 0, limit: 1).count == 1)
+  }
+
+  @Test("A stand-by or read-only server can be read; writing says why not")
+  func readOnly() throws {
+    let server = try server()
+    let location = try server.makeDatabase()
+    do { _ = try PostgresStore(location: location).apply([Self.register], now: 1) }
+    let store = try PostgresStore(location: location + "&options=-c%20default_transaction_read_only%3Don")
+    #expect(try store.devices(app: nil, after: 0, limit: 9).count == 1)
+    guard case .unavailable(.readOnly, _) = try fault({ _ = try store.apply([Self.register], now: 2) }) else {
+      throw TestFailure("written")
+    }
+  }
+
+  @Test("Who can't connect is told why: no server, no database, no rights, no more connections")
+  func refused() throws {
+    let server = try server()
+    guard case .unavailable(.down, _) = try fault({ _ = try PostgresStore(location: "postgresql://127.0.0.1:1/x") }) else {
+      throw TestFailure("connected")
+    }
+    guard case .unusable(.badLocation, _) = try fault({ _ = try PostgresStore(location: server.location("no_such_database")) })
+    else {
+      throw TestFailure("connected")
+    }
+    guard case .unusable(.badLocation, _) = try fault({ _ = try PostgresStore(location: "postgresql://h/x?no_such_option=1") })
+    else {
+      throw TestFailure("connected")
+    }
+    try server.execute("CREATE ROLE weak LOGIN")
+    let location = try server.makeDatabase()
+    guard
+      case .unusable(.accessDenied, _) = try fault({
+        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
+      })
+    else { throw TestFailure("made") }
+    guard
+      case .unusable(.accessDenied, _) = try fault({
+        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "nobody_at_all@"))
+      })
+    else { throw TestFailure("made") }
+    try server.execute("ALTER DATABASE \(location.split(separator: "/")[2].prefix { $0 != "?" }) CONNECTION LIMIT 0")
+    guard
+      case .unavailable(.overloaded, _) = try fault({
+        _ = try PostgresStore(location: location.replacingOccurrences(of: "postgres@", with: "weak@"))
+      })
+    else { throw TestFailure("connected") }
+  }
+
+  @Test("A newer schema is refused")
+  func newer() throws {
+    let location = try server().makeDatabase()
+    do { _ = try PostgresStore(location: location) }
+    try server().execute("UPDATE pushfleet.schema_version SET version = 1000", at: location)
+    guard case .unusable(.newerSchema, _) = try fault({ _ = try PostgresStore(location: location) }) else {
+      throw TestFailure("opened")
+    }
+  }
+
+  @Test("Workers that make one registry at the same time all get it")
+  func concurrentCreation() throws {
+    let location = try server().makeDatabase()
+    let failures = Collected<String>()
+    DispatchQueue.concurrentPerform(iterations: 6) { _ in
+      do { _ = try PostgresStore(location: location).apply([Self.register], now: 1) } catch { failures.add("\(error)") }
+    }
+    #expect(failures.all == [])
+  }
+
+  @Test("A server that restarts is found again")
+  func restarts() throws {
+    let server = try Postgres()
+    defer { server.stop() }
+    let location = try server.makeDatabase()
+    let store = try PostgresStore(location: location)
+    _ = try store.apply([Self.register], now: 1)
+    // A backend that is killed makes the server end all connections and recover.
+    let backend = try #require(
+      pid_t(
+        try server.execute("SELECT pid FROM pg_stat_activity WHERE datname <> 'postgres' AND query LIKE '%COMMIT%' LIMIT 1")))
+    kill(backend, SIGKILL)
+    usleep(20_000)
+    _ = try? store.devices(app: nil, after: 0, limit: 1)
+    try server.awaitReadiness()
+    #expect(try store.devices(app: nil, after: 0, limit: 1).count == 1)
+  }
+}
