@@ -33,6 +33,7 @@ public final class Fleet: TurnHook {
   private let shards: Int
   private let log: Log
   private let loop: EventLoop
+  private var threads: [ThreadHandle] = []
   private let board: ShardBoard
   private let batch: BatchEnd
   private let manager = ServiceManager.ofProcess
@@ -90,6 +91,8 @@ public final class Fleet: TurnHook {
     for number in 0..<shards { try start(number) }
     everySecond()
     loop.run()
+    // What a thread still lets go of, it lets go of before the process ends and OpenSSL's locks with it.
+    for thread in threads { thread.join() }
     return board.outcome
   }
 
@@ -172,10 +175,11 @@ public final class Fleet: TurnHook {
 
   private func start(_ number: Int) throws {
     let setup = setup(of: configuration)
-    try startThread(named: "shard \(number)") { [isUntilEmpty, board, batch, mailbox = loop.mailbox] in
+    let thread = try startThread(named: "shard \(number)") { [isUntilEmpty, board, batch, mailbox = loop.mailbox] in
       board.noteEnd(of: number, Self.runShard(number, setup, isUntilEmpty: isUntilEmpty, board, batch))
       mailbox.post { _ in }
     }
+    threads.append(thread)
   }
 
   /// A shard's life, on its thread.
