@@ -119,4 +119,31 @@ struct IsolationTests {
     let tokens = Site.objects(journal).compactMap { $0["token"] as? String }
     #expect(Set(tokens).count == 500 && tokens.count == 500)
   }
+
+  @Test("what is for now or never goes out when the provider is back, though nothing is held that it could be tried with")
+  func nowOrNever() throws {
+    let site = try Site()
+    try site.startSimulator()
+    site.stopSimulator()
+    try site.configure(port: site.port)
+    try site.declareTopology()
+    let worker = try site.startWorker()
+    func send(_ number: Int) throws { try site.send(lines: [#"{"to":"\#(token(number))","time_to_live":0,"data":{"k":"v"}}"#]) }
+    var number = 0
+    #expect(
+      try eventually(seconds: 40) {
+        try send(number)
+        number += 1
+        return (try site.depths(["dead"]).first ?? 0) > 2
+      })
+    try site.startSimulator()
+    #expect(
+      try eventually(seconds: 20) {
+        try send(number)
+        number += 1
+        return try site.pushes().count > 3
+      })
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+  }
 }

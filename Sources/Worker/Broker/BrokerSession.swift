@@ -62,6 +62,8 @@ final class BrokerSession: Acknowledger {
   private var noticesLogged: [TopologyNotice] = []
   /// Whether the lanes are consumed; not while every provider is in trouble.
   private var takesLanes = true
+  /// Applications whose hold queue was declared here.
+  private var heldApps: Set<String> = []
   private var onClosed: (() -> Void)?
 
   init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, outbox: Outbox) {
@@ -207,6 +209,7 @@ final class BrokerSession: Acknowledger {
 
   /// Declares the hold queue of an application, and says whether it is there now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void) {
+    heldApps.insert(app)
     declare(topology.holdCommands(app)[...], completion)
   }
 
@@ -270,6 +273,7 @@ final class BrokerSession: Acknowledger {
       case .success(let notices):
         for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
         noticesLogged = notices
+        for app in heldApps.sorted() { declare(topology.holdCommands(app)[...]) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         handler?.topologyRefused("\(failure); delete it, or choose another prefix")

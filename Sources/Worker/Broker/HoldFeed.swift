@@ -120,6 +120,7 @@ final class HoldFeed {
       return consumer
     }
     self.connection = connection
+    connection.isPaused = isReadingPaused
     connection.start()
   }
 

@@ -43,7 +43,9 @@ final class Holds {
   private var due: [MonotonicTime]
   private var failedAt: MonotonicTime?
   /// Each application's has been asked for since the start, or since they were lost.
-  private(set) var areKnown = false
+  var areKnown: Bool { unasked == 0 }
+  private var unasked: Int
+  private var wasAsked: [Bool]
 
   /// Requests of an application in its hold queue below which its lanes' requests no longer take the way through it.
   private static let few = 64
@@ -58,6 +60,8 @@ final class Holds {
     self.log = log
     states = Array(repeating: .unknown, count: apps.count)
     due = Array(repeating: MonotonicTime(nanoseconds: 0), count: apps.count)
+    unasked = apps.count
+    wasAsked = Array(repeating: false, count: apps.count)
   }
 
   /// Whether requests can be put there now; if not, that is seen to.
@@ -96,27 +100,33 @@ final class Holds {
   /// A queue that was there is gone, or their connection is: which are there is asked for anew.
   func lost() {
     for app in states.indices { states[app] = .unknown }
-    areKnown = false
-    for app in due.indices { due[app] = time.now }
+    unasked = apps.count
+    for app in due.indices {
+      due[app] = time.now
+      wasAsked[app] = false
+    }
   }
 
   /// Applications whose hold queue is there.
-  var present: [String] { apps.indices.filter { if case .present = states[$0] { true } else { false } }.map { apps[$0] } }
+  var presentIndices: [Int] { states.indices.filter { if case .present = states[$0] { true } else { false } } }
+  var present: [String] { presentIndices.map { apps[$0] } }
 
   /// To be called several times a second: asks for one application's after the other.
   func look() {
     guard let broker, !isAsking, broker.canAsk else { return }
-    guard let app = due.indices.first(where: { due[$0] <= time.now }) else {
-      areKnown = true
-      return
-    }
+    guard let app = due.indices.min(by: { due[$0] < due[$1] }), due[app] <= time.now else { return }
     isAsking = true
     broker.countHeld(apps[app]) { [weak self] count in
       guard let self else { return }
       isAsking = false
       if let count {
-        found(app)
-        if count + broker.heldInHand(app) < Self.few { onEmptied?(app) }
+        // Declared once more: whoever made it may have died before it was bound.
+        if states[app] == .unknown { declare(app) }
+        if count < Self.few { onEmptied?(app) }
+      }
+      if !wasAsked[app], count != nil || broker.canAsk {
+        wasAsked[app] = true
+        unasked -= 1
       }
       let isMissing = count == nil && broker.canAsk
       due[app] = time.now.advanced(bySeconds: isMissing ? Self.longPause : Self.pause)

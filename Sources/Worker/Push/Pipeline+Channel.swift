@@ -8,9 +8,16 @@ extension Pipeline {
   /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
   func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
-    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan && (entry.hold != nil) == ofHolds {
+    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan {
+      // A later connection has the same tags for other deliveries.
+      entry.repeats.removeAll { ($0.hold != nil) == ofHolds }
+      guard (entry.hold != nil) == ofHolds else { continue }
+      if let other = entry.repeats.popLast() {
+        entry.delivery.token = other.token
+        entry.hold = other.hold
+        continue
+      }
       entry.ledger.channelLost()
-      entry.repeats = []
       entry.orphanedAt = time.now
       broadcasts.saveBegunPage(entry)
       if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {

@@ -21,12 +21,22 @@ extension Pipeline {
       pools[index].wasInTrouble = isInTrouble
       for app in apps.indices where reaches(app, index) { setFlowing(app) }
     }
+    if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) { pools[index].bulkhead.emptied() }
     if pools[index].bulkhead.isClosed { takeAside(index) }
+  }
+
+  /// An application's other provider is in trouble: what is held then is that one's, and no reason for this one's requests to wait.
+  private func hasTroubledNeighbour(_ index: Int) -> Bool {
+    guard pools[index].bulkhead.isClosed else { return false }
+    return apps.indices.contains { app in
+      reaches(app, index) && pools.indices.contains { $0 != index && reaches(app, $0) && pools[$0].wasInTrouble }
+    }
   }
 
   /// To be called a few times a second.
   func watchAll() {
     for index in pools.indices { watch(index) }
+    for app in holds.presentIndices { setFlowing(app) }
     holds.look()
     acknowledger?.takeLanes(!areAllInTrouble)
   }
@@ -35,11 +45,11 @@ extension Pipeline {
   /// taken from the lanes.
   private var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
-      (holds.broker?.heldInHand(app) ?? 0) > 0
-        && pools.indices.contains { index in
-          guard reaches(app, index), let since = pools[index].bulkhead.troubledSince else { return false }
-          return time.now.seconds(since: since) > Self.patience
-        }
+      guard (holds.broker?.heldInHand(app) ?? 0) > 0 else { return false }
+      return pools.indices.allSatisfy { index in
+        guard reaches(app, index) else { return true }
+        return pools[index].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.patience } ?? false
+      }
     }
   }
 
@@ -51,8 +61,10 @@ extension Pipeline {
   }
 
   private func setFlowing(_ app: Int) {
+    let fitting = Int(HoldFeed.most) / (flowing.contains(app) ? 4 : 1)
     let isFlowing =
-      bodies.fitting >= Int(HoldFeed.most) && pools.indices.allSatisfy { !reaches(app, $0) || !pools[$0].wasInTrouble }
+      bodies.fitting >= fitting && pools.indices.allSatisfy { !reaches(app, $0) || !pools[$0].wasInTrouble }
+    if isFlowing { flowing.insert(app) } else { flowing.remove(app) }
     holds.broker?.setFlowing(isFlowing, app)
   }
 
@@ -78,18 +90,20 @@ extension Pipeline {
   /// Empties the pool's lanes into the hold queues.
   private func takeAside(_ pool: Int) {
     guard pools[pool].waitingSince != nil, !outbox.isFull else { return }
+    // Where nothing held is there to try the provider with, one request that has come of late is.
+    var isTried = pools[pool].pool.inFlight > 0 || pools[pool].hasHeld
     for next in pools[pool].takeLanes() {
       switch next {
       case .returned(let push):
         guard let entry = waitingEntry(push) else { continue }
-        if !takeAside(entry, push.recipient, pool) { pools[pool].giveBack(push, of: entry) }
+        if !takeAside(entry, push.recipient, pool, &isTried) { pools[pool].giveBack(push, of: entry) }
       case .waiting(let waiting):
         let entry = table[waiting.entry]
         guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
         var isLeft = false
         keepingOpen(entry) {
           for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
-            if !takeAside(entry, recipient, pool) { isLeft = true }
+            if !takeAside(entry, recipient, pool, &isTried) { isLeft = true }
           }
         }
         if isLeft { pools[pool].append(waiting, of: entry) }
@@ -97,8 +111,9 @@ extension Pipeline {
     }
   }
 
-  /// - Returns: false where the push stays: for now or never, and not for long yet.
-  private func takeAside(_ entry: InFlight, _ index: Int, _ pool: Int) -> Bool {
+  /// - Parameter isTried: there is something to try the provider with.
+  /// - Returns: false where the push stays: to try the provider with, or because the trouble is young.
+  private func takeAside(_ entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Bool {
     guard case .waiting = entry.recipients[index].state else { return true }
     if isHeldBack(entry, by: pool) {
       putOffToHold(entry, index)
@@ -106,6 +121,10 @@ extension Pipeline {
       return true
     }
     guard let since = pools[pool].bulkhead.troubledSince, time.now.seconds(since: since) > Self.patience else { return false }
+    if !isTried, time.wallClock - entry.admittedAt < Self.longestTrial {
+      isTried = true
+      return false
+    }
     let reason = pools[pool].pool.state.trouble ?? "the provider doesn't answer"
     if entry.isNowOrNever {
       fail(entry, index, pools[pool].pool.refusalCode, reason: reason)
@@ -115,6 +134,8 @@ extension Pipeline {
     return true
   }
 
+  /// Milliseconds for which one request waits to try a provider.
+  private static let longestTrial: Int64 = 10_000
   /// On the ladder where there is no hold queue, in milliseconds.
   private static let shortestParking: Int64 = 10_000
 

@@ -64,6 +64,8 @@ final class Pipeline: OutboxOwner {
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
   let holds: Holds
+  /// Applications whose hold queue is taken from as fast as the provider serves.
+  var flowing: Set<Int> = []
   var isDraining = false
   var bodies: HeldBodies
   /// Of each application: when it was last logged that there is no room for its requests.

@@ -63,6 +63,9 @@ struct PoolLanes {
     count += 1
   }
 
+  /// Something from a hold queue waits.
+  var hasHeld: Bool { !held.isEmpty || !heldReturned.isEmpty }
+
   /// Since when the oldest request waits that came by a lane; nil where none does.
   var waitingSince: MonotonicTime? { lanes.lazy.compactMap(\.first?.since).min() }
 
