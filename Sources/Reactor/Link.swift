@@ -1,5 +1,5 @@
-import Wire
 import TLS
+import Wire
 
 /// A machine on a socket: connects (or takes over an accepted connection), does TLS, carries bytes both ways, keeps the
 /// machine's deadline.

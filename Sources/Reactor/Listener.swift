@@ -1,5 +1,5 @@
-import Wire
 import TLS
+import Wire
 
 /// Accepts connections and puts a machine on each. For the simulators; bind it to loopback unless asked.
 public final class Listener {

@@ -8,7 +8,7 @@ struct Calm {
   }
 
   private var troubles: [Trouble] = [Trouble(from: 0, to: Self.start)]
-  /// Something has no end that can be told.
+  /// It isn't known when some trouble is over.
   private(set) var isUnknown = false
 
   /// Seconds until a fleet's workers have made their connections.

@@ -1,6 +1,6 @@
 import BrokerModel
-import Foundation
 import DeviceRegistry
+import Foundation
 import Wire
 import Worker
 

@@ -1,8 +1,8 @@
 import AMQP
+import DeviceRegistry
 import Foundation
 import Providers
 import PushCore
-import DeviceRegistry
 import Wire
 import Worker
 

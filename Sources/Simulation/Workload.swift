@@ -1,6 +1,6 @@
 import AMQP
-import PushCore
 import DeviceRegistry
+import PushCore
 import Wire
 
 /// What the backends want of the fleet: devices that are registered before it starts, requests, and changes of the registry.

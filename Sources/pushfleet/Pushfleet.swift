@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Foundation
 import Reactor
-import DeviceRegistry
 import Worker
 
 /// The command line: finds the command, runs it, turns its error into a sentence and an exit status.

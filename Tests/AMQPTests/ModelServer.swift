@@ -2,8 +2,8 @@ import BrokerModel
 import Dispatch
 import Reactor
 import Synchronization
-import Wire
 import TLS
+import Wire
 
 /// A modelled broker behind a loopback port, on a thread of its own, so that clients connect to it as to a real one.
 final class ModelServer: Sendable {

@@ -1,5 +1,5 @@
-import Foundation
 import DeviceRegistry
+import Foundation
 import TestSupport
 
 /// A registry of its own for one test, with a configuration that names it, in a folder of its own.

@@ -1,5 +1,5 @@
-import Foundation
 import DeviceRegistry
+import Foundation
 import TestSupport
 import Testing
 

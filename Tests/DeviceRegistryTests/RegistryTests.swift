@@ -2,8 +2,8 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import Reactor
 @testable import DeviceRegistry
+@testable import Reactor
 
 /// Collects what a registry says.
 private final class Recorder: RegistryHandler {

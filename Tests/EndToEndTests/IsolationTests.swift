@@ -7,11 +7,11 @@ struct IsolationTests {
   private static let troubled = "com.example.troubled"
 
   /// Two applications, each with a simulator of its own in the configuration.
-  private func configure(_ site: Site, troubledPort: Int, settings: String = "") throws {
+  private func configure(_ site: Site, troubledPort: Int) throws {
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300, \(settings)
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300,
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
           "\(Self.troubled)": { apns: \(site.apns(topic: Self.troubled, port: troubledPort)) },
@@ -20,48 +20,29 @@ struct IsolationTests {
       """, to: "pushfleet.json5")
   }
 
-  /// Starts the troubled application's simulator; its journal is `troubled.ndjson`.
-  private func startTroubled(_ site: Site, port: Int = 0, script: String = "{}") throws -> (ChildProcess, port: Int) {
-    try site.write(script, to: "troubled.json")
-    let child = try site.start([
-      "simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", site.certificates.server, "--key",
-      site.certificates.serverKey, "--script", site.file("troubled.json"), "--journal", site.file("troubled.ndjson"),
-    ])
-    guard child.waitForOutput("listens on 127.0.0.1:", seconds: 30),
-      let line = child.outputSoFar.split(separator: "\n").first(where: { $0.contains("listens on") }),
-      let port = Int(line.split(separator: ":").last ?? "")
-    else { throw Broken("no simulator: \(child.outputSoFar)") }
-    return (child, port)
-  }
-
-  private struct Broken: Error {
-    var reason: String
-    init(_ reason: String) { self.reason = reason }
-  }
-
-  private func publish(_ site: Site, _ app: String, _ tokens: Range<Int>) throws {
-    let lines = tokens.map { #"{"to":"\#(token($0))","notification":{"body":"Hello"}}"# }
-    let file = try site.write(lines.joined(separator: "\n"), to: "send-\(UUID().uuidString).ndjson")
-    let ended = try site.run(["send", "--config", site.file("pushfleet.json5"), "--app", app, file])
-    guard ended.status == 0 else { throw Broken(ended.output) }
+  /// A site with requests of the troubled application in front of the other's; the troubled one's simulator, whose journal is
+  /// `troubled.ndjson`, is ended unless it has a script.
+  private func prepare(troubled: Int, others: Int, script: [String: Any]? = nil) throws -> (Site, port: Int) {
+    let site = try Site()
+    try site.startSimulator()
+    let (simulator, port) = try site.startAPNs("troubled", script: script ?? [:])
+    if script == nil { simulator.end() }
+    try configure(site, troubledPort: port)
+    try site.declareTopology()
+    try site.send(tokens: (0..<troubled).map(token), app: Self.troubled)
+    if others > 0 { try site.send(tokens: (100_000..<100_000 + others).map(token), app: Site.app) }
+    return (site, port)
   }
 
   @Test("requests of one whose provider can't be reached don't hold up another's, and all go out when it can")
   func unreachable() throws {
-    let site = try Site()
-    try site.startSimulator()
-    let (former, port) = try startTroubled(site)
-    former.end()
-    try configure(site, troubledPort: port)
-    try site.declareTopology()
     let troubled = 3_000
-    try publish(site, Self.troubled, 0..<troubled)
-    try publish(site, Site.app, 100_000..<100_500)
+    let (site, port) = try prepare(troubled: troubled, others: 500)
     let worker = try site.startWorker()
     let begun = ContinuousClock.now
     #expect(try site.followJournal().waitForLines(500, seconds: 60))
     print("the others' last push after \(ContinuousClock.now - begun)")
-    _ = try startTroubled(site, port: port)
+    _ = try site.startAPNs("troubled", port: port)
     let back = ContinuousClock.now
     let journal = try site.followJournal("troubled.ndjson")
     #expect(journal.waitForLines(1, seconds: 120))
@@ -76,16 +57,9 @@ struct IsolationTests {
 
   @Test("requests of one whose provider is silent don't hold up another's")
   func silent() throws {
-    let site = try Site()
-    try site.startSimulator()
     let troubled = 3_000
     let script = Dictionary(uniqueKeysWithValues: (0..<troubled).map { (token($0), ["stall": true]) })
-    let (_, port) = try startTroubled(
-      site, script: String(decoding: try JSONSerialization.data(withJSONObject: script), as: UTF8.self))
-    try configure(site, troubledPort: port)
-    try site.declareTopology()
-    try publish(site, Self.troubled, 0..<troubled)
-    try publish(site, Site.app, 100_000..<100_500)
+    let (site, _) = try prepare(troubled: troubled, others: 500, script: script)
     let worker = try site.startWorker()
     let begun = ContinuousClock.now
     #expect(try site.followJournal().waitForLines(500, seconds: 20))
@@ -99,13 +73,7 @@ struct IsolationTests {
 
   @Test("what a worker that is killed has held goes out by the next one")
   func killed() throws {
-    let site = try Site()
-    try site.startSimulator()
-    let (former, port) = try startTroubled(site)
-    former.end()
-    try configure(site, troubledPort: port)
-    try site.declareTopology()
-    try publish(site, Self.troubled, 0..<500)
+    let (site, port) = try prepare(troubled: 500, others: 0)
     let worker = try site.startWorker()
     #expect(
       eventually(seconds: 30) {
@@ -113,7 +81,7 @@ struct IsolationTests {
       })
     worker.signal(SIGKILL)
     _ = worker.wait()
-    _ = try startTroubled(site, port: port)
+    _ = try site.startAPNs("troubled", port: port)
     try site.drain()
     let journal = try String(contentsOfFile: site.file("troubled.ndjson"), encoding: .utf8)
     let tokens = Site.objects(journal).compactMap { $0["token"] as? String }

@@ -14,7 +14,7 @@ struct LargeBodyTests {
     defer { broker.stop() }
     let site = try Site(broker: broker)
     try site.startSimulator(script: [token(0): ["stall": true, "times": 1]])
-    let calm = try site.startCalmSimulator()
+    let calm = try site.startAPNs("calm").port
     try site.write(
       """
       { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", retry: { steps: ["200ms", "1s"] },
@@ -45,19 +45,5 @@ struct LargeBodyTests {
     #expect(Site.objects(worker.outputSoFar).last?["redelivered"] as? Int == 0)
     #expect(!worker.outputSoFar.contains("broker connection ended"))
     #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
-  }
-}
-
-extension Site {
-  /// A second provider, whose journal is `calm.ndjson`.
-  fileprivate func startCalmSimulator() throws -> Int {
-    let child = try start([
-      "simulate", "apns", "--listen", "127.0.0.1:0", "--certificate", certificates.server, "--key", certificates.serverKey,
-      "--journal", file("calm.ndjson"),
-    ])
-    guard child.waitForOutput("listens on 127.0.0.1:", seconds: 30),
-      let port = Int(child.outputSoFar.split(separator: ":").last?.trimmingCharacters(in: .whitespacesAndNewlines) ?? "")
-    else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
-    return port
   }
 }

@@ -46,19 +46,29 @@ final class Site {
     script: [String: Any] = [:], options: [String] = [], settings: String = "", apns: String = "",
     identity: (certificate: String, key: String)? = nil
   ) throws {
-    try JSONSerialization.data(withJSONObject: script).write(to: URL(fileURLWithPath: file("script.json")))
+    let (child, port) = try startAPNs("journal", port: port, script: script, options: options, identity: identity)
+    simulator = child
+    try configure(port: port, settings: settings, apns: apns)
+  }
+
+  /// Starts a simulator of APNs whose journal is `<name>.ndjson`, on a port of its own choice unless one is given.
+  func startAPNs(
+    _ name: String, port: Int = 0, script: [String: Any] = [:], options: [String] = [],
+    identity: (certificate: String, key: String)? = nil
+  ) throws -> (simulator: ChildProcess, port: Int) {
+    let scriptFile = file("\(name)-script.json")
+    try JSONSerialization.data(withJSONObject: script).write(to: URL(fileURLWithPath: scriptFile))
     let child = try start(
       [
         "simulate", "apns", "--listen", "127.0.0.1:\(port)", "--certificate", identity?.certificate ?? certificates.server,
-        "--key", identity?.key ?? certificates.serverKey, "--script", file("script.json"), "--journal", file("journal.ndjson"),
+        "--key", identity?.key ?? certificates.serverKey, "--script", scriptFile, "--journal", file("\(name).ndjson"),
       ] + options)
     let mark = "listens on 127.0.0.1:"
     guard child.waitForOutput(mark, seconds: 30),
       let line = child.outputSoFar.split(separator: "\n").first(where: { $0.contains(mark) }),
       let port = Int(line.split(separator: ":").last ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
-    simulator = child
-    try configure(port: port, settings: settings, apns: apns)
+    return (child, port)
   }
 
   /// Ends the simulator; the next one listens on the same port.
@@ -192,14 +202,15 @@ final class Site {
   }
 
   /// Publishes a plain request for each token by `pushfleet send`.
-  func send(tokens: [String]) throws {
+  func send(tokens: [String], app: String? = nil) throws {
     let lines = tokens.map { #"{"to":"\#($0)","notification":{"body":"Hello"}}"# }
-    try send(lines: lines)
+    try send(lines: lines, app: app)
   }
 
-  func send(lines: [String]) throws {
+  /// - Parameter app: needed where several are configured.
+  func send(lines: [String], app: String? = nil) throws {
     let file = try write(lines.joined(separator: "\n"), to: "send-\(UUID().uuidString).ndjson")
-    let ended = try run(["send", "--config", self.file("pushfleet.json5"), file])
+    let ended = try run(["send", "--config", self.file("pushfleet.json5")] + (app.map { ["--app", $0] } ?? []) + [file])
     guard ended.status == 0 else { throw Broken("send ended with \(ended.status): \(ended.output)") }
   }
 

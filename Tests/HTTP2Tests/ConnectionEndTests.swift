@@ -1,6 +1,6 @@
 import HTTP2
-import Testing
 import TestSupport
+import Testing
 import Wire
 
 @Suite struct ConnectionEndTests {

@@ -1,6 +1,6 @@
 import HTTP2
-import Testing
 import TestSupport
+import Testing
 import Wire
 
 /// A header field as a literal without indexing and without Huffman coding (RFC 7541 §6.2.2), for values under 127 bytes.

@@ -1,10 +1,10 @@
 import Foundation
 import HTTP2
 import Reactor
+import TLS
 import TestSupport
 import Testing
 import Wire
-import TLS
 
 /// Against a server that shares nothing with these modules but the framing library: nghttpd, over TLS on a socket.
 @Suite struct IndependentServerTests {

@@ -1,8 +1,8 @@
 import Reactor
+import TLS
 import TestSupport
 import Testing
 import Wire
-import TLS
 
 @testable import Providers
 

@@ -2,9 +2,9 @@ import HTTP2
 import PushCore
 import Reactor
 import Simulator
+import TLS
 import TestSupport
 import Testing
-import TLS
 
 @testable import Providers
 

@@ -1,7 +1,7 @@
 import Reactor
+import TLS
 import TestSupport
 import Testing
-import TLS
 
 @testable import Providers
 

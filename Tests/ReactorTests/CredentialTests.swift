@@ -1,8 +1,8 @@
 import Foundation
 import Reactor
+import TLS
 import TestSupport
 import Testing
-import TLS
 
 @Suite struct CredentialTests {
   let files: TestCertificates

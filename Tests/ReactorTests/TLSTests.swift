@@ -1,7 +1,7 @@
+import TLS
 import TestSupport
 import Testing
 import Wire
-import TLS
 
 @testable import Reactor
 

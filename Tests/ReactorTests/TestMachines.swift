@@ -1,7 +1,7 @@
 @testable import Reactor
+import TLS
 import TestSupport
 import Wire
-import TLS
 
 /// Sends what the test puts into `outgoing`, keeps what comes in.
 final class Peer: Machine {

@@ -2,9 +2,9 @@ import Foundation
 import HTTP2
 import Reactor
 import Simulator
+import TLS
 import TestSupport
 import Testing
-import TLS
 
 @Suite struct APNsServiceTests {
   @Test("A good push is accepted, its id echoed, and journaled without its provider token")

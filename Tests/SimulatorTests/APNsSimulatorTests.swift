@@ -2,10 +2,10 @@ import Foundation
 import HTTP2
 import Reactor
 import Simulator
+import TLS
 import TestSupport
 import Testing
 import Wire
-import TLS
 
 @Suite struct APNsSimulatorTests {
   @Test("Over a socket with TLS: pushes are answered and journaled as lines of JSON")

@@ -2,9 +2,9 @@ import Foundation
 import HTTP2
 import Reactor
 import Simulator
+import TLS
 import TestSupport
 import Wire
-import TLS
 
 /// A client session against the APNs simulator on an in-memory wire, with a virtual clock for both.
 final class APNsTalk: ClientSessionHandler {

@@ -2,9 +2,9 @@ import Foundation
 import HTTP2
 import Reactor
 import Simulator
+import TLS
 import TestSupport
 import Testing
-import TLS
 
 @Suite struct FCMServiceTests {
   @Test("An assertion buys an access token, and that sends a message")

@@ -1,7 +1,7 @@
 import AMQP
+import DeviceRegistry
 import PushCore
 import Reactor
-import DeviceRegistry
 import Testing
 import Wire
 

@@ -227,12 +227,11 @@ final class FanoutModel {
     /// The provider's word on each push that waits.
     private func answerAll() {
       while case .waiting(let waiting)? = pipeline.pools[0].popFirst() {
-        let entry = pipeline.table[waiting.entry]
+        guard let entry = pipeline.table[waiting.request] else { continue }
         for index in entry.recipients.indices {
-          guard entry.generation == waiting.generation, !entry.ledger.isOrphan, case .waiting = entry.recipients[index].state
-          else {
-            continue
-          }
+          guard pipeline.table[waiting.request] != nil, !entry.ledger.isOrphan,
+            case .waiting = entry.recipients[index].state
+          else { continue }
           entry.recipients[index].state = .sent
           entry.ledger.pushed()
           let device = entry.rows?[entry.recipients[index].row].id ?? 0

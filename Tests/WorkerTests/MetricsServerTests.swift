@@ -1,7 +1,7 @@
 import Foundation
-import StatusHTTP
 import PushCore
 import Reactor
+import StatusHTTP
 import Synchronization
 import TestSupport
 import Testing

@@ -160,8 +160,8 @@ final class SendModel {
         switch next {
         case .returned(let push): entry = pipeline.waitingEntry(push)
         case .waiting(let waiting):
-          let found = pipeline.table[waiting.entry]
-          guard found.generation == waiting.generation, !found.ledger.isOrphan, case .waiting = found.recipients[0].state else {
+          guard let found = pipeline.table[waiting.request], !found.ledger.isOrphan, case .waiting = found.recipients[0].state
+          else {
             continue
           }
           entry = found
@@ -228,8 +228,7 @@ final class SendModel {
         case .returned(let push):
           if let entry = pipeline.waitingEntry(push) { pipeline.park(entry, push.recipient, 10_000, "test") }
         case .waiting(let waiting):
-          let entry = pipeline.table[waiting.entry]
-          if entry.generation == waiting.generation, !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
+          if let entry = pipeline.table[waiting.request], !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
         }
       }
     }

@@ -155,16 +155,16 @@ struct SendModelTests {
       entry.hold = hold
       return entry
     }
-    lanes.append(.init(entry: 1, generation: 0), of: entry(.sendNormal))
-    lanes.giveBack(.init(entry: 2, generation: 0, recipient: 0), of: entry(.sendNormal))
-    lanes.append(.init(entry: 3, generation: 0), of: entry(.sendHigh))
-    lanes.append(.init(entry: 5, generation: 0), of: entry(.sendNormal, hold: 0))
-    lanes.giveBack(.init(entry: 4, generation: 0, recipient: 0), of: entry(.fanoutHigh))
+    lanes.append(.init(request: .init(index: 1, generation: 0)), of: entry(.sendNormal))
+    lanes.giveBack(.init(request: .init(index: 2, generation: 0), recipient: 0), of: entry(.sendNormal))
+    lanes.append(.init(request: .init(index: 3, generation: 0)), of: entry(.sendHigh))
+    lanes.append(.init(request: .init(index: 5, generation: 0)), of: entry(.sendNormal, hold: 0))
+    lanes.giveBack(.init(request: .init(index: 4, generation: 0), recipient: 0), of: entry(.fanoutHigh))
     var order: [Int] = []
     while let next = lanes.popFirst() {
       switch next {
-      case .returned(let push): order.append(push.entry)
-      case .waiting(let waiting): order.append(waiting.entry)
+      case .returned(let push): order.append(push.request.index)
+      case .waiting(let waiting): order.append(waiting.request.index)
       }
     }
     #expect(order == [3, 4, 5, 2, 1] && lanes.isEmpty)

@@ -132,15 +132,7 @@ final class SQLiteConnection: SQLSession {
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result {
     guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
     try run(Self.beginReading, [])
-    let result: Result
-    do throws(RegistryError) {
-      result = try body()
-      try commit()
-    } catch {
-      rollback()
-      throw error
-    }
-    return result
+    return try committing(body)
   }
 
   func begin(_ intent: TransactionIntent) throws(RegistryError) { try run(Self.beginImmediate, []) }

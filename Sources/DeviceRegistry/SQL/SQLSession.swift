@@ -117,6 +117,11 @@ extension SQLSession {
     _ intent: TransactionIntent, _ body: () throws(RegistryError) -> Result
   ) throws(RegistryError) -> Result {
     try begin(intent)
+    return try committing(body)
+  }
+
+  /// The rest of a transaction that has begun.
+  func committing<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result {
     let result: Result
     do throws(RegistryError) {
       result = try body()

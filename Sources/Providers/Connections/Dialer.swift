@@ -1,5 +1,5 @@
-import Wire
 import TLS
+import Wire
 
 /// Where a connection goes.
 public struct DialTarget: Sendable {

@@ -1,8 +1,8 @@
 import HTTP2
 import PushCore
 import Reactor
-import Wire
 import TLS
+import Wire
 
 /// What an FCM pool needs to know: the account it sends for, and where to.
 public struct FCMCredentials: Sendable {

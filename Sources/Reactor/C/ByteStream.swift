@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import Wire
 import TLS
+import Wire
 
 /// An established socket, plain or with TLS on its descriptor: how bytes get in and out, and nothing about when.
 final class ByteStream {

@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Providers
 import Reactor
-import DeviceRegistry
 import Wire
 import Worker
 

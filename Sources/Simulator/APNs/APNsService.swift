@@ -1,6 +1,6 @@
 import HTTP2
-import Wire
 import TLS
+import Wire
 
 /// The APNs simulator without its sockets: makes a machine for each connection. A test drives them in memory.
 public final class APNsService {

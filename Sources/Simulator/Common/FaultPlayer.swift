@@ -1,5 +1,5 @@
-import PushCore
 import HTTP2
+import PushCore
 
 /// Does to one stream what a step says, after its delay.
 struct FaultPlayer {

@@ -1,6 +1,6 @@
 import Reactor
-import Wire
 import TLS
+import Wire
 
 enum ServerCertificate {
   /// The TLS context of a simulator; nil where no certificate is given, which means no TLS.

@@ -1,6 +1,6 @@
 import Reactor
-import Wire
 import TLS
+import Wire
 
 /// A provider to test against: FCM v1 and its token endpoint on a socket, with TLS and ALPN `h2` where a certificate is configured.
 ///

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 extension SendRequest {
   /// The audience that the request addresses; nil for devices.

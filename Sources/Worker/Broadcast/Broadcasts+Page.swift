@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// A page of an audience: opened, its successor published, sent.
 ///

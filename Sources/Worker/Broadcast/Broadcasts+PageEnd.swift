@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
 extension Broadcasts {
@@ -7,24 +7,17 @@ extension Broadcasts {
   func concludePage(_ entry: InFlight, _ ended: PageTicket) {
     guard var work = entry.work else { return }
     var page = ended
-    switch work.end(&page, entry.recipients, entry.rows) {
+    let end = work.end(&page, entry.recipients, entry.rows)
+    entry.page = page
+    entry.work = work
+    switch end {
     case .beginAgain(let earliest):
-      work.unsaved = (SettledDevices(of: entry, work).record, earliest)
-      entry.work = work
+      entry.work?.unsaved = (SettledDevices(of: entry, work).record, earliest)
       entry.ledger.owes()
-      return savePage(entry)
-    case .retry(let earliest):
-      entry.page = page
-      entry.work = work
-      pipeline.publishRetry(of: entry, at: earliest)
-    case .result:
-      entry.page = page
-      entry.work = work
-      pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
-    case .report:
-      entry.page = page
-      entry.work = work
-      pipeline.perform(entry.ledger.owesReport(), entry)
+      savePage(entry)
+    case .retry(let earliest): pipeline.publishRetry(of: entry, at: earliest)
+    case .result: pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
+    case .report: pipeline.perform(entry.ledger.owesReport(), entry)
     }
   }
 
@@ -46,14 +39,14 @@ extension Broadcasts {
   /// It is kept, unacknowledged, until the registry is back: asked again by ``savePages()``.
   private func pageNotSaved(_ entry: InFlight, _ error: RegistryError) {
     // What the registry will never take is sent again, rather than held for ever.
-    if case .refused = error { pageSaved(entry) } else { unsavedPages.append(Reference(entry)) }
+    if case .refused = error { pageSaved(entry) } else { unsavedPages.append(entry.reference) }
   }
 
   /// To be called about once a second.
   func savePages() {
     let unsaved = unsavedPages
     unsavedPages.removeAll()
-    for reference in unsaved { if let entry = request(reference) { savePage(entry) } }
+    for reference in unsaved { if let entry = pipeline.table[reference] { savePage(entry) } }
   }
 
   /// Reports to the registry how the page has ended; the campaign's result follows from the last report.

@@ -1,6 +1,6 @@
 import AMQP
-import PushCore
 import DeviceRegistry
+import PushCore
 import Wire
 
 /// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result.
@@ -22,22 +22,11 @@ final class Broadcasts {
   private let resultLease: Int64
 
   /// Requests whose campaign's result was claimed for here and waits for its confirm.
-  private var resultClaims: [Reference] = []
+  private var resultClaims: [RequestReference] = []
   /// Pages whose record the registry couldn't take yet.
-  var unsavedPages: [Reference] = []
+  var unsavedPages: [RequestReference] = []
   /// Campaigns that this shard has found paused or held, for the log.
   private var waitingCampaigns: Set<[UInt8]> = []
-
-  /// A request in the shard's table, unless its place is another one's by now.
-  struct Reference {
-    var index: Int
-    var generation: Int
-
-    init(_ entry: InFlight) {
-      index = entry.index
-      generation = entry.generation
-    }
-  }
 
   /// - Parameter registry: nil where none is configured.
   init(
@@ -72,9 +61,9 @@ final class Broadcasts {
     _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void,
     orElse: @escaping (Broadcasts) -> (InFlight, RegistryError) -> Void
   ) {
-    let reference = Reference(entry)
+    let reference = entry.reference
     registry?.call(call) { [weak self] result in
-      guard let self, let entry = request(reference) else { return }
+      guard let self, let entry = pipeline.table[reference] else { return }
       switch result {
       case .success(let answer): then(self)(entry, answer)
       case .failure(let error): orElse(self)(entry, error)
@@ -83,11 +72,6 @@ final class Broadcasts {
   }
 
   func note<Answer>(_ call: RegistryCall<Answer>) { registry?.note(call) }
-
-  func request(_ reference: Reference) -> InFlight? {
-    let entry = pipeline.table[reference.index]
-    return entry.generation == reference.generation ? entry : nil
-  }
 
   // MARK: the request
 
@@ -220,9 +204,9 @@ final class Broadcasts {
 
   /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
   func renewResultClaims() {
-    resultClaims.removeAll { request($0) == nil }
+    resultClaims.removeAll { pipeline.table[$0] == nil }
     for claim in resultClaims {
-      guard let entry = request(claim), let page = entry.page, let work = entry.work else { continue }
+      guard let entry = pipeline.table[claim], let page = entry.page, let work = entry.work else { continue }
       note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
     }
   }
@@ -232,7 +216,7 @@ final class Broadcasts {
     if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
     if claim == .claimed, let campaign = entry.work?.campaign {
       entry.work?.isResultClaimed = true
-      resultClaims.append(Reference(entry))
+      resultClaims.append(entry.reference)
       log.info(
         "campaign ended",
         [

@@ -1,7 +1,7 @@
 import AMQP
 import Reactor
-import Wire
 import TLS
+import Wire
 
 /// Keeps one connection to one of several brokers: dials, and dials again with growing pauses and jitter whenever it ends.
 public final class BrokerConnection {

@@ -392,6 +392,7 @@ extension BrokerSession: ConsumerHandler {
 extension BrokerSession: HoldBroker {
   var canAsk: Bool { publisher?.isReady == true }
   func consumeHold(_ app: String, index: Int) { holds.consume(topology.holdQueue(app), of: index) }
+  func isFlowing(_ app: Int) -> Bool { holds.isFlowing(app) }
   func setFlowing(_ isFlowing: Bool, _ app: Int) { holds.setFlowing(isFlowing, app) }
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
   func heldInHand(_ app: Int) -> Int { holds.inHand(app) }

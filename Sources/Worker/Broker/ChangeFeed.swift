@@ -1,6 +1,6 @@
 import AMQP
-import Reactor
 import DeviceRegistry
+import Reactor
 import Wire
 
 /// What a shard hears of the registry's changes.

@@ -21,9 +21,6 @@ final class HoldFeed {
     var isFlowing = false
     /// Delivered and not acknowledged.
     var inHand = 0
-    /// The consumer's subscriptions.
-    var base = -1
-    var more = -1
   }
 
   /// Requests of one application in hand while its provider is in trouble, and in all.
@@ -42,9 +39,8 @@ final class HoldFeed {
   private let maximumBody: Int
   private var connection: BrokerConnection?
   private var consumer: Consumer?
+  /// The consumer has two subscriptions for each, in this order: what is taken at any time, and more.
   private var holds: [Hold] = []
-  /// Of each subscription of the consumer, whose it is.
-  private var owners: [Int] = []
   private var isDraining = false
 
   init(
@@ -70,25 +66,26 @@ final class HoldFeed {
   /// No connection is there or on its way.
   var isClosed: Bool { consumer == nil }
 
-  func consumes(_ app: Int) -> Bool { holds.contains { $0.app == app } }
-  func inHand(_ app: Int) -> Int { holds.first { $0.app == app }?.inHand ?? 0 }
+  private func index(of app: Int) -> Int? { holds.firstIndex { $0.app == app } }
+  func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
+  func isFlowing(_ app: Int) -> Bool { index(of: app).map { holds[$0].isFlowing } ?? false }
 
   /// The queue is there.
   func consume(_ queue: String, of app: Int) {
-    guard !isDraining, !consumes(app) else { return }
+    guard !isDraining, index(of: app) == nil else { return }
     holds.append(Hold(app: app, queue: queue))
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
   }
 
   /// Whether the application's provider takes what is sent.
   func setFlowing(_ isFlowing: Bool, _ app: Int) {
-    guard let index = holds.firstIndex(where: { $0.app == app }), holds[index].isFlowing != isFlowing else { return }
+    guard let index = index(of: app), holds[index].isFlowing != isFlowing else { return }
     holds[index].isFlowing = isFlowing
-    if holds[index].more >= 0 { consumer?.want(isFlowing, queue: holds[index].more) }
+    consumer?.want(isFlowing, queue: 2 * index + 1)
   }
 
   func acknowledge(_ token: DeliveryToken, _ app: Int) {
-    if let index = holds.firstIndex(where: { $0.app == app }) { holds[index].inHand -= 1 }
+    if let index = index(of: app) { holds[index].inHand -= 1 }
     consumer?.acknowledge(token)
   }
 
@@ -115,7 +112,6 @@ final class HoldFeed {
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(settings: settings(broker), queues: [], maximumBody: maximumBody, handler: self)
       self.consumer = consumer
-      owners = []
       for index in holds.indices { subscribe(index, consumer) }
       return consumer
     }
@@ -125,13 +121,10 @@ final class HoldFeed {
   }
 
   private func subscribe(_ index: Int, _ consumer: Consumer) {
-    let queue = holds[index].queue
-    holds[index].base = consumer.add(queue: queue, prefetch: Self.probes)
-    holds[index].more = consumer.add(queue: queue, prefetch: Self.most - Self.probes)
     holds[index].inHand = 0
-    owners += [holds[index].app, holds[index].app]
-    consumer.want(true, queue: holds[index].base)
-    consumer.want(holds[index].isFlowing, queue: holds[index].more)
+    for (prefetch, isWanted) in [(Self.probes, true), (Self.most - Self.probes, holds[index].isFlowing)] {
+      consumer.want(isWanted, queue: consumer.add(queue: holds[index].queue, prefetch: prefetch))
+    }
   }
 }
 
@@ -142,15 +135,14 @@ extension HoldFeed: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    let app = owners[delivery.consumer]
-    if let index = holds.firstIndex(where: { $0.app == app }) { holds[index].inHand += 1 }
-    handler?.heldDelivered(delivery, app: app)
+    let index = delivery.consumer / 2
+    holds[index].inHand += 1
+    handler?.heldDelivered(delivery, app: holds[index].app)
   }
 
   /// The queue is deleted, or has no leader at present.
   func cancelled(queue: Int) {
-    log.warning(
-      "the broker ended the consumption of a hold queue", ["queue": holds.first { $0.app == owners[queue] }?.queue ?? ""])
+    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / 2].queue])
     consumer?.close()
   }
 

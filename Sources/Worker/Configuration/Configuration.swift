@@ -1,7 +1,7 @@
 import AMQP
+import DeviceRegistry
 import PushCore
 import Reactor
-import DeviceRegistry
 
 /// A worker's settings, validated: a value of this type can be used as it is.
 public struct Configuration: Sendable {

@@ -1,8 +1,8 @@
 import AMQP
+import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
-import DeviceRegistry
 
 extension Configuration {
   /// Reads and checks the configuration file; `environment` overrides it value by value.

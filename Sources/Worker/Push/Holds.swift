@@ -11,6 +11,8 @@ protocol HoldBroker: AnyObject {
   /// Ready messages; nil where there is no such queue, or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void)
   func consumeHold(_ app: String, index: Int)
+  /// More is taken than what a provider in trouble is tried with.
+  func isFlowing(_ app: Int) -> Bool
   func setFlowing(_ isFlowing: Bool, _ app: Int)
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int)
   /// Of the hold queue, in hand.
@@ -31,21 +33,24 @@ final class Holds {
     case present
   }
 
+  private struct Hold {
+    var state = State.unknown
+    /// When to ask for it again.
+    var due = MonotonicTime(nanoseconds: 0)
+    /// Since the start, or since all were lost.
+    var wasAskedFor = false
+  }
+
   weak var broker: (any HoldBroker)?
   /// What is held of an application is as good as nothing.
   var onEmptied: ((Int) -> Void)?
   private let apps: [String]
   private let time: Turn
   private let log: Log
-  private var states: [State]
+  /// Of each application.
+  private var holds: [Hold]
   private var isAsking = false
-  /// When to ask for each again.
-  private var due: [MonotonicTime]
   private var failedAt: MonotonicTime?
-  /// Each application's has been asked for since the start, or since they were lost.
-  var areKnown: Bool { unasked == 0 }
-  private var unasked: Int
-  private var wasAsked: [Bool]
 
   /// Requests of an application in its hold queue below which its lanes' requests no longer take the way through it.
   private static let few = 64
@@ -58,15 +63,12 @@ final class Holds {
     self.apps = apps
     self.time = time
     self.log = log
-    states = Array(repeating: .unknown, count: apps.count)
-    due = Array(repeating: MonotonicTime(nanoseconds: 0), count: apps.count)
-    unasked = apps.count
-    wasAsked = Array(repeating: false, count: apps.count)
+    holds = Array(repeating: Hold(), count: apps.count)
   }
 
   /// Whether requests can be put there now; if not, that is seen to.
   func isPresent(_ app: Int) -> Bool {
-    switch states[app] {
+    switch holds[app].state {
     case .present: return true
     case .declaring: return false
     case .unknown:
@@ -78,11 +80,11 @@ final class Holds {
 
   private func declare(_ app: Int) {
     guard let broker else { return }
-    states[app] = .declaring
+    holds[app].state = .declaring
     broker.declareHold(apps[app]) { [weak self] isThere in
       guard let self else { return }
       guard isThere else {
-        states[app] = .unknown
+        holds[app].state = .unknown
         failedAt = time.now
         return
       }
@@ -91,45 +93,39 @@ final class Holds {
   }
 
   private func found(_ app: Int) {
-    guard states[app] != .present else { return }
-    states[app] = .present
+    guard holds[app].state != .present else { return }
+    holds[app].state = .present
     log.info("an application's requests can be held", ["app": apps[app]])
     broker?.consumeHold(apps[app], index: app)
   }
 
   /// A queue that was there is gone, or their connection is: which are there is asked for anew.
   func lost() {
-    for app in states.indices { states[app] = .unknown }
-    unasked = apps.count
-    for app in due.indices {
-      due[app] = time.now
-      wasAsked[app] = false
-    }
+    for app in holds.indices { holds[app] = Hold() }
   }
 
+  /// Each application's has been asked for since the start, or since they were lost.
+  var areKnown: Bool { holds.allSatisfy(\.wasAskedFor) }
+
   /// Applications whose hold queue is there.
-  var presentIndices: [Int] { states.indices.filter { if case .present = states[$0] { true } else { false } } }
-  var present: [String] { presentIndices.map { apps[$0] } }
+  var present: [Int] { holds.indices.filter { holds[$0].state == .present } }
 
   /// To be called several times a second: asks for one application's after the other.
   func look() {
     guard let broker, !isAsking, broker.canAsk else { return }
-    guard let app = due.indices.min(by: { due[$0] < due[$1] }), due[app] <= time.now else { return }
+    guard let app = holds.indices.min(by: { holds[$0].due < holds[$1].due }), holds[app].due <= time.now else { return }
     isAsking = true
     broker.countHeld(apps[app]) { [weak self] count in
       guard let self else { return }
       isAsking = false
       if let count {
         // Declared once more: whoever made it may have died before it was bound.
-        if states[app] == .unknown { declare(app) }
+        if holds[app].state == .unknown { declare(app) }
         if count < Self.few { onEmptied?(app) }
       }
-      if !wasAsked[app], count != nil || broker.canAsk {
-        wasAsked[app] = true
-        unasked -= 1
-      }
-      let isMissing = count == nil && broker.canAsk
-      due[app] = time.now.advanced(bySeconds: isMissing ? Self.longPause : Self.pause)
+      let isAnswered = count != nil || broker.canAsk
+      if isAnswered { holds[app].wasAskedFor = true }
+      holds[app].due = time.now.advanced(bySeconds: count == nil && isAnswered ? Self.longPause : Self.pause)
       time.schedule(after: 0) { [weak self] in self?.look() }
     }
   }

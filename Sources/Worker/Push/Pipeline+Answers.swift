@@ -52,7 +52,7 @@ extension Pipeline: PoolHandler {
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
       pools[entry.recipients[tag.recipient].pool].giveBack(
-        .init(entry: tag.entry, generation: entry.generation, recipient: tag.recipient), of: entry)
+        .init(request: entry.reference, recipient: tag.recipient), of: entry)
     }
   }
 

@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Providers
 import PushCore
-import DeviceRegistry
 
 /// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
 extension Pipeline {
@@ -42,24 +42,23 @@ extension Pipeline {
       entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    let waiting = PoolLanes.Waiting(entry: entry.index, generation: entry.generation, since: time.now)
+    let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
     if first >= 0 { pools[first].append(waiting, of: entry) }
     for pool in others { pools[pool].append(waiting, of: entry) }
     guard hasRefused else { return finishIfSettled(entry) }
-    refusals.append(.init(entry: entry.index, generation: entry.generation))
+    refusals.append(.init(request: entry.reference))
     failRefused()
   }
 
   /// As many devices that no pool takes as there is room for in the outbox: a list may have a thousand, and there may be many lists.
   private func failRefused() {
     while !outbox.isFull, let waiting = refusals.popFirst() {
-      let entry = table[waiting.entry]
-      guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
+      guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
       keepingOpen(entry) {
         for next in waiting.next..<entry.recipients.count {
           guard case .refused(let rejection) = entry.recipients[next].state else { continue }
           guard !outbox.isFull else {
-            return refusals.prepend(.init(entry: waiting.entry, generation: waiting.generation, next: next))
+            return refusals.prepend(.init(request: waiting.request, next: next))
           }
           failDevice(entry, next, rejection)
         }
@@ -98,18 +97,14 @@ extension Pipeline {
 
   /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
   func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
-    let entry = table[back.entry]
-    guard entry.generation == back.generation, !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
-    else {
-      return nil
-    }
+    guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
+    else { return nil }
     return entry
   }
 
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int) {
-    let entry = table[waiting.entry]
-    guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { return }
+    guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
     let provider = pools[pool].provider
     keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {

@@ -12,31 +12,29 @@ extension Pipeline {
   /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
   func watch(_ index: Int) {
     let now = time.now
-    let wasClosed = pools[index].bulkhead.isClosed
     let isInTrouble = pools[index].pool.isInTrouble(at: now)
     pools[index].bulkhead.note(
-      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.patience,
-      waitingSince: isShared ? pools[index].waitingSince : nil, at: now)
-    if pools[index].bulkhead.isClosed != wasClosed || isInTrouble != pools[index].wasInTrouble {
-      pools[index].wasInTrouble = isInTrouble
-      for app in apps.indices where reaches(app, index) { setFlowing(app) }
+      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace, waitingSince: isShared ? pools[index].waitingSince : nil,
+      at: now)
+    guard pools[index].bulkhead.isClosed else { return }
+    if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
+      pools[index].bulkhead.emptied()
+    } else {
+      takeAside(index)
     }
-    if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) { pools[index].bulkhead.emptied() }
-    if pools[index].bulkhead.isClosed { takeAside(index) }
   }
 
   /// An application's other provider is in trouble: what is held then is that one's, and no reason for this one's requests to wait.
   private func hasTroubledNeighbour(_ index: Int) -> Bool {
-    guard pools[index].bulkhead.isClosed else { return false }
-    return apps.indices.contains { app in
-      reaches(app, index) && pools.indices.contains { $0 != index && reaches(app, $0) && pools[$0].wasInTrouble }
+    apps.indices.contains { app in
+      reaches(app, index) && pools(of: app).contains { $0 != index && isTroubled($0) }
     }
   }
 
   /// To be called a few times a second.
   func watchAll() {
     for index in pools.indices { watch(index) }
-    for app in holds.presentIndices { setFlowing(app) }
+    for app in holds.present { setFlowing(app) }
     holds.look()
     acknowledger?.takeLanes(!areAllInTrouble)
   }
@@ -45,31 +43,33 @@ extension Pipeline {
   /// taken from the lanes.
   private var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
-      guard (holds.broker?.heldInHand(app) ?? 0) > 0 else { return false }
-      return pools.indices.allSatisfy { index in
-        guard reaches(app, index) else { return true }
-        return pools[index].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.patience } ?? false
-      }
+      (holds.broker?.heldInHand(app) ?? 0) > 0 && pools(of: app).allSatisfy(isTroubledForLong)
     }
   }
 
   /// Seconds of trouble after which the lanes are left alone, and what has no hold queue goes to the ladder.
-  private static let patience = 5.0
+  private static let grace = 5.0
+
+  private func isTroubled(_ pool: Int) -> Bool { pools[pool].bulkhead.troubledSince != nil }
+  private func isTroubledForLong(_ pool: Int) -> Bool {
+    pools[pool].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.grace } ?? false
+  }
 
   private func reaches(_ app: Int, _ pool: Int) -> Bool {
     apps[app].routes.uses(pool) || apps[app].senders.values.contains { $0.uses(pool) }
   }
 
+  private func pools(of app: Int) -> [Int] { pools.indices.filter { reaches(app, $0) } }
+
   private func setFlowing(_ app: Int) {
-    let fitting = Int(HoldFeed.most) / (flowing.contains(app) ? 4 : 1)
-    let isFlowing =
-      bodies.fitting >= fitting && pools.indices.allSatisfy { !reaches(app, $0) || !pools[$0].wasInTrouble }
-    if isFlowing { flowing.insert(app) } else { flowing.remove(app) }
-    holds.broker?.setFlowing(isFlowing, app)
+    guard let broker = holds.broker else { return }
+    // What is taken is not given back at the first larger body.
+    let fitting = Int(HoldFeed.most) / (broker.isFlowing(app) ? 4 : 1)
+    broker.setFlowing(bodies.fitting >= fitting && !pools(of: app).contains(where: isTroubled), app)
   }
 
   func holdEmptied(_ app: Int) {
-    for index in pools.indices where reaches(app, index) { pools[index].bulkhead.emptied() }
+    for index in pools(of: app) { pools[index].bulkhead.emptied() }
   }
 
   // MARK: put off
@@ -98,8 +98,7 @@ extension Pipeline {
         guard let entry = waitingEntry(push) else { continue }
         if !takeAside(entry, push.recipient, pool, &isTried) { pools[pool].giveBack(push, of: entry) }
       case .waiting(let waiting):
-        let entry = table[waiting.entry]
-        guard entry.generation == waiting.generation, !entry.ledger.isOrphan else { continue }
+        guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
         var isLeft = false
         keepingOpen(entry) {
           for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
@@ -120,7 +119,7 @@ extension Pipeline {
       perform(entry.ledger.closed(), entry)
       return true
     }
-    guard let since = pools[pool].bulkhead.troubledSince, time.now.seconds(since: since) > Self.patience else { return false }
+    guard isTroubledForLong(pool) else { return false }
     if !isTried, time.wallClock - entry.admittedAt < Self.longestTrial {
       isTried = true
       return false

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// While the registry can't answer, sends with provider tokens go on; what needs it goes to the ladder.
 extension Pipeline {

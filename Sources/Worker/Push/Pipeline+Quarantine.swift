@@ -11,12 +11,7 @@ extension Pipeline {
   private static let mostLosses: Int64 = 3
 
   /// By what the broker says; nothing that a producer wrote is looked at.
-  private func returns(of delivery: borrowing Delivery) -> Int64 {
-    guard delivery.redelivered, case .integer(let returns)? = delivery.properties.headers["x-delivery-count"] else { return 0 }
-    return returns
-  }
-
-  func isSuspect(_ delivery: borrowing Delivery) -> Bool { returns(of: delivery) >= Self.mostReturns }
+  func isSuspect(_ delivery: borrowing Delivery) -> Bool { delivery.returns >= Self.mostReturns }
 
   func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue, hold: Int?) {
     counters.quarantined += 1
@@ -29,10 +24,8 @@ extension Pipeline {
 
   /// It was alone in a worker's hands and has come back, and isn't in hand here.
   func hasComeBack(_ delivery: borrowing Delivery) -> Bool {
-    guard returns(of: delivery) > 0 else { return false }
-    guard let alone, case let entry = table[alone.index], entry.isHeld, entry.generation == alone.generation else {
-      return true
-    }
+    guard delivery.returns > 0 else { return false }
+    guard let alone, let entry = table[alone] else { return true }
     let mine = entry.delivery
     return mine.body != delivery.body || mine.properties.messageID != delivery.properties.messageID
   }
@@ -53,7 +46,7 @@ extension Pipeline {
   /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
   /// back, it would count as if the worker had died of it.
   func returnToQuarantine() {
-    guard let alone, case let entry = table[alone.index], entry.generation == alone.generation else { return }
+    guard let alone, let entry = table[alone] else { return }
     guard !entry.ledger.isConcluded, !entry.ledger.isOrphan, entry.ledger.isSettled, !entry.hasBegun else { return }
     putAside(entry, losses: losses(of: entry))
   }
@@ -78,5 +71,13 @@ extension Pipeline {
 
   private func areNotesOurs(_ entry: InFlight) -> Bool {
     noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
+  }
+}
+
+extension Delivery {
+  /// How often the broker has taken it back from a consumer; what a producer writes into the header doesn't count.
+  var returns: Int64 {
+    guard redelivered, case .integer(let returns)? = properties.headers["x-delivery-count"] else { return 0 }
+    return returns
   }
 }

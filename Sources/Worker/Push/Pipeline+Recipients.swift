@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// From a request's targets, and the registry's rows, to its recipients.
 extension Pipeline: LookUpHandler {
@@ -40,7 +40,7 @@ extension Pipeline: LookUpHandler {
     case .topic(let name): id = Array("/topics/".utf8) + name
     case .apns, .fcm, .invalid: return
     }
-    let place = LookUps.Place(entry: entry.index, generation: entry.generation, recipient: entry.recipients.count - 1)
+    let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id), for: place)
     entry.unresolved += 1
   }
@@ -76,8 +76,7 @@ extension Pipeline: LookUpHandler {
 
   func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
     for (place, answer) in zip(places, resolution.entries) {
-      let entry = table[place.entry]
-      guard entry.generation == place.generation, !entry.ledger.isConcluded else { continue }
+      guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
       entry.rows = resolution.devices
       if case .devices(let rows) = answer {
         addMembers(rows, of: place.recipient, resolution.devices, entry)
@@ -91,8 +90,7 @@ extension Pipeline: LookUpHandler {
 
   func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
     for place in places {
-      let entry = table[place.entry]
-      if entry.generation == place.generation { refuseOrPutOff(entry, error) }
+      if let entry = table[place.request] { refuseOrPutOff(entry, error) }
     }
   }
 

@@ -59,13 +59,11 @@ final class Pipeline: OutboxOwner {
   var duplicates: DuplicateWindow
   var deadLetterLog = DeadLetterLog()
   /// The request that came last from the quarantine.
-  var alone: Broadcasts.Reference?
+  var alone: RequestReference?
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
   let holds: Holds
-  /// Applications whose hold queue is taken from as fast as the provider serves.
-  var flowing: Set<Int> = []
   var isDraining = false
   var bodies: HeldBodies
   /// Of each application: when it was last logged that there is no room for its requests.
@@ -148,7 +146,7 @@ final class Pipeline: OutboxOwner {
       ])
     if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
     // What was known here is let go of for the one that is in hand already.
-    if isAlone, entry.isHeld { alone = .init(entry) }
+    if isAlone, entry.isHeld { alone = entry.reference }
   }
 
   /// Admitted: on to its devices, or to its audience.

@@ -16,16 +16,14 @@ struct PoolLanes {
   }
 
   struct Waiting {
-    var entry: Int
-    var generation: Int
+    var request: RequestReference
     /// The first recipient not yet looked at.
     var next = 0
     var since = MonotonicTime(nanoseconds: 0)
   }
 
   struct Returned {
-    var entry: Int
-    var generation: Int
+    var request: RequestReference
     var recipient: Int
   }
 
@@ -36,79 +34,77 @@ struct PoolLanes {
     case waiting(Waiting)
   }
 
+  /// Requests of one kind; a push that certainly reached nobody goes before the others.
+  private struct Lane {
+    var returned = Ring<Returned>()
+    var waiting = Ring<Waiting>()
+    var isEmpty: Bool { returned.isEmpty && waiting.isEmpty }
+
+    mutating func popFirst() -> Next? {
+      returned.popFirst().map { .returned($0) } ?? waiting.popFirst().map { .waiting($0) }
+    }
+  }
+
   let provider: Provider
-  /// Pushes that certainly reached nobody: each goes before what waits in its lane.
-  private var returned = Array(repeating: Ring<Returned>(), count: WorkQueue.allCases.count)
-  private var lanes = Array(repeating: Ring<Waiting>(), count: WorkQueue.allCases.count)
-  /// The same of requests from hold queues.
-  private var heldReturned = Ring<Returned>()
-  private var held = Ring<Waiting>()
-  /// Of both kinds.
+  /// The most urgent first; what was held comes before what the normal lane has brought since.
+  private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
+  private static let held = WorkQueue.sendNormal.rawValue
+  /// Of all lanes.
   private(set) var count = 0
   var bulkhead = Bulkhead()
-  var wasInTrouble = false
 
   init(_ provider: Provider) { self.provider = provider }
 
   var pool: ProviderPool { provider.base }
   var isEmpty: Bool { count == 0 }
+  /// Something from a hold queue waits.
+  var hasHeld: Bool { !lanes[Self.held].isEmpty }
+
+  private static func lane(of entry: InFlight) -> Int {
+    if entry.hold != nil { return held }
+    return entry.queue.rawValue < held ? entry.queue.rawValue : entry.queue.rawValue + 1
+  }
 
   mutating func append(_ waiting: Waiting, of entry: InFlight) {
-    if entry.hold == nil { lanes[entry.queue.rawValue].append(waiting) } else { held.append(waiting) }
+    lanes[Self.lane(of: entry)].waiting.append(waiting)
     count += 1
   }
 
   mutating func giveBack(_ push: Returned, of entry: InFlight) {
-    if entry.hold == nil { returned[entry.queue.rawValue].append(push) } else { heldReturned.append(push) }
+    lanes[Self.lane(of: entry)].returned.append(push)
     count += 1
   }
 
-  /// Something from a hold queue waits.
-  var hasHeld: Bool { !held.isEmpty || !heldReturned.isEmpty }
-
-  /// Since when the oldest request waits that came by a lane; nil where none does.
-  var waitingSince: MonotonicTime? { lanes.lazy.compactMap(\.first?.since).min() }
-
-  /// Takes everything out that came by the lanes.
-  mutating func takeLanes() -> [Next] {
-    var taken: [Next] = []
-    for queue in WorkQueue.allCases {
-      while let push = returned[queue.rawValue].popFirst() { taken.append(.returned(push)) }
-      while let waiting = lanes[queue.rawValue].popFirst() { taken.append(.waiting(waiting)) }
-    }
-    count -= taken.count
-    return taken
+  /// Puts back, in front, a request that still has recipients.
+  mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
+    lanes[Self.lane(of: entry)].waiting.prepend(waiting)
+    count += 1
   }
 
-  /// The first of the most urgent lane; what was held comes before what the normal lane has brought since.
+  /// The first of the most urgent lane.
   mutating func popFirst() -> Next? {
     guard count > 0 else { return nil }
-    for queue in WorkQueue.allCases {
-      if queue == .sendNormal {
-        if let push = heldReturned.popFirst() {
-          count -= 1
-          return .returned(push)
-        }
-        if let waiting = held.popFirst() {
-          count -= 1
-          return .waiting(waiting)
-        }
-      }
-      if let push = returned[queue.rawValue].popFirst() {
+    for lane in lanes.indices {
+      if let next = lanes[lane].popFirst() {
         count -= 1
-        return .returned(push)
-      }
-      if let waiting = lanes[queue.rawValue].popFirst() {
-        count -= 1
-        return .waiting(waiting)
+        return next
       }
     }
     return nil
   }
 
-  /// Puts back, in front, a request that still has recipients.
-  mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
-    if entry.hold == nil { lanes[entry.queue.rawValue].prepend(waiting) } else { held.prepend(waiting) }
-    count += 1
+  /// Since when the oldest request waits that came by a lane of the broker's; nil where none does.
+  var waitingSince: MonotonicTime? {
+    lanes.indices.lazy.filter { $0 != Self.held }.compactMap { lanes[$0].waiting.first?.since }.min()
+  }
+
+  /// Takes everything out that came by a lane of the broker's.
+  mutating func takeLanes() -> [Next] {
+    var taken: [Next] = []
+    for lane in lanes.indices where lane != Self.held {
+      while let next = lanes[lane].popFirst() { taken.append(next) }
+    }
+    count -= taken.count
+    return taken
   }
 }

@@ -1,6 +1,6 @@
 import AMQP
-import PushCore
 import DeviceRegistry
+import PushCore
 import Wire
 
 /// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
@@ -188,8 +188,7 @@ final class ChangeQueue: ChangeFeedHandler {
   /// To be called about once a second.
   func giveBackStuck() {
     guard let since = stuckSince, asked == 0, let oldest = waiting.first else { return }
-    var returns: Int64 = 0
-    if case .integer(let count)? = changes[oldest]?.delivery.properties.headers["x-delivery-count"] { returns = count }
+    let returns = changes[oldest]?.delivery.returns ?? 0
     guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
     registryChangesLost()
     feed?.giveBack()

@@ -11,8 +11,7 @@ protocol LookUpHandler: AnyObject {
 final class LookUps {
   /// A registration among a request's recipients.
   struct Place {
-    var entry: Int
-    var generation: Int
+    var request: RequestReference
     var recipient: Int
   }
 
@@ -40,8 +39,8 @@ final class LookUps {
     var end = 0
     while start < allPlaces.count {
       repeat {
-        let entry = allPlaces[end].entry
-        while end < allPlaces.count, allPlaces[end].entry == entry { end += 1 }
+        let request = allPlaces[end].request
+        while end < allPlaces.count, allPlaces[end].request == request { end += 1 }
       } while end < allPlaces.count && end - start < Self.most
       let batch = Array(allPlaces[start..<end])
       registry.call(.resolve(Array(allLookUps[start..<end]))) { [weak self] result in

@@ -1,6 +1,6 @@
+import DeviceRegistry
 import PushCore
 import Reactor
-import DeviceRegistry
 import Wire
 
 /// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 import Wire
 
 /// What answers say against registered tokens, until the registry has it, and the breaker of each application that stops believing them.
@@ -54,7 +54,7 @@ final class TokenMarks {
     return true
   }
 
-  func count(_ app: Int, isRefused: Bool, _ reason: String) {
+  private func count(_ app: Int, isRefused: Bool, _ reason: String) {
     guard breakers[app].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
     // What led here is as doubtful as what follows.
     marks.removeAll { $0.app == apps[app] }

@@ -1,6 +1,6 @@
 import AMQP
-import PushCore
 import DeviceRegistry
+import PushCore
 import Wire
 
 /// One request between its delivery by the broker and its acknowledgement.
@@ -78,6 +78,8 @@ final class InFlight {
   var lastFailure: (error: PushError, reason: String, status: Int?)?
 
   init(index: Int) { self.index = index }
+
+  var reference: RequestReference { RequestReference(index: index, generation: generation) }
 
   func begin(from queue: WorkQueue) {
     self.queue = queue
@@ -245,6 +247,12 @@ struct Recipient {
   var isOldRegistration = false
 }
 
+/// A request in the shard's table, for as long as its place is its own.
+struct RequestReference: Equatable {
+  var index: Int
+  var generation: Int
+}
+
 /// The requests a shard holds; bounded by the prefetch.
 struct InFlightTable {
   private(set) var entries: [InFlight] = []
@@ -271,4 +279,10 @@ struct InFlightTable {
   }
 
   subscript(index: Int) -> InFlight { entries[index] }
+
+  /// The request, unless its place is another one's by now.
+  subscript(reference: RequestReference) -> InFlight? {
+    let entry = entries[reference.index]
+    return entry.generation == reference.generation ? entry : nil
+  }
 }

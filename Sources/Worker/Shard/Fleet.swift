@@ -1,5 +1,5 @@
-import StatusHTTP
 import Reactor
+import StatusHTTP
 import Wire
 
 /// A worker process: its shards, each on a thread of its own, and the signals that stop it.

@@ -194,7 +194,7 @@ package final class Shard: TurnHook {
   private func checkEmptiness() {
     guard isIdle, pipeline.holds.areKnown else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
-    let held = pipeline.holds.present.map(configuration.topology.holdQueue)
+    let held = pipeline.holds.present.map { configuration.topology.holdQueue(configuration.apps[$0].id) }
     broker.countMessages(of: (emptiness?.queues ?? []) + held) { [weak self] counts in
       guard let self else { return }
       found(isIdle ? counts : nil)

@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Providers
 import Reactor
-import DeviceRegistry
 import Wire
 
 /// What a shard runs on: its time, its ways to brokers, providers and the registry, and where its log goes. A worker's is an event loop, a

@@ -1,6 +1,6 @@
-import StatusHTTP
 import PushCore
 import Reactor
+import StatusHTTP
 import Wire
 
 /// What the process says of itself over HTTP: its figures in Prometheus' text format at `/metrics`, at `/livez` whether every shard's loop

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// A campaign as commands show it.
 extension Campaign {

@@ -1,7 +1,7 @@
-import Foundation
-import Reactor
-import PushCore
 import DeviceRegistry
+import Foundation
+import PushCore
+import Reactor
 import Worker
 
 enum CampaignsCommand: Command {

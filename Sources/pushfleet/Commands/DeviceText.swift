@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// A device as commands show it.
 extension DeviceRecord {

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 enum DevicesCommand: Command {
   static let name = "devices"

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 
 /// `devices export`: streams the registry out.
 enum DevicesExport {

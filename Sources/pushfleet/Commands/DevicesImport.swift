@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Foundation
 import PushCore
-import DeviceRegistry
 import Worker
 
 /// `devices import`: streams files into the registry.

@@ -1,5 +1,5 @@
-import PushCore
 import DeviceRegistry
+import PushCore
 import Worker
 
 enum GroupsCommand: Command {

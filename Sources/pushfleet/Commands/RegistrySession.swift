@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Foundation
 import PushCore
-import DeviceRegistry
 import Worker
 
 /// A command's way to the registry that the configuration names.

@@ -1,8 +1,8 @@
 import Foundation
 import Reactor
 import Simulator
-import Worker
 import TLS
+import Worker
 
 enum SimulateCommand: Command {
   static let name = "simulate"

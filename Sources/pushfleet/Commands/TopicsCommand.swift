@@ -1,6 +1,6 @@
+import DeviceRegistry
 import Foundation
 import PushCore
-import DeviceRegistry
 
 enum TopicsCommand: Command {
   static let name = "topics"
