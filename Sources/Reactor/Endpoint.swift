@@ -41,6 +41,9 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
       throw EndpointError(reason: "the host is empty or has a character that no host has")
     }
+    guard host.utf8.count <= 253, host.utf8.split(separator: UInt8(ascii: ".")).allSatisfy({ $0.count <= 63 }) else {
+      throw EndpointError(reason: "the host is longer than a name can be (RFC 1035: 63 bytes between dots, 253 in all)")
+    }
     if let portText {
       guard portText.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(portText), number > 0 else {
         throw EndpointError(reason: "the port is not a number from 1 to 65535")

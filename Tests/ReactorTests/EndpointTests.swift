@@ -19,7 +19,7 @@ import Testing
     arguments: [
       "", "host", "ftp://host", "host:", "host:0", "host:65536", "host:+1", "::1:80", "[::1", "[::1]x", "[host]:1", "a b:1",
       "a\r\n:1", "https://h:1/x",
-      "u@h:1",
+      "u@h:1", String(repeating: "a", count: 64) + ".example:1", String(repeating: "a.", count: 127) + ":1",
     ])
   func refused(text: String) {
     #expect(throws: EndpointError.self) { try Endpoint(parsing: text) }
