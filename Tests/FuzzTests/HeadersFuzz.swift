@@ -33,8 +33,11 @@ enum HeadersFuzz {
     try checkTicket(properties.headers)
     try checkRecord(properties.headers)
     let entry = InFlight(index: 0)
-    let apps = [(id: Array("com.example.app".utf8), packages: [Array("com.example.app".utf8)])]
-    let intake = Intake(apps: choices & 1 == 0 ? apps : apps + apps, limits: RequestLimits())
+    let apps = Applications()
+    for id in choices & 1 == 0 ? ["com.example.app"] : ["com.example.app", "com.example.other"] {
+      apps.put(Array(id.utf8), packages: [Array("com.example.app".utf8)], senders: [])
+    }
+    let intake = Intake(apps: apps, limits: RequestLimits())
     var random = RandomSource()
     intake.identify(entry, delivery, using: &random)
     var record: RetryRecord?

@@ -23,10 +23,10 @@ struct ChangesInHandTests {
     let app = Array("com.example.app".utf8)
     registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
     pipeline = Pipeline(
-      apps: [Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())], outbox: outbox, time: loop.time,
+      apps: Applications([Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())]), outbox: outbox, time: loop.time,
       registry: registry)
     changes = ChangeQueue(
-      apps: [app], registry: registry, limits: RegistryLimits(), publications: pipeline.publications, outbox: outbox,
+      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications, outbox: outbox,
       time: loop.time, log: log)
   }
 

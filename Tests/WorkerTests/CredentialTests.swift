@@ -31,7 +31,7 @@ final class CredentialTests {
           senders: { '1001': { apns: \(apns(certificates.otherP8)) }, '1002': { apns: \(apns(certificates.p8)) } } } }
       """
     let pools = PoolSet(try ShardSetup(try configuration(apps)), host: LoopHost(try EventLoop()))
-    let app = try #require(pools.apps.first)
+    let app = pools.apps[0]
     #expect(app.routes.apns?.pool == app.routes.production?.pool)
     #expect(app.routes.sandbox?.pool != app.routes.production?.pool)
     #expect(app.routes.sandbox?.settings.topic == Array("com.example.app.beta".utf8))
@@ -69,5 +69,12 @@ extension CredentialShelf {
   mutating func setup(_ configuration: Configuration) throws -> ShardSetup {
     if let error = load(configuration).first { throw error }
     return ShardSetup(configuration: configuration, credentials: credentials, brokers: brokers)
+  }
+}
+
+extension ShardSetup {
+  /// Of all applications.
+  var credentials: [CredentialPlace: LoadedCredential] {
+    apps.reduce(into: [:]) { $0.merge($1.credentials) { first, _ in first } }
   }
 }

@@ -17,22 +17,22 @@ struct HeldBodiesTests {
 
   @Test("where there is one application, the budget is its own")
   func alone() {
-    var bodies = HeldBodies(apps: 1)
+    var bodies = HeldBodies(isShared: false)
     #expect(keep(200, for: 0, &bodies) == HeldBodies.budget / Self.size)
   }
 
   @Test("however much some applications hold, another one finds room, and nobody's share is more than half")
   func shares() {
-    var bodies = HeldBodies(apps: 50)
+    var bodies = HeldBodies(isShared: true)
     for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= HeldBodies.budget / Self.size / 2 + 1) }
     #expect(keep(100, for: 49, &bodies, size: 1000) == 100)
-    bodies = HeldBodies(apps: 3)
+    bodies = HeldBodies(isShared: true)
     #expect([0, 1, 2].map { keep(1000, for: $0, &bodies) } == [40, 20, 10])
   }
 
   @Test("what leaves counts until it has left, and nothing is read until enough of it has")
   func reading() {
-    var bodies = HeldBodies(apps: 2)
+    var bodies = HeldBodies(isShared: true)
     #expect(keep(40, for: 0, &bodies) == 40)
     var leaving = 0
     while !bodies.isReadingPaused {
@@ -52,7 +52,7 @@ struct HeldBodiesTests {
 
   @Test("as many bodies are asked for as fill the budget, by the size that they have of late")
   func fitting() {
-    var bodies = HeldBodies(apps: 1)
+    var bodies = HeldBodies(isShared: false)
     #expect(bodies.fitting == 256)
     for _ in 0..<25 { bodies.add(300) }
     #expect(bodies.fitting > 1_000)
@@ -63,7 +63,7 @@ struct HeldBodiesTests {
   @Test("whatever comes and goes, the sums are right and an application without any finds room", arguments: 0..<20)
   func sums(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
-    var bodies = HeldBodies(apps: 5)
+    var bodies = HeldBodies(isShared: true)
     var held: [(bytes: Int, app: Int?)] = []
     for _ in 0..<3_000 {
       if Bool.random(using: &generator), let index = held.indices.randomElement(using: &generator) {

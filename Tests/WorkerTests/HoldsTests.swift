@@ -11,7 +11,8 @@ struct HoldsTests {
     var canAsk = true
     var declared: [String] = []
     var consumed: [String] = []
-    var asked: [(app: String, answer: (Int?) -> Void)] = []
+    var sought: [(app: String, answer: (Bool?) -> Void)] = []
+    var counted: [(app: String, answer: (Int?) -> Void)] = []
     var declarations: [(Bool) -> Void] = []
     var inHand = 0
 
@@ -19,7 +20,8 @@ struct HoldsTests {
       declared.append(app)
       declarations.append(completion)
     }
-    func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) { asked.append((app, completion)) }
+    func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void) { sought.append((app, completion)) }
+    func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) { counted.append((app, completion)) }
     func consumeHold(_ app: String, index: Int) { consumed.append(app) }
     func isFlowing(_ app: Int) -> Bool { false }
     func setFlowing(_ isFlowing: Bool, _ app: Int) {}
@@ -29,20 +31,23 @@ struct HoldsTests {
 
   private let loop: EventLoop
   private let broker = Broker()
+  private let apps = Applications()
   private let holds: Holds
 
   init() throws {
     loop = try EventLoop()
-    holds = Holds(apps: ["a", "b"], time: loop.time, log: Log(level: .error))
+    for id in ["a", "b"] { apps.put(Array(id.utf8), packages: [], senders: []) }
+    holds = Holds(apps: apps, time: loop.time, log: Log(level: .error))
     holds.broker = broker
   }
 
-  /// Answers the question under way, and lets the next one follow.
-  private func answer(_ count: Int?) {
+  /// Answers the questions under way, whether there is a hold queue, and has those that are found declared.
+  private func answer(_ answers: [Bool?]) {
+    let questions = broker.sought.prefix(answers.count)
+    broker.sought.removeFirst(questions.count)
     let declarations = broker.declarations.count
-    broker.asked.removeFirst().answer(count)
+    for (question, answer) in zip(questions, answers) { question.answer(answer) }
     for declaration in broker.declarations[declarations...] { declaration(true) }
-    loop.turn(waitingAtMost: 0)
   }
 
   @Test("one is declared by whoever needs it first, once, and consumed when it is there")
@@ -60,16 +65,41 @@ struct HoldsTests {
     #expect(broker.declared == ["a"] && holds.present.isEmpty)
   }
 
-  @Test("those that other workers have made are found, one question at a time, and declared once more")
+  @Test("those that other workers have made are found, and declared once more; one that comes later as well")
   func found() {
     holds.look()
     holds.look()
-    #expect(broker.asked.map(\.app) == ["a"] && !holds.areKnown)
-    answer(nil)
-    #expect(broker.asked.map(\.app) == ["b"])
-    answer(7)
+    #expect(broker.sought.map(\.app) == ["a", "b"] && !holds.areKnown)
+    answer([false, true])
+    #expect(holds.areKnown && broker.declared == ["b"] && broker.consumed == ["b"] && holds.present == [1])
+    apps.put(Array("c".utf8), packages: [], senders: [])
+    #expect(!holds.areKnown)
     holds.look()
-    #expect(holds.areKnown && broker.declared == ["b"] && broker.consumed == ["b"] && broker.asked.isEmpty)
+    #expect(broker.sought.map(\.app) == ["c"])
+  }
+
+  @Test("ten thousand are asked for a few at a time")
+  func many() {
+    for number in 0..<10_000 { apps.put(Array("\(number)".utf8), packages: [], senders: []) }
+    var rounds = 0
+    while !holds.areKnown, rounds < 1_000 {
+      holds.look()
+      #expect(broker.sought.count <= 64)
+      answer(broker.sought.map { _ in false })
+      rounds += 1
+    }
+    #expect(holds.areKnown && rounds == (10_002 + 63) / 64 && holds.present.isEmpty)
+  }
+
+  @Test("what isn't answered is asked again")
+  func unanswered() {
+    holds.look()
+    answer([nil, false])
+    #expect(!holds.areKnown)
+    holds.look()
+    #expect(broker.sought.map(\.app) == ["a"])
+    answer([false])
+    #expect(holds.areKnown)
   }
 
   @Test("one with little in it lets requests pass it, and one with much doesn't")
@@ -77,8 +107,13 @@ struct HoldsTests {
     var emptied: [Int] = []
     holds.onEmptied = { emptied.append($0) }
     holds.look()
-    answer(500)
-    answer(3)
+    answer([true, true])
+    holds.look()
+    #expect(broker.counted.map(\.app) == ["a"])
+    broker.counted.removeFirst().answer(500)
+    while broker.counted.isEmpty { loop.turn(waitingAtMost: 1) }
+    #expect(broker.counted.map(\.app) == ["b"])
+    broker.counted.removeFirst().answer(3)
     #expect(emptied == [1])
   }
 
@@ -86,16 +121,14 @@ struct HoldsTests {
   func lost() {
     broker.canAsk = false
     holds.look()
-    #expect(broker.asked.isEmpty && !holds.areKnown)
+    #expect(broker.sought.isEmpty && !holds.areKnown)
     broker.canAsk = true
     holds.look()
-    answer(1)
-    answer(nil)
-    holds.look()
+    answer([true, false])
     #expect(holds.areKnown && holds.present == [0])
     holds.lost()
     #expect(!holds.areKnown && holds.present.isEmpty)
     holds.look()
-    #expect(broker.asked.map(\.app) == ["a"])
+    #expect(broker.sought.map(\.app) == ["a", "b"])
   }
 }

@@ -19,7 +19,8 @@ struct ListLetterTests {
       let loop = try EventLoop()
       outbox = Outbox(time: loop.time, log: Log(level: .error))
       pipeline = Pipeline(
-        apps: [Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())], outbox: outbox, time: loop.time,
+        apps: Applications([Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())]), outbox: outbox,
+        time: loop.time,
         results: .all)
       pipeline.acknowledger = self
     }

@@ -119,7 +119,7 @@ final class ReloadTests {
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"
     let pools = PoolSet(try shelf.setup(try configuration(shared)), host: LoopHost(try EventLoop()))
-    let app = try #require(pools.apps.first)
+    let app = pools.apps[0]
     let sender = try #require(app.senders[Array("1001".utf8)])
     #expect(pools.lanes.count == 1 && sender.apns?.pool == 0)
     let own = "{ a: { \(apns()), senders: { '1001': { \(apns("second.p8")) }, '1002': { \(apns()) } } } }"
@@ -141,7 +141,7 @@ final class ReloadTests {
   func settings() throws {
     let pools = PoolSet(
       try shelf.setup(try configuration("{ a: { \(apns()), \(try fcm()) } }")), host: LoopHost(try EventLoop()))
-    let routes = try #require(pools.apps.first?.routes)
+    let routes = pools.apps[0].routes
     func reload(_ app: String) throws -> [String] { pools.reload(try shelf.setup(try configuration("{ a: { \(app) } }"))) }
 
     #expect(try reload("\(apns("key.p8", ", topic: 'a.beta'")), \(try fcm())") == ["a APNs production"])
@@ -171,15 +171,106 @@ final class ReloadTests {
 
   @Test("what a running worker can't take over is named")
   func restart() throws {
-    let running = try configuration("{ a: { \(apns()), senders: { '1': { \(apns("second.p8")) } } }, b: { \(apns()) } }")
+    let running = try configuration("{ a: { \(apns()) } }")
     #expect(running.changesForRestart(from: running) == [])
     let next = try configuration(
       "{ a: { \(apns("second.p8")), \(try fcm(", package: 'a.b'")) }, c: { \(apns()) } }",
       "broker: 'amqp://other/', prefetch: 5, log: 'debug', retry: { attempts: 3 }, registry: 'sqlite:r.db'")
-    #expect(
-      next.changesForRestart(from: running) == [
-        "log", "prefetch", "registry", "retry", "apps.c (added)", "apps.a.senders", "apps.a.fcm.package", "apps.b (removed)",
-      ])
+    #expect(next.changesForRestart(from: running) == ["log", "prefetch", "registry", "retry"])
+  }
+}
+
+@Suite("Applications that come and go")
+final class ComingAndGoingTests {
+  private let site: ReloadTests
+  private let loop: EventLoop
+
+  init() throws {
+    site = try ReloadTests()
+    loop = try EventLoop()
+  }
+
+  private func pools(_ apps: String) throws -> PoolSet {
+    PoolSet(try site.shelf.setup(try site.configuration(apps)), host: LoopHost(loop))
+  }
+
+  private func reload(_ pools: PoolSet, _ apps: String) throws -> [String] {
+    pools.reload(try site.shelf.setup(try site.configuration(apps)))
+  }
+
+  private func index(_ id: String, _ pools: PoolSet) -> Int? { pools.apps.index(of: Array(id.utf8)) }
+
+  @Test("keep their index, and what is configured no longer is no application")
+  func indices() throws {
+    let one = "{ b: { \(site.apns()) } }"
+    let two = "{ a: { \(site.apns("second.p8")) }, b: { \(site.apns()) } }"
+    let pools = try pools(one)
+    #expect(pools.apps.only == 0 && index("a", pools) == nil)
+    #expect(try reload(pools, two) == ["a (added)", "a APNs production"])
+    #expect(index("a", pools) == 1 && index("b", pools) == 0 && pools.apps.only == nil && pools.apps.count == 2)
+    #expect(pools.apps.index(ofPackage: Array("a".utf8)) == 1)
+    #expect(try reload(pools, one) == ["a (removed)"])
+    #expect(index("a", pools) == nil && pools.apps.only == 0 && pools.apps.index(ofPackage: Array("a".utf8)) == nil)
+    // What is in hand of it still has its routes and its name.
+    #expect(pools.apps[1].id == Array("a".utf8) && pools.apps[1].routes.apns != nil)
+    #expect(try reload(pools, two).first == "a (added)")
+    #expect(index("a", pools) == 1 && pools.apps.count == 2)
+  }
+
+  @Test("bring senders and packages, and take them along")
+  func senders() throws {
+    let plain = "{ a: { \(site.apns()) } }"
+    let more = "{ a: { \(site.apns()), senders: { '1': { \(site.apns("second.p8")) } }, \(try site.fcm(", package: 'a.b'")) } }"
+    let pools = try pools(plain)
+    let sender = Array("1".utf8)
+    #expect(pools.apps[0].senders.isEmpty && pools.lanes.count == 1)
+    #expect(try reload(pools, more) == ["a FCM", "a.senders.1 APNs production", "a.senders.1 FCM"])
+    let pool = try #require(pools.apps[0].senders[sender]?.apns?.pool)
+    #expect(pools.apps[0].packages.contains(Array("a.b".utf8)) && pools.apps[0].pools.count == 3)
+    #expect(try reload(pools, plain) == ["a FCM"])
+    #expect(pools.apps[0].senders[sender] == nil && !pools.apps[0].packages.contains(Array("a.b".utf8)))
+    // Requests that were here before are still translated.
+    #expect(pools.apps[0].formerSenders.contains { $0.apnsSettings(of: pool) != nil })
+  }
+
+  @Test("a pool that nobody uses is closed when nothing in hand goes by it, and its number is another's")
+  func closed() throws {
+    let one = "{ a: { \(site.apns()) } }"
+    let pools = try pools("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")), senders: { '1': { \(site.apns()) } } } }")
+    #expect(pools.lanes.count == 3)
+    #expect(try reload(pools, one) == ["b (removed)"])
+    #expect(pools.apps.unusedPools == [1, 2])
+    pools.letGo(inHand: ([], [1]))
+    #expect(pools.apps.unusedPools == [1] && pools.apps.gone.isEmpty && pools.apps[1].routes.apns == nil)
+    pools.letGo(inHand: ([], []))
+    #expect(pools.apps.unusedPools.isEmpty)
+    _ = pools.takeMade()
+    _ = try reload(pools, "{ a: { \(site.apns()) }, c: { \(site.apns("second.p8")) } }")
+    #expect(pools.takeMade().map(\.number).count == 1 && pools.lanes.count == 3)
+  }
+
+  @Test("a request in hand of one that is gone keeps its routes, those of its senders' devices as well")
+  func inHand() throws {
+    let pools = try pools("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")), senders: { '1': { \(site.apns()) } } } }")
+    _ = try reload(pools, "{ a: { \(site.apns()) } }")
+    pools.letGo(inHand: ([1], []))
+    #expect(pools.apps.unusedPools == [1, 2] && pools.apps[1].routes.apns != nil)
+    // It comes back before that has ended, and goes on with its pools.
+    _ = try reload(pools, "{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) } }")
+    #expect(pools.apps.unusedPools == [2] && pools.apps[1].routes.apns?.pool == 1)
+  }
+
+  @Test("what has not changed is the same object, whatever else has")
+  func same() throws {
+    let before = try site.shelf.setup(try site.configuration("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) } }"))
+    let settings = try site.configuration(
+      "{ a: { \(site.apns()) }, b: { \(site.apns("second.p8", ", topic: 'x'")) }, c: { \(site.apns()) } }")
+    #expect(site.shelf.load(settings).isEmpty)
+    let after = ShardSetup(
+      configuration: settings, credentials: site.shelf.credentials, brokers: site.shelf.brokers, after: before)
+    let (changed, removed) = ShardSetup.difference(from: before.apps, to: after.apps)
+    #expect(changed.map(\.settings.id) == ["b", "c"] && removed.isEmpty)
+    #expect(ShardSetup.difference(from: after.apps, to: before.apps).removed.map(\.settings.id) == ["c"])
   }
 }
 

@@ -17,11 +17,12 @@ struct ResumeTests {
   /// So many tokens are refused that the breaker opens, `later` milliseconds from now.
   private func open(_ worker: FanoutModel.Worker, later: Int64) {
     for _ in 0..<1_000 {
-      _ = worker.pipeline.marks.breakers[0].note(isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later)
+      _ = worker.pipeline.marks.breakers[0, default: Breaker(share: 0.5, sample: 1_000)].note(
+        isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later)
     }
   }
 
-  private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.marks.breakers[0].isOpen }
+  private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.marks.isOpen(0) }
 
   /// The worker takes what is first in the queue, as far as to the next page's message.
   private func take(_ worker: Int, _ model: FanoutModel) {

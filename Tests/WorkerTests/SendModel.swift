@@ -214,7 +214,7 @@ final class SendModel {
     }
 
     var lanes: PoolLanes { pipeline.pools[0] }
-    var breaker: Breaker { pipeline.marks.breakers[0] }
+    var isBreakerOpen: Bool { pipeline.marks.isOpen(0) }
 
     /// The places of the requests in hand, in the order in which they came.
     var places: [Int] {

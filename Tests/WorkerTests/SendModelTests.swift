@@ -55,14 +55,14 @@ struct SendModelTests {
   func breaker() throws {
     let model = try SendModel(workers: 1)
     for number in 0..<20 {
-      #expect(!model.workers[0].breaker.isOpen)
+      #expect(!model.workers[0].isBreakerOpen)
       model.publish(number)
       model.deliver(to: 0)
       model.send(0)
       model.answer(0, .gone, at: 0)
       while model.workers[0].nextPublication() != nil { model.confirm(0, isHeardOf: true) }
     }
-    #expect(model.workers[0].breaker.isOpen)
+    #expect(model.workers[0].isBreakerOpen)
   }
 
   @Test("what was only parked when its channel was lost goes to another worker alone, without a copy on the ladder")

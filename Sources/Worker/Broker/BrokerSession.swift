@@ -64,6 +64,9 @@ final class BrokerSession: Acknowledger {
   private var takesLanes = true
   /// Applications whose hold queue was declared here.
   private var heldApps: Set<String> = []
+  /// Questions on their way for hold queues, by tags below zero.
+  private var questions: [Int: (Bool?) -> Void] = [:]
+  private var lastQuestion = 0
   private var onClosed: (() -> Void)?
 
   init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, outbox: Outbox) {
@@ -329,8 +332,15 @@ extension BrokerSession: PublisherHandler {
     outbox.use(publisher)
   }
 
-  func confirmed(_ tag: Int) { outbox.confirmed(tag) }
+  func confirmed(_ tag: Int) {
+    if tag < 0 { answer(tag, true) } else { outbox.confirmed(tag) }
+  }
+
   func failed(_ tag: Int, _ failure: PublishFailure) {
+    if tag < 0 {
+      if case .returned = failure { return answer(tag, false) }
+      return answer(tag, nil)
+    }
     if outbox.failed(tag, failure) { restoreTopology() }
   }
 
@@ -390,7 +400,23 @@ extension BrokerSession: ConsumerHandler {
 }
 
 extension BrokerSession: HoldBroker {
-  var canAsk: Bool { publisher?.isReady == true }
+  var canAsk: Bool { publisher?.canPublish == true && !isPublisherNew && isConsuming }
+
+  /// Asks by a message of no meaning, which comes back where there is no queue for it: RabbitMQ logs a question that names a queue which isn't
+  /// there as an error.
+  func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void) {
+    guard let publisher, canAsk else { return completion(nil) }
+    lastQuestion -= 1
+    questions[lastQuestion] = completion
+    var properties = BasicProperties()
+    properties.headers.append(Topology.questionHeader, .bool(true))
+    publisher.publish(
+      exchange: Array(topology.holdExchange.utf8), routingKey: Array(app.utf8), properties: properties, body: [],
+      tag: lastQuestion)
+  }
+
+  private func answer(_ question: Int, _ isThere: Bool?) { questions.removeValue(forKey: question)?(isThere) }
+
   func consumeHold(_ app: String, index: Int) { holds.consume(topology.holdQueue(app), of: index) }
   func isFlowing(_ app: Int) -> Bool { holds.isFlowing(app) }
   func setFlowing(_ isFlowing: Bool, _ app: Int) { holds.setFlowing(isFlowing, app) }

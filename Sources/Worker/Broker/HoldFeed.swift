@@ -41,6 +41,8 @@ final class HoldFeed {
   private var consumer: Consumer?
   /// The consumer has two subscriptions for each, in this order: what is taken at any time, and more.
   private var holds: [Hold] = []
+  /// Of each application's, in `holds`.
+  private var places: [Int: Int] = [:]
   private var isDraining = false
 
   init(
@@ -66,13 +68,14 @@ final class HoldFeed {
   /// No connection is there or on its way.
   var isClosed: Bool { consumer == nil }
 
-  private func index(of app: Int) -> Int? { holds.firstIndex { $0.app == app } }
+  private func index(of app: Int) -> Int? { places[app] }
   func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
   func isFlowing(_ app: Int) -> Bool { index(of: app).map { holds[$0].isFlowing } ?? false }
 
   /// The queue is there.
   func consume(_ queue: String, of app: Int) {
     guard !isDraining, index(of: app) == nil else { return }
+    places[app] = holds.count
     holds.append(Hold(app: app, queue: queue))
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
   }
@@ -160,6 +163,7 @@ extension HoldFeed: ConsumerHandler {
     defer { onEnded?() }
     if case .notFound = reason {
       holds = []
+      places = [:]
       connection?.stop()
       connection = nil
       onQueueLost?()

@@ -56,8 +56,12 @@ public struct Topology: Sendable {
   static let send = "send"
   static let fanOut = "fanout"
   static let hold = "hold"
+  /// Marks a message that only asks whether there is a hold queue.
+  static let questionHeader = "x-push-question"
   /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
+  /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
+  static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
   /// Routing keys of the dead letters and, followed by the application, of feedback and results.
   static let deadKey = "dead"
   static let feedbackKey = "feedback."

@@ -1,17 +1,7 @@
 extension Configuration {
   /// The settings that differ from those of a running worker, and that it can't take over.
   func changesForRestart(from running: Configuration) -> [String] {
-    var changes = Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
-    for app in apps where !running.apps.contains(where: { $0.id == app.id }) { changes.append("apps.\(app.id) (added)") }
-    for old in running.apps {
-      guard let app = apps.first(where: { $0.id == old.id }) else {
-        changes.append("apps.\(old.id) (removed)")
-        continue
-      }
-      if Set(app.senders.keys) != Set(old.senders.keys) { changes.append("apps.\(app.id).senders") }
-      if app.packages != old.packages { changes.append("apps.\(app.id).fcm.package") }
-    }
-    return changes
+    Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
   }
 
   /// What a worker is built around.

@@ -69,7 +69,7 @@ public struct RetrySettings: Sendable, Equatable {
   public var attempts: Int
 }
 
-public struct AppConfiguration: Sendable {
+public struct AppConfiguration: Sendable, Equatable {
   public var id: String
   /// Of requests that name none (GS-051).
   public var defaultPriority: Priority
@@ -80,7 +80,7 @@ public struct AppConfiguration: Sendable {
 }
 
 /// What reaches the devices of an application for one sender.
-public struct CredentialSet: Sendable {
+public struct CredentialSet: Sendable, Equatable {
   /// At most one for each environment; the first serves tokens whose environment isn't known.
   public var apns: [APNsConfiguration]
   public var fcm: FCMConfiguration?

@@ -71,6 +71,14 @@ extension AppConfiguration {
     [(nil, credentials)] + senders.sorted { $0.key < $1.key }.map { (Optional($0.key), $0.value) }
   }
 
+  /// Where its credentials stand.
+  var places: [CredentialPlace] {
+    sets.flatMap { sender, set in
+      set.apns.map { CredentialPlace(app: id, sender: sender, reach: .apns($0.environment)) }
+        + (set.fcm == nil ? [] : [CredentialPlace(app: id, sender: sender, reach: .fcm)])
+    }
+  }
+
   /// What `restricted_package_name` may say.
   public var packages: [String] {
     let sets = [credentials] + Array(senders.values)

@@ -8,6 +8,8 @@ protocol HoldBroker: AnyObject {
   var canAsk: Bool { get }
   /// Declares the hold queue of an application, and says whether it is there now.
   func declareHold(_ app: String, _ completion: @escaping (Bool) -> Void)
+  /// Says whether there is a hold queue of the application; nil where the broker couldn't be asked.
+  func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void)
   /// Ready messages; nil where there is no such queue, or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void)
   func consumeHold(_ app: String, index: Int)
@@ -19,10 +21,10 @@ protocol HoldBroker: AnyObject {
   func heldInHand(_ app: Int) -> Int
 }
 
-/// Which applications have a hold queue, and what is in it. One question to the broker at a time.
+/// Which applications have a hold queue, and what is in it.
 ///
 /// A hold queue is declared by whoever needs it first. Workers that are started, or that had nothing to do with it, find it by asking for
-/// each application's in turn.
+/// each application's, a few at a time; of those that are there, one at a time is asked how much is in it.
 final class Holds {
   private enum State {
     /// Not known to be there.
@@ -33,42 +35,50 @@ final class Holds {
     case present
   }
 
-  private struct Hold {
-    var state = State.unknown
-    /// When to ask for it again.
-    var due = MonotonicTime(nanoseconds: 0)
-    /// Since the start, or since all were lost.
-    var wasAskedFor = false
-  }
-
   weak var broker: (any HoldBroker)?
   /// What is held of an application is as good as nothing.
   var onEmptied: ((Int) -> Void)?
-  private let apps: [String]
+  private let apps: Applications
   private let time: Turn
   private let log: Log
-  /// Of each application.
-  private var holds: [Hold]
-  private var isAsking = false
+  /// Of those that are not unknown.
+  private var states: [Int: State] = [:]
+  /// Applications whose hold queue is there.
+  private(set) var present: [Int] = []
   private var failedAt: MonotonicTime?
+  /// Those before it have been asked for in this round.
+  private var nextToFind = 0
+  /// To be asked for again.
+  private var unanswered: [Int] = []
+  /// Being asked for.
+  private var finding = 0
+  private var roundBegan = MonotonicTime(nanoseconds: 0)
+  /// Grows when everything is to be asked for anew.
+  private var epoch = 0
+  /// Which of those that are there is counted next, and when.
+  private var nextToCount = 0
+  private var countDue = MonotonicTime(nanoseconds: 0)
+  private var isCounting = false
 
   /// Requests of an application in its hold queue below which its lanes' requests no longer take the way through it.
   private static let few = 64
-  /// Seconds after which an application's is asked for again: one that is there, and one that isn't known to be. A broker logs each question for
-  /// a queue that isn't there.
+  /// Seconds between two counts of one.
   private static let pause = 0.5
+  /// Seconds after which all that aren't there are asked for again, and how many are at a time.
   private static let longPause = 600.0
+  private static let mostFinding = 64
 
-  init(apps: [String], time: Turn, log: Log) {
+  init(apps: Applications, time: Turn, log: Log) {
     self.apps = apps
     self.time = time
     self.log = log
-    holds = Array(repeating: Hold(), count: apps.count)
   }
+
+  private func name(_ app: Int) -> String { String(decoding: apps[app].id, as: UTF8.self) }
 
   /// Whether requests can be put there now; if not, that is seen to.
   func isPresent(_ app: Int) -> Bool {
-    switch holds[app].state {
+    switch states[app] ?? .unknown {
     case .present: return true
     case .declaring: return false
     case .unknown:
@@ -80,11 +90,11 @@ final class Holds {
 
   private func declare(_ app: Int) {
     guard let broker else { return }
-    holds[app].state = .declaring
-    broker.declareHold(apps[app]) { [weak self] isThere in
+    states[app] = .declaring
+    broker.declareHold(name(app)) { [weak self] isThere in
       guard let self else { return }
       guard isThere else {
-        holds[app].state = .unknown
+        states[app] = nil
         failedAt = time.now
         return
       }
@@ -93,40 +103,77 @@ final class Holds {
   }
 
   private func found(_ app: Int) {
-    guard holds[app].state != .present else { return }
-    holds[app].state = .present
-    log.info("an application's requests can be held", ["app": apps[app]])
-    broker?.consumeHold(apps[app], index: app)
+    guard states[app] != .present else { return }
+    states[app] = .present
+    present.append(app)
+    log.info("an application's requests can be held", ["app": apps[app].id])
+    broker?.consumeHold(name(app), index: app)
   }
 
   /// A queue that was there is gone, or their connection is: which are there is asked for anew.
   func lost() {
-    for app in holds.indices { holds[app] = Hold() }
+    states = [:]
+    present = []
+    epoch += 1
+    finding = 0
+    unanswered = []
+    nextToFind = 0
+    nextToCount = 0
+    roundBegan = time.now
   }
 
   /// Each application's has been asked for since the start, or since they were lost.
-  var areKnown: Bool { holds.allSatisfy(\.wasAskedFor) }
+  var areKnown: Bool { nextToFind == apps.indices.upperBound && finding == 0 && unanswered.isEmpty }
 
-  /// Applications whose hold queue is there.
-  var present: [Int] { holds.indices.filter { holds[$0].state == .present } }
-
-  /// To be called several times a second: asks for one application's after the other.
+  /// To be called several times a second.
   func look() {
-    guard let broker, !isAsking, broker.canAsk else { return }
-    guard let app = holds.indices.min(by: { holds[$0].due < holds[$1].due }), holds[app].due <= time.now else { return }
-    isAsking = true
-    broker.countHeld(apps[app]) { [weak self] count in
-      guard let self else { return }
-      isAsking = false
-      if let count {
+    guard let broker, broker.canAsk else { return }
+    find(broker)
+    count(broker)
+  }
+
+  // MARK: which are there
+
+  private func find(_ broker: any HoldBroker) {
+    if areKnown, time.now.seconds(since: roundBegan) >= Self.longPause {
+      nextToFind = 0
+      roundBegan = time.now
+    }
+    while finding < Self.mostFinding, broker.canAsk, let app = nextUnknown() {
+      finding += 1
+      broker.findHold(name(app)) { [weak self, epoch] isThere in
+        guard let self, epoch == self.epoch else { return }
+        finding -= 1
         // Declared once more: whoever made it may have died before it was bound.
-        if holds[app].state == .unknown { declare(app) }
-        if count < Self.few { onEmptied?(app) }
+        if isThere == true, states[app] == nil { declare(app) }
+        if isThere == nil { unanswered.append(app) } else { time.schedule(after: 0) { [weak self] in self?.look() } }
       }
-      let isAnswered = count != nil || broker.canAsk
-      if isAnswered { holds[app].wasAskedFor = true }
-      holds[app].due = time.now.advanced(bySeconds: count == nil && isAnswered ? Self.longPause : Self.pause)
-      time.schedule(after: 0) { [weak self] in self?.look() }
+    }
+  }
+
+  private func nextUnknown() -> Int? {
+    while nextToFind < apps.indices.upperBound {
+      defer { nextToFind += 1 }
+      if states[nextToFind] == nil { return nextToFind }
+    }
+    return unanswered.popLast()
+  }
+
+  // MARK: what is in them
+
+  private func count(_ broker: any HoldBroker) {
+    guard !isCounting, !present.isEmpty, countDue <= time.now else { return }
+    if nextToCount >= present.count { nextToCount = 0 }
+    let app = present[nextToCount]
+    nextToCount += 1
+    isCounting = true
+    broker.countHeld(name(app)) { [weak self] count in
+      guard let self else { return }
+      isCounting = false
+      if let count, count < Self.few { onEmptied?(app) }
+      // All of them within the pause.
+      countDue = time.now.advanced(bySeconds: Self.pause / Double(max(present.count, 1)))
+      time.schedule(at: countDue) { [weak self] in self?.look() }
     }
   }
 }

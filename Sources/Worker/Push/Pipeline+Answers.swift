@@ -51,8 +51,9 @@ extension Pipeline: PoolHandler {
     case .unreachable, .unauthorised, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      pools[entry.recipients[tag.recipient].pool].giveBack(
-        .init(request: entry.reference, recipient: tag.recipient), of: entry)
+      let pool = entry.recipients[tag.recipient].pool
+      pools[pool].giveBack(.init(request: entry.reference, recipient: tag.recipient), of: entry)
+      wake(pool)
     }
   }
 

@@ -43,8 +43,8 @@ extension Pipeline {
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
-    if first >= 0 { pools[first].append(waiting, of: entry) }
-    for pool in others { pools[pool].append(waiting, of: entry) }
+    if first >= 0 { append(waiting, to: first, entry) }
+    for pool in others { append(waiting, to: pool, entry) }
     guard hasRefused else { return finishIfSettled(entry) }
     refusals.append(.init(request: entry.reference))
     failRefused()
@@ -70,19 +70,25 @@ extension Pipeline {
   func dispatchAll() {
     lookUps?.flush()
     failRefused()
-    for index in pools.indices where !pools[index].isEmpty {
+    var all = active.reduce(0) { $0 + counted($1) }
+    for index in active where !pools[index].isEmpty {
+      let own = counted(index)
       watch(index)
-      dispatch(index)
+      dispatch(index, beside: all - own)
+      all += counted(index) - own
     }
   }
 
-  private func dispatch(_ index: Int) {
+  /// Pushes on the pool's streams, as far as they count against what others may send.
+  private func counted(_ index: Int) -> Int { min(pools[index].pool.inFlight, prefetch) }
+
+  private func dispatch(_ index: Int, beside others: Int) {
     guard !isDraining else { return }
     let pool = pools[index].pool
-    var room = share(of: index, pool.capacity)
+    var room = share(of: index, pool.capacity, beside: others)
     guard room > 0 else { return pool.wantsCapacity() }
     while !outbox.isFull {
-      if room == 0 { room = share(of: index, pool.capacity) }
+      if room == 0 { room = share(of: index, pool.capacity, beside: others) }
       guard room > 0 else { break }
       switch pools[index].popFirst() {
       case .returned(let push):
@@ -93,6 +99,11 @@ extension Pipeline {
       }
     }
     if pool.capacity == 0, !pools[index].isEmpty { pool.wantsCapacity() }
+  }
+
+  private func append(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
+    pools[pool].append(waiting, of: entry)
+    wake(pool)
   }
 
   /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
@@ -180,8 +191,8 @@ extension Pipeline {
   func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
     if let settings = entry.routes.apnsSettings(of: pool) { return settings }
     guard let app = entry.app else { return nil }
-    let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-    return senders.lazy.compactMap { $0.value.apnsSettings(of: pool) }.first
+    let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+    return (senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
   }
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {

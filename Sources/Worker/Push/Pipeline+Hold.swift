@@ -26,14 +26,13 @@ extension Pipeline {
 
   /// An application's other provider is in trouble: what is held then is that one's, and no reason for this one's requests to wait.
   private func hasTroubledNeighbour(_ index: Int) -> Bool {
-    apps.indices.contains { app in
-      reaches(app, index) && pools(of: app).contains { $0 != index && isTroubled($0) }
-    }
+    apps.users(of: index).contains { app in apps[app].pools.contains { $0 != index && isTroubled($0) } }
   }
 
   /// To be called a few times a second.
   func watchAll() {
-    for index in pools.indices { watch(index) }
+    for index in active { watch(index) }
+    rest()
     for app in holds.present { setFlowing(app) }
     holds.look()
     acknowledger?.takeLanes(!areAllInTrouble)
@@ -43,7 +42,7 @@ extension Pipeline {
   /// taken from the lanes.
   private var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
-      (holds.broker?.heldInHand(app) ?? 0) > 0 && pools(of: app).allSatisfy(isTroubledForLong)
+      !apps[app].isConfigured || (holds.broker?.heldInHand(app) ?? 0) > 0 && apps[app].pools.allSatisfy(isTroubledForLong)
     }
   }
 
@@ -55,21 +54,15 @@ extension Pipeline {
     pools[pool].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.grace } ?? false
   }
 
-  private func reaches(_ app: Int, _ pool: Int) -> Bool {
-    apps[app].routes.uses(pool) || apps[app].senders.values.contains { $0.uses(pool) }
-  }
-
-  private func pools(of app: Int) -> [Int] { pools.indices.filter { reaches(app, $0) } }
-
   private func setFlowing(_ app: Int) {
     guard let broker = holds.broker else { return }
     // What is taken is not given back at the first larger body.
     let fitting = Int(HoldFeed.most) / (broker.isFlowing(app) ? 4 : 1)
-    broker.setFlowing(bodies.fitting >= fitting && !pools(of: app).contains(where: isTroubled), app)
+    broker.setFlowing(bodies.fitting >= fitting && !apps[app].pools.contains(where: isTroubled), app)
   }
 
   func holdEmptied(_ app: Int) {
-    for index in pools(of: app) { pools[index].bulkhead.emptied() }
+    for index in apps[app].pools { pools[index].bulkhead.emptied() }
   }
 
   // MARK: put off
@@ -140,10 +133,9 @@ extension Pipeline {
 
   /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
   /// left of the prefetch by all others.
-  func share(of index: Int, _ capacity: Int) -> Int {
+  /// - Parameter others: of the other pools, by ``counted(_:)``.
+  func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
     guard isShared, capacity > 0 else { return capacity }
-    var others = 0
-    for other in pools.indices where other != index { others += min(pools[other].pool.inFlight, prefetch) }
     return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.inFlight)
   }
 }
@@ -155,11 +147,5 @@ extension PoolState {
     case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason
     case .idle, .connecting, .probing, .open, .closing, .closed: nil
     }
-  }
-}
-
-extension Pipeline.Routes {
-  func uses(_ pool: Int) -> Bool {
-    fcm == pool || apns?.pool == pool || production?.pool == pool || sandbox?.pool == pool
   }
 }

@@ -22,7 +22,7 @@ extension Pipeline {
   private static let longestWait = 60_000
 
   private func logCrowded(_ app: Int?) {
-    guard let app, crowdedSince[app] == .distantFuture || time.now.seconds(since: crowdedSince[app]) >= 60 else { return }
+    guard let app, crowdedSince[app].map({ time.now.seconds(since: $0) >= 60 }) ?? true else { return }
     crowdedSince[app] = time.now
     log.warning(
       "an application's requests fill what it may hold: what comes waits on the ladder",

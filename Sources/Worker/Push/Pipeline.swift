@@ -13,6 +13,12 @@ final class Pipeline: OutboxOwner {
     var packages: [[UInt8]]
     var routes: Routes
     var senders: [[UInt8]: Routes] = [:]
+    /// Of senders that were removed: requests that were here before may still go by them.
+    var formerSenders: [Routes] = []
+    /// False once it is removed.
+    var isConfigured = true
+    /// The pools that reach its devices.
+    var pools: [Int] = []
   }
 
   /// The pools that reach an application's devices for one sender, by index. Shared by the requests that take them; changed when
@@ -33,7 +39,7 @@ final class Pipeline: OutboxOwner {
     var settings: APNsSettings
   }
 
-  let apps: [App]
+  let apps: Applications
   let intake: Intake
   let noteReader: NoteReader
   let publications: OutcomePublications
@@ -51,6 +57,8 @@ final class Pipeline: OutboxOwner {
   let marks: TokenMarks
   let broadcasts: Broadcasts
   var pools: [PoolLanes]
+  /// Pools that something waits for or is on its way to, or that are in trouble.
+  var active: [Int] = []
   /// Requests with devices that no pool takes, whose dead letters are to be published.
   var refusals = Ring<PoolLanes.Waiting>()
   /// When it may be said again that messages wait for a newer worker.
@@ -66,11 +74,12 @@ final class Pipeline: OutboxOwner {
   let holds: Holds
   var isDraining = false
   var bodies: HeldBodies
-  /// Of each application: when it was last logged that there is no room for its requests.
-  var crowdedSince: [MonotonicTime]
+  /// When it was last logged that there is no room for an application's requests.
+  var crowdedSince: [Int: MonotonicTime] = [:]
 
   init(
-    apps: [App], pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox, lookUps: LookUps?,
+    apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
+    lookUps: LookUps?,
     holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, time: Turn, log: Log, results: ResultsSetting, attemptLimit: Int,
     prefetch: Int
   ) {
@@ -90,8 +99,7 @@ final class Pipeline: OutboxOwner {
     self.results = results
     self.attemptLimit = attemptLimit
     self.prefetch = prefetch
-    bodies = HeldBodies(apps: apps.count)
-    crowdedSince = Array(repeating: .distantFuture, count: apps.count)
+    bodies = HeldBodies(isShared: apps.count > 1)
     outbox.owner = self
     lookUps?.handler = self
     broadcasts.pipeline = self
@@ -102,7 +110,7 @@ final class Pipeline: OutboxOwner {
   var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && pools.allSatisfy { $0.pool.inFlight == 0 }
+    outbox.backlog == 0 && active.allSatisfy { pools[$0].pool.inFlight == 0 }
       && !table.entries.contains { $0.isHeld && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
   }
 

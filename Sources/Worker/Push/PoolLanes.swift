@@ -52,6 +52,8 @@ struct PoolLanes {
   /// Of all lanes.
   private(set) var count = 0
   var bulkhead = Bulkhead()
+  /// It is among those that the pipeline looks at.
+  var isActive = false
 
   init(_ provider: Provider) { self.provider = provider }
 

@@ -24,7 +24,7 @@ final class ChangeQueue: ChangeFeedHandler {
   private(set) var counters = Counters()
   private let registry: RegistryClient?
   private let limits: RegistryLimits
-  private let apps: [[UInt8]]
+  private let apps: Applications
   private let publications: OutcomePublications
   private let outbox: Outbox
   private let time: Turn
@@ -47,7 +47,7 @@ final class ChangeQueue: ChangeFeedHandler {
 
   /// - Parameter registry: nil where none is configured; then no change comes.
   init(
-    apps: [[UInt8]], registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications, outbox: Outbox,
+    apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications, outbox: Outbox,
     time: Turn,
     log: Log
   ) {
@@ -73,7 +73,7 @@ final class ChangeQueue: ChangeFeedHandler {
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
     changes[number] = Change(delivery: delivery, messageID: messageID)
-    let defaultApp = named ?? (apps.count == 1 ? apps[0] : nil)
+    let defaultApp = named ?? apps.only.map { apps[$0].id }
     switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {
     case .failure(let refusal): conclude(number, refusal.answer)
     case .success(let content):

@@ -5,11 +5,13 @@ import Wire
 /// What answers say against registered tokens, until the registry has it, and the breaker of each application that stops believing them.
 /// Confined to the shard's thread.
 final class TokenMarks {
-  private let apps: [[UInt8]]
+  private let apps: Applications
   private let registry: RegistryClient?
   private let time: Turn
   private let log: Log
-  var breakers: [Breaker]
+  /// Of each application that has had an answer.
+  var breakers: [Int: Breaker] = [:]
+  private let closed: Breaker
   /// To be written.
   private var marks: [DeviceMark] = []
   /// Those that couldn't be written when they were to be.
@@ -21,12 +23,12 @@ final class TokenMarks {
   /// - Parameters:
   ///   - breaker: as each application's begins.
   ///   - registry: nil where none is configured: then an open breaker is only logged.
-  init(apps: [[UInt8]], breaker: Breaker, registry: RegistryClient?, time: Turn, log: Log) {
+  init(apps: Applications, breaker: Breaker, registry: RegistryClient?, time: Turn, log: Log) {
     self.apps = apps
     self.registry = registry
     self.time = time
     self.log = log
-    breakers = Array(repeating: breaker, count: apps.count)
+    closed = breaker
   }
 
   /// Remembers what an answer says against a token.
@@ -44,32 +46,34 @@ final class TokenMarks {
     case .drop, .retry, .credential: return true
     }
     count(app, isRefused: true, meaning.reason)
-    guard !breakers[app].isOpen else { return false }
+    guard !isOpen(app) else { return false }
     guard registry != nil else { return true }
     marks.append(
       DeviceMark(
-        app: apps[app], platform: recipient.platform, token: Array(recipient.token), verdict: verdict,
+        app: apps[app].id, platform: recipient.platform, token: Array(recipient.token), verdict: verdict,
         reason: Array(meaning.reason.utf8)))
     if marks.count >= Self.marksPerWrite { write() }
     return true
   }
 
+  func isOpen(_ app: Int) -> Bool { breakers[app]?.isOpen == true }
+
   private func count(_ app: Int, isRefused: Bool, _ reason: String) {
-    guard breakers[app].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
+    guard breakers[app, default: closed].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
     // What led here is as doubtful as what follows.
-    marks.removeAll { $0.app == apps[app] }
-    kept.removeAll { $0.app == apps[app] }
+    marks.removeAll { $0.app == apps[app].id }
+    kept.removeAll { $0.app == apps[app].id }
     log.error(
       registry == nil
         ? "an abnormal share of tokens is refused: check environment and topic before anything is pruned"
         : "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
-      ["app": String(decoding: apps[app], as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
+      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app]?.percent ?? 0, "reason": reason])
   }
 
   /// An operator has resumed a campaign: where that was after the breaker opened, tokens are marked again.
   /// - Parameter time: unix milliseconds.
   func campaignResumed(_ campaign: [UInt8], app: Int, at time: Int64) {
-    guard breakers[app].resumed(at: time) else { return }
+    guard breakers[app]?.resumed(at: time) == true else { return }
     log.info("a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
   }
 
@@ -104,7 +108,7 @@ final class TokenMarks {
   /// What doesn't fit is made again by the next send's answer.
   private func keep(_ marks: [DeviceMark]) {
     for mark in marks where kept.count < Self.mostKept {
-      if let app = apps.firstIndex(of: mark.app), !breakers[app].isOpen { kept.append(mark) }
+      if let app = apps.place(of: mark.app), !isOpen(app) { kept.append(mark) }
     }
   }
 }

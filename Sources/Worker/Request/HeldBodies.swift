@@ -12,12 +12,15 @@ struct HeldBodies {
 
   private(set) var total = 0
   private var leaving = 0
-  private var byApp: [Int]
+  /// Those of each application that has any.
+  private var byApp: [Int: Int] = [:]
+  /// Several applications are configured.
+  var isShared: Bool
   /// Moving mean of the bodies that come, in bytes; supposed large before the first has come.
   private var mean = 128 << 10
   private(set) var isReadingPaused = false
 
-  init(apps: Int) { byApp = Array(repeating: 0, count: apps) }
+  init(isShared: Bool) { self.isShared = isShared }
 
   /// Counts a body that has come, for nobody yet.
   mutating func add(_ bytes: Int) {
@@ -35,16 +38,19 @@ struct HeldBodies {
   /// The request stays, for `app`; false, and nothing has changed, where there is no room for it.
   mutating func keep(_ bytes: Int, for app: Int) -> Bool {
     let free = Self.budget - (total - leaving)
-    guard byApp.count == 1 ? bytes <= free : byApp[app] + bytes <= free - bytes else { return false }
+    let own = byApp[app] ?? 0
+    guard isShared ? own + bytes <= free - bytes : bytes <= free else { return false }
     leaving -= bytes
-    byApp[app] += bytes
+    byApp[app] = own + bytes
     return true
   }
 
   /// - Parameter app: for which it was kept; nil for one that was leaving.
   mutating func remove(_ bytes: Int, keptFor app: Int?) {
     total -= bytes
-    if let app { byApp[app] -= bytes } else { leaving -= bytes }
+    guard let app else { return leaving -= bytes }
+    let rest = (byApp[app] ?? 0) - bytes
+    byApp[app] = rest == 0 ? nil : rest
   }
 
   /// - Returns: true when `isReadingPaused` has changed.

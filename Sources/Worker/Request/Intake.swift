@@ -4,8 +4,7 @@ import Wire
 
 /// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
 struct Intake {
-  /// The apps' ids and package names as bytes, in the configuration's order.
-  let apps: [(id: [UInt8], packages: [[UInt8]])]
+  let apps: Applications
   let limits: RequestLimits
 
   /// Four weeks, GCM's default and maximum (GS-060, GS-061).
@@ -21,9 +20,9 @@ struct Intake {
       entry.messageID = UUIDText.random(using: &random)
     }
     if let appID = delivery.properties.appID, !appID.isEmpty {
-      entry.app = apps.firstIndex { $0.id == appID }
-    } else if apps.count == 1 {
-      entry.app = 0
+      entry.app = apps.index(of: appID)
+    } else {
+      entry.app = apps.only
     }
   }
 
@@ -39,7 +38,7 @@ struct Intake {
     }
     let parsed: ParsedRequest
     do { parsed = try ParsedRequest(parsing: delivery.body, limits: limits) } catch { return error }
-    switch app(for: delivery.properties.appID, parsed.package) {
+    switch app(of: entry, delivery.properties.appID, parsed.package) {
     case .success(let index):
       entry.app = index
       if let package = parsed.package, !apps[index].packages.contains(package) {
@@ -59,14 +58,14 @@ struct Intake {
     return nil
   }
 
-  private func app(for id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
+  /// - Parameter id: what the properties say, by which the entry has been identified.
+  private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
+    if let app = entry.app { return .success(app) }
     if let id, !id.isEmpty {
-      if let index = apps.firstIndex(where: { $0.id == id }) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
     }
-    if apps.count == 1 { return .success(0) }
     if let package {
-      if let index = apps.firstIndex(where: { $0.packages.contains(package) }) { return .success(index) }
+      if let index = apps.index(ofPackage: package) { return .success(index) }
       return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
     }
     return .failure(

@@ -8,18 +8,18 @@ struct OutcomePublications {
   private let dead: [UInt8]
   private let retry: [UInt8]
   private let hold: [UInt8]
-  private let apps: [[UInt8]]
+  private let apps: Applications
   private let steps: [RetryStep]
   private let ownQueues: Set<[UInt8]>
 
-  init(prefix: String, apps: [String], steps: [RetryStep]) {
+  init(prefix: String, apps: Applications, steps: [RetryStep]) {
     self.prefix = prefix
     let topology = Topology(prefix: prefix, ladder: steps)
     events = Array(topology.eventsExchange.utf8)
     dead = Array(topology.deadExchange.utf8)
     retry = Array(topology.retryExchange.utf8)
     hold = Array(topology.holdExchange.utf8)
-    self.apps = apps.map { Array($0.utf8) }
+    self.apps = apps
     self.steps = steps
     ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
   }
@@ -120,8 +120,9 @@ struct OutcomePublications {
     record.append(to: &properties.headers)
     entry.page?.append(to: &properties.headers)
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    properties.expiration = Topology.heldExpiry
     return Publication(
-      kind: .retry, exchange: hold, routingKey: apps[app], properties: properties, body: entry.delivery.body,
+      kind: .retry, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
   }
 
@@ -203,7 +204,7 @@ struct OutcomePublications {
   }
 
   private func app(of entry: InFlight) -> [UInt8] {
-    entry.app.map { apps[$0] } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
+    entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
   }
 
   /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder.
@@ -223,7 +224,7 @@ struct OutcomePublications {
 
   private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
     let request = entry.delivery.properties
-    return outcomeProperties(of: request, entry.messageID, app: entry.app.map { apps[$0] } ?? request.appID)
+    return outcomeProperties(of: request, entry.messageID, app: entry.app.map { apps[$0].id } ?? request.appID)
   }
 
   private func outcomeProperties(of request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {

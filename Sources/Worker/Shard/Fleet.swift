@@ -25,6 +25,8 @@ public final class Fleet: TurnHook {
   /// What the shards were started with.
   private let configuration: Configuration
   private var shelf = CredentialShelf()
+  /// What the shards were last given.
+  private var latest: ShardSetup?
   private let configurationFile: String?
   private let reload: Reload
   private var watch: FileWatch
@@ -97,6 +99,7 @@ public final class Fleet: TurnHook {
   }
 
   private func logStart() {
+    let pools = configuration.poolNames
     log.info(
       "worker starts",
       [
@@ -104,7 +107,8 @@ public final class Fleet: TurnHook {
         "configuration": configurationFile ?? "environment",
         "brokers": LogList(configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": configuration.prefix,
         "shards": shards,
-        "apps": LogList(configuration.apps.map(\.id)), "pools": LogList(configuration.poolNames),
+        "apps": configuration.apps.count, "first_apps": LogList.first(of: configuration.apps.map(\.id)),
+        "pools": pools.count, "first_pools": LogList.first(of: pools),
         "registry": configuration.registryKind,
       ])
   }
@@ -154,7 +158,7 @@ public final class Fleet: TurnHook {
     do throws(ConfigurationError) { next = try reload() } catch {
       return log.error("the old configuration stays in force", ["reason": "\(error)"])
     }
-    log.info("reloading credentials", ["because": reason])
+    log.info("reloading", ["because": reason])
     watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
     for error in shelf.load(next) { log.error("the old credential stays in use", ["reason": "\(error)"]) }
     for warning in next.warnings where !configuration.warnings.contains(warning) { log.warning(warning) }
@@ -165,8 +169,12 @@ public final class Fleet: TurnHook {
     board.reloadAll(setup(of: next))
   }
 
+  /// What the shards are to work with.
   private func setup(of configuration: Configuration) -> ShardSetup {
-    ShardSetup(configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers)
+    let setup = ShardSetup(
+      configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers, after: latest)
+    latest = setup
+    return setup
   }
 
   public func turnEnding(at now: MonotonicTime) {

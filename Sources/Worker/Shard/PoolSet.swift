@@ -2,29 +2,19 @@ import Providers
 import PushCore
 import Reactor
 
-/// What a shard works with, loaded on the main thread: at the start, and again whenever files have changed.
-package struct ShardSetup: Sendable {
-  let configuration: Configuration
-  let credentials: [CredentialPlace: LoadedCredential]
-  /// Never empty.
-  let brokers: [BrokerAddress]
-
-  package init(
-    configuration: Configuration, credentials: [CredentialPlace: LoadedCredential], brokers: [BrokerAddress]
-  ) {
-    self.configuration = configuration
-    self.credentials = credentials
-    self.brokers = brokers
-  }
-}
-
-/// A shard's pools: one for each credential with its settings, whichever applications and senders it serves.
+/// A shard's applications and their pools: a pool for each credential with its settings, whichever applications and senders it serves.
 final class PoolSet {
-  private(set) var apps: [Pipeline.App] = []
-  /// Only ever grows: what was begun with a pool that nobody uses any longer still finishes there.
+  let apps = Applications()
+  /// By number. What was begun with a pool that nobody uses any longer still finishes there; when it has, the pool is closed and its number is
+  /// free for another.
   private(set) var lanes: [PoolLanes] = []
-  private var recipes: [PoolRecipe] = []
+  /// Of each pool; nil for one that is closed.
+  private var recipes: [PoolRecipe?] = []
+  private var numbers: [PoolRecipe: Int] = [:]
+  private var free: [Int] = []
+  private var made: [Int] = []
   private var names: [ObjectIdentifier: String] = [:]
+  private var setups: [ApplicationSetup] = []
   private let host: any ShardHost
   private let shards: Int
   private weak var handler: (any PoolHandler)?
@@ -33,13 +23,8 @@ final class PoolSet {
   init(_ setup: ShardSetup, host: any ShardHost) {
     self.host = host
     shards = setup.configuration.shards
-    for app in setup.configuration.apps {
-      var entry = Pipeline.App(
-        id: Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, routes: Pipeline.Routes())
-      for sender in app.senders.keys { entry.senders[Array(sender.utf8)] = Pipeline.Routes() }
-      apps.append(entry)
-    }
     _ = reload(setup)
+    _ = takeMade()
   }
 
   func connect(handler: any PoolHandler, observer: any PoolObserver) {
@@ -58,54 +43,78 @@ final class PoolSet {
 
   /// When certificates end: the pool's name and unix seconds.
   var expiries: [(name: String, notAfter: Int64)] {
-    lanes.compactMap { lane in
-      guard case .apns(let pool) = lane.provider, let end = pool.credentialNotAfter else { return nil }
+    lanes.indices.compactMap { number in
+      guard recipes[number] != nil, case .apns(let pool) = lanes[number].provider, let end = pool.credentialNotAfter else {
+        return nil
+      }
       return (name(of: pool), end)
     }
   }
 
+  /// The pools that were made since the last call.
+  func takeMade() -> [(number: Int, lanes: PoolLanes)] {
+    defer { made = [] }
+    return made.map { ($0, lanes[$0]) }
+  }
+
   // MARK: taking over a setup
 
-  /// Takes over the credentials and settings of the applications and senders that were there from the start; what is in flight
-  /// finishes with the old ones.
+  /// Takes over applications, senders, credentials and settings; what is in flight finishes with the old ones.
   ///
   /// A pool goes with its users where none of them stays as it is. Users that then want something else than their pool is are
   /// served by the pool that is, made where there is none.
   /// - Returns: the names of what changed.
   func reload(_ setup: ShardSetup) -> [String] {
-    let uses = uses(in: setup)
-    let before = uses.map { $0.pool.map { recipes[$0] } }
-    for pool in lanes.indices {
-      let wanted = uses.filter { $0.pool == pool }.compactMap(\.recipe)
-      if let next = wanted.first, !wanted.contains(recipes[pool]), !recipes.contains(next) { follow(next, pool) }
+    let (changed, removed) = ShardSetup.difference(from: setups, to: setup.apps)
+    setups = setup.apps
+    var names: [String] = []
+    for app in removed {
+      names.append("\(app.settings.id) (removed)")
+      if let index = apps.index(of: Array(app.settings.id.utf8)) { apps.remove(index) }
     }
-    var changed: [String] = []
+    var uses: [PoolUse] = []
+    var indices: [Int] = []
+    for app in changed {
+      let id = Array(app.settings.id.utf8)
+      if apps.index(of: id) == nil { names.append("\(app.settings.id) (added)") }
+      let index = apps.put(
+        id, packages: app.settings.packages.map { Array($0.utf8) }, senders: app.settings.senders.keys.map { Array($0.utf8) })
+      indices.append(index)
+      for (sender, set) in app.settings.sets {
+        let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
+        uses += PoolUse.all(of: set, app, sender, routes, shards: shards)
+      }
+    }
+    let before = uses.map { use in use.pool.flatMap { recipes[$0] } }
+    follow(uses, of: Set(indices))
     for (use, earlier) in zip(uses, before) {
       let isTuned = use.settings != use.routes.apnsRoute(for: use.place.reach)?.settings
-      if use.recipe != earlier || isTuned { changed.append(use.place.name) }
+      if use.recipe != earlier || isTuned { names.append(use.place.name) }
       use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
     }
     for use in uses { use.routes.apns = nil }
     for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
-    return changed
+    for index in indices { apps.rerouted(index) }
+    return names
   }
 
-  private func uses(in setup: ShardSetup) -> [PoolUse] {
-    var uses: [PoolUse] = []
-    for app in setup.configuration.apps {
-      guard let entry = apps.first(where: { $0.id.elementsEqual(app.id.utf8) }) else { continue }
-      for (sender, set) in app.sets {
-        guard let routes = sender.map({ entry.senders[Array($0.utf8)] }) ?? entry.routes else { continue }
-        uses += PoolUse.all(of: set, app, sender, routes, setup.credentials, shards: shards)
-      }
+  /// Pools whose users all want something else that no pool is yet become that.
+  private func follow(_ uses: [PoolUse], of changed: Set<Int>) {
+    var wanted: [Int: [PoolRecipe?]] = [:]
+    for use in uses { if let pool = use.pool { wanted[pool, default: []].append(use.recipe) } }
+    for (pool, wanted) in wanted.sorted(by: { $0.key < $1.key }) {
+      guard apps.users(of: pool).isSubset(of: changed), let recipe = recipes[pool], !wanted.contains(recipe),
+        let next = wanted.compactMap(\.self).first, numbers[next] == nil
+      else { continue }
+      numbers[recipe] = nil
+      numbers[next] = pool
+      recipes[pool] = next
+      follow(from: recipe, to: next, pool)
     }
-    return uses
   }
 
   /// The pool keeps what waits for it and its connections' place in line; new connections are made the new way.
-  private func follow(_ recipe: PoolRecipe, _ pool: Int) {
-    let old = recipes[pool]
-    recipes[pool] = recipe
+  private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ pool: Int) {
     let isReplaced = old.credential !== recipe.credential
     switch (lanes[pool].provider, recipe.credential.value) {
     case (.apns(let pool), .apns(let credentials)):
@@ -121,25 +130,63 @@ final class PoolSet {
   }
 
   private func pool(for recipe: PoolRecipe, of use: PoolUse) -> Int {
-    if let index = use.pool, recipes[index] == recipe { return index }
-    if let index = recipes.firstIndex(of: recipe) { return index }
+    if let number = numbers[recipe] { return number }
+    let new: PoolLanes
     switch recipe.credential.value {
     case .apns(let credentials):
       var settings = APNsPool.Settings()
       settings.requestTimeout = recipe.requestTimeout
       let pool = APNsPool(
         credentials: credentials, time: host.time, dialer: host, settings: settings, tokens: host.providerTokens)
-      lanes.append(PoolLanes(.apns(pool)))
+      new = PoolLanes(.apns(pool))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
       settings.messagesPerMinute = recipe.messagesPerMinute
       let pool = FCMPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
-      lanes.append(PoolLanes(.fcm(pool)))
+      new = PoolLanes(.fcm(pool))
     }
-    recipes.append(recipe)
-    let pool = lanes[lanes.count - 1].pool
-    names[ObjectIdentifier(pool)] = use.place.name
-    connect(pool)
-    return lanes.count - 1
+    let number = free.popLast() ?? lanes.count
+    if number == lanes.count {
+      lanes.append(new)
+      recipes.append(recipe)
+    } else {
+      lanes[number] = new
+      recipes[number] = recipe
+    }
+    numbers[recipe] = number
+    made.append(number)
+    names[ObjectIdentifier(new.pool)] = use.place.name
+    connect(new.pool)
+    return number
+  }
+
+  // MARK: what nobody uses any longer
+
+  /// Lets go of removed applications, and closes pools that nobody uses any longer, where no request in hand goes by them. To be called
+  /// about once a second.
+  /// - Parameter inHand: what requests in hand go by; asked for only where something waits for that.
+  func letGo(inHand: @autoclosure () -> (apps: Set<Int>, pools: Set<Int>)) {
+    guard !apps.gone.isEmpty || !apps.unusedPools.isEmpty else { return }
+    var inHand = inHand()
+    for app in apps.gone.sorted() {
+      if inHand.apps.contains(app) {
+        for routes in [apps[app].routes] + apps[app].senders.values { inHand.pools.formUnion(routes.pools) }
+      } else {
+        apps.clear(app)
+      }
+    }
+    for number in apps.unusedPools.sorted() where !inHand.pools.contains(number) && lanes[number].pool.inFlight == 0 {
+      close(number)
+    }
+  }
+
+  private func close(_ number: Int) {
+    let pool = lanes[number].pool
+    pool.shutdown()
+    names[ObjectIdentifier(pool)] = nil
+    if let recipe = recipes[number] { numbers[recipe] = nil }
+    recipes[number] = nil
+    apps.forget(pool: number)
+    free.append(number)
   }
 }

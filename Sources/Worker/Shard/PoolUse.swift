@@ -1,7 +1,7 @@
 import PushCore
 
 /// What a pool is made of. Whoever wants the same shares a pool.
-struct PoolRecipe: Equatable {
+struct PoolRecipe: Hashable {
   let credential: LoadedCredential
   /// Seconds that APNs may take to answer.
   var requestTimeout = 0.0
@@ -13,6 +13,11 @@ struct PoolRecipe: Equatable {
   static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
     a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute
       && a.application == b.application
+  }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(credential))
+    hasher.combine(application)
   }
 }
 
@@ -33,9 +38,9 @@ struct PoolUse {
   }
 
   static func all(
-    of set: CredentialSet, _ app: AppConfiguration, _ sender: String?, _ routes: Pipeline.Routes,
-    _ credentials: [CredentialPlace: LoadedCredential], shards: Int
+    of set: CredentialSet, _ setup: ApplicationSetup, _ sender: String?, _ routes: Pipeline.Routes, shards: Int
   ) -> [PoolUse] {
+    let (app, credentials) = (setup.settings, setup.credentials)
     func use(_ reach: CredentialPlace.Reach) -> PoolUse {
       PoolUse(
         place: CredentialPlace(app: app.id, sender: sender, reach: reach), routes: routes, priority: app.defaultPriority)
@@ -62,7 +67,10 @@ struct PoolUse {
     let route = pool.flatMap { pool in settings.map { Pipeline.APNsRoute(pool: pool, settings: $0) } }
     switch place.reach {
     case .apns(let environment):
-      if let old = routes.apnsRoute(for: place.reach), old.pool != pool { routes.former.append(old) }
+      if let old = routes.apnsRoute(for: place.reach), old.pool != pool {
+        routes.former.removeAll { $0.pool == old.pool }
+        routes.former.append(old)
+      }
       switch environment {
       case .production: routes.production = route
       case .sandbox: routes.sandbox = route

@@ -43,9 +43,8 @@ package final class Shard: TurnHook {
     } else {
       registry = nil
     }
-    let apps = pools.apps.map(\.id)
-    let publications = OutcomePublications(
-      prefix: configuration.prefix, apps: configuration.apps.map(\.id), steps: configuration.retry.steps)
+    let apps = pools.apps
+    let publications = OutcomePublications(prefix: configuration.prefix, apps: apps, steps: configuration.retry.steps)
     changes = ChangeQueue(
       apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications, outbox: outbox,
       time: time,
@@ -53,10 +52,10 @@ package final class Shard: TurnHook {
     let marks = TokenMarks(
       apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
       registry: registry, time: time, log: log)
-    let holds = Holds(apps: configuration.apps.map(\.id), time: time, log: log)
+    let holds = Holds(apps: apps, time: time, log: log)
     pipeline = Pipeline(
-      apps: pools.apps, pools: pools.lanes,
-      intake: Intake(apps: pools.apps.map { ($0.id, $0.packages) }, limits: configuration.limits), publications: publications,
+      apps: apps, pools: pools.lanes,
+      intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
       outbox: outbox, lookUps: registry.map(LookUps.init), holds: holds, marks: marks,
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
@@ -155,6 +154,7 @@ package final class Shard: TurnHook {
     pipeline.forgetStrayed()
     pipeline.marks.write()
     pipeline.marks.writeKept()
+    pools.letGo(inHand: pipeline.inHand)
     changes.giveBackStuck()
     changes.apply()
     broker.changes?.check()
@@ -179,22 +179,24 @@ package final class Shard: TurnHook {
     ShardReport(
       at: time.now, counters: counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
       held: held, unconfirmed: outbox.backlog,
-      inFlight: pipeline.pools.reduce(0) { $0 + $1.pool.inFlight },
+      inFlight: pipeline.onStreams,
       expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
   }
 
-  /// New credentials and settings replace the old ones without failing a push.
+  /// New applications, credentials and settings replace the old ones without failing a push.
   package func reload(_ setup: ShardSetup) {
     let changed = pools.reload(setup)
-    pipeline.pools += pools.lanes[pipeline.pools.count...]
+    pipeline.take(pools.takeMade())
     broker.reload(setup.brokers)
-    log.info("reloaded", ["credentials": changed.isEmpty ? "none changed" : changed.joined(separator: ", ")])
+    log.info("reloaded", ["changed": changed.count, "first": LogList.first(of: changed)])
   }
 
   private func checkEmptiness() {
     guard isIdle, pipeline.holds.areKnown else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
-    let held = pipeline.holds.present.map { configuration.topology.holdQueue(configuration.apps[$0].id) }
+    let held = pipeline.holds.present.map {
+      configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
+    }
     broker.countMessages(of: (emptiness?.queues ?? []) + held) { [weak self] counts in
       guard let self else { return }
       found(isIdle ? counts : nil)
@@ -228,7 +230,12 @@ extension Shard: BrokerSessionHandler {
 
 extension Shard: HoldFeedHandler {
   func heldDelivered(_ delivery: consuming Delivery, app: Int) {
-    let origin = delivery.properties.headers.string(Topology.originHeader)
+    let headers = delivery.properties.headers
+    // Only workers publish to this exchange.
+    if delivery.exchange.elementsEqual(configuration.topology.holdExchange.utf8), headers[Topology.questionHeader] != nil {
+      return broker.holds.acknowledge(delivery.token, app)
+    }
+    let origin = headers.string(Topology.originHeader)
     pipeline.accept(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, hold: app)
   }
   func holdsLost() { pipeline.channelLost(ofHolds: true) }

@@ -112,6 +112,9 @@ struct LogList: LogValue {
 
   init(_ texts: [String]) { self.texts = texts }
 
+  /// Where there may be thousands, of which the line has the number besides.
+  static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
+
   func append(to line: inout [UInt8]) {
     line.append(UInt8(ascii: "["))
     for (index, text) in texts.enumerated() {

@@ -9,7 +9,7 @@ enum WorkerCommand: Command {
 
     Consumes the send, fan-out and retry queues and delivers until SIGTERM or SIGINT; then it takes nothing more, lets what
     is in flight finish and exits 0. A second signal ends it at once; what is unfinished goes back to the broker. SIGHUP, and
-    a change of the configuration or of a credential's file, reloads credentials without failing a push.
+    a change of the configuration or of a credential's file, takes over applications and credentials without failing a push.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --until-empty   exit 0 once the send, fan-out and retry queues are empty and everything is settled

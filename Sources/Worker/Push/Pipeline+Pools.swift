@@ -1,0 +1,47 @@
+/// Which pools are looked at, of the many that there may be, and what reloads do to them.
+extension Pipeline {
+  /// Something waits for the pool.
+  func wake(_ pool: Int) {
+    guard !pools[pool].isActive else { return }
+    pools[pool].isActive = true
+    active.append(pool)
+  }
+
+  /// To be called a few times a second: pools for which there is nothing to do are no longer looked at.
+  func rest() {
+    active.removeAll { index in
+      let lanes = pools[index]
+      let rests = lanes.isEmpty && lanes.pool.inFlight == 0 && !lanes.bulkhead.isClosed && lanes.bulkhead.troubledSince == nil
+      if rests { pools[index].isActive = false }
+      return rests
+    }
+  }
+
+  /// Pushes on streams.
+  var onStreams: Int { active.reduce(0) { $0 + pools[$1].pool.inFlight } }
+
+  /// Takes over pools that a reload has made, by their numbers.
+  func take(_ made: [(number: Int, lanes: PoolLanes)]) {
+    for (number, lanes) in made {
+      if number == pools.count {
+        pools.append(lanes)
+      } else {
+        active.removeAll { $0 == number }
+        pools[number] = lanes
+      }
+    }
+    bodies.isShared = apps.count > 1
+  }
+
+  /// What requests in hand go by, or may still go by.
+  var inHand: (apps: Set<Int>, pools: Set<Int>) {
+    var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
+    for entry in table.entries where entry.isHeld {
+      if let app = entry.app { apps.insert(app) }
+      pools.formUnion(entry.routes.pools)
+      pools.insert(entry.apnsPool)
+      for recipient in entry.recipients { pools.insert(recipient.pool) }
+    }
+    return (apps, pools)
+  }
+}

@@ -1,0 +1,140 @@
+/// A shard's applications, by index. Whatever is kept for an application names it by its index, which is its own as long as the process
+/// runs: the place of one that is removed stays, and is its own again when it comes back.
+///
+/// Changed by a reload alone, between two messages.
+final class Applications {
+  private var all: [Pipeline.App] = []
+  private var places: [[UInt8]: Int] = [:]
+  /// Those that are configured, by what `restricted_package_name` may say.
+  private var byPackage: [[UInt8]: Set<Int>] = [:]
+  /// Those that are configured, by the pools that reach their devices.
+  private var byPool: [Int: Set<Int>] = [:]
+  /// Those that went by a pool and no longer do.
+  private var past: [Int: Set<Int>] = [:]
+  /// Those that are configured.
+  private(set) var count = 0
+  /// The one that is configured; nil where several are.
+  private(set) var only: Int?
+  /// Removed, and not yet let go of.
+  private(set) var gone: Set<Int> = []
+  /// Pools that no configured application goes by any longer.
+  private(set) var unusedPools: Set<Int> = []
+
+  init(_ apps: [Pipeline.App] = []) {
+    for app in apps {
+      let index = put(app.id, packages: app.packages, senders: [])
+      all[index].routes = app.routes
+      all[index].senders = app.senders
+      rerouted(index)
+    }
+  }
+
+  /// All that have ever been configured.
+  var indices: Range<Int> { all.indices }
+  subscript(index: Int) -> Pipeline.App { all[index] }
+
+  /// Of one that is configured.
+  func index(of id: [UInt8]) -> Int? {
+    guard let index = places[id], all[index].isConfigured else { return nil }
+    return index
+  }
+
+  /// Of one that is or was configured.
+  func place(of id: [UInt8]) -> Int? { places[id] }
+
+  /// Of one that is configured with this package; the first by id where several are.
+  func index(ofPackage package: [UInt8]) -> Int? {
+    byPackage[package]?.min { all[$0].id.lexicographicallyPrecedes(all[$1].id) }
+  }
+
+  func users(of pool: Int) -> Set<Int> { byPool[pool] ?? [] }
+
+  // MARK: a reload
+
+  /// Takes in an application, or its packages and senders as they are now; ``rerouted(_:)`` is to follow when its routes are set.
+  /// - Returns: its index.
+  @discardableResult
+  func put(_ id: [UInt8], packages: [[UInt8]], senders: [[UInt8]]) -> Int {
+    let index: Int
+    if let place = places[id] {
+      index = place
+      for package in all[index].packages { byPackage[package]?.remove(index) }
+    } else {
+      index = all.count
+      all.append(Pipeline.App(id: id, packages: packages, routes: Pipeline.Routes(), isConfigured: false))
+      places[id] = index
+    }
+    if !all[index].isConfigured {
+      all[index].isConfigured = true
+      gone.remove(index)
+      count += 1
+      only = count == 1 ? index : nil
+    }
+    all[index].packages = packages
+    for package in packages { byPackage[package, default: []].insert(index) }
+    let wanted = Set(senders)
+    for (sender, routes) in all[index].senders where !wanted.contains(sender) {
+      all[index].senders[sender] = nil
+      all[index].formerSenders.append(routes)
+    }
+    for sender in senders where all[index].senders[sender] == nil { all[index].senders[sender] = Pipeline.Routes() }
+    return index
+  }
+
+  /// Nothing more is taken for it; what is in hand goes on by its routes.
+  func remove(_ index: Int) {
+    guard all[index].isConfigured else { return }
+    all[index].isConfigured = false
+    gone.insert(index)
+    for package in all[index].packages { byPackage[package]?.remove(index) }
+    count -= 1
+    only = count == 1 ? all.firstIndex(where: \.isConfigured) : nil
+    rerouted(index)
+  }
+
+  /// Its routes have changed.
+  func rerouted(_ index: Int) {
+    let app = all[index]
+    let pools =
+      app.isConfigured ? app.senders.values.reduce(into: Set(app.routes.pools)) { $0.formUnion($1.pools) }.sorted() : []
+    for pool in app.pools where !pools.contains(pool) {
+      byPool[pool]?.remove(index)
+      past[pool, default: []].insert(index)
+      if byPool[pool]?.isEmpty == true { unusedPools.insert(pool) }
+    }
+    for pool in pools {
+      byPool[pool, default: []].insert(index)
+      unusedPools.remove(pool)
+    }
+    all[index].pools = pools
+  }
+
+  // MARK: what nobody has in hand any longer
+
+  /// Lets go of a removed application's routes.
+  func clear(_ index: Int) {
+    gone.remove(index)
+    all[index].routes = Pipeline.Routes()
+    all[index].senders = [:]
+    all[index].formerSenders = []
+  }
+
+  /// The pool is closed: its number may become another one's.
+  func forget(pool: Int) {
+    unusedPools.remove(pool)
+    byPool[pool] = nil
+    for index in past.removeValue(forKey: pool) ?? [] {
+      all[index].formerSenders.removeAll { $0.uses(pool) }
+      for routes in [all[index].routes] + all[index].senders.values + all[index].formerSenders {
+        routes.former.removeAll { $0.pool == pool }
+      }
+    }
+  }
+}
+
+extension Pipeline.Routes {
+  /// May name one twice.
+  var pools: [Int] { [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) }
+
+  func uses(_ pool: Int) -> Bool { pools.contains(pool) }
+}
