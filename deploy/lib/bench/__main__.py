@@ -8,11 +8,12 @@ import sys
 
 import measure
 from fanout import Fanout, Postgres
+from isolation import KINDS, Isolation
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation"]
 
 
 def parse(arguments):
@@ -25,17 +26,23 @@ def parse(arguments):
     parser.add_argument("parts", nargs="*", choices=[[], "all", *PARTS])
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--devices", type=int, default=1_000_000)
+    parser.add_argument("--ahead", type=int, default=100_000)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    names = [kind.name for kind in KINDS]
+    if not set(options.kinds) <= set(names):
+        parser.error(f"--kinds: known are {', '.join(names)}")
+    return options
 
 
 def main(options):
     site = Site(options)
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
-            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries)}
+            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
     parts = []
     for name in wanted:

@@ -1,7 +1,9 @@
 """The services that deploy/bench has started, and what is asked of them."""
 
+import contextlib
 import json
 import pathlib
+import socket
 import sys
 import time
 import uuid
@@ -13,6 +15,7 @@ from measure import Running, measured
 APP, PROJECT = "com.example.app", "example"
 # Distinct devices of single pushes, as paths differ from push to push at the providers too.
 DEVICES = 1000
+STEPS = ["1s", "10s", "1m", "5m", "15m", "1h"]
 # Runs of eight '@' become the number of the device.
 APNS_TOKEN = "@" * 64
 FCM_TOKEN = "@" * 24 + ":APA91b" + "b" * 109 + "@" * 24
@@ -33,6 +36,7 @@ class Site:
         self.broker_port, self.provider_port, self.simulator_port = options.ports
         self.count, self.devices = options.count, options.devices
         self.postgres = options.postgres
+        self.ahead, self.kinds = options.ahead, options.kinds
         self.floor = str(self.folder / "amqp_floor")
         self.journal = self.folder / "journal.ndjson"
         self._prepare_provider()
@@ -67,6 +71,28 @@ class Site:
         path = self.folder / f"{name}.json5"
         path.write_text(json.dumps(settings | more, indent=2))
         return str(path)
+
+    def configure_apps(self, name, prefix, apps):
+        """Writes a configuration of several applications, with queues of their own; returns its path."""
+        path = self.folder / f"{name}.json5"
+        path.write_text(json.dumps({
+            "broker": f"amqp://guest:guest@127.0.0.1:{self.broker_port}/", "prefix": prefix, "log": "error", "apps": apps}, indent=2))
+        return str(path)
+
+    def apns(self, topic, port):
+        return {"key": "AuthKey_ABC123DEFG.p8", "keyID": "ABC123DEFG", "teamID": "DEF123GHIJ", "topic": topic,
+                "endpoint": f"https://127.0.0.1:{port}", "ca": "ca.pem"}
+
+    def fcm(self, port, quota):
+        path = self.folder / f"account-{port}.json"
+        account = json.loads((self.folder / "service-account.json").read_text())
+        path.write_text(json.dumps(account | {"token_uri": f"https://127.0.0.1:{port}/token"}))
+        return {"serviceAccount": path.name, "messagesPerMinute": quota, "endpoint": f"https://127.0.0.1:{port}", "ca": "ca.pem"}
+
+    def free_port(self):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            return one.getsockname()[1]
 
     # The floors
 
@@ -129,9 +155,19 @@ class Site:
         connection.close()
         return now
 
+    def depths(self, prefix, more):
+        """Ready messages of each queue in which requests wait or end, by its name without the prefix; those that aren't there are empty."""
+        names = ["send.high", "send.normal", "quarantine", "dead", *(f"retry.{step}" for step in STEPS), *more]
+        depths = dict.fromkeys(names, 0)
+        for name in names:
+            connection, channel = self._channel()
+            with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
+                depths[name] = channel.queue_declare(f"{prefix}.{name}", passive=True).method.message_count
+            connection.close()
+        return depths
+
     def purge(self):
         connection, channel = self._channel()
-        steps = ["1s", "10s", "1m", "5m", "15m", "1h"]
-        for queue in ["send.high", "send.normal", "fanout.high", "fanout.normal", *(f"retry.{step}" for step in steps)]:
+        for queue in ["send.high", "send.normal", "fanout.high", "fanout.normal", *(f"retry.{step}" for step in STEPS)]:
             channel.queue_purge(f"push.{queue}")
         connection.close()
