@@ -198,7 +198,7 @@ final class FanoutModel {
     var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }
 
     /// Slots of what isn't confirmed.
-    var publications: [Int] { outbox.slots.indices.filter { outbox.slots[$0] != nil } }
+    var publications: [Int] { outbox.slots.indices }
 
     func accept(_ message: Message) {
       lastTag += 1

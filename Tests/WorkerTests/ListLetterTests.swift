@@ -39,7 +39,7 @@ struct ListLetterTests {
 
     /// Confirms what is published, one after the other, until nothing follows; what was sent for each.
     func confirmAll(_ body: (Publication.Kind, [UInt8]) -> Void) {
-      while let slot = outbox.slots.firstIndex(where: { $0 != nil }), let publication = outbox.slots[slot] {
+      while let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] {
         body(publication.kind, pipeline.body(of: publication))
         outbox.confirmed(slot)
         pipeline.dispatchAll()

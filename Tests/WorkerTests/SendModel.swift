@@ -195,7 +195,7 @@ final class SendModel {
     }
 
     func nextPublication() -> (slot: Int, Publication)? {
-      guard let slot = outbox.slots.firstIndex(where: { $0 != nil }), let publication = outbox.slots[slot] else { return nil }
+      guard let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] else { return nil }
       return (slot, publication)
     }
 

@@ -17,8 +17,7 @@ final class Outbox {
   private let time: Turn
   private let log: Log
   private var publisher: Publisher?
-  private(set) var slots: [Publication?] = []
-  private var free: [Int] = []
+  private(set) var slots = Slab<Publication>()
   private var waiting = Ring<Int>()
   private var refused: [Int] = []
   /// Replies that were underway when the broker closed the channel or the connection for a cause. A producer chooses where a
@@ -38,7 +37,7 @@ final class Outbox {
   private var isRenewing = false
   private var isPumping = false
   private var replyLines = LogThrottle()
-  private(set) var backlog = 0
+  var backlog: Int { slots.count }
 
   init(time: Turn, log: Log) {
     self.time = time
@@ -48,16 +47,7 @@ final class Outbox {
   var isFull: Bool { backlog >= Self.highWater }
 
   func publish(_ publication: Publication) {
-    backlog += 1
-    let slot: Int
-    if let free = free.popLast() {
-      slot = free
-      slots[slot] = publication
-    } else {
-      slot = slots.count
-      slots.append(publication)
-    }
-    waiting.append(slot)
+    waiting.append(slots.insert(publication))
     pump()
   }
 
@@ -93,11 +83,8 @@ final class Outbox {
   }
 
   private func settle(_ slot: Int) {
-    guard let publication = slots[slot] else { return }
-    slots[slot] = nil
-    free.append(slot)
     let wasFull = isFull
-    backlog -= 1
+    guard let publication = slots.remove(slot) else { return }
     switch publication.owner {
     case .request: owner?.publicationConfirmed(publication)
     case .change(let number): changes?.answerConfirmed(number)
@@ -179,9 +166,7 @@ final class Outbox {
       guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived,
         case .request(let index) = publication.owner, isMeant(index)
       else { return false }
-      slots[slot] = nil
-      free.append(slot)
-      backlog -= 1
+      slots.remove(slot)
       withdrawn.append(publication)
       return true
     }

@@ -11,8 +11,7 @@ final class RegistryClient: RegistryHandler {
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
-  private var calls: [((Result<any Sendable, RegistryError>) -> Void)?] = []
-  private var free: [Int] = []
+  private var calls = Slab<(Result<any Sendable, RegistryError>) -> Void>()
   private var nextProbe = MonotonicTime(nanoseconds: 0)
   private var nextPurge = MonotonicTime(nanoseconds: 0)
 
@@ -35,9 +34,7 @@ final class RegistryClient: RegistryHandler {
   /// - Parameter then: called once, and at once where the registry refuses at once. An error means that the registry can't answer now, or
   ///   refuses a value for good; the call had no effect, or one that is safe to repeat.
   func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
-    let tag = free.popLast() ?? calls.count
-    if tag == calls.count { calls.append(nil) }
-    calls[tag] = { result in
+    let tag = calls.insert { result in
       then(
         result.flatMap { answer in
           guard let answer = answer as? Answer else { return .failure(.unavailable(.down, "an answer that was not asked for")) }
@@ -48,7 +45,7 @@ final class RegistryClient: RegistryHandler {
       guard let registry else { throw .unavailable(.down, "closed") }
       try registry.submit(call.request, tag: tag)
     } catch {
-      take(tag)?(.failure(error))
+      calls.remove(tag)?(.failure(error))
     }
   }
 
@@ -64,17 +61,10 @@ final class RegistryClient: RegistryHandler {
     registry = nil
   }
 
-  private func take(_ tag: Int) -> ((Result<any Sendable, RegistryError>) -> Void)? {
-    let call = calls[tag]
-    calls[tag] = nil
-    free.append(tag)
-    return call
-  }
-
   // MARK: RegistryHandler
 
-  func registryAnswered(_ tag: Int, _ answer: any Sendable) { take(tag)?(.success(answer)) }
-  func registryFailed(_ tag: Int, _ error: RegistryError) { take(tag)?(.failure(error)) }
+  func registryAnswered(_ tag: Int, _ answer: any Sendable) { calls.remove(tag)?(.success(answer)) }
+  func registryFailed(_ tag: Int, _ error: RegistryError) { calls.remove(tag)?(.failure(error)) }
 
   func registryAvailable() {
     log.info("the registry is in use")
