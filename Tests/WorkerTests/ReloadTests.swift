@@ -206,7 +206,7 @@ final class ComingAndGoingTests {
     let two = "{ a: { \(site.apns("second.p8")) }, b: { \(site.apns()) } }"
     let pools = try pools(one)
     #expect(pools.apps.only == 0 && index("a", pools) == nil)
-    #expect(try reload(pools, two) == ["a (added)", "a APNs production"])
+    #expect(try reload(pools, two) == ["a (added)"])
     #expect(index("a", pools) == 1 && index("b", pools) == 0 && pools.apps.only == nil && pools.apps.count == 2)
     #expect(pools.apps.index(ofPackage: Array("a".utf8)) == 1)
     #expect(try reload(pools, one) == ["a (removed)"])

@@ -9,11 +9,18 @@ extension Configuration {
     }
     for (place, source) in credentials {
       guard case .apns(.token(.file(let path), let keyID, _), _, _, _) = source,
-        let named = path.firstMatch(of: /\/AuthKey_([A-Za-z0-9]{10})\.p8$/)?.1, named != keyID
+        let named = Self.key(named: path), named != keyID
       else { continue }
       warnings.append("\(place.setting).keyID is \(keyID), but the file is named for the key \(named)")
     }
     return warnings
+  }
+
+  /// The key that Apple's name of a file says it holds: `AuthKey_` and the key's id.
+  private static func key(named path: String) -> Substring? {
+    guard let name = path.split(separator: "/").last, name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
+    let id = name.dropFirst("AuthKey_".count).dropLast(".p8".count)
+    return id.utf8.count == 10 && id.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } ? id : nil
   }
 
   private static func isLoopback(_ host: String) -> Bool {

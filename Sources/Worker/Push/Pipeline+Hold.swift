@@ -16,6 +16,7 @@ extension Pipeline {
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace, waitingSince: isShared ? pools[index].waitingSince : nil,
       at: now)
+    if isInTrouble, apps.users(of: index).isEmpty { return leave(index) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
       pools[index].bulkhead.emptied()
@@ -85,17 +86,32 @@ extension Pipeline {
     guard pools[pool].waitingSince != nil, !outbox.isFull else { return }
     // Where nothing held is there to try the provider with, one request that has come of late is.
     var isTried = pools[pool].pool.inFlight > 0 || pools[pool].hasHeld
-    for next in pools[pool].takeLanes() {
+    takeOut(of: pool, withHeld: false) { takeAside($0, $1, pool, &isTried) }
+  }
+
+  /// What was here before a reload is all that waits for the pool, and its provider is in trouble: it goes to the ladder, and by whatever its
+  /// application is configured with when it comes back.
+  private func leave(_ pool: Int) {
+    guard !pools[pool].isEmpty, !outbox.isFull else { return }
+    takeOut(of: pool, withHeld: true) { entry, index in
+      park(entry, index, Self.parkingOfLeft, "its credential is no longer configured, and the provider serves nothing by it")
+      return true
+    }
+  }
+
+  /// Has everything that waits for the pool put somewhere else; what `takes` returns false for stays.
+  private func takeOut(of pool: Int, withHeld: Bool, _ takes: (InFlight, Int) -> Bool) {
+    for next in pools[pool].takeLanes(withHeld: withHeld) {
       switch next {
       case .returned(let push):
         guard let entry = waitingEntry(push) else { continue }
-        if !takeAside(entry, push.recipient, pool, &isTried) { pools[pool].giveBack(push, of: entry) }
+        if !takes(entry, push.recipient) { pools[pool].giveBack(push, of: entry) }
       case .waiting(let waiting):
         guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
         var isLeft = false
         keepingOpen(entry) {
           for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
-            if !takeAside(entry, recipient, pool, &isTried) { isLeft = true }
+            if !takes(entry, recipient) { isLeft = true }
           }
         }
         if isLeft { pools[pool].append(waiting, of: entry) }
@@ -130,6 +146,8 @@ extension Pipeline {
   private static let longestTrial: Int64 = 10_000
   /// On the ladder where there is no hold queue, in milliseconds.
   private static let shortestParking: Int64 = 10_000
+  /// For what is to go by another credential, in milliseconds.
+  private static let parkingOfLeft: Int64 = 1_000
 
   /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
   /// left of the prefetch by all others.

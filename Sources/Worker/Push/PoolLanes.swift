@@ -100,10 +100,10 @@ struct PoolLanes {
     lanes.indices.lazy.filter { $0 != Self.held }.compactMap { lanes[$0].waiting.first?.since }.min()
   }
 
-  /// Takes everything out that came by a lane of the broker's.
-  mutating func takeLanes() -> [Next] {
+  /// Takes everything out that came by a lane of the broker's, and what was held if it is to go as well.
+  mutating func takeLanes(withHeld: Bool) -> [Next] {
     var taken: [Next] = []
-    for lane in lanes.indices where lane != Self.held {
+    for lane in lanes.indices where withHeld || lane != Self.held {
       while let next = lanes[lane].popFirst() { taken.append(next) }
     }
     count -= taken.count

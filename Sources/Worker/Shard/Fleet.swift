@@ -30,6 +30,8 @@ public final class Fleet: TurnHook {
   private let configurationFile: String?
   private let reload: Reload
   private var watch: FileWatch
+  /// What the configuration was last warned of.
+  private var warned: Set<String>
   private let version: String
   private let isUntilEmpty: Bool
   private let shards: Int
@@ -59,7 +61,9 @@ public final class Fleet: TurnHook {
     watch = FileWatch(configuration.watchedFiles + (file.map { [$0] } ?? []))
     log = Log(level: configuration.log)
     log.describeDrops()
-    for warning in configuration.warnings { log.warning(warning) }
+    let warnings = configuration.warnings
+    for warning in warnings { log.warning(warning) }
+    warned = Set(warnings)
     loop = try EventLoop()
     board = ShardBoard(shards: shards, at: loop.now)
     batch = BatchEnd(shards: shards)
@@ -161,7 +165,9 @@ public final class Fleet: TurnHook {
     log.info("reloading", ["because": reason])
     watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
     for error in shelf.load(next) { log.error("the old credential stays in use", ["reason": "\(error)"]) }
-    for warning in next.warnings where !configuration.warnings.contains(warning) { log.warning(warning) }
+    let warnings = next.warnings
+    for warning in warnings where !warned.contains(warning) { log.warning(warning) }
+    warned = Set(warnings)
     let others = next.changesForRestart(from: configuration)
     if !others.isEmpty {
       log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])

@@ -41,14 +41,17 @@ final class PoolSet {
   /// For logs.
   func name(of pool: ProviderPool) -> String { names[ObjectIdentifier(pool)] ?? "unknown" }
 
-  /// When certificates end: the pool's name and unix seconds.
-  var expiries: [(name: String, notAfter: Int64)] {
-    lanes.indices.compactMap { number in
+  /// When certificates end, the soonest first.
+  private(set) var expiries: [ShardReport.Expiry] = []
+
+  private func noteExpiries() {
+    expiries = lanes.indices.compactMap { number in
       guard recipes[number] != nil, case .apns(let pool) = lanes[number].provider, let end = pool.credentialNotAfter else {
         return nil
       }
-      return (name(of: pool), end)
+      return .init(name: name(of: pool), notAfter: end)
     }
+    expiries.sort { ($0.notAfter, $0.name) < ($1.notAfter, $1.name) }
   }
 
   /// The pools that were made since the last call.
@@ -74,9 +77,13 @@ final class PoolSet {
     }
     var uses: [PoolUse] = []
     var indices: [Int] = []
+    var added: Set<String> = []
     for app in changed {
       let id = Array(app.settings.id.utf8)
-      if apps.index(of: id) == nil { names.append("\(app.settings.id) (added)") }
+      if apps.index(of: id) == nil {
+        added.insert(app.settings.id)
+        names.append("\(app.settings.id) (added)")
+      }
       let index = apps.put(
         id, packages: app.settings.packages.map { Array($0.utf8) }, senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
@@ -89,12 +96,13 @@ final class PoolSet {
     follow(uses, of: Set(indices))
     for (use, earlier) in zip(uses, before) {
       let isTuned = use.settings != use.routes.apnsRoute(for: use.place.reach)?.settings
-      if use.recipe != earlier || isTuned { names.append(use.place.name) }
+      if use.recipe != earlier || isTuned, !added.contains(use.place.app) { names.append(use.place.name) }
       use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
     }
     for use in uses { use.routes.apns = nil }
     for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
     for index in indices { apps.rerouted(index) }
+    noteExpiries()
     return names
   }
 
@@ -178,6 +186,7 @@ final class PoolSet {
     for number in apps.unusedPools.sorted() where !inHand.pools.contains(number) && lanes[number].pool.inFlight == 0 {
       close(number)
     }
+    noteExpiries()
   }
 
   private func close(_ number: Int) {

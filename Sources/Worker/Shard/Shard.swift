@@ -180,7 +180,7 @@ package final class Shard: TurnHook {
       at: time.now, counters: counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
       held: held, unconfirmed: outbox.backlog,
       inFlight: pipeline.onStreams,
-      expiries: pools.expiries.map { .init(name: $0.name, notAfter: $0.notAfter) })
+      expiries: pools.expiries)
   }
 
   /// New applications, credentials and settings replace the old ones without failing a push.

@@ -71,11 +71,13 @@ package struct ShardReport: Sendable {
   var unconfirmed = 0
   /// Pushes on streams.
   var inFlight = 0
-  /// When certificates end: the credential's name and unix seconds.
+  /// When certificates end, the soonest first.
   var expiries: [Expiry] = []
 
   struct Expiry: Sendable {
+    /// The credential's.
     var name: String
+    /// Unix seconds.
     var notAfter: Int64
   }
 }

@@ -5,21 +5,22 @@ struct ExpiryWatch {
 
   private var warned: [String: Int64] = [:]
 
-  /// - Parameter now: unix seconds.
-  mutating func warn(of expiries: [(name: String, notAfter: Int64)], at now: Int64, _ log: Log) {
-    for (name, notAfter) in expiries {
-      guard let mark = Self.mark(notAfter: notAfter, at: now) else {
-        warned[name] = nil
-        continue
-      }
-      guard warned[name].map({ mark < $0 }) ?? true else { continue }
-      warned[name] = mark
+  /// - Parameters:
+  ///   - expiries: the soonest first.
+  ///   - now: unix seconds.
+  mutating func warn(of expiries: [ShardReport.Expiry], at now: Int64, _ log: Log) {
+    var near: [String: Int64] = [:]
+    for expiry in expiries {
+      guard let mark = Self.mark(notAfter: expiry.notAfter, at: now) else { break }
+      near[expiry.name] = min(mark, warned[expiry.name] ?? mark)
+      guard warned[expiry.name].map({ mark < $0 }) ?? true else { continue }
       if mark == 0 {
-        log.error("certificate expired", ["credential": name])
+        log.error("certificate expired", ["credential": expiry.name])
       } else {
-        log.warning("certificate expires soon", ["credential": name, "days": (notAfter - now) / 86_400])
+        log.warning("certificate expires soon", ["credential": expiry.name, "days": (expiry.notAfter - now) / 86_400])
       }
     }
+    warned = near
   }
 
   /// The nearest mark that is reached; nil while there is more time.

@@ -7,13 +7,14 @@ import signal
 import sys
 
 import measure
+from applications import Applications
 from fanout import Fanout, Postgres
 from isolation import KINDS, Isolation
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps"]
 
 
 def parse(arguments):
@@ -28,6 +29,7 @@ def parse(arguments):
     parser.add_argument("--devices", type=int, default=1_000_000)
     parser.add_argument("--ahead", type=int, default=100_000)
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--apps", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -42,7 +44,8 @@ def main(options):
     site = Site(options)
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
-            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site)}
+            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site),
+            "apps": lambda: Applications(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
     parts = []
     for name in wanted:

@@ -18,9 +18,9 @@ class Cost:
 class Running:
     """A command under way. `finish` waits for it, `end` asks it to stop before that."""
 
-    def __init__(self, command, stdin=None):
+    def __init__(self, command, stdin=None, errors=None):
         self.command, self.begun = command, time.monotonic()
-        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=stdin, text=True)
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, stdin=stdin, text=True)
         under_way.append(self)
 
     def finish(self):

@@ -34,7 +34,7 @@ class Site:
     def __init__(self, options):
         self.folder, self.pushfleet, self.benchmarks = options.folder, options.pushfleet, options.benchmarks
         self.broker_port, self.provider_port, self.simulator_port = options.ports
-        self.count, self.devices = options.count, options.devices
+        self.count, self.devices, self.apps = options.count, options.devices, options.apps
         self.postgres = options.postgres
         self.ahead, self.kinds = options.ahead, options.kinds
         self.floor = str(self.folder / "amqp_floor")
@@ -139,13 +139,13 @@ class Site:
 
     # The broker
 
-    def _channel(self):
+    def channel(self):
         connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.broker_port, heartbeat=0))
         return connection, connection.channel()
 
     def publish(self, target):
         """One request; returns the Unix time at which it was handed to the broker."""
-        connection, channel = self._channel()
+        connection, channel = self.channel()
         channel.confirm_delivery()
         now = time.time()
         properties = pika.BasicProperties(
@@ -160,14 +160,14 @@ class Site:
         names = ["send.high", "send.normal", "quarantine", "dead", *(f"retry.{step}" for step in STEPS), *more]
         depths = dict.fromkeys(names, 0)
         for name in names:
-            connection, channel = self._channel()
+            connection, channel = self.channel()
             with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
                 depths[name] = channel.queue_declare(f"{prefix}.{name}", passive=True).method.message_count
             connection.close()
         return depths
 
     def purge(self):
-        connection, channel = self._channel()
+        connection, channel = self.channel()
         for queue in ["send.high", "send.normal", "fanout.high", "fanout.normal", *(f"retry.{step}" for step in STEPS)]:
             channel.queue_purge(f"push.{queue}")
         connection.close()
