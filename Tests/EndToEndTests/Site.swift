@@ -267,7 +267,7 @@ final class Site {
     return child
   }
 
-  private func writeLines(_ lines: [[String: Any]]) throws -> String {
+  func writeLines(_ lines: [[String: Any]]) throws -> String {
     var input = Data()
     for line in lines { input += try JSONSerialization.data(withJSONObject: line) + Data("\n".utf8) }
     let file = file("publish-\(UUID().uuidString)")
@@ -290,7 +290,12 @@ final class Site {
 
   func takeAll(from queue: String, count: Int = 0) throws -> [Message] {
     let waiting = count == 0 ? [] : ["--count", "\(count)", "--wait", "30"]
-    return try peer(["consume", queue] + waiting).split(separator: "\n").map { line in
+    return try Self.messages(try peer(["consume", queue] + waiting))
+  }
+
+  /// What `amqp_peer.py` has printed of messages.
+  static func messages(_ output: String) throws -> [Message] {
+    try output.split(separator: "\n").map { line in
       guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
         let body = object["body"] as? String
       else { throw Broken("unreadable: \(line)") }
@@ -306,9 +311,11 @@ final class Site {
   }
 
   /// Runs `amqp_peer.py`, which speaks through Python's pika.
+  ///
+  /// - Parameter uri: the broker's with another user; nil for the broker's own.
   @discardableResult
-  func peer(_ words: [String], input: String? = nil) throws -> String {
-    try foreign(["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", broker.uri] + words, input: input)
+  func peer(_ words: [String], input: String? = nil, by uri: String? = nil) throws -> String {
+    try foreign(["/usr/bin/python3", Self.support("amqp_peer.py"), "--broker", uri ?? broker.uri] + words, input: input)
   }
 
   /// Runs a program that is not ours to its end.

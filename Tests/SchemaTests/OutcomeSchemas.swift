@@ -80,6 +80,14 @@ enum OutcomeSchemas {
     optional: [
       ("x-push-status", ["description": "the provider's HTTP status, where it has answered", "type": "integer"]),
       (
+        "x-push-producer",
+        [
+          "description":
+            "the broker's user that published the request, empty where the message names none; there while no worker has found that the user may",
+          "type": "string",
+        ]
+      ),
+      (
         "x-push-truncated-from",
         ["description": "the body's size in bytes, where it was too large to be kept whole", "type": "integer"]
       ),

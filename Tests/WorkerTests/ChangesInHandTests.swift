@@ -26,8 +26,8 @@ struct ChangesInHandTests {
       apps: Applications([Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())]), outbox: outbox, time: loop.time,
       registry: registry)
     changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications, outbox: outbox,
-      time: loop.time, log: log)
+      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
+      replyQueues: pipeline.replyQueues, outbox: outbox, time: loop.time, log: log)
   }
 
   private func deliver(_ body: String, returns: Int64 = 0, keeping kept: Int = .max) {

@@ -61,6 +61,41 @@ struct ConfigurationTests {
     #expect(error.key == "metrics" && error.problem.contains("127.0.0.1:9464"))
   }
 
+  @Test("takes producers, topics and the queues of results, from the file and from the environment")
+  func rights() throws {
+    let text = Self.text("topics: ['com.example.b', 'com.example.b.voip'], \(Self.key)", "replyTo: [],")
+    let closed = try load(text.replacing("apns:", with: "producers: ['billing', 'two words'], apns:"))
+    #expect(closed.replyTo == [] && closed.apps[0].producers == ["billing", "two words"])
+    #expect(closed.apps[0].credentials.apns[0].topics == ["com.example.b", "com.example.b.voip"])
+    let open = try load(Self.text())
+    #expect(open.replyTo == nil && open.apps[0].producers == nil && open.apps[0].credentials.apns[0].topics == [])
+    let given = try load(
+      Self.text(),
+      [
+        "PUSHFLEET_REPLYTO": "billing.replies, chat.replies", "PUSHFLEET_APPS_A_PRODUCERS": "billing chat",
+        "PUSHFLEET_APPS_A_APNS_TOPICS": "com.example.b",
+      ])
+    #expect(given.replyTo == ["billing.replies", "chat.replies"] && given.apps[0].producers == ["billing", "chat"])
+    #expect(given.apps[0].credentials.apns[0].topics == ["com.example.b"])
+  }
+
+  @Test(
+    "an application's own topics, in every push type's form, and those of its senders may be chosen; FCM's alone are its own affair"
+  )
+  func rightsOfTopics() throws {
+    func topics(_ apps: String) throws -> Set<String>? {
+      AppRights(try load("{ broker: 'amqp://h/', apps: { a: { \(apps) } } }").apps[0]).topics.map {
+        Set($0.map { String(decoding: $0, as: UTF8.self) })
+      }
+    }
+    let own = try #require(try topics("apns: { \(Self.key), topic: 'b', topics: ['c'] }"))
+    #expect(own.isSuperset(of: ["b", "b.voip", "b.push-type.liveactivity", "c"]) && own.isDisjoint(with: ["a", "c.voip"]))
+    let all = try #require(
+      try topics("apns: { \(Self.key) }, senders: { s: { apns: { \(Self.key), topic: 'd', topics: 'e' } } }"))
+    #expect(all.isSuperset(of: ["a", "a.complication", "d", "d.voip", "e"]))
+    #expect(try topics("fcm: { serviceAccount: 'f' }") == nil)
+  }
+
   @Test("finds files relative to its own folder")
   func relativePaths() throws {
     guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.credentials.apns.first?.credential else {
@@ -151,8 +186,10 @@ struct ConfigurationTests {
     #expect(throws: ConfigurationError.self) { try ConfigurationValue.parse(bytes, name: "c.json5") }
   }
 
+  static let key = "key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ'"
+
   /// A whole configuration with one app's `apns` and further settings.
-  static func text(_ apns: String = "key: 'k', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ'", _ more: String = "") -> String {
+  static func text(_ apns: String = key, _ more: String = "") -> String {
     "{ broker: 'amqp://h/', \(more) apps: { a: { apns: { \(apns) } } } }"
   }
 
@@ -177,6 +214,15 @@ struct ConfigurationTests {
     ),
     (text("key: 'k'", "retry: { steps: '10s 1s' },"), "retry.steps must grow: \"1s\" is no longer than the step before it"),
     ("[]", "must hold an object, not a list"),
+    ("{ broker: 'amqp://h/', apps: { a: { producers: [], apns: { \(key) } } } }", "apps.a.producers is empty: name those"),
+    ("{ broker: 'amqp://h/', apps: { a: { producers: [1], apns: { \(key) } } } }", "apps.a.producers[0] must be a string"),
+    ("{ broker: 'amqp://h/', apps: { a: { producers: [''], apns: { \(key) } } } }", "apps.a.producers must be names"),
+    (text("topics: ['a b'], \(key)"), "apps.a.apns.topics has \"a b\": a topic is a bundle ID"),
+    (text("topics: 5, \(key)"), "apps.a.apns.topics must be a string"),
+    (text(key, "replyTo: ['push.dead'],"), "replyTo has \"push.dead\", a queue of the fleet's own"),
+    (text(key, "prefix: 'p', replyTo: ['x', 'p.hold.a'],"), "replyTo has \"p.hold.a\", a queue of the fleet's own"),
+    (text(key, "replyTo: [''],"), "replyTo has \"\": a queue's name is"),
+    (text(key, "replyTo: 5,"), "replyTo must be a string"),
     ("{ broker: 'amqp://h/', prefetch: '7', \(text().dropFirst(24))", "prefetch must be a whole number"),
   ]
 

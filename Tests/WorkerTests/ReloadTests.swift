@@ -137,6 +137,19 @@ final class ReloadTests {
     #expect(pools.lanes.count == 2 && sender.apns?.pool == 0)
   }
 
+  @Test("the rights of producers are taken over, and so is where results may go")
+  func rights() throws {
+    let pools = PoolSet(try shelf.setup(try configuration("{ a: { \(apns()) } }")), host: LoopHost(try EventLoop()))
+    let granted = try shelf.setup(
+      try configuration("{ a: { producers: ['billing'], \(apns("key.p8", ", topics: ['b']")) } }"))
+    #expect(pools.apps[0].rights.producers == nil && pools.reload(granted) == ["a rights"])
+    #expect(pools.apps[0].rights.producers == [Array("billing".utf8)])
+    #expect(pools.apps[0].rights.topics?.contains(Array("b".utf8)) == true)
+    let open = try configuration("{ a: { \(apns()) } }")
+    let closed = try configuration("{ a: { \(apns()) } }", "broker: 'amqp://h/', replyTo: []")
+    #expect(closed.changesForRestart(from: open) == [])
+  }
+
   @Test("topics, default priorities, quotas, timeouts and the platforms of an application are taken over")
   func settings() throws {
     let pools = PoolSet(
@@ -144,9 +157,10 @@ final class ReloadTests {
     let routes = pools.apps[0].routes
     func reload(_ app: String) throws -> [String] { pools.reload(try shelf.setup(try configuration("{ a: { \(app) } }"))) }
 
-    #expect(try reload("\(apns("key.p8", ", topic: 'a.beta'")), \(try fcm())") == ["a APNs production"])
+    #expect(try reload("\(apns("key.p8", ", topic: 'a.beta'")), \(try fcm())") == ["a rights", "a APNs production"])
     #expect(routes.apns?.settings.topic == Array("a.beta".utf8))
-    #expect(try reload("\(apns()), \(try fcm(", messagesPerMinute: 600"))") == ["a APNs production", "a FCM"])
+    #expect(
+      try reload("\(apns()), \(try fcm(", messagesPerMinute: 600"))") == ["a rights", "a APNs production", "a FCM"])
     #expect(try reload("\(apns("key.p8", ", timeout: 5")), \(try fcm(", messagesPerMinute: 600"))") == ["a APNs production"])
     #expect(try reload("defaultPriority: 'high', \(apns()), \(try fcm())") == ["a APNs production", "a FCM"])
     #expect(routes.apns?.settings.defaultPriority == .high && routes.fcmSettings.defaultPriority == .high)

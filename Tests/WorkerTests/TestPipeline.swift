@@ -11,7 +11,8 @@ extension Pipeline {
   convenience init(
     apps: Applications, pools: [PoolLanes] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
     results: ResultsSetting = .none, attemptLimit: Int = 10, steps: [RetryStep] = [RetryStep(name: "1s", delay: 1_000)],
-    breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000
+    breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
+    replyQueues: ReplyQueues? = nil
   ) {
     let log = Log(level: .error)
     let publications = OutcomePublications(prefix: "push", apps: apps, steps: steps)
@@ -23,7 +24,7 @@ extension Pipeline {
       apps: apps, pools: pools, intake: Intake(apps: apps, limits: RequestLimits()),
       publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init),
       holds: Holds(apps: apps, time: time, log: log), marks: marks,
-      broadcasts: broadcasts,
+      broadcasts: broadcasts, replyQueues: replyQueues ?? ReplyQueues(time: time),
       time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: 1_000)
   }
 }

@@ -10,6 +10,7 @@ public enum SubscriptionError: String, Sendable {
 /// Why a change is refused: GCM's and FCM's own words where they have some.
 public enum ChangeError: String, CaseIterable, Sendable {
   case invalidJSON = "InvalidJSON"
+  case notAllowed = "NotAllowed"
   case invalidParameters = "InvalidParameters"
   case invalidRegistration = "InvalidRegistration"
   case notRegistered = "NotRegistered"

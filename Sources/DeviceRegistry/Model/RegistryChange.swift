@@ -70,7 +70,8 @@ public enum RegistryChange: Equatable, Sendable {
   /// One that may have been applied before, and whose answer is lost: it is answered as it was then.
   indirect case repeated(RegistryChange)
 
-  var app: [UInt8] {
+  /// The application that it concerns.
+  public var app: [UInt8] {
     switch self {
     case .register(let registration): registration.app
     case .unregister(let app, _), .unregisterUser(let app, _), .subscribe(let app, _, _), .unsubscribe(let app, _, _),

@@ -64,7 +64,7 @@ extension RequestReader {
 
 extension APNsHeader {
   /// The rule that a value breaks, in words; nil when it is one that APNs takes (Apple: "Sending notification requests to APNs").
-  func brokenRule(_ value: [UInt8]) -> String? {
+  public func brokenRule(_ value: [UInt8]) -> String? {
     switch self {
     case .apnsPushType:
       Self.pushTypes.contains { value.elementsEqual($0.utf8) }

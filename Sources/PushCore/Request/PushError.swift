@@ -35,6 +35,8 @@ public enum PushError: String, CaseIterable, Sendable {
   case expired = "Expired"
   /// Withdrawn before it was sent.
   case cancelled = "Cancelled"
+  /// The producer may not ask for it: neither for this application, nor for this topic or this queue for results.
+  case notAllowed = "NotAllowed"
 
   /// A number that stays the same for ever: for compact records. 0 is left for "no error".
   public var code: UInt8 {
@@ -56,6 +58,7 @@ public enum PushError: String, CaseIterable, Sendable {
     case .topicsMessageRateExceeded: 15
     case .expired: 16
     case .cancelled: 17
+    case .notAllowed: 18
     }
   }
 

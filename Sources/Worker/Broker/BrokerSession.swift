@@ -423,3 +423,20 @@ extension BrokerSession: HoldBroker {
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
   func heldInHand(_ app: Int) -> Int { holds.inHand(app) }
 }
+
+extension BrokerSession: ReplyBroker {
+  var isReachable: Bool { publisher?.isReady == true }
+
+  /// An exclusive queue is locked for every connection but its own.
+  func isExclusive(_ queue: String, _ completion: @escaping (Bool?) -> Void) {
+    guard let publisher, publisher.isReady else { return completion(nil) }
+    publisher.perform(.queueInspect(name: queue)) { answer in
+      switch answer {
+      case .failure(.resourceLocked): completion(true)
+      case .success, .failure(.notFound), .failure(.accessRefused), .failure(.preconditionFailed), .failure(.closedByBroker):
+        completion(false)
+      case .failure: completion(nil)
+      }
+    }
+  }
+}

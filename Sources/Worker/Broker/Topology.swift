@@ -58,6 +58,8 @@ public struct Topology: Sendable {
   static let hold = "hold"
   /// Marks a message that only asks whether there is a hold queue.
   static let questionHeader = "x-push-question"
+  /// Routing key of a change on the registry's exchange.
+  static let changeKey = "change"
   /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
   /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
@@ -88,7 +90,9 @@ extension Topology {
   public var eventsExchange: String { name("events") }
   /// Routing key `deadKey`.
   public var deadExchange: String { name("dead") }
-  /// Takes what `sendExchange` and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
+  /// Routing key `changeKey`.
+  public var registryExchange: String { name(Self.registryOrigin) }
+  /// Takes what producers' exchanges and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
   /// which the broker would confirm and drop; and what a stranger put on a step, without a way back. A quorum queue that dead-letters
   /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
   public var strayExchange: String { name("stray") }
@@ -114,7 +118,7 @@ extension Topology {
     return [
       (strayExchange, "fanout", none), (sendExchange, "direct", caught), (fanoutExchange, "direct", none),
       (retryExchange, "direct", none), (returnExchange, "headers", caught), (holdExchange, "direct", none),
-      (eventsExchange, "topic", none), (deadExchange, "direct", none),
+      (registryExchange, "direct", caught), (eventsExchange, "topic", none), (deadExchange, "direct", none),
     ]
   }
 
@@ -144,9 +148,13 @@ extension Topology {
       (feedbackQueue, eventsExchange, Self.feedbackKey + "#", FieldTable()),
       (resultsQueue, eventsExchange, Self.resultKey + "#", FieldTable()),
       (deadQueue, deadExchange, Self.deadKey, FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
+      (registryQueue, registryExchange, Self.changeKey, FieldTable()),
       (registryQueue, returnExchange, "", Self.cameFrom(Self.registryOrigin)),
     ]
   }
+
+  /// Where only the fleet publishes.
+  func isOwn(queue: String) -> Bool { queues.contains { $0.name == queue } || queue.hasPrefix(holdQueue("")) }
 
   private static func cameFrom(_ origin: String) -> FieldTable {
     ["x-match": .text("all-with-x"), originHeader: .text(origin)]

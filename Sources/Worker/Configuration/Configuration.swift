@@ -12,6 +12,8 @@ public struct Configuration: Sendable {
   /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
   public var registry: String?
   public var results: ResultsSetting
+  /// Queues that results and answers may go to besides direct reply-to and exclusive ones; nil for every queue that isn't the fleet's own.
+  public var replyTo: [String]?
   /// Prefix of every exchange and queue.
   public var prefix: String
   /// Unacknowledged requests a shard holds of each lane.
@@ -71,6 +73,8 @@ public struct RetrySettings: Sendable, Equatable {
 
 public struct AppConfiguration: Sendable, Equatable {
   public var id: String
+  /// The broker's users that may send to and register for it; nil for everybody who may publish.
+  public var producers: [String]?
   /// Of requests that name none (GS-051).
   public var defaultPriority: Priority
   /// Used where a request names no sender.
@@ -120,6 +124,8 @@ public struct APNsConfiguration: Sendable, Hashable {
   public var credential: Credential
   /// The bundle id.
   public var topic: String
+  /// What a request may choose besides `topic` and its push types' forms.
+  public var topics: [String]
   public var environment: Environment
   /// Apple's endpoint of the environment unless the configuration names a simulator or proxy.
   public var host: String

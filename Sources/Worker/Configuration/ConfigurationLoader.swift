@@ -77,6 +77,7 @@ extension Configuration {
     retry = try RetrySettings(reader.object("retry"))
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
+    replyTo = try Self.replyQueues(reader, Topology(prefix: prefix, ladder: retry.steps))
     apps = try Self.apps(reader)
     valueFiles = reader.source.files.paths
   }
@@ -88,6 +89,19 @@ extension Configuration {
       registry != "sqlite::memory:"
     else { return registry }
     return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
+  }
+
+  private static func replyQueues(_ reader: ConfigurationReader, _ topology: Topology) throws(ConfigurationError) -> [String]? {
+    guard let queues = try reader.strings("replyTo") else { return nil }
+    for queue in queues {
+      guard (1...255).contains(queue.utf8.count), queue.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
+        throw reader.error("replyTo", "has \(Shown.value(queue)): a queue's name is 1 to 255 bytes without control characters")
+      }
+      guard !topology.isOwn(queue: queue) else {
+        throw reader.error("replyTo", "has \(Shown.value(queue)), a queue of the fleet's own: no result may go there")
+      }
+    }
+    return queues
   }
 
   private static func apps(_ reader: ConfigurationReader) throws(ConfigurationError) -> [AppConfiguration] {
@@ -182,6 +196,15 @@ extension RetrySettings {
 extension AppConfiguration {
   fileprivate init(id: String, _ reader: ConfigurationReader) throws(ConfigurationError) {
     self.id = id
+    producers = try reader.strings("producers")
+    if let producers {
+      guard !producers.isEmpty else {
+        throw reader.error("producers", "is empty: name those who may publish for the app, or leave it out for everybody")
+      }
+      guard producers.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
+        throw reader.error("producers", "must be names of the broker's users, 1 to 255 bytes each")
+      }
+    }
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
     credentials = try CredentialSet(reader, appID: id)
     var senders: [String: CredentialSet] = [:]
@@ -225,6 +248,10 @@ extension CredentialSet {
 extension APNsConfiguration {
   fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     topic = try reader.string("topic") ?? appID
+    topics = try reader.strings("topics") ?? []
+    for topic in topics where APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
+      throw reader.error("topics", "has \(Shown.value(topic)): a topic is a bundle ID, with a push type's suffix or without")
+    }
     environment =
       Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")
       ?? .production

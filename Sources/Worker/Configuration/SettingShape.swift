@@ -24,7 +24,8 @@ indirect enum SettingShape: Sendable {
 
   /// The whole configuration.
   static let configuration: Fields = [
-    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "prefix": .text,
+    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "replyTo": .texts,
+    "prefix": .text,
     "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "metrics": .text,
     "limits": .object(["body": .number, "notification": .number, "data": .number, "topicData": .number]),
     "registryLimits": .object([
@@ -33,12 +34,14 @@ indirect enum SettingShape: Sendable {
     "retry": .object(["attempts": .number, "steps": .texts]),
     "fanOut": .object(["pageSize": .number, "prefetch": .number]),
     "breaker": .object(["percent": .number, "sample": .number]),
-    "apps": .named(credentials.merging(["defaultPriority": .text, "senders": .named(credentials)]) { $1 }),
+    "apps": .named(
+      credentials.merging(["defaultPriority": .text, "producers": .texts, "senders": .named(credentials)]) { $1 }),
   ]
 
   private static let credentials: Fields = [
     "apns": .objects([
       "key": .material, "keyID": .text, "teamID": .text, "certificate": .material, "passphrase": .text, "topic": .text,
+      "topics": .texts,
       "environment": .text, "endpoint": .text, "ca": .material, "timeout": .number,
     ]),
     "fcm": .object([

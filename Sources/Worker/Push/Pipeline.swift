@@ -11,6 +11,7 @@ final class Pipeline: OutboxOwner {
     var id: [UInt8]
     /// What `restricted_package_name` may say.
     var packages: [[UInt8]]
+    var rights = AppRights()
     var routes: Routes
     var senders: [[UInt8]: Routes] = [:]
     /// Of senders that were removed: requests that were here before may still go by them.
@@ -56,6 +57,7 @@ final class Pipeline: OutboxOwner {
   let lookUps: LookUps?
   let marks: TokenMarks
   let broadcasts: Broadcasts
+  let replyQueues: ReplyQueues
   var pools: [PoolLanes]
   /// Pools that something waits for or is on its way to, or that are in trouble.
   var active: [Int] = []
@@ -79,9 +81,8 @@ final class Pipeline: OutboxOwner {
 
   init(
     apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
-    lookUps: LookUps?,
-    holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, time: Turn, log: Log, results: ResultsSetting, attemptLimit: Int,
-    prefetch: Int
+    lookUps: LookUps?, holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, replyQueues: ReplyQueues, time: Turn, log: Log,
+    results: ResultsSetting, attemptLimit: Int, prefetch: Int
   ) {
     self.apps = apps
     self.pools = pools
@@ -93,6 +94,7 @@ final class Pipeline: OutboxOwner {
     self.holds = holds
     self.marks = marks
     self.broadcasts = broadcasts
+    self.replyQueues = replyQueues
     self.time = time
     duplicates = DuplicateWindow(seed: time.random.next())
     self.log = log
@@ -128,13 +130,40 @@ final class Pipeline: OutboxOwner {
       if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
       if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }
-    let isIdentified = delivery.properties.messageID != nil
     let entry = table.insert(from: queue)
     entry.hold = hold
+    entry.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
+    switch entry.producer == nil ? .allowed : replyQueues.verdict(on: delivery.properties.replyTo) {
+    case .allowed: admit(entry, consume delivery)
+    case .refused:
+      entry.mayReply = false
+      admit(entry, consume delivery)
+    case .unknown:
+      entry.isUndecided = true
+      entry.delivery = consume delivery
+    }
+    // What was known here is let go of for the one that is in hand already.
+    if isAlone, entry.isHeld { alone = entry.reference }
+  }
+
+  /// The broker has said more of the queues that results are to go to.
+  func decideReplies() {
+    for entry in table.entries where entry.isHeld && entry.isUndecided && !entry.ledger.isConcluded {
+      let verdict = replyQueues.verdict(on: entry.delivery.properties.replyTo)
+      guard verdict != .unknown else { continue }
+      entry.isUndecided = false
+      entry.mayReply = verdict == .allowed
+      admit(entry, entry.delivery)
+    }
+  }
+
+  /// Where its result may go is known.
+  private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
+    let isIdentified = delivery.properties.messageID != nil
     var record: RetryRecord?
-    var rejection: Rejection?
-    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: time.wallClock) {
+    var rejection = entry.mayReply ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
+    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.queue, at: time.wallClock) {
     case .none: break
     case .notes(let page, let retry):
       entry.page = page
@@ -144,17 +173,24 @@ final class Pipeline: OutboxOwner {
       return leaveToNewer(entry)
     case .refused(let reason): rejection = reason
     }
-    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: time.wallClock) }
+    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: time.wallClock) ?? refusal(of: entry) }
     entry.delivery = consume delivery
     log.debug(
       "request taken",
       [
-        "message_id": entry.messageID, "queue": queue.origin, "redelivered": entry.delivery.redelivered,
+        "message_id": entry.messageID, "queue": entry.queue.origin, "redelivered": entry.delivery.redelivered,
         "attempts": entry.attempts,
       ])
     if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
-    // What was known here is let go of for the one that is in hand already.
-    if isAlone, entry.isHeld { alone = entry.reference }
+  }
+
+  /// What its producer may not ask for. Checked once: what a worker sends on from here on is allowed.
+  private func refusal(of entry: InFlight) -> Rejection? {
+    guard let producer = entry.producer, let app = entry.app else { return nil }
+    let rights = apps[app].rights
+    if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.parsed?.topic) { return refusal }
+    entry.producer = nil
+    return nil
   }
 
   /// Admitted: on to its devices, or to its audience.

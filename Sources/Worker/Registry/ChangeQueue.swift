@@ -12,6 +12,10 @@ final class ChangeQueue: ChangeFeedHandler {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]
+    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
+    var producer: [UInt8]?
+    /// Its answer may go where `reply_to` says.
+    var mayReply = true
     /// Waits for the registry; nil once there is an answer.
     var content: RegistryChange?
     /// Its connection is gone: its answer is still published, and nobody acknowledges it.
@@ -25,7 +29,9 @@ final class ChangeQueue: ChangeFeedHandler {
   private let registry: RegistryClient?
   private let limits: RegistryLimits
   private let apps: Applications
+  private let noteReader: NoteReader
   private let publications: OutcomePublications
+  private let replyQueues: ReplyQueues
   private let outbox: Outbox
   private let time: Turn
   private let log: Log
@@ -34,6 +40,8 @@ final class ChangeQueue: ChangeFeedHandler {
   /// In hand, by number; numbers ascend in the order of arrival.
   private var changes: [Int: Change] = [:]
   private var nextNumber = 0
+  /// Whether their answers may go where they say is being asked for, or they stand behind such a one, in the order of arrival.
+  private var undecided = Ring<Int>()
   /// Everything before it is acknowledged or lost.
   private var oldest = 0
   /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
@@ -47,11 +55,12 @@ final class ChangeQueue: ChangeFeedHandler {
 
   /// - Parameter registry: nil where none is configured; then no change comes.
   init(
-    apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications, outbox: Outbox,
-    time: Turn,
-    log: Log
+    apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications,
+    replyQueues: ReplyQueues, outbox: Outbox, time: Turn, log: Log
   ) {
     self.apps = apps
+    self.replyQueues = replyQueues
+    noteReader = NoteReader(prefix: publications.prefix)
     self.registry = registry
     self.limits = limits
     self.publications = publications
@@ -70,13 +79,44 @@ final class ChangeQueue: ChangeFeedHandler {
     if delivery.redelivered { counters.redelivered += 1 }
     let number = nextNumber
     nextNumber += 1
-    let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
-    changes[number] = Change(delivery: delivery, messageID: messageID)
+    let producer = noteReader.producer(of: delivery, queue: nil)
+    changes[number] = Change(delivery: delivery, messageID: messageID, producer: producer)
+    undecided.append(number)
+    decideReplies()
+  }
+
+  /// Goes on with those of which it is known whether their answers may go where they say. To be called when the broker has said more of
+  /// such a queue, and about once a second.
+  func decideReplies() {
+    while let number = undecided.first {
+      if let change = changes[number] {
+        let verdict = change.producer == nil ? .allowed : replyQueues.verdict(on: change.delivery.properties.replyTo)
+        guard verdict != .unknown else { return }
+        changes[number]?.mayReply = verdict == .allowed
+      }
+      _ = undecided.popFirst()
+      read(number)
+    }
+  }
+
+  private func read(_ number: Int) {
+    guard let change = changes[number] else { return }
+    guard change.mayReply else {
+      return conclude(number, .refused(.notAllowed, reason: "reply_to: not a queue that answers may go to"))
+    }
+    let delivery = change.delivery
+    let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? apps.only.map { apps[$0].id }
     switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {
     case .failure(let refusal): conclude(number, refusal.answer)
     case .success(let content):
+      if let producer = change.producer, let app = apps.index(of: content.app),
+        let refusal = apps[app].rights.refusal(of: producer)
+      {
+        return conclude(number, .refused(.notAllowed, reason: refusal.reason))
+      }
+      changes[number]?.producer = nil
       changes[number]?.content = delivery.redelivered ? .repeated(content) : content
       waiting.append(number)
       apply()
@@ -179,6 +219,7 @@ final class ChangeQueue: ChangeFeedHandler {
   /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
   func registryChangesLost() {
     waiting = []
+    while let number = undecided.popFirst() { changes[number] = nil }
     registry?.withdrawChanges()
     stuckSince = nil
     changes = changes.filter { $0.value.content == nil }

@@ -22,7 +22,7 @@ final class Applications {
 
   init(_ apps: [Pipeline.App] = []) {
     for app in apps {
-      let index = put(app.id, packages: app.packages, senders: [])
+      let index = put(app.id, packages: app.packages, rights: app.rights, senders: [])
       all[index].routes = app.routes
       all[index].senders = app.senders
       rerouted(index)
@@ -51,10 +51,10 @@ final class Applications {
 
   // MARK: a reload
 
-  /// Takes in an application, or its packages and senders as they are now; ``rerouted(_:)`` is to follow when its routes are set.
+  /// Takes in an application, or its packages, rights and senders as they are now; ``rerouted(_:)`` is to follow when its routes are set.
   /// - Returns: its index.
   @discardableResult
-  func put(_ id: [UInt8], packages: [[UInt8]], senders: [[UInt8]]) -> Int {
+  func put(_ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), senders: [[UInt8]]) -> Int {
     let index: Int
     if let place = places[id] {
       index = place
@@ -71,6 +71,7 @@ final class Applications {
       only = count == 1 ? index : nil
     }
     all[index].packages = packages
+    all[index].rights = rights
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {

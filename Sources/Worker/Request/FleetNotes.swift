@@ -33,8 +33,21 @@ struct NoteReader {
   }
 
   /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
-  func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool {
-    isReturned(exchange) || queue.isFanOut && exchange == fanOut
+  func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool { isFleets(exchange, queue) }
+
+  private func isFleets(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
+    isReturned(exchange) || queue?.isFanOut == true && exchange == fanOut
+  }
+
+  /// Names, on what a worker has sent on, the user whose rights are still to be checked.
+  static let producerHeader = "x-push-producer"
+
+  /// Whose rights are to be checked before anything follows from a message: the broker's user that published it, as the broker has
+  /// verified it, empty where the message names none. Nil where a worker has found that he may.
+  /// - Parameter queue: nil for the registry's.
+  func producer(of delivery: borrowing Delivery, queue: WorkQueue?) -> [UInt8]? {
+    isFleets(delivery.exchange, queue)
+      ? delivery.properties.headers.string(Self.producerHeader) : delivery.properties.userID ?? []
   }
 
   /// - Parameter now: unix milliseconds; no note makes a message live longer than four weeks from then.

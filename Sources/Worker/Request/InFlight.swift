@@ -29,6 +29,12 @@ final class InFlight {
   /// The application for whose share of the shard's room the body counts; nil while it is leaving.
   var keptFor: Int?
   var messageID: [UInt8] = []
+  /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
+  var producer: [UInt8]?
+  /// Whether its result may go there is being asked for, and nothing is done before that is known.
+  var isUndecided = false
+  /// Its result may go where `reply_to` says.
+  var mayReply = true
   /// Unix milliseconds after which the request is worth nothing.
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
@@ -106,6 +112,9 @@ final class InFlight {
     app = nil
     keptFor = nil
     messageID = []
+    producer = nil
+    isUndecided = false
+    mayReply = true
     attempts = 0
     round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
@@ -201,6 +210,8 @@ final class ParsedRequest {
   let isDryRun: Bool
   let lifetime: Int?
   let package: [UInt8]?
+  /// The one that it chooses itself.
+  let topic: [UInt8]?
   let audience: Audience?
 
   init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
@@ -208,6 +219,7 @@ final class ParsedRequest {
     isDryRun = request.isDryRun
     lifetime = request.lifetime
     package = request.restrictedPackageName
+    topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
     self.request = request
   }

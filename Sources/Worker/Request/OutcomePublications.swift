@@ -10,6 +10,7 @@ struct OutcomePublications {
   private let hold: [UInt8]
   private let apps: Applications
   private let steps: [RetryStep]
+  private let returns: [UInt8]
   private let ownQueues: Set<[UInt8]>
 
   init(prefix: String, apps: Applications, steps: [RetryStep]) {
@@ -19,6 +20,7 @@ struct OutcomePublications {
     dead = Array(topology.deadExchange.utf8)
     retry = Array(topology.retryExchange.utf8)
     hold = Array(topology.holdExchange.utf8)
+    returns = Array(topology.returnExchange.utf8)
     self.apps = apps
     self.steps = steps
     ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
@@ -49,7 +51,7 @@ struct OutcomePublications {
 
   /// A change of the registry as it came.
   func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
-    let properties = requestProperties(of: change.delivery, change.messageID)
+    let properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
     return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
   }
 
@@ -81,10 +83,12 @@ struct OutcomePublications {
 
   /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
+    guard entry.mayReply else { return nil }
+    return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
   }
 
   func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
+    guard change.mayReply else { return nil }
     let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
     return reply(body, change.delivery.properties, properties, owner: .change(number))
   }
@@ -162,6 +166,7 @@ struct OutcomePublications {
       keepsNotes
       ? Self.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.losses])
       : Self.withoutAdded(properties.headers)
+    if !keepsNotes { Self.append(producer: entry.producer, to: &properties.headers) }
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
     properties.deliveryMode = 2
@@ -183,43 +188,48 @@ struct OutcomePublications {
     ticket.append(to: &properties.headers)
     // Should the broker give it up, replaying finds the way back.
     properties.headers.append(Topology.originHeader, .text(entry.queue.fanOut.origin))
-    return toQueue(entry.queue.fanOut, .page, properties, entry)
+    let (exchange, key) = entry.queue.fanOut.route
+    return Publication(
+      kind: .page, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
+      body: entry.delivery.body, owner: .request(entry.index))
   }
 
-  /// The request as it came, with the message id that it lacked.
+  /// The request as it came, with the message id that it lacked. It comes back as one that a worker has sent on: the producer's name is
+  /// the broker's to give, and no worker's copy has it.
   func again(for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
-    return toQueue(entry.queue, .retry, properties, entry)
-  }
-
-  /// By the queue's own exchange: workers need no right to write to the default one.
-  private func toQueue(
-    _ queue: WorkQueue, _ kind: Publication.Kind, _ properties: BasicProperties, _ entry: InFlight
-  ) -> Publication {
-    let (exchange, key) = queue.route
+    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     return Publication(
-      kind: kind, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
-      body: entry.delivery.body, owner: .request(entry.index))
+      kind: .retry, exchange: returns, routingKey: [], properties: properties, body: entry.delivery.body,
+      owner: .request(entry.index))
   }
 
   private func app(of entry: InFlight) -> [UInt8] {
     entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
   }
 
-  /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder.
+  /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder. A copy of one whose
+  /// producer's rights have not been checked says so.
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
-    requestProperties(of: entry.delivery, entry.messageID)
+    requestProperties(of: entry.delivery, entry.messageID, producer: entry.producer)
   }
 
-  private func requestProperties(of delivery: borrowing Delivery, _ messageID: [UInt8]) -> BasicProperties {
+  private func requestProperties(
+    of delivery: borrowing Delivery, _ messageID: [UInt8], producer: [UInt8]?
+  ) -> BasicProperties {
     var properties = delivery.properties
     properties.headers = Self.withoutAdded(properties.headers)
+    Self.append(producer: producer, to: &properties.headers)
     properties.messageID = messageID
     properties.deliveryMode = 2
     properties.expiration = nil
     properties.userID = nil
     return properties
+  }
+
+  private static func append(producer: [UInt8]?, to headers: inout FieldTable) {
+    if let producer { headers.append(NoteReader.producerHeader, .string(producer)) }
   }
 
   private func outcomeProperties(_ entry: InFlight) -> BasicProperties {

@@ -80,12 +80,16 @@ final class PoolSet {
     var added: Set<String> = []
     for app in changed {
       let id = Array(app.settings.id.utf8)
-      if apps.index(of: id) == nil {
+      let rights = AppRights(app.settings)
+      if let index = apps.index(of: id) {
+        if apps[index].rights != rights { names.append("\(app.settings.id) rights") }
+      } else {
         added.insert(app.settings.id)
         names.append("\(app.settings.id) (added)")
       }
       let index = apps.put(
-        id, packages: app.settings.packages.map { Array($0.utf8) }, senders: app.settings.senders.keys.map { Array($0.utf8) })
+        id, packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
+        senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes

@@ -18,6 +18,7 @@ package final class Shard: TurnHook {
   private let changes: ChangeQueue
   private let registry: RegistryClient?
   private let outbox: Outbox
+  private let replyQueues: ReplyQueues
   private let broker: BrokerSession
   private let pools: PoolSet
   private var emptiness: EmptinessCheck?
@@ -37,6 +38,8 @@ package final class Shard: TurnHook {
     time = host.time
     log = Log(level: configuration.log, shard: number, to: host.log)
     outbox = Outbox(time: time, log: log)
+    replyQueues = ReplyQueues(time: time)
+    replyQueues.listed = configuration.listedReplyQueues
     pools = PoolSet(setup, host: host)
     if let location = configuration.registry {
       registry = try RegistryClient(location, limits: configuration.registryLimits, host: host, log: log)
@@ -46,9 +49,8 @@ package final class Shard: TurnHook {
     let apps = pools.apps
     let publications = OutcomePublications(prefix: configuration.prefix, apps: apps, steps: configuration.retry.steps)
     changes = ChangeQueue(
-      apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications, outbox: outbox,
-      time: time,
-      log: log)
+      apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications,
+      replyQueues: replyQueues, outbox: outbox, time: time, log: log)
     let marks = TokenMarks(
       apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
       registry: registry, time: time, log: log)
@@ -60,8 +62,8 @@ package final class Shard: TurnHook {
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
-      time: time, log: log, results: configuration.results, attemptLimit: configuration.retry.attempts,
-      prefetch: configuration.prefetch)
+      replyQueues: replyQueues, time: time, log: log, results: configuration.results,
+      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch)
     broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
     broker.handler = self
     pipeline.acknowledger = broker
@@ -70,6 +72,8 @@ package final class Shard: TurnHook {
     broker.holds.onQueueLost = { holds.lost() }
     broker.changes?.handler = changes
     changes.feed = broker.changes
+    replyQueues.broker = broker
+    replyQueues.onAnswer = { [unowned self] in decideReplies() }
     pools.connect(handler: pipeline, observer: self)
   }
 
@@ -150,7 +154,14 @@ package final class Shard: TurnHook {
     if pipeline.hasNothingUnderway, registry?.isIdle != false { finish(.done) }
   }
 
+  private func decideReplies() {
+    pipeline.decideReplies()
+    changes.decideReplies()
+  }
+
   private func everySecond() {
+    replyQueues.ask()
+    decideReplies()
     pipeline.forgetStrayed()
     pipeline.marks.write()
     pipeline.marks.writeKept()
@@ -188,6 +199,7 @@ package final class Shard: TurnHook {
     let changed = pools.reload(setup)
     pipeline.take(pools.takeMade())
     broker.reload(setup.brokers)
+    replyQueues.listed = setup.configuration.listedReplyQueues
     log.info("reloaded", ["changed": changed.count, "first": LogList.first(of: changed)])
   }
 

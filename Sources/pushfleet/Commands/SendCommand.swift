@@ -55,6 +55,9 @@ private final class RequestSender: BrokerClient, PublisherHandler {
   private let lane: [UInt8]
   private let queue: String
   private let app: [UInt8]?
+  /// Whether the application takes requests of named producers only.
+  private let isSigned: Bool
+  private var user: [UInt8]?
   private var outstanding: [Int: RequestFiles.Request] = [:]
   private var again: [Int] = []
   private var next = 0
@@ -75,10 +78,12 @@ private final class RequestSender: BrokerClient, PublisherHandler {
     queue = topology.sendQueue(lane)
     self.lane = Array(lane.utf8)
     self.app = app.map { Array($0.utf8) }
+    isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
     bar = ProgressBar("sending", total: requests.totalBytes)
     try super.init(configuration)
     connection.makeMachine = { [unowned self] broker in
-      Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet send"), handler: self)
+      user = isSigned ? Array(broker.user.utf8) : nil
+      return Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet send"), handler: self)
     }
   }
 
@@ -122,6 +127,7 @@ private final class RequestSender: BrokerClient, PublisherHandler {
     properties.deliveryMode = 2
     properties.messageID = request.id
     properties.appID = app
+    properties.userID = user
     properties.timestamp = UInt64(Date().timeIntervalSince1970)
     publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)
   }

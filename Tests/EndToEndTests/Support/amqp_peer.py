@@ -6,6 +6,10 @@ publish: each line of standard input is {"body": …, "properties": {…}, "rout
          anything else is sent as JSON. Waits for each confirm; an unroutable message ends the program with status 1.
          Of the headers that `latin1` names, each character of the text stands for one byte. With --times, prints for each the unix milliseconds at which it was handed over.
 move:    takes all messages that wait in a queue, sets the first byte of a header, and publishes them elsewhere.
+ask:     publishes as publish does, with a reply_to of its own, and prints each reply as consume does: --count of them. Replies come
+         directly, or to an exclusive queue: --queue names it, "" leaves that to the broker.
+try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"purge"|"consume", …}, done on a channel of its own; prints "ok", or the
+         code with which the broker closes the channel.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
 depth:   prints the number of ready messages of each queue named.
@@ -79,15 +83,72 @@ def plain(value):
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
+def show(properties, body, redelivered):
+    fields = {name: plain(getattr(properties, name)) for name in PROPERTIES if getattr(properties, name) is not None}
+    print(json.dumps({"body": body.decode("utf-8", "backslashreplace"), "properties": fields, "redelivered": redelivered},
+                     ensure_ascii=False), flush=True)
+
+
+def ask(channel, options):
+    channel.confirm_delivery()
+    queue = "amq.rabbitmq.reply-to"
+    if options.queue is not None:
+        queue = channel.queue_declare(options.queue, exclusive=True).method.queue
+    seen = []
+
+    def reply(_, method, properties, body):
+        seen.append(body)
+        show(properties, body, method.redelivered)
+
+    channel.basic_consume(queue, reply, auto_ack=True)
+    for text in sys.stdin:
+        line = json.loads(text)
+        properties = pika.BasicProperties(**{"reply_to": queue, **line.get("properties", {})})
+        channel.basic_publish(line.get("exchange", "push.send"), line.get("routing_key", "normal"), body_bytes(line),
+                              properties, mandatory=True)
+    end = time.monotonic() + options.wait
+    while len(seen) < options.count and time.monotonic() < end:
+        channel.connection.process_data_events(0.1)
+
+
+def attempt(channel, line):
+    name = line.get("queue", "")
+    if line["do"] == "publish":
+        channel.confirm_delivery()
+        properties = pika.BasicProperties(**line.get("properties", {}))
+        channel.basic_publish(line["exchange"], line.get("routing_key", ""), b"{}", properties)
+    elif line["do"] == "declare":
+        channel.queue_declare(name, durable=True, arguments=line.get("arguments", {}))
+    elif line["do"] == "bind":
+        channel.queue_bind(name, line["exchange"], line.get("routing_key", ""))
+    elif line["do"] == "purge":
+        channel.queue_purge(name)
+    elif line["do"] == "consume":
+        channel.basic_consume(name, lambda *_: None)
+    else:
+        channel.basic_get(name)
+
+
+def try_all(channel, _):
+    for text in sys.stdin:
+        own = channel.connection.channel()
+        try:
+            attempt(own, json.loads(text))
+            print("ok", flush=True)
+            own.close()
+        except pika.exceptions.ChannelClosedByBroker as closed:
+            print(closed.reply_code, flush=True)
+        except pika.exceptions.UnroutableError:
+            print("ok", flush=True)
+
+
 def consume(channel, options):
     channel.basic_qos(prefetch_count=100)
     remaining = options.count
     for method, properties, body in channel.consume(options.queue, inactivity_timeout=options.wait):
         if method is None:
             break
-        fields = {name: plain(getattr(properties, name)) for name in PROPERTIES if getattr(properties, name) is not None}
-        print(json.dumps({"body": body.decode("utf-8", "backslashreplace"), "properties": fields,
-                          "redelivered": method.redelivered}, ensure_ascii=False), flush=True)
+        show(properties, body, method.redelivered)
         if not options.give_back:
             channel.basic_ack(method.delivery_tag)
         remaining -= 1
@@ -126,6 +187,13 @@ def main():
     moving.add_argument("--header", required=True)
     moving.add_argument("--first-byte", type=int, required=True)
     moving.set_defaults(run=move)
+    asking = commands.add_parser("ask")
+    asking.add_argument("--queue")
+    asking.add_argument("--count", type=int, default=1)
+    asking.add_argument("--wait", type=float, default=30)
+    asking.set_defaults(run=ask)
+    trying = commands.add_parser("try")
+    trying.set_defaults(run=try_all)
     consuming = commands.add_parser("consume")
     consuming.add_argument("queue")
     consuming.add_argument("--count", type=int, default=0, help="0: as many as come")

@@ -1,0 +1,85 @@
+import Wire
+
+/// Says which queues are another connection's own.
+protocol ReplyBroker: AnyObject {
+  /// There is a connection to ask on.
+  var isReachable: Bool { get }
+  /// Whether the queue is exclusive; nil where the broker couldn't be asked.
+  func isExclusive(_ queue: String, _ completion: @escaping (Bool?) -> Void)
+}
+
+/// Which queues results and answers may go to: direct reply-to, a connection's own, and those that the setting lists.
+///
+/// Of a queue that only its name is known of, the broker is asked, one question at a time, and the answer is remembered for a minute. What
+/// waits for one is held by whoever has it in hand, who asks again by ``verdict(on:)``. Confined to the shard's thread.
+final class ReplyQueues {
+  enum Verdict {
+    case allowed, refused
+    /// ``onAnswer`` follows.
+    case unknown
+  }
+
+  weak var broker: (any ReplyBroker)?
+  /// The broker has answered one question.
+  var onAnswer: (() -> Void)?
+  /// What the setting lists; nil where it is absent, and results may go to every queue that isn't the fleet's own.
+  var listed: Set<[UInt8]>?
+  private let time: Turn
+  private var answers: [[UInt8]: (isExclusive: Bool, until: MonotonicTime)] = [:]
+  /// To be asked for, in this order.
+  private var questions = Ring<[UInt8]>()
+  private var asked: Set<[UInt8]> = []
+  private var isAsking = false
+
+  /// Seconds that an answer holds.
+  static let lifetime = 60.0
+  /// Answers that are remembered, and questions that wait. What finds no room is asked again a second later.
+  static let most = 4_096
+  /// Names that the broker alone gives: to the replies of a client that consumes them directly, and to a queue that was declared without a
+  /// name. Nobody who hasn't been told knows the latter's 128 random bits.
+  private static let own = ["amq.rabbitmq.reply-to.", "amq.gen-"].map { Array($0.utf8) }
+
+  init(time: Turn) { self.time = time }
+
+  /// - Parameter queue: what `reply_to` says.
+  func verdict(on queue: [UInt8]?) -> Verdict {
+    guard let listed, let queue, !queue.isEmpty else { return .allowed }
+    if listed.contains(queue) || Self.own.contains(where: queue.starts(with:)) { return .allowed }
+    if let answer = answers[queue], time.now < answer.until { return answer.isExclusive ? .allowed : .refused }
+    guard let name = String(validating: queue, as: UTF8.self), name.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
+      return .refused
+    }
+    if asked.count < Self.most, asked.insert(queue).inserted {
+      questions.append(queue)
+      ask()
+    }
+    return .unknown
+  }
+
+  /// To be called about once a second as well, for what couldn't be asked.
+  func ask() {
+    guard !isAsking, let broker, broker.isReachable, let queue = questions.popFirst() else { return }
+    isAsking = true
+    // In a turn of its own: who has just asked is not ready to hear.
+    time.schedule(after: 0) { [weak self] in self?.ask(broker, queue) }
+  }
+
+  private func ask(_ broker: any ReplyBroker, _ queue: [UInt8]) {
+    broker.isExclusive(String(decoding: queue, as: UTF8.self)) { [weak self] isExclusive in
+      guard let self else { return }
+      isAsking = false
+      asked.remove(queue)
+      if let isExclusive {
+        if answers.count >= Self.most { answers.removeAll(keepingCapacity: true) }
+        answers[queue] = (isExclusive, time.now.advanced(bySeconds: Self.lifetime))
+      }
+      onAnswer?()
+      ask()
+    }
+  }
+}
+
+extension Configuration {
+  /// What ``ReplyQueues/listed`` is.
+  var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }
+}

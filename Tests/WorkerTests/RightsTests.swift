@@ -1,0 +1,190 @@
+import AMQP
+import PushCore
+import Reactor
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("What producers may ask for")
+struct RightsTests {
+  private let loop: EventLoop
+  private let outbox: Outbox
+  private let pipeline: Pipeline
+
+  /// An application of two producers, for which no provider is configured: what is allowed ends for want of a credential.
+  init() throws {
+    loop = try EventLoop()
+    outbox = Outbox(time: loop.time, log: Log(level: .error))
+    var app = Pipeline.App(id: Array("com.example.app".utf8), packages: [], routes: Pipeline.Routes())
+    app.rights = Self.rights
+    pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time)
+  }
+
+  private static var rights: AppRights {
+    AppRights(
+      producers: [Array("billing".utf8), Array("chat".utf8)],
+      topics: [Array("com.example.app".utf8), Array("com.example.app.voip".utf8), Array("com.example.other".utf8)])
+  }
+
+  private static let token = String(repeating: "a", count: 64)
+  private static let request = #"{"to":"\#(token)","data":{"k":"v"}}"#
+
+  private func delivery(
+    _ user: String?, by exchange: String = "push.send", _ body: String = request, _ headers: FieldTable = [:]
+  )
+    -> Delivery
+  {
+    var delivery = Delivery()
+    delivery.exchange = Array(exchange.utf8)
+    delivery.properties.userID = user.map { Array($0.utf8) }
+    delivery.properties.messageID = Array("m".utf8)
+    delivery.properties.headers = headers
+    delivery.body = Array(body.utf8)
+    delivery.bodySize = UInt64(delivery.body.count)
+    return delivery
+  }
+
+  /// The messages that follow from a delivery, which are then safe.
+  private func consequences(of delivery: Delivery, from queue: WorkQueue = .sendNormal, isAlone: Bool = false) -> [Publication]
+  {
+    pipeline.accept(delivery, from: queue, isAlone: isAlone)
+    return takeAll()
+  }
+
+  private func takeAll() -> [Publication] {
+    var all: [Publication] = []
+    while let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] {
+      all.append(publication)
+      outbox.confirmed(slot)
+    }
+    return all
+  }
+
+  private func text(_ name: String, _ publication: Publication?) -> String? {
+    publication?.properties.headers.string(name).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The code of the dead letter that a delivery ends in.
+  private func end(_ delivery: Delivery, from queue: WorkQueue = .sendNormal) -> String? {
+    text("x-push-error", consequences(of: delivery, from: queue).first { $0.kind == .deadLetter })
+  }
+
+  /// A worker's copy as it comes back, by an exchange of the fleet's own.
+  private func back(_ publication: Publication, by exchange: String) -> Delivery {
+    var delivery = Delivery()
+    delivery.exchange = Array(exchange.utf8)
+    delivery.properties = publication.properties
+    delivery.body = publication.body
+    delivery.bodySize = UInt64(publication.body.count)
+    return delivery
+  }
+
+  private let allowed = "MismatchSenderId"
+
+  @Test("who isn't named among the producers, or names nobody, is refused, and a named one isn't")
+  func producers() {
+    #expect(end(delivery("billing")) == allowed && end(delivery("chat", by: "")) == allowed)
+    for user in [nil, "", "Billing", "billing2", "guest"] {
+      let letter = consequences(of: delivery(user)).first
+      #expect(text("x-push-error", letter) == "NotAllowed" && letter?.kind == .deadLetter, "\(user ?? "nobody")")
+      #expect(text("x-push-producer", letter) == user ?? "")
+      #expect(letter?.properties.userID == nil)
+    }
+    #expect(pipeline.table.count == 0)
+  }
+
+  @Test("no header of a producer's stands in for the broker's word, on whatever queue")
+  func forged() {
+    let headers: FieldTable = [
+      "x-push-producer": .text("billing"), "x-push-retry-attempts": .integer(1), "x-push-retry-deadline": .integer(.max),
+      "x-push-origin": .text("send.normal"),
+    ]
+    for exchange in ["push.send", "", "push.events", "push.dead", "mine", "push.return2"] {
+      #expect(end(delivery("mallory", by: exchange, Self.request, headers)) == "NotAllowed", "\(exchange)")
+      #expect(end(delivery(nil, by: exchange, Self.request, headers), from: .sendHigh) == "NotAllowed", "\(exchange)")
+    }
+    #expect(end(delivery("mallory", by: "push.fanout", Self.request, headers)) == "NotAllowed")
+  }
+
+  @Test("what a worker sends on was allowed, stays allowed, and names no producer")
+  func sentOn() throws {
+    pipeline.accept(delivery("billing"), from: .sendNormal)
+    _ = takeAll()
+    let entry = InFlight(index: 0)
+    entry.begin(from: .sendNormal)
+    entry.delivery = delivery("billing", by: "push.send", Self.request, ["x-push-producer": .text("mallory")])
+    let record = RetryRecord(
+      attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
+    let publications = pipeline.publications
+    var random = RandomSource()
+    let ticket = PageTicket(campaign: [1], number: 0, after: 0, upTo: 9, deadline: .max, using: &random)
+    for (copy, exchange, queue) in [
+      (publications.retry(record, after: 1_000, at: 0, for: entry), "push.return", WorkQueue.sendNormal),
+      (publications.hold(record, of: 0, at: 0, for: entry), "push.hold", .sendNormal),
+      (publications.again(for: entry), "push.return", .sendNormal),
+      (publications.page(ticket, for: entry), "push.fanout", .fanoutNormal),
+    ] {
+      #expect(copy.properties.userID == nil && copy.properties.headers["x-push-producer"] == nil, "\(exchange)")
+      #expect(end(back(copy, by: exchange), from: queue) != "NotAllowed", "\(exchange)")
+    }
+  }
+
+  @Test("what is put aside before it was looked at is checked when it comes back, for the user that published it")
+  func quarantined() throws {
+    for (user, code) in [("billing", allowed), ("mallory", "NotAllowed"), (nil, "NotAllowed")] {
+      var suspect = delivery(user, by: "push.send", Self.request, ["x-push-producer": .text("billing")])
+      suspect.redelivered = true
+      suspect.properties.headers.append("x-delivery-count", .integer(2))
+      let copy = try #require(consequences(of: suspect).first)
+      #expect(String(decoding: copy.routingKey, as: UTF8.self) == "quarantine")
+      #expect(text("x-push-producer", copy) == user ?? "" && copy.properties.userID == nil)
+      let again = back(copy, by: "push.retry")
+      #expect(text("x-push-error", consequences(of: again, isAlone: true).first) == code, "\(user ?? "nobody")")
+    }
+  }
+
+  @Test("a dead letter that an operator replays is checked again where nobody has been found to be allowed, and not otherwise")
+  func replayed() throws {
+    let refused = try #require(consequences(of: delivery("mallory")).first)
+    #expect(end(back(refused, by: "push.return")) == "NotAllowed")
+    let unread = try #require(consequences(of: delivery("mallory", by: "push.send", "no JSON")).first)
+    #expect(text("x-push-error", unread) == "InvalidJSON" && text("x-push-producer", unread) == "mallory")
+    let failed = try #require(consequences(of: delivery("billing")).first)
+    #expect(failed.properties.headers["x-push-producer"] == nil)
+
+    var rights = Self.rights
+    rights.producers = [Array("mallory".utf8)]
+    pipeline.apps.put(Array("com.example.app".utf8), packages: [], rights: rights, senders: [])
+    #expect(end(back(refused, by: "push.return")) == allowed)
+    #expect(end(back(failed, by: "push.return")) == allowed)
+    #expect(end(delivery("billing")) == "NotAllowed")
+  }
+
+  @Test("a topic is the application's own, in a push type's form, or one that is listed; with any other no device is sent to")
+  func topics() {
+    func request(_ topic: String, isV1: Bool = false) -> String {
+      let apns = #""apns":{"headers":{"apns-topic":"\#(topic)"}}"#
+      return isV1
+        ? #"{"message":{"token":"\#(Self.token)",\#(apns)}}"# : #"{"registration_ids":["\#(Self.token)","fcm:x"],\#(apns)}"#
+    }
+    for isV1 in [false, true] {
+      for topic in ["com.example.app", "com.example.app.voip", "com.example.other"] {
+        #expect(end(delivery("billing", by: "push.send", request(topic, isV1: isV1))) == allowed, "\(topic)")
+      }
+      for topic in ["com.example.app.complication", "com.example.other.voip", "com.example", "COM.EXAMPLE.APP"] {
+        let all = consequences(of: delivery("billing", by: "push.send", request(topic, isV1: isV1)))
+        #expect(all.count == 1 && text("x-push-error", all.first) == "NotAllowed", "\(topic)")
+        #expect(end(back(all[0], by: "push.return")) == "NotAllowed")
+      }
+    }
+  }
+
+  @Test("where nothing is configured everything is allowed")
+  func open() {
+    pipeline.apps.put(Array("com.example.app".utf8), packages: [], rights: AppRights(), senders: [])
+    #expect(end(delivery(nil)) == allowed && end(delivery("mallory")) == allowed)
+    let body = #"{"to":"\#(Self.token)","apns":{"headers":{"apns-topic":"com.example.any"}}}"#
+    #expect(end(delivery(nil, by: "push.send", body)) == allowed)
+  }
+}
