@@ -14,7 +14,13 @@ final class PoolSet {
   private var free: [Int] = []
   private var made: [Int] = []
   private var names: [ObjectIdentifier: String] = [:]
-  private var setups: [ApplicationSetup] = []
+  /// What is taken over, by the application's id.
+  private var setups: [String: ApplicationSetup] = [:]
+  /// What is to be taken over.
+  private var changed: ArraySlice<ApplicationSetup> = []
+  private var removed: [String] = []
+  /// Names of what has been, since the last setup came.
+  private(set) var changes: [String] = []
   private let host: any ShardHost
   private let shards: Int
   private weak var handler: (any PoolHandler)?
@@ -68,27 +74,54 @@ final class PoolSet {
   /// served by the pool that is, made where there is none.
   /// - Returns: the names of what changed.
   func reload(_ setup: ShardSetup) -> [String] {
-    let (changed, removed) = ShardSetup.difference(from: setups, to: setup.apps)
-    setups = setup.apps
-    var names: [String] = []
-    for app in removed {
-      names.append("\(app.settings.id) (removed)")
-      if let index = apps.index(of: Array(app.settings.id.utf8)) { apps.remove(index) }
-    }
+    begin(setup)
+    while !advance(.max) {}
+    return changes
+  }
+
+  /// Finds out what is to be taken over, and takes over nothing yet. What an earlier setup has left to be done is not.
+  func begin(_ setup: ShardSetup) {
+    changed = setup.apps.filter { setups[$0.settings.id] !== $0 }[...]
+    let ids = Set(setup.apps.map(\.settings.id))
+    removed = setups.keys.filter { !ids.contains($0) }.sorted()
+    changes = []
+  }
+
+  /// Takes over some of it, each application as a whole.
+  /// - Returns: true when nothing is left.
+  func advance(_ most: Int) -> Bool {
+    for id in removed.prefix(most) { remove(id) }
+    let rest = most - min(most, removed.count)
+    removed.removeFirst(min(most, removed.count))
+    let portion = changed.prefix(rest)
+    changed.removeFirst(portion.count)
+    take(portion)
+    guard changed.isEmpty, removed.isEmpty else { return false }
+    noteExpiries()
+    return true
+  }
+
+  private func remove(_ id: String) {
+    changes.append("\(id) (removed)")
+    setups[id] = nil
+    if let index = apps.index(of: Array(id.utf8)) { apps.remove(index) }
+  }
+
+  private func take(_ changed: ArraySlice<ApplicationSetup>) {
     var uses: [PoolUse] = []
     var indices: [Int] = []
     var added: Set<String> = []
     for app in changed {
-      let id = Array(app.settings.id.utf8)
+      let id = app.settings.id
       let rights = AppRights(app.settings)
-      if let index = apps.index(of: id) {
-        if apps[index].rights != rights { names.append("\(app.settings.id) rights") }
-      } else {
-        added.insert(app.settings.id)
-        names.append("\(app.settings.id) (added)")
+      if setups.updateValue(app, forKey: id) == nil {
+        added.insert(id)
+        changes.append("\(id) (added)")
+      } else if let index = apps.index(of: Array(id.utf8)), apps[index].rights != rights {
+        changes.append("\(id) rights")
       }
       let index = apps.put(
-        id, packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
+        Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
         senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {
@@ -100,14 +133,12 @@ final class PoolSet {
     follow(uses, of: Set(indices))
     for (use, earlier) in zip(uses, before) {
       let isTuned = use.settings != use.routes.apnsRoute(for: use.place.reach)?.settings
-      if use.recipe != earlier || isTuned, !added.contains(use.place.app) { names.append(use.place.name) }
+      if use.recipe != earlier || isTuned, !added.contains(use.place.app) { changes.append(use.place.name) }
       use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
     }
     for use in uses { use.routes.apns = nil }
     for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
     for index in indices { apps.rerouted(index) }
-    noteExpiries()
-    return names
   }
 
   /// Pools whose users all want something else that no pool is yet become that.

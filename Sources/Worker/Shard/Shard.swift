@@ -22,6 +22,7 @@ package final class Shard: TurnHook {
   private let broker: BrokerSession
   private let pools: PoolSet
   private var emptiness: EmptinessCheck?
+  private var isReloading = false
   private var expiryWatch = ExpiryWatch()
   private var drainDeadline: MonotonicTime?
   private var end: Fleet.End?
@@ -194,13 +195,29 @@ package final class Shard: TurnHook {
       expiries: pools.expiries)
   }
 
+  private static let reloadPortion = 32
+
   /// New applications, credentials and settings replace the old ones without failing a push.
   package func reload(_ setup: ShardSetup) {
-    let changed = pools.reload(setup)
-    pipeline.take(pools.takeMade())
     broker.reload(setup.brokers)
     replyQueues.listed = setup.configuration.listedReplyQueues
-    log.info("reloaded", ["changed": changed.count, "first": LogList.first(of: changed)])
+    let isUnderWay = isReloading
+    isReloading = true
+    pools.begin(setup)
+    if !isUnderWay { advanceReload() }
+  }
+
+  /// Some applications in each turn: where all of thousands change, what is sent for them doesn't wait until they have.
+  private func advanceReload() {
+    let isDone = pools.advance(Self.reloadPortion)
+    pipeline.take(pools.takeMade())
+    guard isDone else {
+      time.schedule(after: 0) { [weak self] in self?.advanceReload() }
+      return
+    }
+    isReloading = false
+    let changes = pools.changes
+    log.info("reloaded", ["changed": changes.count, "first": LogList.first(of: changes)])
   }
 
   private func checkEmptiness() {

@@ -43,27 +43,4 @@ package struct ShardSetup: Sendable {
       return next
     }
   }
-
-  /// What it takes to come from one list of applications to another, both sorted by id.
-  static func difference(from old: [ApplicationSetup], to new: [ApplicationSetup]) -> (
-    changed: [ApplicationSetup], removed: [ApplicationSetup]
-  ) {
-    var (changed, removed): ([ApplicationSetup], [ApplicationSetup]) = ([], [])
-    var index = 0
-    for app in new {
-      while index < old.count, old[index] !== app,
-        old[index].settings.id.utf8.lexicographicallyPrecedes(app.settings.id.utf8)
-      {
-        removed.append(old[index])
-        index += 1
-      }
-      if index < old.count, old[index] === app {
-        index += 1
-        continue
-      }
-      if index < old.count, old[index].settings.id == app.settings.id { index += 1 }
-      changed.append(app)
-    }
-    return (changed, removed + old[index...])
-  }
 }
