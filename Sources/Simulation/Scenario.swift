@@ -55,6 +55,8 @@ struct Scenario {
   /// Of two lanes, one message of the quarantine, and changes of the registry.
   static let mostHeld = 2 * prefetch + 2 * pages + 1 + 64
 
+  /// The broker's only one.
+  static let user = "guest"
   static func app(_ number: Int) -> String { "com.example.app\(number)" }
   static func apnsAddress(_ number: Int) -> (host: String, port: Int) { ("apns\(number % 2)", 443) }
   static let fcmAddress = (host: "fcm", port: 443)
@@ -69,10 +71,11 @@ struct Scenario {
     let apps = (0..<self.apps).map { number in
       let senders = Self.has(.other, app: number) ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other)) } }," : ""
       let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' }"
-      return "'\(Self.app(number))': { \(senders) \(apns(number, nil)), \(fcm) }"
+      return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil)), \(fcm) }"
     }
     return """
-      { broker: 'amqp://guest:guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', prefetch: \(Self.prefetch),
+      { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all',
+        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch),
         drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
       """

@@ -144,7 +144,7 @@ final class Workload {
   private func forgery() -> FieldTable {
     var headers: FieldTable = [
       "x-push-origin": .text("fanout.normal"), "x-push-quarantine-losses": .integer(3),
-      "x-push-retry-attempts": .integer(99), "x-push-retry-deadline": .integer(1),
+      "x-push-retry-attempts": .integer(99), "x-push-retry-deadline": .integer(1), "x-push-producer": .text("another"),
     ]
     if random.next() % 2 == 0 { headers.append("x-push-page", .string([UInt8(random.next() % 2 == 0 ? 2 : 9), 1, 2, 3])) }
     return headers

@@ -32,6 +32,7 @@ struct RegistryOrder {
   var outgoing: Outgoing {
     var properties = BasicProperties()
     properties.deliveryMode = 2
+    properties.userID = Array(Scenario.user.utf8)
     properties.messageID = Array(id.utf8)
     properties.replyTo = Array(Producer.replies.utf8)
     properties.correlationID = Array(id.utf8)

@@ -49,6 +49,7 @@ struct Request {
   var outgoing: Outgoing {
     var properties = BasicProperties()
     properties.deliveryMode = 2
+    properties.userID = Array(Scenario.user.utf8)
     properties.contentType = Array("application/json".utf8)
     properties.appID = Array(Scenario.app(app).utf8)
     properties.messageID = Array(messageID.utf8)
