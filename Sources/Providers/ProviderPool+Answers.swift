@@ -27,7 +27,7 @@ extension ProviderPool: ConnectionSetOwner {
       if meaning.connection == .replace { connections.replace(connection) }
       finish(slot, meaning, response, handler)
     case .keepTokenAndWait:
-      restAuthorisation()
+      if hasOtherAuthorisation(slot, meaning, on: connection) { return sendAgain(slot) }
       raiseAlarm(meaning, of: slot)
       let wait = PoolHealth.stoppedProbeInterval
       paused(health.pause(seconds: wait, reason: meaning.reason, at: time.now, using: &time.random))
@@ -38,7 +38,9 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   private func accepted(_ slot: Int, on connection: PooledConnection) {
-    trust.took(connection.epoch == connections.epoch ? slots[slot].generation : nil)
+    let isReplaced = connection.epoch != connections.epoch
+    trust.took(isReplaced ? nil : slots[slot].generation)
+    if slot == trialSlot, !isReplaced { trialSucceeded(with: slots[slot].generation) }
     if !connection.hasServed || health.stop != nil { served(connection) }
   }
 
@@ -51,6 +53,7 @@ extension ProviderPool: ConnectionSetOwner {
 
   private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
     if meaning.alarm { raiseAlarm(meaning, of: slot) }
+    endTrial(of: slot)
     forget(slot)
     let name = slots[slot].wantsName && meaning.reaction == .delivered ? messageName(in: response) : nil
     handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
@@ -95,21 +98,33 @@ extension ProviderPool: ConnectionSetOwner {
   ) {
     let scope = scope(of: meaning, slot)
     let isAlone = scope == .thisPush || scope == .everyPushUntilTaken && trust.isTakenFromOthers
-    guard isAlone else { return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken) }
+    guard isAlone else {
+      guard hasOtherAuthorisation(slot, meaning, on: connection) else {
+        return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken)
+      }
+      connections.replace(connection)
+      if slots[slot].wasReauthorised { return giveBack(slot, .unauthorised) }
+      slots[slot].wasReauthorised = true
+      return sendAgain(slot)
+    }
     if scope == .everyPushUntilTaken { trust.refused() }
     finish(slot, meaning, response, handler)
+  }
+
+  /// The authorisation that the push went out with has been replaced, or is now: by one that the provider takes, or that is to be tried.
+  private func hasOtherAuthorisation(_ slot: Int, _ meaning: ReplyMeaning, on connection: PooledConnection) -> Bool {
+    if connection.epoch != connections.epoch { return true }
+    return switch meaning.connection {
+    case .keepTokenAndWait: replaceAuthorisation(after: slots[slot].generation, isTooMany: true)
+    case .stopCredential: replaceAuthorisation(after: slots[slot].generation, isTooMany: false)
+    default: false
+    }
   }
 
   /// Nothing more goes out but a probe now and then, and the push has not been sent.
   private func refuse(
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, yields: Bool = false
   ) {
-    let isReplaced = connection.epoch != connections.epoch
-    if !slots[slot].wasReauthorised, isReplaced || redateAuthorisation(after: slots[slot].generation) {
-      if !isReplaced { connections.replace(connection) }
-      slots[slot].wasReauthorised = true
-      return sendAgain(slot)
-    }
     // What was in flight when the credential stopped says nothing new.
     if health.stop == nil || connection.phase == .open {
       if let offset = clockOffset(in: response), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
@@ -134,6 +149,7 @@ extension ProviderPool: ConnectionSetOwner {
       if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
     case .unknown(let why):
       if why == .timedOut { paused(health.timedOut(at: time.now, using: &time.random)) }
+      endTrial(of: slot)
       forget(slot)
       handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)
     }

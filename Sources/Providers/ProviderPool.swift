@@ -30,6 +30,8 @@ public class ProviderPool {
   final var unauthorised = Ring<Int>()
   final var health = PoolHealth()
   final var trust = AuthorisationTrust()
+  /// The slot of the push that tries an authorisation before others go out with it; negative while none does.
+  final var trialSlot = -1
   /// Whether a new connection carries one request at a time until the provider has answered one.
   var probesFirst: Bool
   final var alarms = AlarmGate()
@@ -84,11 +86,12 @@ public class ProviderPool {
   /// The provider refused the authorisation `generation`. False when there will be no other one for it.
   /// - Parameter isTrusted: it takes others with it, who are to go on with it until there is another one.
   func renewAuthorisation(after generation: Int, isTrusted: Bool) -> Bool { false }
-  /// The provider refused the credential with the authorisation `generation`. True when that one was made under another clock than
-  /// there is now, and there is a new one.
-  func redateAuthorisation(after generation: Int) -> Bool { false }
-  /// The provider saw too many tokens.
-  func restAuthorisation() {}
+  /// The provider refused the credential with the authorisation `generation`, or has seen too many of them. True when there is another one.
+  func replaceAuthorisation(after generation: Int, isTooMany: Bool) -> Bool { false }
+  /// The provider has taken the push that tried the authorisation `generation`.
+  func trialSucceeded(with generation: Int) {}
+  /// The push that tried an authorisation is on no stream any more.
+  func trialEnded() {}
   /// How many pushes the pace allows now.
   func paceAllowance() -> Int { .max }
   func paceTaken() {}
@@ -180,6 +183,7 @@ public class ProviderPool {
   }
 
   final func sendAgain(_ slot: Int) {
+    endTrial(of: slot)
     if isClosing { return giveBack(slot, .shutDown) }
     if let refusal = health.refusal { return giveBack(slot, refusal) }
     if connections.retryAt != nil && !connections.isOpen && !connections.isConnecting {
@@ -194,6 +198,7 @@ public class ProviderPool {
   final var isWaitingForRoom: Bool { isStarved || !resends.isEmpty }
 
   final func giveBack(_ slot: Int, _ why: NotSentReason) {
+    endTrial(of: slot)
     forget(slot)
     handler?.notSent(tag: slots.release(slot), why: why, from: self)
   }
@@ -202,9 +207,21 @@ public class ProviderPool {
     while let slot = resends.popFirst() ?? unauthorised.popFirst() { giveBack(slot, why) }
   }
 
+  /// `slot` is about to leave its stream.
+  final func endTrial(of slot: Int) {
+    guard slot == trialSlot else { return }
+    trialSlot = -1
+    trialEnded()
+  }
+
   /// What waits for another authorisation goes out with the one that there is.
+  final func resendUnauthorised() {
+    for _ in 0..<unauthorised.count { if let slot = unauthorised.popFirst() { sendAgain(slot) } }
+  }
+
+  /// The same, at once.
   final func authorisationSettled() {
-    while let slot = unauthorised.popFirst() { sendAgain(slot) }
+    resendUnauthorised()
     advance()
     rearm()
   }
@@ -255,6 +272,7 @@ public class ProviderPool {
   final func credentialReplaced(target: DialTarget) {
     _ = health.resumeCredential()
     trust = AuthorisationTrust()
+    trialSlot = -1
     let wasUsed = connections.isOpen || connections.isConnecting
     connections.replaceAll(target: target)
     if wasUsed || isStarved { wantsCapacity() }

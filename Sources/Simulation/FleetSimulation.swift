@@ -129,8 +129,7 @@ public final class FleetSimulation {
   private func audit() {
     FinalAudit(
       books: books, store: store.store, world: world, afflictions: nemesis?.kinds ?? [],
-      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm(),
-      workerStarts: workers.reduce(0) { $0 + $1.starts }
+      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm()
     ).run()
   }
 

@@ -14,8 +14,8 @@ public final class World {
     self.seed = seed
     random = RandomSource(seed: seed)
     trace = Trace(keepsLines: keepsTrace)
-    // 2027-01-15: any time will do.
-    time = Turn(now: Self.start, wallClock: 1_800_000_000_000)
+    // 2027-01-15: any time will do, but in 20 s a half hour ends, and with it a provider token's.
+    time = Turn(now: Self.start, wallClock: 1_800_000_000_000 - 20_000)
   }
 
   var now: MonotonicTime { time.now }

@@ -9,15 +9,15 @@ import Wire
 struct APNsAuthorisationTests {
   static let expired = ScriptedProvider.Answer.status(403, #"{"reason":"ExpiredProviderToken"}"#)
 
-  @Test("one token serves an hour's pushes and is renewed once at fifty minutes")
+  @Test("one token serves half an hour's pushes, on one connection, and then the next")
   func renewal() throws {
     let bench = try APNsBench()
-    for minute in 0..<49 {
+    for minute in 0..<30 {
       bench.offer([minute])
       bench.world.advance(by: 60)
     }
     #expect(bench.tokensSeen.count == 1)
-    for minute in 49..<60 {
+    for minute in 30..<60 {
       bench.offer([minute])
       bench.world.advance(by: 60)
     }
@@ -70,7 +70,7 @@ struct APNsAuthorisationTests {
     let bench = try APNsBench()
     bench.sendsAgain = true
     bench.warmUp()
-    bench.world.advance(by: 45 * 60)
+    bench.world.advance(by: 15 * 60)
     bench.provider.answer = { _ in .status(429, #"{"reason":"TooManyProviderTokenUpdates"}"#) }
     bench.offer(0..<300)
     bench.world.advance(by: 10 * 60)
@@ -89,10 +89,91 @@ struct APNsAuthorisationTests {
     #expect(bench.delivered == 302 && bench.tokensSeen.count == 2)
   }
 
+  /// A token's pushes wait here for their answers, but for those of the one that is tried.
+  private func atTheHalfHour(_ refusal: ScriptedProvider.Answer) throws -> (bench: APNsBench, old: String) {
+    let bench = try APNsBench()
+    bench.warmUp()
+    let old = bench.provider.requests[0].authorization
+    bench.world.advance(by: 1800)
+    bench.provider.answer = { $0.authorization == old ? .status(200) : refusal }
+    bench.offer(0..<100)
+    bench.world.settle()
+    return (bench, old)
+  }
+
+  @Test("at the half hour one push tries the next token; until it is answered the others go with the one before")
+  func oneTries() throws {
+    let (bench, old) = try atTheHalfHour(.stall)
+    #expect(bench.delivered == 100)
+    let tries = bench.provider.requests.filter { $0.authorization != old }
+    #expect(tries.count == 1)
+    bench.provider.give(.status(200), to: tries[0])
+    bench.provider.answer = { _ in .status(200) }
+    bench.world.settle()
+    bench.offer(100..<200)
+    bench.world.settle()
+    #expect(bench.delivered == 201 && bench.tokensSeen.count == 2)
+    #expect(bench.provider.requests.suffix(100).allSatisfy { $0.authorization == tries[0].authorization })
+  }
+
+  @Test(
+    "a next token that is refused costs no push: its one goes with the one before, as the others do",
+    arguments: [(429, "TooManyProviderTokenUpdates"), (403, "InvalidProviderToken"), (403, "ExpiredProviderToken")])
+  func nextRefused(status: Int, reason: String) throws {
+    let (bench, old) = try atTheHalfHour(.status(status, #"{"reason":"\#(reason)"}"#))
+    #expect(bench.delivered == 101 && bench.notSent.isEmpty && !bench.apns.isStopped)
+    #expect(bench.provider.requests.count { $0.authorization != old } == 1)
+    bench.world.advance(by: 4 * 60)
+    bench.offer(100..<200)
+    bench.world.settle()
+    #expect(bench.delivered == 201 && bench.provider.requests.count { $0.authorization != old } == 1)
+  }
+
+  @Test("a push that tries a token and is neither taken nor refused leaves it to another")
+  func unanswered() throws {
+    let (bench, old) = try atTheHalfHour(.status(503))
+    bench.provider.answer = { _ in .status(200) }
+    bench.offer(100..<110)
+    bench.world.settle()
+    #expect(bench.delivered == 110 && bench.answers.count == 111)
+    bench.offer([110])
+    bench.world.settle()
+    #expect(bench.provider.requests.last?.authorization != old)
+  }
+
+  @Test("a pool whose token is too old waits for the push that tries the next")
+  func tooOld() throws {
+    let bench = try APNsBench()
+    bench.warmUp()
+    bench.world.advance(by: 3600)
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<100)
+    bench.world.settle()
+    #expect(bench.provider.requests.count == 2)
+    bench.provider.answer = { _ in .status(200) }
+    bench.provider.give(.status(200), to: bench.provider.requests[1])
+    bench.world.settle()
+    #expect(bench.delivered == 101 && bench.tokensSeen.count == 2)
+  }
+
+  @Test("a push that tries a token and whose stream the provider refuses tries it again")
+  func triesAgain() throws {
+    let bench = try APNsBench()
+    var refusals = 1
+    bench.provider.answer = { _ in
+      refusals -= 1
+      return refusals >= 0 ? .refuse : .status(200)
+    }
+    bench.offer(0..<10)
+    bench.world.settle()
+    #expect(bench.delivered == 10)
+  }
+
   @Test("a refused credential stops, asks once a minute at the cost of no push, and goes on when it is accepted")
   func stopped() throws {
     let bench = try APNsBench()
     bench.sendsAgain = true
+    bench.world.advance(by: 600)
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<100)
     bench.world.settle()
@@ -246,7 +327,7 @@ struct APNsAuthorisationTests {
   func misdated() throws {
     let bench = try APNsBench()
     bench.sendsAgain = true
-    bench.world.setClock(forwardBy: -7_200_000)
+    bench.world.setClock(forwardBy: -6_600_000)
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<10)
     bench.world.advance(by: 90)
@@ -255,7 +336,7 @@ struct APNsAuthorisationTests {
     bench.provider.answer = {
       $0.authorization == wrong ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200)
     }
-    bench.world.setClock(forwardBy: 7_200_000)
+    bench.world.setClock(forwardBy: 6_600_000)
     bench.world.advance(by: 60)
     #expect(bench.delivered == 10 && bench.tokensSeen.count == 2)
     #expect(bench.apns.state == .open)
@@ -265,6 +346,7 @@ struct APNsAuthorisationTests {
   func refusedUnderARightClock() throws {
     let bench = try APNsBench()
     bench.sendsAgain = true
+    bench.world.advance(by: 600)
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<10)
     bench.world.advance(by: 900)
@@ -309,11 +391,10 @@ struct APNsAuthorisationTests {
     #expect(bench.world.openConnections.count == 1)
   }
 
-  @Test("two pools of one key share its token")
+  @Test("two pools that know nothing of each other have the same token of a key")
   func shared() throws {
-    let cache = ProviderTokenCache()
-    let one = try APNsBench(tokens: cache)
-    let other = try APNsBench(tokens: cache)
+    let one = try APNsBench()
+    let other = try APNsBench()
     one.warmUp()
     other.warmUp()
     #expect(one.tokensSeen == other.tokensSeen)

@@ -8,16 +8,13 @@ final class APNsBench: Sender {
   let provider = ScriptedProvider()
   let apns: APNsPool
 
-  init(
-    certificate: Bool = false, tokens: ProviderTokenCache = ProviderTokenCache(), settings: APNsPool.Settings = .init()
-  ) throws {
+  init(certificate: Bool = false, settings: APNsPool.Settings = .init()) throws {
     let target = DialTarget(host: "apns.test", port: 443, tls: nil)
     let authentication: APNsCredentials.Authentication =
       certificate ? .certificate(notAfter: 1_900_000_000) : .token(try TestKeys.tokenCredential())
     apns = APNsPool(
       credentials: APNsCredentials(authentication: authentication, target: target), time: world.time, dialer: world,
-      settings: settings,
-      tokens: tokens)
+      settings: settings)
     super.init()
     apns.handler = self
     apns.observer = self

@@ -20,8 +20,7 @@ struct APNsOverTLSTests {
     init(_ credentials: APNsCredentials, on loop: EventLoop? = nil) throws {
       let loop = try loop ?? EventLoop()
       self.loop = loop
-      apns = APNsPool(
-        credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop), tokens: ProviderTokenCache())
+      apns = APNsPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
       super.init()
       apns.handler = self
       apns.observer = self

@@ -8,8 +8,8 @@ enum TestKeys {
   static let otherP256 = read(\.otherP8)
   static let rsa = read(\.rsaKey)
 
-  static func tokenCredential(_ pem: [UInt8] = p256, refreshAge: Double = 50 * 60) throws -> TokenCredential {
-    try TokenCredential(pem: pem, keyID: "ABC123DEFG", teamID: "DEF123GHIJ", refreshAge: refreshAge)
+  static func tokenCredential(_ pem: [UInt8] = p256) throws -> TokenCredential {
+    try TokenCredential(pem: pem, keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
   }
 
   static func serviceAccountFile(tokenURI: String = "https://oauth.test/token") -> [UInt8] {

@@ -180,9 +180,9 @@ import Testing
     switch connection {
     case .keep: ""
     case .replace: "replaced"
-    case .refreshTokenAndReplace: "token made anew, replaced"
+    case .refreshTokenAndReplace: "another token, replaced"
     case .refreshToken: "token made anew"
-    case .keepTokenAndWait: "one push a minute, no new token for 20 min"
+    case .keepTokenAndWait: "the token before for 20 min, else one push a minute"
     case .stopCredential: "credential stopped"
     case .stopTopic: "credential stopped, if the topic is the app's"
     case .stopProject: "credential stopped, unless others are taken"

@@ -169,6 +169,18 @@ import Testing
       ])
   }
 
+  @Test("Two provider tokens of a key within 20 minutes, on two connections, are journaled as a violation; one token is none")
+  func tokensOfAKey() throws {
+    let talk = try APNsTalk()
+    let (other, third) = (try APNsTalk(beside: talk), try APNsTalk(beside: talk))
+    let now = talk.clock.milliseconds / 1000
+    let wanted: [(APNsTalk, Int64, Int)] = [(talk, now, 0), (other, now, 0), (other, now - 1800, 0), (third, now - 700, 1)]
+    for (index, (talk, issuedAt, _)) in wanted.enumerated() {
+      talk.push(index, ["authorization": talk.token(issuedAt: issuedAt)])
+    }
+    #expect(talk.service.journal.entries.map(\.violations.count) == wanted.map(\.2))
+  }
+
   @Test("With the public key, only tokens signed by its private key pass")
   func signatures() throws {
     let certificates = try TestCertificates.make()

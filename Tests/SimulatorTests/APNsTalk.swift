@@ -28,14 +28,19 @@ final class APNsTalk: ClientSessionHandler {
   static let team = "DEF123GHIJ"
   static let keyID = "ABC123DEFG"
 
-  init(_ configuration: APNsConfiguration = .init(), names: [String] = APNsTalk.usualNames) throws {
-    let clock = Clock()
+  /// - Parameter other: whose simulator this is another connection to.
+  init(
+    _ configuration: APNsConfiguration = .init(), names: [String] = APNsTalk.usualNames, beside other: APNsTalk? = nil
+  ) throws {
+    let clock = other?.clock ?? Clock()
     self.clock = clock
-    service = try APNsService(
-      configuration: configuration, journal: Journal(keepsEntries: true),
-      environment: SimulatorEnvironment(
-        wallClock: { clock.milliseconds },
-        later: { seconds, body in clock.later.append((clock.milliseconds + Int64(seconds * 1000), body)) }))
+    service =
+      try other?.service
+      ?? APNsService(
+        configuration: configuration, journal: Journal(keepsEntries: true),
+        environment: SimulatorEnvironment(
+          wallClock: { clock.milliseconds },
+          later: { seconds, body in clock.later.append((clock.milliseconds + Int64(seconds * 1000), body)) }))
     client = ClientSession(
       configuration: {
         var configuration = ClientConfiguration()

@@ -5,7 +5,11 @@
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/evp.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
 #include <openssl/ecdsa.h>
+#include <openssl/hmac.h>
 #include <openssl/provider.h>
 #include <openssl/x509v3.h>
 

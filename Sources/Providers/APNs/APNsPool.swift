@@ -4,8 +4,8 @@ import Wire
 
 /// One APNs credential: as a rule one long-lived connection, whose streams the server's SETTINGS limit.
 ///
-/// With token authentication a new connection carries one push until APNs has answered one. A token that APNs calls expired is
-/// replaced once for all pushes in flight, together with the connection; each of them is sent again once.
+/// With token authentication a new connection carries one push until APNs has answered one, and so does a new token. One that APNs calls
+/// expired is replaced once for all pushes in flight, together with the connection; each of them is sent again once.
 public final class APNsPool: ProviderPool {
   /// How the pool holds its connections. Times in seconds.
   public struct Settings: Sendable {
@@ -22,21 +22,20 @@ public final class APNsPool: ProviderPool {
   }
 
   private var credentials: APNsCredentials
-  private let tokens: ProviderTokenCache
   private var headers: APNsHeaders
   private var pushes: [APNsPush?] = []
+  /// What the next push goes out with.
   private var token: ProviderToken? { didSet { headers.authorization = token?.authorization } }
-  /// When the cache is asked again: another shard may have a newer token, or the clock may have jumped.
+  private var choice = TokenChoice()
+  /// The next push is to try the token on trial; which one does is `trialSlot`.
+  private var isTrying = false
+  /// When the clock is looked at again.
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
   static let tokenCheckInterval = 10.0
 
-  public init(
-    credentials: APNsCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings(),
-    tokens: ProviderTokenCache = .shared
-  ) {
+  public init(credentials: APNsCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings()) {
     self.credentials = credentials
-    self.tokens = tokens
     headers = APNsHeaders(authority: credentials.target.authority)
     var configuration = ClientConfiguration()
     configuration.ownStreamLimit = settings.streamLimit
@@ -66,7 +65,7 @@ public final class APNsPool: ProviderPool {
     self.credentials = credentials
     if let requestTimeout { connections.setRequestTimeout(requestTimeout) }
     headers = APNsHeaders(authority: credentials.target.authority)
-    token = nil
+    (token, choice, isTrying) = (nil, TokenChoice(), false)
     tokenCheckAt = MonotonicTime(nanoseconds: .min)
     probesFirst = credentials.notAfter == nil
     credentialReplaced(target: credentials.target)
@@ -83,6 +82,10 @@ public final class APNsPool: ProviderPool {
       headers.submit(push, to: session, tag: slot)
     }
     swap(&push, &pushes[slot])
+    if isTrying {
+      trialSlot = slot
+      chooseToken()
+    }
   }
 
   override func forget(_ slot: Int) { pushes[slot] = nil }
@@ -118,44 +121,53 @@ public final class APNsPool: ProviderPool {
   override func authorise() -> Int? {
     let now = time.now
     // Before any look at the credential, which would copy it: a pool without a key has no token.
-    if let token, now < tokenCheckAt { return token.generation }
-    guard case .token(let credential) = credentials.authentication else { return 0 }
-    do {
-      let fresh = try tokens.token(of: credential, at: now, wallClock: time.wallClock)
-      if fresh.generation != token?.generation { observed(.tokenRefreshed) }
-      token = fresh
-      tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
-      return fresh.generation
-    } catch {
+    if let token, now < tokenCheckAt { return token.number }
+    guard case .token = credentials.authentication else { return 0 }
+    choice.look(at: now, wallClock: time.wallClock)
+    tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
+    chooseToken()
+    return token?.number
+  }
+
+  /// After each change of the choice, and when a push begins or ends to try what is on trial.
+  private func chooseToken() {
+    guard case .token(let credential) = credentials.authentication else { return }
+    isTrying = choice.trial != nil && trialSlot < 0
+    guard let number = isTrying ? choice.trial : choice.taken ?? choice.trial, number != token?.number else { return }
+    do { token = try credential.token(number) } catch {
+      token = nil
       stopCredential("the key can't sign: \(error)", .invalidAPNsCredential, "check the key file")
-      return nil
     }
   }
 
+  /// As long as no token has been taken, one push goes at a time.
+  override func paceAllowance() -> Int { choice.taken == nil && choice.trial != nil ? (trialSlot < 0 ? 1 : 0) : .max }
+
+  override func trialSucceeded(with generation: Int) {
+    guard generation == choice.trial else { return }
+    choice.took(generation)
+    observed(.tokenRefreshed)
+    chooseToken()
+    resendUnauthorised()
+  }
+
+  override func trialEnded() {
+    chooseToken()
+    resendUnauthorised()
+  }
+
   override func renewAuthorisation(after generation: Int, isTrusted: Bool) -> Bool {
-    guard case .token(let credential) = credentials.authentication else { return false }
-    let now = time.now
-    let fresh = try? tokens.successor(of: generation, of: credential, at: now, wallClock: time.wallClock)
-    return take(fresh, at: now)
+    replaceToken(generation, .expired, isTrusted: isTrusted)
   }
 
-  override func redateAuthorisation(after generation: Int) -> Bool {
-    guard case .token(let credential) = credentials.authentication else { return false }
-    let now = time.now
-    let fresh = try? tokens.successor(
-      of: generation, of: credential, at: now, wallClock: time.wallClock, ifMisdated: true)
-    return take(fresh, at: now)
+  override func replaceAuthorisation(after generation: Int, isTooMany: Bool) -> Bool {
+    replaceToken(generation, isTooMany ? .tooMany : .invalid)
   }
 
-  private func take(_ fresh: ProviderToken?, at now: MonotonicTime) -> Bool {
-    guard let fresh else { return false }
-    if fresh.generation != token?.generation { observed(.tokenRefreshed) }
-    token = fresh
-    tokenCheckAt = now.advanced(bySeconds: Self.tokenCheckInterval)
-    return true
-  }
-
-  override func restAuthorisation() {
-    if case .token(let credential) = credentials.authentication { tokens.rest(credential, at: time.now) }
+  private func replaceToken(_ number: Int, _ refusal: TokenChoice.Refusal, isTrusted: Bool = false) -> Bool {
+    guard case .token = credentials.authentication else { return false }
+    let hasOther = choice.refused(number, refusal, isTrusted: isTrusted, at: time.now, wallClock: time.wallClock)
+    chooseToken()
+    return hasOther
   }
 }

@@ -82,7 +82,7 @@ extension APNsReply {
       "the certificate is for the other environment"),
     .init(
       403, "ExpiredProviderToken", .retry(.refreshedToken, .invalidAPNsCredential), connection: .refreshTokenAndReplace,
-      "the provider token is older than an hour: made anew on a new connection, sent once more; check the clock "
+      "the provider token is older than an hour: another one on a new connection, sent once more; check the clock "
         + "when it returns"),
     .init(
       403, "Forbidden", .drop(.invalidAPNsCredential), alarm: true,
@@ -122,7 +122,7 @@ extension APNsReply {
       "the payload is larger than the push type allows"),
     .init(
       429, "TooManyProviderTokenUpdates", .credential(.unavailable), connection: .keepTokenAndWait, alarm: true,
-      "provider tokens were made more often than every 20 minutes: check how many workers share the key, and the clock"),
+      "provider tokens were made more often than every 20 minutes: check what else uses the key, and the workers' clocks"),
     .init(
       429, "TooManyRequests", .retry(.perDevice, .deviceMessageRateExceeded),
       "too many pushes to this one device"),

@@ -11,25 +11,16 @@ final class WorkerProcess: Party, ShardHost {
   private var clock: Turn
   private var shard: Shard?
   private var control: ShardControl?
-  private var tokens: ProviderTokenCache
   private var door: StoreDoor?
   /// Milliseconds by which its clock is ahead of the world's.
   var clockSkew: Int64 = 0
-  /// How often it has been started.
-  private(set) var starts = 0
   private var hasDrained = false
 
   init(_ name: String, _ setup: ShardSetup, store: SharedStore, in world: World) {
     self.setup = setup
     self.store = store
     clock = Turn(now: world.now, wallClock: world.wallClock)
-    tokens = Self.makeTokens()
     super.init(name, in: world)
-  }
-
-  private static func makeTokens() -> ProviderTokenCache {
-    // The key's signatures differ each time, and with them the lengths of header blocks.
-    ProviderTokenCache { credential, bytes in (0..<64).map { UInt8(truncatingIfNeeded: $0 &+ bytes.count) } }
   }
 
   var isRunning: Bool { shard != nil }
@@ -41,10 +32,8 @@ final class WorkerProcess: Party, ShardHost {
   /// Does nothing while it runs: what ended it twice may have it started twice.
   func start() {
     guard !isRunning else { return }
-    starts += 1
     world.note("\(name) starts")
     clock = Turn(now: world.now, wallClock: world.wallClock + clockSkew, random: world.fork())
-    tokens = Self.makeTokens()
     hasDrained = false
     let control = ShardControl(at: world.now) {}
     do throws(ConfigurationError) {
@@ -134,8 +123,6 @@ final class WorkerProcess: Party, ShardHost {
     let silence = now.seconds(since: end.lastWord(at: now))
     if silence < Self.heartbeat { world.fail("\(name) gave up \(end.path.name), which spoke \(silence) s before") }
   }
-
-  var providerTokens: ProviderTokenCache { tokens }
 
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {
     world.network.dial(machine, from: self, to: "\(target.host):\(target.port)", timeout: target.timeout)

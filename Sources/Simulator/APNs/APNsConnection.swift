@@ -50,9 +50,15 @@ final class APNsConnection: ServerSessionHandler {
 
   private func authorise(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) throws(APNsVerdict) {
     guard !service.trustsCertificates else { return }
+    let former = tokens.current?.text
     let (authorization, refusal) = tokens.judge(request.header("authorization"), at: entry.time)
     entry.authorization = authorization
     if let refusal { throw refusal }
+    if let current = tokens.current, current.text != former,
+      let violation = service.keyTokens.note(current.authorization, current.text)
+    {
+      entry.violations.append(violation)
+    }
     if !isAuthorised {
       isAuthorised = true
       session.setMaxConcurrentStreams(service.configuration.maxConcurrentStreams)

@@ -12,6 +12,7 @@ public final class APNsService {
   public var decide: (([UInt8]) -> Step?)?
   let providerKey: VerifyingKey?
   let topics: [[UInt8]]
+  var keyTokens = KeyTokens()
   var trustsCertificates: Bool { configuration.clientAuthority != nil }
   private var connections: [Int: APNsConnection] = [:]
   private var connectionCount = 0

@@ -6,7 +6,7 @@ import TLS
 struct ProviderTokenCheck {
   let key: VerifyingKey?
   /// The connection's token so far.
-  private var current: (text: [UInt8], authorization: JournalEntry.Authorization)?
+  private(set) var current: (text: [UInt8], authorization: JournalEntry.Authorization)?
 
   init(key: VerifyingKey?) { self.key = key }
 

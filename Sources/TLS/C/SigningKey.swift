@@ -35,22 +35,18 @@ public final class SigningKey: @unchecked Sendable {
 
   deinit { EVP_PKEY_free(key) }
 
-  /// The signature as JWS wants it: R ‖ S, 64 bytes, not DER (RFC 7518 §3.4).
+  /// The signature as JWS wants it: R ‖ S, 64 bytes, not DER (RFC 7518 §3.4). The same for the same message, whoever has the key
+  /// (RFC 6979), and verified: a fault in the arithmetic of such a signature would give the key away.
   public func signES256(_ message: [UInt8]) throws(CredentialError) -> [UInt8] {
     guard algorithm == .es256 else { throw CredentialError(file: nil, reason: "an RSA key cannot sign ES256") }
-    let der = try sign(message)
-    let signature = der.withUnsafeBufferPointer { buffer in
-      var start = buffer.baseAddress
-      return d2i_ECDSA_SIG(nil, &start, der.count)
+    OpenSSLError.clear()
+    guard let signature = DeterministicSignature.make(key, message) else {
+      throw CredentialError(file: nil, reason: "signing failed: \(OpenSSLError.text())")
     }
-    guard let signature else { throw CredentialError(file: nil, reason: "signing failed: \(OpenSSLError.text())") }
-    defer { ECDSA_SIG_free(signature) }
-    var raw = [UInt8](repeating: 0, count: 64)
-    raw.withUnsafeMutableBufferPointer { buffer in
-      _ = BN_bn2binpad(ECDSA_SIG_get0_r(signature), buffer.baseAddress, 32)
-      _ = BN_bn2binpad(ECDSA_SIG_get0_s(signature), buffer.baseAddress! + 32, 32)
+    guard VerifyingKey.verifies(signature, of: message, key) else {
+      throw CredentialError(file: nil, reason: "signing failed: the signature is not the key's")
     }
-    return raw
+    return signature
   }
 
   /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 §3.3).

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A public key that checks signatures of tokens: ES256 and RS256. For the provider simulators. Immutable, shareable.
+/// A public key that checks signatures of tokens: ES256 and RS256. Immutable, shareable.
 public final class VerifyingKey: @unchecked Sendable {
   private let key: OpaquePointer
 
@@ -16,8 +16,10 @@ public final class VerifyingKey: @unchecked Sendable {
   deinit { EVP_PKEY_free(key) }
 
   /// - Parameter signature: as JWS has it: R ‖ S for an elliptic curve (RFC 7518 §3.4), PKCS#1 v1.5 for RSA (§3.3).
-  public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-    guard let encoded = EVP_PKEY_get_base_id(key) == EVP_PKEY_EC ? Self.der(signature) : signature else { return false }
+  public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool { Self.verifies(signature, of: message, key) }
+
+  static func verifies(_ signature: [UInt8], of message: [UInt8], _ key: OpaquePointer) -> Bool {
+    guard let encoded = EVP_PKEY_get_base_id(key) == EVP_PKEY_EC ? der(signature) : signature else { return false }
     let context = EVP_MD_CTX_new()
     defer {
       EVP_MD_CTX_free(context)

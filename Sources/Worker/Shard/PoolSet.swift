@@ -179,8 +179,7 @@ final class PoolSet {
     case .apns(let credentials):
       var settings = APNsPool.Settings()
       settings.requestTimeout = recipe.requestTimeout
-      let pool = APNsPool(
-        credentials: credentials, time: host.time, dialer: host, settings: settings, tokens: host.providerTokens)
+      let pool = APNsPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
       new = PoolLanes(.apns(pool))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()

@@ -278,7 +278,7 @@ extension Shard: PoolObserver {
     case .connected: log.info("connected to the provider", ["pool": poolName(pool)])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])
     case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
-    case .tokenRefreshed: log.info("provider token made", ["pool": poolName(pool)])
+    case .tokenRefreshed: log.info("provider token in use", ["pool": poolName(pool)])
     case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": poolName(pool), "reason": reason])
     case .tokenRefused(let reason, let credential):
       log.error(

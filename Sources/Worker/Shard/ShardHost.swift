@@ -8,8 +8,6 @@ import Wire
 package protocol ShardHost: Dialer {
   var time: Turn { get }
   var log: LogOutput { get }
-  /// Shared by the shards of a process.
-  var providerTokens: ProviderTokenCache { get }
   /// Starts connecting; the machine hears of success or failure, never within this call.
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport
   /// - Throws: when the system has too little left for it.
@@ -29,7 +27,6 @@ final class LoopHost: ShardHost {
 
   var time: Turn { loop.time }
   var log: LogOutput { .standardError }
-  var providerTokens: ProviderTokenCache { .shared }
 
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport { providers.dial(machine, to: target) }
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport { loop.dial(machine, to: broker) }
