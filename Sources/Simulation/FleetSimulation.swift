@@ -59,8 +59,8 @@ public final class FleetSimulation {
     }
     providers.append(try ProviderHouse(.fcm, at: "\(Scenario.fcmAddress.host):\(Scenario.fcmAddress.port)", in: world))
     for provider in providers { books.follow(provider.journal) }
-    let setup = try scenario.setup()
-    for number in 0..<scenario.workers { workers.append(WorkerProcess("worker \(number)", setup, store: store, in: world)) }
+    let setups = try scenario.setups()
+    for number in 0..<scenario.workers { workers.append(WorkerProcess("worker \(number)", setups, store: store, in: world)) }
     producer = try Producer(in: world)
     workload = try Workload(scenario, producer, books, store.store, in: world)
     world.network.sliceOneIn = [0, 0, 3, 20][Int.random(in: 0...3, using: &world.random)]

@@ -12,6 +12,7 @@ public enum Affliction: String, CaseIterable, Sendable {
     tokenEndpointHangs,
     providerRefuses
   case registryDown, registryFailsBefore, registryFailsAfter
+  case workerReloaded
 
   /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
   var mayDouble: Bool {
@@ -19,7 +20,7 @@ public enum Affliction: String, CaseIterable, Sendable {
     case .goAway, .streamsRefused, .streamsLimited, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
       .providerRefuses,
       .confirmsLate,
-      .brokerAlarm, .workerSkewed, .registryDown, .registryFailsBefore, .registryFailsAfter:
+      .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
       .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled:
@@ -118,7 +119,7 @@ final class Nemesis {
 
   private func strike(_ kind: Affliction) {
     switch kind {
-    case .workerKilled, .workerFrozen, .workerDrained, .workerSkewed: strikeWorker(kind)
+    case .workerKilled, .workerFrozen, .workerDrained, .workerSkewed, .workerReloaded: strikeWorker(kind)
     case .brokerCrash: fleet.node.crash(for: note(kind, seconds(1...20)))
     case .brokerFrozen: fleet.node.freeze(for: note(kind, seconds(1...40)))
     case .brokerAlarm: fleet.node.raiseAlarm(for: note(kind, seconds(1...40)))
@@ -168,6 +169,7 @@ final class Nemesis {
     case .workerDrained:
       worker.drain()
       world.schedule(after: pause + 25) { worker.start() }
+    case .workerReloaded: worker.reload()
     default:
       worker.clockSkew = Int64.random(in: -4_000...4_000, using: &random)
       world.note("\(worker.name)'s clock is off by \(worker.clockSkew) ms")

@@ -67,11 +67,15 @@ struct Scenario {
   static func keyID(app: Int, sender: Sender?) -> String { sender == nil ? "ABC123DEF\(app % 2)" : "SENDERKEY1" }
 
   /// A configuration as an operator writes it.
-  private var json5: String {
-    let apps = (0..<self.apps).map { number in
-      let senders = Self.has(.other, app: number) ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other)) } }," : ""
+  /// - Parameter isLater: with an application more, and a sender, and with another timeout for every second application, for which pools
+  ///   are made anew.
+  private func json5(isLater: Bool) -> String {
+    let apps = (0..<self.apps + (isLater ? 1 : 0)).map { number in
+      let hasSender = Self.has(.other, app: number) || isLater
+      let timeout = isLater && number % 2 == 0 ? 9 : 10
+      let senders = hasSender ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other, timeout)) } }," : ""
       let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' }"
-      return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil)), \(fcm) }"
+      return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil, timeout)), \(fcm) }"
     }
     return """
       { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all',
@@ -81,11 +85,11 @@ struct Scenario {
       """
   }
 
-  private func apns(_ app: Int, _ sender: Sender?) -> String {
+  private func apns(_ app: Int, _ sender: Sender?, _ timeout: Int) -> String {
     let place = Self.apnsAddress(app)
     return """
       apns: { key: \(Self.quoted(Keys.p256)), keyID: '\(Self.keyID(app: app, sender: sender))', teamID: 'DEF123GHIJ',
-              endpoint: 'https://\(place.host):\(place.port)', timeout: 10 }
+              endpoint: 'https://\(place.host):\(place.port)', timeout: \(timeout) }
       """
   }
 
@@ -103,14 +107,18 @@ struct Scenario {
     return String(decoding: data.dropFirst().dropLast(), as: UTF8.self)
   }
 
-  /// What every worker begins with. Connections are made in memory, without TLS.
-  func setup() throws -> ShardSetup {
+  /// What every worker begins with, and what it may take over and go back from. Connections are made in memory, without TLS.
+  func setups() throws -> [ShardSetup] {
+    var known: [CredentialSource: LoadedCredential] = [:]
+    return try [false, true].map { try setup(isLater: $0, &known) }
+  }
+
+  private func setup(isLater: Bool, _ known: inout [CredentialSource: LoadedCredential]) throws -> ShardSetup {
     let file = NSTemporaryDirectory() + "pushfleet-simulation-\(UUID().uuidString).json5"
     defer { try? FileManager.default.removeItem(atPath: file) }
-    try json5.write(toFile: file, atomically: true, encoding: .utf8)
+    try json5(isLater: isLater).write(toFile: file, atomically: true, encoding: .utf8)
     let configuration = try Configuration.load(path: file, environment: [:])
     var credentials: [CredentialPlace: LoadedCredential] = [:]
-    var known: [CredentialSource: LoadedCredential] = [:]
     for (place, source) in configuration.credentials {
       if known[source] == nil { known[source] = try Self.load(source, number: known.count) }
       credentials[place] = known[source]

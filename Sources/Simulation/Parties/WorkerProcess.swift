@@ -6,7 +6,9 @@ import Worker
 
 /// A worker with one shard: the real one, on virtual time and the simulated network.
 final class WorkerProcess: Party, ShardHost {
-  private let setup: ShardSetup
+  private let setups: [ShardSetup]
+  /// Which of them it has.
+  private var current = 0
   private let store: SharedStore
   private var clock: Turn
   private var shard: Shard?
@@ -16,8 +18,8 @@ final class WorkerProcess: Party, ShardHost {
   var clockSkew: Int64 = 0
   private var hasDrained = false
 
-  init(_ name: String, _ setup: ShardSetup, store: SharedStore, in world: World) {
-    self.setup = setup
+  init(_ name: String, _ setups: [ShardSetup], store: SharedStore, in world: World) {
+    self.setups = setups
     self.store = store
     clock = Turn(now: world.now, wallClock: world.wallClock)
     super.init(name, in: world)
@@ -37,7 +39,7 @@ final class WorkerProcess: Party, ShardHost {
     hasDrained = false
     let control = ShardControl(at: world.now) {}
     do throws(ConfigurationError) {
-      let shard = try Shard(setup, number: 0, isUntilEmpty: false, host: self, control: control)
+      let shard = try Shard(setups[current], number: 0, isUntilEmpty: false, host: self, control: control)
       self.shard = shard
       self.control = control
       shard.start { [weak self] in self?.hasDrained = true }
@@ -60,6 +62,15 @@ final class WorkerProcess: Party, ShardHost {
     guard let shard else { return }
     world.note("\(name) drains")
     shard.drain()
+    wake()
+  }
+
+  /// As by SIGHUP, with the next configuration.
+  func reload() {
+    guard let shard else { return }
+    current = (current + 1) % setups.count
+    world.note("\(name) reloads")
+    shard.reload(setups[current])
     wake()
   }
 
