@@ -5,6 +5,8 @@ import Reactor
 /// For the main thread, so that no shard waits while files are read; what it hands out is immutable.
 struct CredentialShelf {
   private(set) var credentials: [CredentialPlace: LoadedCredential] = [:]
+  /// The settings of credentials that can't be used, and that have no earlier one in their place.
+  private(set) var missing: Set<String> = []
   private(set) var brokers: [BrokerAddress] = []
   private var trusts = TrustCache()
 
@@ -34,6 +36,7 @@ struct CredentialShelf {
       loaded[place] = known[source].flatMap(\.self) ?? credentials[place]
     }
     credentials = loaded
+    missing = Set(configuration.credentials.lazy.map(\.place).filter { loaded[$0] == nil }.map(\.setting))
     do throws(ConfigurationError) {
       brokers = try configuration.brokerAddresses(files: files, trusts: &trusts)
     } catch {

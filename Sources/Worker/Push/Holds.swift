@@ -52,7 +52,7 @@ final class Holds {
   private var unanswered: [Int] = []
   /// Being asked for.
   private var finding = 0
-  private var roundBegan = MonotonicTime(nanoseconds: 0)
+  private var roundBegan: MonotonicTime
   /// Grows when everything is to be asked for anew.
   private var epoch = 0
   /// Which of those that are there is counted next, and when.
@@ -72,6 +72,7 @@ final class Holds {
     self.apps = apps
     self.time = time
     self.log = log
+    roundBegan = time.now
   }
 
   private func name(_ app: Int) -> String { String(decoding: apps[app].id, as: UTF8.self) }

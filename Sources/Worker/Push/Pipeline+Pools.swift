@@ -33,6 +33,13 @@ extension Pipeline {
     bodies.isShared = apps.count > 1
   }
 
+  /// They are closed, and no request in hand goes by them.
+  func forget(pools closed: [Int]) {
+    guard !closed.isEmpty else { return }
+    for number in closed { pools[number] = PoolLanes(pools[number].provider) }
+    active.removeAll { !pools[$0].isActive }
+  }
+
   /// What requests in hand go by, or may still go by.
   var inHand: (apps: Set<Int>, pools: Set<Int>) {
     var (apps, pools): (Set<Int>, Set<Int>) = ([], [])

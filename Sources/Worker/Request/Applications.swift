@@ -17,6 +17,8 @@ final class Applications {
   private(set) var only: Int?
   /// Removed, and not yet let go of.
   private(set) var gone: Set<Int> = []
+  /// Those that have senders' routes left which are configured no longer.
+  private(set) var withFormerSenders: Set<Int> = []
   /// Pools that no configured application goes by any longer.
   private(set) var unusedPools: Set<Int> = []
 
@@ -77,6 +79,7 @@ final class Applications {
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {
       all[index].senders[sender] = nil
       all[index].formerSenders.append(routes)
+      withFormerSenders.insert(index)
     }
     for sender in senders where all[index].senders[sender] == nil { all[index].senders[sender] = Pipeline.Routes() }
     return index
@@ -112,12 +115,13 @@ final class Applications {
 
   // MARK: what nobody has in hand any longer
 
-  /// Lets go of a removed application's routes.
+  /// Lets go of the routes of senders that are removed, and of all where the application is.
   func clear(_ index: Int) {
-    gone.remove(index)
+    withFormerSenders.remove(index)
+    all[index].formerSenders = []
+    guard gone.remove(index) != nil else { return }
     all[index].routes = Pipeline.Routes()
     all[index].senders = [:]
-    all[index].formerSenders = []
   }
 
   /// The pool is closed: its number may become another one's.

@@ -164,7 +164,11 @@ public final class Fleet: TurnHook {
     }
     log.info("reloading", ["because": reason])
     watch.follow(next.watchedFiles + (configurationFile.map { [$0] } ?? []))
-    for error in shelf.load(next) { log.error("the old credential stays in use", ["reason": "\(error)"]) }
+    for error in shelf.load(next) {
+      let isMissing = error.key.lastIndex(of: ".").map { shelf.missing.contains(String(error.key[..<$0])) } ?? false
+      log.error(
+        isMissing ? "what is to go by this credential is refused" : "the old credential stays in use", ["reason": "\(error)"])
+    }
     let warnings = next.warnings
     for warning in warnings where !warned.contains(warning) { log.warning(warning) }
     warned = Set(warnings)

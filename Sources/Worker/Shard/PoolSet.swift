@@ -207,20 +207,21 @@ final class PoolSet {
   /// Lets go of removed applications, and closes pools that nobody uses any longer, where no request in hand goes by them. To be called
   /// about once a second.
   /// - Parameter inHand: what requests in hand go by; asked for only where something waits for that.
-  func letGo(inHand: @autoclosure () -> (apps: Set<Int>, pools: Set<Int>)) {
-    guard !apps.gone.isEmpty || !apps.unusedPools.isEmpty else { return }
+  /// - Returns: the pools that were closed.
+  func letGo(inHand: @autoclosure () -> (apps: Set<Int>, pools: Set<Int>)) -> [Int] {
+    guard !apps.gone.isEmpty || !apps.withFormerSenders.isEmpty || !apps.unusedPools.isEmpty else { return [] }
     var inHand = inHand()
-    for app in apps.gone.sorted() {
+    for app in apps.gone.union(apps.withFormerSenders).sorted() {
       if inHand.apps.contains(app) {
         for routes in [apps[app].routes] + apps[app].senders.values { inHand.pools.formUnion(routes.pools) }
       } else {
         apps.clear(app)
       }
     }
-    for number in apps.unusedPools.sorted() where !inHand.pools.contains(number) && lanes[number].pool.inFlight == 0 {
-      close(number)
-    }
-    noteExpiries()
+    let closing = apps.unusedPools.sorted().filter { !inHand.pools.contains($0) && lanes[$0].pool.inFlight == 0 }
+    for number in closing { close(number) }
+    if !closing.isEmpty { noteExpiries() }
+    return closing
   }
 
   private func close(_ number: Int) {

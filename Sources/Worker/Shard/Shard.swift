@@ -166,7 +166,7 @@ package final class Shard: TurnHook {
     pipeline.forgetStrayed()
     pipeline.marks.write()
     pipeline.marks.writeKept()
-    pools.letGo(inHand: pipeline.inHand)
+    pipeline.forget(pools: pools.letGo(inHand: pipeline.inHand))
     changes.giveBackStuck()
     changes.apply()
     broker.changes?.check()
