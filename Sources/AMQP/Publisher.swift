@@ -50,7 +50,8 @@ public final class Publisher: Connection {
   private unowned let handler: any PublisherHandler
   /// How many publishes may be outstanding.
   public let window: Int
-  /// Seconds that the oldest publish may go without a confirm while the broker isn't blocked.
+  /// Seconds that may pass without any confirm, while one is waited for and the broker isn't blocked. A message that a queue doesn't take,
+  /// having no leader, is confirmed as late as it has one: others' confirms show that the connection is whole.
   private let confirmTimeout: Double
 
   private var confirms = ConfirmWindow()
@@ -60,8 +61,6 @@ public final class Publisher: Connection {
   public private(set) var isBlocked = false
   private var unencodable: [Int] = []
 
-  /// The oldest publish when the clock last looked, and since when it is the oldest.
-  private var watched: UInt64 = 0
   private var confirmDeadline = MonotonicTime.distantFuture
 
   private var commands = CommandQueue()
@@ -178,7 +177,6 @@ public final class Publisher: Connection {
 
   private func openChannel() {
     confirms.reset()
-    watched = 0
     confirmDeadline = .distantFuture
     returned = .none
     send(.channelOpen, channel: Self.channel)
@@ -234,8 +232,10 @@ public final class Publisher: Connection {
     guard isReady, let covered = confirms.covered(by: sequence, multiple: multiple) else {
       return protocolError("a confirm of what was never published")
     }
+    var isProgress = false
     for sequence in covered {
       guard let slot = confirms.settle(sequence) else { continue }
+      isProgress = true
       if slot.returnCode != 0 {
         handler.failed(slot.tag, .returned(code: slot.returnCode))
       } else if isAck {
@@ -244,7 +244,7 @@ public final class Publisher: Connection {
         handler.failed(slot.tag, .nacked)
       }
     }
-    if confirms.base != watched, isReady { watch(at: latest) }
+    if isProgress, isReady { watch(at: latest) }
   }
 
   private func failOutstanding(_ failure: PublishFailure) {
@@ -324,11 +324,10 @@ public final class Publisher: Connection {
 
   override func willWrite(at now: MonotonicTime) {
     failUnencodable()
-    if confirms.base != watched || confirmDeadline == .distantFuture { watch(at: now) }
+    if confirmDeadline == .distantFuture { watch(at: now) }
   }
 
   private func watch(at now: MonotonicTime) {
-    watched = confirms.base
     confirmDeadline =
       confirms.unconfirmed == 0 || isBlocked ? .distantFuture : now.advanced(bySeconds: confirmTimeout)
   }

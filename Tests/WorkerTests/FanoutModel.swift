@@ -92,7 +92,7 @@ final class FanoutModel {
     guard let publication = workers[index].arrive() else { return }
     trace.append("\(publication.kind) from \(index)")
     switch publication.kind {
-    case .page, .retry:
+    case .page, .retry, .hold:
       var properties = publication.properties
       properties.headers = properties.headers.removing(["x-push-origin"])
       let origin = publication.properties.headers.string("x-push-origin").map { String(decoding: $0, as: UTF8.self) }
@@ -278,7 +278,7 @@ final class FanoutModel {
     func die() { client.close() }
 
     var isReadingPaused = false
-    func adjustPrefetch(fitting: Int) {}
+    func adjustPrefetch(fitting: Int, readsAhead: Bool) {}
     func takeLanes(_ takes: Bool) {}
 
     /// What the broker is to make dead letters of.

@@ -37,7 +37,8 @@ struct OutboxTests {
       let publisher: Publisher
       init() {
         publisher = Publisher(
-          settings: ConnectionSettings(broker: BrokerURI(host: "h", user: "u", password: "p")), handler: handler)
+          settings: ConnectionSettings(broker: BrokerURI(host: "h", user: "u", password: "p")), window: Outbox.window,
+          handler: handler)
       }
     }
     private final class Forwarder: PublisherHandler {
@@ -229,5 +230,68 @@ struct OutboxTests {
     }
     loop.turn(waitingAtMost: 0)
     #expect(owner.unreached == 300)
+  }
+
+  private func advance(_ time: Turn, bySeconds seconds: Double) {
+    time.begin(now: time.now.advanced(bySeconds: seconds), wallClock: 0)
+    time.runTimers()
+  }
+
+  @Test("a queue that confirms nothing has a window of its own, and neither its neighbours nor what is sent wait for it")
+  func stuck() throws {
+    let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 0)
+    let outbox = Outbox(time: time, log: Log(level: .error))
+    let owner = Owner()
+    outbox.owner = owner
+    let connection = Connection(outbox)
+    for number in 0..<5_000 { outbox.publish(message(number)) }
+    #expect(connection.published == 1_000 && outbox.isFull)
+    outbox.publish(message(5_000, .result))
+    connection.settle(1_001)
+    #expect(owner.confirmed == [5_000])
+    outbox.look()
+    #expect(outbox.isFull && outbox.stuck == 0)
+    advance(time, bySeconds: 1.1)
+    outbox.look()
+    #expect(!outbox.isFull && outbox.stuck == 5_000)
+    for number in 0..<1_500 { outbox.publish(message(number, .deadLetter)) }
+    #expect(connection.published == 2_000)
+    // It confirms again.
+    connection.settle(1)
+    #expect(outbox.isFull && outbox.stuck == 0)
+  }
+
+  @Test("what one queue refuses waits for itself alone, and with its own pauses")
+  func refused() throws {
+    let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 0)
+    let outbox = Outbox(time: time, log: Log(level: .error))
+    let owner = Owner()
+    outbox.owner = owner
+    let connection = Connection(outbox)
+    outbox.publish(message(0))
+    connection.settle(1, isAck: false)
+    outbox.publish(message(1, .result))
+    #expect(connection.published == 1)
+    connection.settle(2, isAck: false)
+    outbox.look()
+    #expect(connection.published == 0 && outbox.stuck == 2)
+    advance(time, bySeconds: 2)
+    #expect(connection.published == 2)
+    connection.settle(3)
+    outbox.look()
+    #expect(owner.confirmed.count == 1 && outbox.stuck == 1)
+    connection.settle(4)
+    #expect(owner.confirmed.sorted() == [0, 1] && outbox.stuck == 0)
+  }
+
+  @Test("there is an end to what waits for stuck queues")
+  func ceiling() throws {
+    let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 0)
+    let outbox = Outbox(time: time, log: Log(level: .error))
+    let connection = Connection(outbox)
+    for number in 0..<Outbox.ceiling { outbox.publish(message(number)) }
+    advance(time, bySeconds: 2)
+    outbox.look()
+    #expect(outbox.stuck == Outbox.ceiling && outbox.isFull && connection.published == 1_000)
   }
 }

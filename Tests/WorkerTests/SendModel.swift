@@ -72,7 +72,7 @@ final class SendModel {
     defer { workers[index].settle(slot, isHeardOf: isHeardOf) }
     let number = Self.number(publication.properties)
     switch publication.kind {
-    case .retry:
+    case .retry, .hold:
       queue.append(
         Message(number: number, exchange: "push.return", properties: publication.properties, body: publication.body))
     case .deadLetter: dead.insert(number)
@@ -125,7 +125,7 @@ final class SendModel {
     var mayBeDone: ((Int) -> Bool)?
     private(set) var doneTooEarly: [Int] = []
     var isReadingPaused = false
-    func adjustPrefetch(fitting: Int) {}
+    func adjustPrefetch(fitting: Int, readsAhead: Bool) {}
     func takeLanes(_ takes: Bool) {}
 
     init(_ configuration: Configuration) throws {

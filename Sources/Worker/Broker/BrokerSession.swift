@@ -25,10 +25,10 @@ final class BrokerSession: Acknowledger {
     case lane(WorkQueue)
     /// The part of a lane's prefetch that large requests do without.
     case more(WorkQueue)
+    /// Requests that wait in front of others'.
+    case ahead(WorkQueue)
     /// Messages of any lane.
     case quarantine
-
-    var isMore: Bool { if case .more = self { true } else { false } }
   }
 
   weak var handler: (any BrokerSessionHandler)?
@@ -51,6 +51,9 @@ final class BrokerSession: Acknowledger {
   /// The whole prefetch is consumed with.
   private var takesMore = false
   private var nextChange = MonotonicTime(nanoseconds: 0)
+  /// More is consumed than there is room for; until when at least.
+  private var readsAhead = false
+  private var aheadUntil = MonotonicTime(nanoseconds: 0)
   /// The broker has accepted the user once.
   private(set) var hasBeenLetIn = false
   /// Why the last connection ended.
@@ -80,6 +83,7 @@ final class BrokerSession: Acknowledger {
     if configuration.prefetch > Self.basePrefetch {
       sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
     }
+    sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .ahead($0) }
     // One for the process: what kills it takes no other of them along.
     if shard == 0 { sources.append(.quarantine) }
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
@@ -106,7 +110,8 @@ final class BrokerSession: Acknowledger {
   func start() { publishing.start() }
 
   private func makePublisher(_ broker: BrokerURI) -> Publisher {
-    let publisher = Publisher(settings: ConnectionSettings(broker: broker, name: "\(name), publishing"), handler: self)
+    let publisher = Publisher(
+      settings: ConnectionSettings(broker: broker, name: "\(name), publishing"), window: Outbox.window, handler: self)
     self.publisher = publisher
     return publisher
   }
@@ -129,6 +134,8 @@ final class BrokerSession: Acknowledger {
     case .more(let queue):
       return .init(
         queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
+    case .ahead(let queue):
+      return .init(queue: topology.name(queue.origin), prefetch: Self.aheadPrefetch, isOptional: true)
     case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
   }
@@ -152,7 +159,8 @@ final class BrokerSession: Acknowledger {
 
   /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
   /// has to be read before it gets to what comes next.
-  func adjustPrefetch(fitting: Int) {
+  func adjustPrefetch(fitting: Int, readsAhead wantsAhead: Bool) {
+    readAhead(wantsAhead && fitting >= Int(Self.aheadPrefetch))
     let prefetch = configuration.prefetch
     guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, time.now >= nextChange else {
       return
@@ -162,10 +170,18 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
+  private func readAhead(_ wants: Bool) {
+    if wants { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
+    guard wants != readsAhead, wants || time.now >= aheadUntil else { return }
+    readsAhead = wants
+    applyWants()
+  }
+
   private func isWanted(_ source: Source) -> Bool {
     switch source {
     case .lane: takesLanes
     case .more: takesLanes && takesMore
+    case .ahead: takesLanes && readsAhead
     case .quarantine: true
     }
   }
@@ -185,6 +201,9 @@ final class BrokerSession: Acknowledger {
   private static let basePrefetch = 64
   /// Seconds.
   private static let changePause = 10.0
+  /// A queue takes no larger one of a consumer's than 65,535.
+  private static let aheadPrefetch: UInt16 = 50_000
+  private static let aheadPause = 2.0
 
   /// Publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
@@ -371,7 +390,8 @@ extension BrokerSession: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     switch sources[delivery.consumer] {
-    case .lane(let queue), .more(let queue): handler?.delivered(consume delivery, from: queue, isAlone: false)
+    case .lane(let queue), .more(let queue), .ahead(let queue):
+      handler?.delivered(consume delivery, from: queue, isAlone: false)
     case .quarantine:
       let origin = delivery.properties.headers.string(Topology.originHeader)
       handler?.delivered(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, isAlone: true)

@@ -5,9 +5,14 @@ import Wire
 /// Publishes each message that follows from a request until the broker confirms it. Only replies to a producer's queue may be dropped.
 ///
 /// Holds at most what the requests in flight give rise to: above `highWater` the shard sends no further push. A message that
-/// the broker refuses (a full feedback queue, a missing one) is offered again with growing pauses.
+/// the broker refuses (a full feedback queue, a missing one) is offered again with growing pauses. A queue that takes nothing holds up
+/// only what goes there.
 final class Outbox {
+  /// Without what waits for queues that are stuck, and with it.
   static let highWater = 4_096
+  static let ceiling = 32_768
+  /// What a connection is to take unconfirmed: the windows of several queues.
+  static let window = 8 * OutcomeQueue.window
 
   weak var owner: (any OutboxOwner)?
   /// Hears of what follows from changes of the registry.
@@ -18,18 +23,22 @@ final class Outbox {
   private let log: Log
   private var publisher: Publisher?
   private(set) var slots = Slab<Publication>()
-  private var waiting = Ring<Int>()
-  private var refused: [Int] = []
+  private var queues: [OutcomeQueue] = []
+  private var names: [OutcomeQueue.Name: Int] = [:]
+  /// Of the queues, those that have something to publish, in turn.
+  private var ready = Ring<Int>()
+  /// Of the backlog, what doesn't wait for a stuck queue.
+  private var moving = 0
   /// Replies that were underway when the broker closed the channel or the connection for a cause. A producer chooses where a
   /// reply goes, so one of them is likely to be to blame: they go out one at a time, and the one that does it again is given up.
   private var suspects = Ring<Int>()
   private var suspect: Int?
   /// False where the user may not write to the default exchange.
   private var mayReply = true
-  private var isRetryScheduled = false
-  private var pause = Backoff(base: 1, cap: 30)
   /// For what our own queues refuse.
   var renewal = Renewal()
+  /// For what they neither take nor refuse.
+  private var silenceRenewal = Renewal(pause: Backoff(base: 60, cap: 600))
   /// For replies that are given up to full queues. Nothing makes its pauses short again: a producer could have the worker connect anew
   /// all the time.
   var replyRenewal = Renewal()
@@ -44,11 +53,64 @@ final class Outbox {
     self.log = log
   }
 
-  var isFull: Bool { backlog >= Self.highWater }
+  var isFull: Bool { moving >= Self.highWater || backlog >= Self.ceiling }
+  /// What waits for queues that confirm nothing.
+  var stuck: Int { backlog - moving }
 
   func publish(_ publication: Publication) {
-    waiting.append(slots.insert(publication))
+    var publication = publication
+    let queue = queue(of: publication)
+    publication.queue = queue
+    queues[queue].backlog += 1
+    if !queues[queue].isStuck { moving += 1 }
+    wait(slots.insert(publication), for: queue)
     pump()
+  }
+
+  private func queue(of publication: Publication) -> Int {
+    let name = publication.queueName
+    if let queue = names[name] { return queue }
+    queues.append(OutcomeQueue(name))
+    names[name] = queues.count - 1
+    return queues.count - 1
+  }
+
+  private func wait(_ slot: Int, for queue: Int) {
+    queues[queue].waiting.append(slot)
+    makeReady(queue)
+  }
+
+  private func makeReady(_ queue: Int) {
+    guard queues[queue].canPublish, !queues[queue].isQueued else { return }
+    queues[queue].isQueued = true
+    ready.append(queue)
+  }
+
+  /// To be called a few times a second: finds out which queues confirm nothing.
+  func look() {
+    let now = time.now
+    let isTaking = publisher.map { !$0.isBlocked } ?? false
+    var longest = 0.0
+    for queue in queues.indices {
+      let silence = queues[queue].silence(at: now)
+      let isSilent = silence > OutcomeQueue.patience
+      if isSilent { longest = max(longest, silence) }
+      if !isTaking || queues[queue].backlog == 0 {
+        setStuck(queue, false)
+      } else if isSilent || !queues[queue].refused.isEmpty {
+        setStuck(queue, true)
+      }
+    }
+    guard isTaking else { return }
+    if longest == 0 { silenceRenewal.reset() } else if !isRenewing, silenceRenewal.refused(time) { renewLater() }
+  }
+
+  private func setStuck(_ queue: Int, _ isStuck: Bool) {
+    guard queues[queue].isStuck != isStuck else { return }
+    queues[queue].isStuck = isStuck
+    let wasFull = isFull
+    moving += isStuck ? -queues[queue].backlog : queues[queue].backlog
+    if wasFull, !isFull { owner?.outboxDrained() }
   }
 
   /// The connection that publishes from now on; nil while there is none.
@@ -67,8 +129,14 @@ final class Outbox {
     while let publisher, !isRenewing, publisher.canPublish, let slot = nextSlot() { publish(slot, on: publisher) }
   }
 
+  /// One of each queue in turn.
   private func nextSlot() -> Int? {
-    if let slot = waiting.popFirst() { return slot }
+    while let queue = ready.popFirst() {
+      queues[queue].isQueued = false
+      guard queues[queue].canPublish, let slot = queues[queue].waiting.popFirst() else { continue }
+      makeReady(queue)
+      return slot
+    }
     guard suspect == nil else { return nil }
     suspect = suspects.popFirst()
     return suspect
@@ -77,6 +145,7 @@ final class Outbox {
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
     if message.kind == .reply, !mayReply { return giveUpReply(slot, because: "the user may not write to the default exchange") }
+    queues[message.queue].published(at: time.now)
     publisher.publish(
       exchange: message.exchange, routingKey: message.routingKey, properties: message.properties,
       body: owner?.body(of: message) ?? message.body, tag: slot)
@@ -84,12 +153,18 @@ final class Outbox {
 
   private func settle(_ slot: Int) {
     let wasFull = isFull
-    guard let publication = slots.remove(slot) else { return }
+    forget(slot, of: publication.queue)
     switch publication.owner {
     case .request: owner?.publicationConfirmed(publication)
     case .change(let number): changes?.answerConfirmed(number)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
+  }
+
+  private func forget(_ slot: Int, of queue: Int) {
+    slots.remove(slot)
+    queues[queue].backlog -= 1
+    if !queues[queue].isStuck { moving -= 1 }
   }
 
   /// A producer's own queue that stays full, or is no place for a reply, must not hold up everybody else for ever.
@@ -112,24 +187,27 @@ final class Outbox {
   }
 
   private func offerAgainLater(_ slot: Int, because reason: String) {
-    refused.append(slot)
     slots[slot]?.refusals += 1
-    guard !isRetryScheduled, let publication = slots[slot] else { return }
-    isRetryScheduled = true
-    let seconds = pause.next(using: &time.random)
+    guard let publication = slots[slot] else { return }
+    let queue = publication.queue
+    queues[queue].refused.append(slot)
+    guard !queues[queue].isPauseScheduled else { return }
+    queues[queue].isPauseScheduled = true
+    let seconds = queues[queue].pause.next(using: &time.random)
     log.warning(
       "the broker refuses publications",
       [
         "exchange": String(decoding: publication.exchange, as: UTF8.self), "reason": reason,
         "again_in_seconds": seconds,
       ])
-    time.schedule(after: seconds) { [weak self] in self?.offerAgain() }
+    time.schedule(after: seconds) { [weak self] in self?.offerAgain(queue) }
   }
 
-  private func offerAgain() {
-    isRetryScheduled = false
-    for slot in refused { waiting.append(slot) }
-    refused.removeAll(keepingCapacity: true)
+  private func offerAgain(_ queue: Int) {
+    queues[queue].isPauseScheduled = false
+    for slot in queues[queue].refused { queues[queue].waiting.append(slot) }
+    queues[queue].refused.removeAll(keepingCapacity: true)
+    makeReady(queue)
     pump()
   }
 
@@ -145,7 +223,7 @@ final class Outbox {
   private static let renewalTimeout = 2.0
 
   private func renewWhenSettled() {
-    guard isRenewing, publisher?.unconfirmed == 0 else { return }
+    guard isRenewing, queues.allSatisfy({ $0.isStuck || $0.unconfirmed == 0 }) else { return }
     time.schedule(after: 0) { [weak self] in self?.renew() }
   }
 
@@ -166,12 +244,19 @@ final class Outbox {
       guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived,
         case .request(let index) = publication.owner, isMeant(index)
       else { return false }
-      slots.remove(slot)
+      forget(slot, of: publication.queue)
       withdrawn.append(publication)
       return true
     }
-    waiting.removeAll(where: takeBack)
-    refused.removeAll(where: takeBack)
+    for queue in queues.indices where queues[queue].name.kind == kind {
+      // What is left comes back in its order.
+      var waiting = queues[queue].waiting
+      var refused = queues[queue].refused
+      waiting.removeAll(where: takeBack)
+      refused.removeAll(where: takeBack)
+      queues[queue].waiting = waiting
+      queues[queue].refused = refused
+    }
     return withdrawn
   }
 
@@ -179,7 +264,11 @@ final class Outbox {
 
   func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
-    pause.reset()
+    if let queue = slots[slot]?.queue {
+      queues[queue].confirmed(at: time.now)
+      if queues[queue].refused.isEmpty { setStuck(queue, false) }
+      makeReady(queue)
+    }
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
       renewal.reset()
     }
@@ -192,6 +281,10 @@ final class Outbox {
   func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
     let wasSuspect = slot == suspect
     if wasSuspect { suspect = nil }
+    if let queue = slots[slot]?.queue {
+      queues[queue].failed()
+      makeReady(queue)
+    }
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
       owner?.replyReachedNobody()
@@ -210,7 +303,7 @@ final class Outbox {
     case .unencodable:
       // Only a producer's own headers can outgrow a frame; the outcome goes without them. What is to be sent on keeps its sender,
       // which is one that the configuration names.
-      let isSentOn = slots[slot]?.kind == .retry || slots[slot]?.kind == .page
+      let isSentOn = [.retry, .hold, .page].contains(slots[slot]?.kind)
       slots[slot]?.properties.dropForeignHeaders(keepingSender: isSentOn)
       offerAgainLater(slot, because: "its headers outgrow a frame")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
@@ -223,7 +316,7 @@ final class Outbox {
     case .connectionLost, .timedOut:
       // Consumers recognise a duplicate by its message id.
       slots[slot]?.mayHaveArrived = true
-      waiting.append(slot)
+      if let queue = slots[slot]?.queue { wait(slot, for: queue) }
     }
     pump()
     return false

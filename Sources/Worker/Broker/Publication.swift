@@ -3,7 +3,11 @@ import AMQP
 /// A message that follows from a request and must be confirmed before the request is acknowledged.
 struct Publication {
   enum Kind {
-    case feedback, deadLetter, result, retry, page
+    case feedback, deadLetter, result, page
+    /// Back to a lane: by the ladder, the quarantine, or at once.
+    case retry
+    /// To the hold queue of an application.
+    case hold
     /// To the producer's own `reply_to`: nobody may be there any more, and then nobody waits for it.
     case reply
   }
@@ -27,6 +31,8 @@ struct Publication {
   var naming: Int?
   /// How often the broker has refused it.
   var refusals = 0
+  /// Of the outbox's queues, the one that it goes to.
+  var queue = 0
   /// It was on its way when its channel or connection ended.
   var mayHaveArrived = false
 }
@@ -36,7 +42,7 @@ extension Publication {
   var weight: Int {
     switch kind {
     case .feedback, .result, .reply: Self.properties + body.count
-    case .deadLetter, .retry, .page: Self.properties
+    case .deadLetter, .retry, .hold, .page: Self.properties
     }
   }
 

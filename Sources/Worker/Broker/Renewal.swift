@@ -4,9 +4,11 @@ import Wire
 /// go on refusing by itself when the queue has room again.
 struct Renewal {
   /// Seconds of refusals until another connection, the longer the more there have been.
-  var pause = Backoff(base: 10, cap: 300)
+  var pause: Backoff
   /// nil while nothing is refused.
   private var due: MonotonicTime?
+
+  init(pause: Backoff = Backoff(base: 10, cap: 300)) { self.pause = pause }
 
   /// Another connection is due.
   /// - Returns: true once, then not before the next pause is over.

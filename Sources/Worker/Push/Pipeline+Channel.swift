@@ -8,6 +8,7 @@ extension Pipeline {
   /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
   func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
+    if !ofHolds { forgetAhead() }
     for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan {
       // A later connection has the same tags for other deliveries.
       entry.repeats.removeAll { ($0.hold != nil) == ofHolds }
@@ -32,12 +33,14 @@ extension Pipeline {
   /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
   /// only parked goes on as if it had never come.
   private func withdrawRetries(_ ofHolds: Bool) {
-    let withdrawn = outbox.withdraw(.retry) { owner in
-      let entry = table[owner]
+    let isMeant = { (owner: Int) in
+      let entry = self.table[owner]
       return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1 && (entry.hold != nil) == ofHolds
     }
+    let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
       bodies.remove(publication.weight, keptFor: nil)
+      if publication.kind == .hold { leavingForHold -= 1 }
       guard let entry = self.owner(of: publication) else { continue }
       entry.ledger.withdrawn()
       guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }

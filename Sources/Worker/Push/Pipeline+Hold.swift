@@ -7,7 +7,7 @@ import Wire
 /// up other applications nor stays unacknowledged; it costs no attempt. It comes back as fast as the provider takes it.
 extension Pipeline {
   /// Requests share the worker with those of others.
-  private var isShared: Bool { apps.count > 1 }
+  var isShared: Bool { apps.count > 1 }
 
   /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
   func watch(_ index: Int) {
@@ -72,6 +72,22 @@ extension Pipeline {
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
     guard pools[pool].bulkhead.isClosed, entry.hold == nil, !entry.isNowOrNever, let app = entry.app else { return false }
     return holds.isPresent(app)
+  }
+
+  /// Whichever device it is for: there is nothing to look up.
+  func isWhollyHeldBack(_ entry: InFlight) -> Bool {
+    guard entry.hold == nil, entry.page == nil, !entry.isNowOrNever, entry.parsed?.audience == nil,
+      entry.parsed?.isDryRun == false,
+      let app = entry.app, time.wallClock <= entry.deadline
+    else { return false }
+    return isHeldBack(app, by: entry.routes.pools)
+  }
+
+  func holdWhole(_ entry: InFlight) {
+    counters.parked += 1
+    entry.goesToHold = true
+    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
+    conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
   }
 
   func putOffToHold(_ entry: InFlight, _ index: Int) {

@@ -75,6 +75,9 @@ final class Pipeline: OutboxOwner {
   weak var acknowledger: (any Acknowledger)?
   let holds: Holds
   var isDraining = false
+  var ahead = DeliveriesAhead()
+  /// Requests on their way to hold queues.
+  var leavingForHold = 0
   var bodies: HeldBodies
   /// When it was last logged that there is no room for an application's requests.
   var crowdedSince: [Int: MonotonicTime] = [:]
@@ -109,7 +112,7 @@ final class Pipeline: OutboxOwner {
   }
 
   /// Nothing is held and nothing waits to be confirmed.
-  var isIdle: Bool { table.count == 0 && outbox.backlog == 0 }
+  var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
   var hasNothingUnderway: Bool {
     outbox.backlog == 0 && active.allSatisfy { pools[$0].pool.inFlight == 0 }
@@ -124,6 +127,11 @@ final class Pipeline: OutboxOwner {
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
+    if hold == nil, !isAlone, hasToWait(delivery) { return takeAhead(delivery, from: queue) }
+    begin(delivery, from: queue, isAlone: isAlone, hold: hold)
+  }
+
+  func begin(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     bodies.add(delivery.body.count)
     // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders {
@@ -216,6 +224,8 @@ final class Pipeline: OutboxOwner {
     entry.settledBefore = record?.settled
     if !hasRoom(for: entry) {
       waitForRoom(entry)
+    } else if isWhollyHeldBack(entry) {
+      holdWhole(entry)
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
@@ -286,6 +296,7 @@ final class Pipeline: OutboxOwner {
     guard let entry = owner(of: publication) else { return }
     entry.ledger.owes()
     bodies.addLeaving(publication.weight)
+    if publication.kind == .hold { leavingForHold += 1 }
     outbox.publish(publication)
   }
 
@@ -297,6 +308,7 @@ final class Pipeline: OutboxOwner {
   func publicationConfirmed(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
     bodies.remove(publication.weight, keptFor: nil)
+    if publication.kind == .hold { leavingForHold -= 1 }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
 
@@ -365,7 +377,7 @@ final class Pipeline: OutboxOwner {
   /// At the end of each turn: as much is taken from the broker as there is room for.
   func adjustIntake() {
     if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
-    acknowledger?.adjustPrefetch(fitting: bodies.fitting)
+    acknowledger?.adjustPrefetch(fitting: bodies.fitting, readsAhead: isToReadAhead)
   }
 }
 
@@ -377,6 +389,8 @@ protocol Acknowledger: AnyObject {
   var isReadingPaused: Bool { get set }
   /// Whether requests are taken from the lanes.
   func takeLanes(_ takes: Bool)
-  /// - Parameter fitting: how many requests of the size that they have of late may be held.
-  func adjustPrefetch(fitting: Int)
+  /// - Parameters:
+  ///   - fitting: how many requests of the size that they have of late may be held.
+  ///   - readsAhead: requests of other applications may stand behind those that wait.
+  func adjustPrefetch(fitting: Int, readsAhead: Bool)
 }

@@ -126,7 +126,7 @@ struct OutcomePublications {
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     properties.expiration = Topology.heldExpiry
     return Publication(
-      kind: .retry, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
+      kind: .hold, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
   }
 

@@ -184,6 +184,7 @@ package final class Shard: TurnHook {
   /// Of a second.
   private func everyQuarter() {
     pipeline.watchAll()
+    outbox.look()
     time.schedule(after: 0.25) { [weak self] in self?.everyQuarter() }
   }
 
