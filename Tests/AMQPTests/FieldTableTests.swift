@@ -27,3 +27,33 @@ struct FieldTableTests {
     #expect(FieldTable().removing(["a"]).isEmpty)
   }
 }
+
+@Suite("A packed delivery")
+struct PackedDeliveryTests {
+  @Test("is the same delivery when it is unpacked", arguments: [true, false])
+  func sameAgain(hasAll: Bool) {
+    var delivery = Delivery()
+    delivery.consumer = 3
+    delivery.token = DeliveryToken(generation: 2, tag: 1 << 40)
+    delivery.body = Array("{}".utf8)
+    delivery.bodySize = 2
+    if hasAll {
+      delivery.redelivered = true
+      delivery.exchange = Array("push.send".utf8)
+      delivery.routingKey = Array("normal".utf8)
+      delivery.properties.contentType = Array("application/json".utf8)
+      delivery.properties.appID = Array("a".utf8)
+      delivery.properties.messageID = []
+      delivery.properties.timestamp = .max
+      delivery.properties.deliveryMode = 2
+      delivery.properties.headers.append("x-push-sender", .text("1"))
+      delivery.properties.hasUnreadableHeaders = true
+      delivery.bodySize = 1 << 40
+    }
+    let packed = PackedDelivery(delivery)
+    let again = packed.delivery
+    #expect(packed.bodyCount == 2 && again.body == delivery.body && again.properties == delivery.properties)
+    #expect(again.token == delivery.token && again.consumer == 3 && again.redelivered == hasAll)
+    #expect(again.exchange == delivery.exchange && again.routingKey == delivery.routingKey && again.bodySize == delivery.bodySize)
+  }
+}

@@ -25,8 +25,8 @@ final class BrokerSession: Acknowledger {
     case lane(WorkQueue)
     /// The part of a lane's prefetch that large requests do without.
     case more(WorkQueue)
-    /// Requests that wait in front of others'.
-    case ahead(WorkQueue)
+    /// Requests that wait in front of others', where so many of them fit.
+    case ahead(WorkQueue, fitting: Int)
     /// Messages of any lane.
     case quarantine
   }
@@ -51,8 +51,8 @@ final class BrokerSession: Acknowledger {
   /// The whole prefetch is consumed with.
   private var takesMore = false
   private var nextChange = MonotonicTime(nanoseconds: 0)
-  /// More is consumed than there is room for; until when at least.
-  private var readsAhead = false
+  /// How many times `aheadPrefetch` is consumed beyond what there is room for, and until when at least.
+  private var partsAhead = 0
   private var aheadUntil = MonotonicTime(nanoseconds: 0)
   /// The broker has accepted the user once.
   private(set) var hasBeenLetIn = false
@@ -83,7 +83,9 @@ final class BrokerSession: Acknowledger {
     if configuration.prefetch > Self.basePrefetch {
       sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
     }
-    sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .ahead($0) }
+    for (queue, parts) in [(WorkQueue.sendHigh, 1), (.sendNormal, Self.aheadParts)] {
+      sources += (1...parts).map { .ahead(queue, fitting: $0 * Int(Self.aheadPrefetch)) }
+    }
     // One for the process: what kills it takes no other of them along.
     if shard == 0 { sources.append(.quarantine) }
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
@@ -134,7 +136,7 @@ final class BrokerSession: Acknowledger {
     case .more(let queue):
       return .init(
         queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
-    case .ahead(let queue):
+    case .ahead(let queue, _):
       return .init(queue: topology.name(queue.origin), prefetch: Self.aheadPrefetch, isOptional: true)
     case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
@@ -160,7 +162,7 @@ final class BrokerSession: Acknowledger {
   /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
   /// has to be read before it gets to what comes next.
   func adjustPrefetch(fitting: Int, readsAhead wantsAhead: Bool) {
-    readAhead(wantsAhead && fitting >= Int(Self.aheadPrefetch))
+    readAhead(wantsAhead ? min(fitting, Self.aheadParts * Int(Self.aheadPrefetch)) : 0)
     let prefetch = configuration.prefetch
     guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, time.now >= nextChange else {
       return
@@ -170,10 +172,11 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
-  private func readAhead(_ wants: Bool) {
-    if wants { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
-    guard wants != readsAhead, wants || time.now >= aheadUntil else { return }
-    readsAhead = wants
+  private func readAhead(_ fitting: Int) {
+    let parts = fitting / Int(Self.aheadPrefetch)
+    if parts > 0 { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
+    guard parts > partsAhead || parts < partsAhead && time.now >= aheadUntil else { return }
+    partsAhead = parts
     applyWants()
   }
 
@@ -181,7 +184,7 @@ final class BrokerSession: Acknowledger {
     switch source {
     case .lane: takesLanes
     case .more: takesLanes && takesMore
-    case .ahead: takesLanes && readsAhead
+    case .ahead(_, let fitting): takesLanes && fitting <= partsAhead * Int(Self.aheadPrefetch)
     case .quarantine: true
     }
   }
@@ -203,6 +206,7 @@ final class BrokerSession: Acknowledger {
   private static let changePause = 10.0
   /// A queue takes no larger one of a consumer's than 65,535.
   private static let aheadPrefetch: UInt16 = 50_000
+  private static let aheadParts = 2
   private static let aheadPause = 2.0
 
   /// Publishing and consuming.
@@ -390,7 +394,7 @@ extension BrokerSession: ConsumerHandler {
 
   func delivered(_ delivery: consuming Delivery) {
     switch sources[delivery.consumer] {
-    case .lane(let queue), .more(let queue), .ahead(let queue):
+    case .lane(let queue), .more(let queue), .ahead(let queue, _):
       handler?.delivered(consume delivery, from: queue, isAlone: false)
     case .quarantine:
       let origin = delivery.properties.headers.string(Topology.originHeader)

@@ -6,7 +6,7 @@ import Wire
 /// sent and the hold queue is as good as empty.
 struct Bulkhead {
   /// Seconds that the oldest request may wait while applications share the worker.
-  static let longestWait = 0.5
+  static let longestWait = 0.3
 
   private(set) var isClosed = false
   /// Since when the provider has been in trouble; nil while it is not.

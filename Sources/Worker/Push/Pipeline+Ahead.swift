@@ -10,8 +10,10 @@ extension Pipeline {
   /// Requests at most that wait for stuck queues beside those that there is always room for.
   private static let mostStuck = 16_000
 
-  /// Requests that may be begun; those that wait only for a stuck queue don't count.
-  private var mostBegun: Int { 2 * prefetch + holds.present.count * Int(HoldFeed.most) + min(outbox.stuck, Self.mostStuck) }
+  /// Requests that may be begun; those that only wait for a queue to confirm don't count.
+  private var mostBegun: Int {
+    2 * prefetch + holds.present.count * Int(HoldFeed.most) + leavingForHold + min(outbox.stuck, Self.mostStuck)
+  }
   private var isTableFull: Bool { table.count >= mostBegun }
   private var isHoldCrowded: Bool { leavingForHold >= Self.mostLeavingForHold }
 
@@ -33,14 +35,14 @@ extension Pipeline {
     while !isDraining, !isTableFull, let app = ahead.nextApp, !(isHoldCrowded && isWhollyHeldBack(app)),
       let next = ahead.popFirst()
     {
-      bodies.remove(next.delivery.body.count, keptFor: nil)
-      begin(next.delivery, from: next.queue)
+      bodies.remove(next.delivery.bodyCount, keptFor: nil)
+      begin(next.delivery.delivery, from: next.queue)
     }
   }
 
   /// The broker delivers them again.
   func forgetAhead() {
-    while let next = ahead.popFirst() { bodies.remove(next.delivery.body.count, keptFor: nil) }
+    while let next = ahead.popFirst() { bodies.remove(next.delivery.bodyCount, keptFor: nil) }
   }
 
   /// Others' requests may stand behind those that wait.

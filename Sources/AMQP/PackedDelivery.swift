@@ -1,0 +1,52 @@
+import Wire
+
+/// A delivery at rest: in one piece of memory beside what it shares with others, for when there are very many of them.
+public struct PackedDelivery: Sendable {
+  private let consumer: Int32
+  private let token: DeliveryToken
+  private let redelivered: Bool
+  private let hasUnreadableHeaders: Bool
+  private let exchange: [UInt8]
+  private let routingKey: [UInt8]
+  private let bodySize: UInt64
+  private let bodyStart: Int32
+  /// The properties in their wire form, then the body.
+  private let content: [UInt8]
+
+  public init(_ delivery: consuming Delivery) {
+    consumer = Int32(truncatingIfNeeded: delivery.consumer)
+    token = delivery.token
+    redelivered = delivery.redelivered
+    hasUnreadableHeaders = delivery.properties.hasUnreadableHeaders
+    exchange = delivery.exchange
+    routingKey = delivery.routingKey
+    bodySize = delivery.bodySize
+    let properties = delivery.properties.encoded
+    bodyStart = Int32(properties.count)
+    var content: [UInt8] = []
+    content.reserveCapacity(properties.count + delivery.body.count)
+    content.append(contentsOf: properties)
+    content.append(contentsOf: delivery.body)
+    self.content = content
+  }
+
+  /// Bytes of the body that are kept.
+  public var bodyCount: Int { content.count - Int(bodyStart) }
+
+  public var delivery: Delivery {
+    var delivery = Delivery()
+    delivery.consumer = Int(consumer)
+    delivery.token = token
+    delivery.redelivered = redelivered
+    delivery.exchange = exchange
+    delivery.routingKey = routingKey
+    delivery.bodySize = bodySize
+    let bytes = content.span.bytes
+    var cursor = WireCursor(0..<Int(bodyStart))
+    var cache = PropertyCache()
+    if let properties = BasicProperties(&cursor, in: bytes, cache: &cache) { delivery.properties = properties }
+    delivery.properties.hasUnreadableHeaders = hasUnreadableHeaders
+    delivery.body = Array(content[Int(bodyStart)...])
+    return delivery
+  }
+}
