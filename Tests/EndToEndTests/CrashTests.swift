@@ -88,6 +88,23 @@ struct CrashTests {
     #expect(try site.depths(["send.normal"]) == [0])
   }
 
+  @Test("a full feedback queue holds up nobody whose outcome doesn't go there")
+  func fullFeedbackQueueAside() throws {
+    let site = try Site()
+    let (gone, others) = ((0..<900).map(token), (1_000..<1_100).map(token))
+    let script = Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"] as [String: Any]) })
+    try site.startSimulator(script: script, settings: "prefetch: 200,")
+    try site.declareTopology()
+    let queue = "\(site.prefix).feedback"
+    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 2}"#, "--apply-to", "queues")
+    try site.send(tokens: gone + others)
+    let worker = try site.startWorker()
+    #expect(try eventually(seconds: 30) { Set(try site.pushes().filter { $0.status == 200 }.map(\.token)) == Set(others) })
+    // None of those whose event has no place is acknowledged.
+    worker.end()
+    #expect(try eventually(seconds: 10) { try site.depths(["send.normal", "feedback"]).reduce(0, +) >= gone.count })
+  }
+
   @Test(
     "a queue of outcomes that was full is used again as soon as it takes something, though the broker refuses on the old channel"
   )

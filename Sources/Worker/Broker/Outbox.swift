@@ -152,6 +152,7 @@ final class Outbox {
   }
 
   private func settle(_ slot: Int) {
+    guard let publication = slots[slot] else { return }
     let wasFull = isFull
     forget(slot, of: publication.queue)
     switch publication.owner {
