@@ -37,6 +37,8 @@ struct PoolHealth {
   /// Of the last pause that has begun.
   private(set) var pauseReason = ""
   private var quotaRefusals = 0
+  /// A pause for want of quota has begun since this was last false.
+  var isShortOfQuota = false
   private var hadOutage = false
   /// Something has failed, and nothing was served since.
   private(set) var hasFailed = false
@@ -67,6 +69,7 @@ struct PoolHealth {
       // One alone says nothing of the others.
       quotaRefusals += 1
       guard quotaRefusals >= Self.quotaTrip else { return nil }
+      if !isPaused { isShortOfQuota = true }
       let wait = meaning.retryAfter.map(Double.init) ?? Self.quotaPause
       return pause(seconds: wait, reason: meaning.reason, at: now, using: &random)
     case .provider:

@@ -41,6 +41,8 @@ public final class EventLoop {
   private var owned: [ObjectIdentifier: AnyObject] = [:]
   private var resolutions: [Int: (Resolution) -> Void] = [:]
   private var nextResolution = 0
+  /// Who waits at a gate, by ticket.
+  private var admissions: [Int: () -> Void] = [:]
   private var isInTurn = false
   private var isStopping = false
 
@@ -206,13 +208,26 @@ public final class EventLoop {
     let id = nextResolution
     nextResolution += 1
     resolutions[id] = answer
-    Resolver.start(endpoint, mailbox: mailbox) { loop, resolution in
-      loop.resolutions.removeValue(forKey: id)?(resolution)
+    Resolver.shared.ask(endpoint) { [mailbox] resolution in
+      mailbox.post { loop in loop.resolutions.removeValue(forKey: id)?(resolution) }
     }
     return id
   }
 
   func forget(resolution id: Int) { resolutions[id] = nil }
+
+  // MARK: Gates
+
+  /// Calls `admitted` within this call, or in a later turn unless `forget` is called before. The place goes with the ticket.
+  func enter(_ gate: DialGate, _ endpoint: Endpoint, _ admitted: @escaping () -> Void) -> DialGate.Ticket {
+    let (ticket, isAdmitted) = gate.enter(endpoint) { [mailbox] id in
+      mailbox.post { loop in loop.admissions.removeValue(forKey: id)?() }
+    }
+    if isAdmitted { admitted() } else { admissions[ticket.id] = admitted }
+    return ticket
+  }
+
+  func forget(_ ticket: DialGate.Ticket) { admissions[ticket.id] = nil }
 
   private struct WeakHook { weak var hook: (any TurnHook)? }
 

@@ -23,7 +23,7 @@ public final class Link: Transport {
   private enum State {
     /// Not started. → connecting (client), handshaking or open (accepted), ended.
     case idle
-    /// Resolving and connecting. → handshaking, open, ended.
+    /// Waiting for its turn, resolving and connecting. → handshaking, open, ended.
     case connecting
     /// TCP stands, TLS does not. → open, ended.
     case handshaking
@@ -38,6 +38,8 @@ public final class Link: Transport {
   private var state = State.idle
   private var stream: ByteStream?
   private var connector: Connector?
+  /// From the start until the link is open.
+  private var ticket: DialGate.Ticket?
   private var accepted: Descriptor?
   private var watch: Watch?
   private var interest: Readiness = []
@@ -88,14 +90,30 @@ public final class Link: Transport {
     guard state == .idle, pendingEnd == nil else { return }
     state = .connecting
     loop.own(self)
-    establishing = loop.schedule(after: options.connectTimeout) { [unowned self] in establishingTimedOut() }
     if let descriptor = accepted.take() {
+      limitTime()
       connected(descriptor, peer: endpoint)
+    } else if let gate = options.gate {
+      ticket = loop.enter(gate, endpoint) { [unowned self] in connect() }
     } else {
-      let connector = Connector(loop, endpoint, self)
-      self.connector = connector
-      connector.start()
+      connect()
     }
+  }
+
+  private func limitTime() {
+    establishing = loop.schedule(after: options.connectTimeout) { [unowned self] in establishingTimedOut() }
+  }
+
+  private func connect() {
+    limitTime()
+    let connector = Connector(loop, endpoint, self)
+    self.connector = connector
+    connector.start()
+  }
+
+  private func leaveGate() {
+    if let ticket { loop.forget(ticket) }
+    ticket = nil
   }
 
   // MARK: Transport
@@ -154,6 +172,7 @@ public final class Link: Transport {
 
   private func opened() {
     state = .open
+    leaveGate()
     if let establishing { loop.cancel(establishing) }
     establishing = nil
     machine.transportOpened(at: loop.now)
@@ -299,6 +318,7 @@ public final class Link: Transport {
   private func deliver(_ reason: TransportEnd) {
     state = .ended
     end = reason
+    leaveGate()
     connector?.cancel()
     connector = nil
     for timer in [establishing, deadlineTimer] { if let timer { loop.cancel(timer) } }

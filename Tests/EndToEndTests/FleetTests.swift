@@ -27,5 +27,30 @@ struct FleetTests {
     if begin == Self.halfHour { #expect(issued == [begin * 1800]) }
   }
 
+  @Test("share a project's quota, which each of them knows in whole")
+  func sharedQuota() throws {
+    let site = try Site()
+    let fcm = try site.startFCM().replacing("fcm: {", with: "fcm: { messagesPerMinute: 600,")
+    try site.write(
+      #"{ broker: "\#(site.brokerURI)", prefix: "\#(site.prefix)", apps: { "\#(Site.app)": { \#(fcm) } } }"#,
+      to: "pushfleet.json5")
+    try site.declareTopology()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    for worker in workers { #expect(worker.waitForOutput(#""among_shards":2"#, seconds: 20)) }
+    try site.send(tokens: (0..<200).map { "fcm:device-\($0)" })
+    #expect(try site.followJournal("fcm.ndjson").waitForLines(70, seconds: 30))
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    let text = try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8)
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    let times = try Site.objects(text).filter { ($0["path"] as? String)?.hasSuffix("messages:send") == true }.map {
+      try format.parse($0["time"] as? String ?? "").timeIntervalSince1970
+    }
+    // Ten a second, and of each worker the burst of a second.
+    let most = times.map { begin in times.count { (begin..<begin + 3).contains($0) } }.max() ?? 0
+    #expect(times.count > 60 && most < 50, "\(most) in three seconds")
+    #expect(Set(Site.objects(text).compactMap { $0["connection"] as? Int }).count >= 2)
+  }
+
   private static var halfHour: Int { Int(Date().timeIntervalSince1970) / 1800 }
 }

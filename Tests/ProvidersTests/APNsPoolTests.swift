@@ -406,6 +406,21 @@ struct APNsPoolTests {
     #expect(bench.delivered == 25)
   }
 
+  @Test("the last connection is kept for an hour without a push, closed then, and made anew for the next")
+  func lastConnection() throws {
+    let bench = try APNsBench()
+    bench.warmUp()
+    bench.world.advance(by: 3000)
+    bench.offer([0])
+    bench.world.advance(by: 3500)
+    #expect(bench.world.openConnections.count == 1 && bench.world.connections.count == 1)
+    bench.world.advance(by: 200)
+    #expect(bench.world.openConnections.isEmpty && bench.apns.state == .idle)
+    bench.offer([1])
+    bench.world.settle()
+    #expect(bench.delivered == 3 && bench.world.connections.count == 2)
+  }
+
   @Test("a connection whose window never opens costs one push its time, and the others go over a new one")
   func windowShut() throws {
     let bench = try APNsBench(certificate: true)

@@ -353,6 +353,22 @@ struct FCMPoolTests {
     #expect(bench.answers.count == 201)
   }
 
+  @Test("a quota that is used up before its minute is over is believed to be smaller")
+  func quotaLearnt() throws {
+    var settings = FCMPool.Settings()
+    settings.messagesPerMinute = 6000
+    let bench = try FCMBench(settings: settings)
+    bench.sendsAgain = true
+    bench.provider.answer = { _ in FCMBench.error(429, "RESOURCE_EXHAUSTED") }
+    bench.offer(0..<20_000)
+    bench.world.advance(by: 30)
+    bench.provider.answer = { FCMBench.success($0) }
+    bench.world.advance(by: 120)
+    let before = bench.delivered
+    bench.world.advance(by: 10)
+    #expect((700...780).contains(bench.delivered - before))
+  }
+
   @Test("a new account takes over under load without a failed push")
   func replacement() throws {
     let bench = try FCMBench()

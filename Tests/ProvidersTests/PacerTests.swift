@@ -66,6 +66,20 @@ struct PacerTests {
     #expect(available == 1)
   }
 
+  @Test("sends a quarter less each time the quota is used up, and a hundredth of it more in each minute after")
+  func lowered() {
+    var pacer = Pacer(perMinute: 6000, at: start)
+    pacer.lower(at: start)
+    let lowered = drain(&pacer, seconds: 20)
+    #expect(lowered.dropFirst().allSatisfy { (72...76).contains($0) }, "\(lowered)")
+    for _ in 0..<20 { pacer.lower(at: start.advanced(bySeconds: 20)) }
+    #expect(pacer.granted == Pacer.leastShare)
+    let rested = pacer.available(at: start.advanced(bySeconds: 20 + 61 * 60))
+    #expect(rested > 0 && (0.6...0.7).contains(pacer.granted))
+    _ = pacer.available(at: start.advanced(bySeconds: 1e5))
+    #expect(pacer.granted == 1 && pacer.burst > 98)
+  }
+
   @Test("takes another rate from now on, without a burst of its own")
   func change() {
     var pacer = Pacer(perMinute: 6000, at: start)

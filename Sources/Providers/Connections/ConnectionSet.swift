@@ -28,6 +28,9 @@ final class ConnectionSet {
   static let dialWorth = 100
   /// Seconds after which a connection beyond the first is given up when it has nothing to do.
   static let surplusIdle = 60.0
+  /// The same for the first. Apple wants connections kept for hours, but of thousands of credentials most send seldom, and a connection in an
+  /// hour is not often.
+  static let idle = 3600.0
 
   weak var owner: (any ConnectionSetOwner)?
   private let time: Turn
@@ -47,7 +50,7 @@ final class ConnectionSet {
   private(set) var retryAt: MonotonicTime?
   private(set) var lastFailure = ""
   private var dials: [MonotonicTime] = []
-  private var surplusCheckAt = MonotonicTime.distantFuture
+  private var idleCheckAt = MonotonicTime.distantFuture
 
   init(time: Turn, dialer: any Dialer, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
     self.time = time
@@ -163,7 +166,7 @@ final class ConnectionSet {
     guard connection.phase == .connecting else { return }
     connection.phase = .open
     isWanted = false
-    if live.count > 1 { surplusCheckAt = min(surplusCheckAt, time.now.advanced(bySeconds: Self.surplusIdle / 2)) }
+    idleCheckAt = min(idleCheckAt, time.now.advanced(bySeconds: live.count > 1 ? Self.surplusIdle / 2 : Self.idle))
     owner?.observed(.connected)
     owner?.connectionOpened(connection)
   }
@@ -220,24 +223,28 @@ final class ConnectionSet {
 
   // MARK: Time
 
-  var deadline: MonotonicTime { min(retryAt ?? .distantFuture, surplusCheckAt) }
+  var deadline: MonotonicTime { min(retryAt ?? .distantFuture, idleCheckAt) }
 
   func deadlineReached(at now: MonotonicTime) {
     if let retryAt, now >= retryAt {
       self.retryAt = nil
       if isWanted { want() }
     }
-    guard now >= surplusCheckAt else { return }
-    while live.count > 1, let idle = live.last(where: { isIdle($0, at: now) }) {
+    guard now >= idleCheckAt else { return }
+    while let idle = live.last(where: { isIdle($0, for: live.count > 1 ? Self.surplusIdle : Self.idle, at: now) }) {
       retire(idle)
       idle.drain()
     }
-    surplusCheckAt = live.count > 1 ? now.advanced(bySeconds: Self.surplusIdle / 2) : .distantFuture
+    idleCheckAt =
+      live.count > 1
+      ? now.advanced(bySeconds: Self.surplusIdle / 2)
+      : live.first.map { max($0.heardAt, now.advanced(bySeconds: 60 - Self.idle)).advanced(bySeconds: Self.idle) }
+        ?? .distantFuture
   }
 
-  private func isIdle(_ connection: PooledConnection, at now: MonotonicTime) -> Bool {
+  private func isIdle(_ connection: PooledConnection, for seconds: Double, at now: MonotonicTime) -> Bool {
     connection.phase == .open && connection.session.activeStreams == 0
-      && now >= connection.heardAt.advanced(bySeconds: Self.surplusIdle)
+      && now >= connection.heardAt.advanced(bySeconds: seconds)
   }
 
   /// APNs' `{"reason":…}` or plain words, printable and short; else the error code.

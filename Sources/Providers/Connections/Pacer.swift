@@ -9,6 +9,16 @@ struct Pacer {
   /// A ramp starts at this share of the full rate, so that the first request ever leaves.
   static let rampFloor = 0.01
 
+  /// What a quota that isn't what it is said to be has the rate multiplied with, each time it is used up; at least `leastShare` of it is used.
+  static let lowering = 0.75
+  static let leastShare = 1.0 / 16
+  /// By so much of the quota the rate rises again in each minute.
+  static let raisePerMinute = 0.01
+
+  private var perMinute: Int
+  /// Of the quota, that the provider has been seen to grant.
+  private(set) var granted = 1.0
+  private var raisedAt: MonotonicTime
   private(set) var perSecond: Double
   private(set) var burst: Double
   private var tokens: Double
@@ -17,13 +27,15 @@ struct Pacer {
 
   /// A full burst plus a minute of refill is exactly `perMinute`.
   init(perMinute: Int, at now: MonotonicTime) {
-    (burst, perSecond) = Self.shape(perMinute)
+    self.perMinute = perMinute
+    (burst, perSecond) = Self.shape(perMinute, 1)
     tokens = burst
     filledAt = now
+    raisedAt = now
   }
 
-  private static func shape(_ perMinute: Int) -> (burst: Double, perSecond: Double) {
-    let limit = Double(max(perMinute, 1))
+  private static func shape(_ perMinute: Int, _ share: Double) -> (burst: Double, perSecond: Double) {
+    let limit = max(Double(perMinute) * share, 1)
     let burst = max(limit / 61, 1)
     return (burst, max(limit - burst, 1) / 60)
   }
@@ -31,7 +43,28 @@ struct Pacer {
   /// Another rate from now on; a ramp goes on.
   mutating func change(perMinute: Int, at now: MonotonicTime) {
     refill(to: now)
-    (burst, perSecond) = Self.shape(perMinute)
+    self.perMinute = perMinute
+    reshape()
+  }
+
+  /// The provider says that the quota is used up.
+  mutating func lower(at now: MonotonicTime) {
+    refill(to: now)
+    granted = max(granted * Self.lowering, Self.leastShare)
+    raisedAt = now
+    reshape()
+  }
+
+  private mutating func raise(at now: MonotonicTime) {
+    let minutes = (now.seconds(since: raisedAt) / 60).rounded(.down)
+    guard minutes >= 1 else { return }
+    granted = min(granted + minutes * Self.raisePerMinute, 1)
+    raisedAt = raisedAt.advanced(bySeconds: minutes * 60)
+    reshape()
+  }
+
+  private mutating func reshape() {
+    (burst, perSecond) = Self.shape(perMinute, granted)
     tokens = min(tokens, burst)
   }
 
@@ -72,6 +105,7 @@ struct Pacer {
     let ceiling = rampStart == nil ? burst : max(1, burst * share(at: now))
     tokens = min(ceiling, tokens + elapsed * perSecond * mean)
     filledAt = now
+    if granted < 1 { raise(at: now) }
     if let start = rampStart, now.seconds(since: start) >= Self.rampSeconds { rampStart = nil }
   }
 }

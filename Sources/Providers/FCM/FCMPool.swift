@@ -166,7 +166,11 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func paceAllowance() -> Int { pacer.available(at: time.now) }
   override func paceTaken() { pacer.take() }
-  override func outageEnded() { pacer.ramp(from: time.now) }
+  override func outageEnded() {
+    if health.isShortOfQuota { pacer.lower(at: time.now) }
+    health.isShortOfQuota = false
+    pacer.ramp(from: time.now)
+  }
 
   override var providerState: PoolState? {
     if let token, time.now < token.expiresAt { return nil }

@@ -1,4 +1,6 @@
 import Glibc
+import Synchronization
+import Wire
 
 /// Addresses in the order to be tried, or why there are none.
 typealias Resolution = Result<[SocketAddress], ResolutionError>
@@ -7,8 +9,116 @@ struct ResolutionError: Error, Equatable, Sendable, CustomStringConvertible {
   let description: String
 }
 
-/// Names to addresses. Nothing is cached: each new connection asks again (Apple: resolve before each connection).
-enum Resolver {
+/// Names to addresses, for all loops of a process. Nothing is cached: each new connection asks again (Apple: resolve before each connection),
+/// but whoever asks for a name that is being looked up shares the answer.
+///
+/// A look-up takes as long as the system's resolver does. A few run at a time, each on a thread that ends when nothing waits.
+final class Resolver: Sendable {
+  static let shared = Resolver(lookUp: addresses)
+
+  typealias Answer = @Sendable (Resolution) -> Void
+
+  private struct Question {
+    var answers: [(at: MonotonicTime, answer: Answer)] = []
+
+    /// Takes out those who have waited too long, and asked again since, if they still want to know.
+    mutating func takeOld(at now: MonotonicTime) -> [Answer] {
+      let old = answers.prefix { now.seconds(since: $0.at) >= Resolver.patience }
+      answers.removeFirst(old.count)
+      return old.map(\.answer)
+    }
+  }
+
+  private struct State {
+    /// Under way or in the queue.
+    var questions: [Endpoint: Question] = [:]
+    var queue = Ring<Endpoint>()
+    var threads = 0
+  }
+
+  /// Look-ups at a time.
+  static let threads = 4
+  /// Seconds for which somebody waits: as long as a connection may take.
+  static let patience = 10.0
+
+  private let state = Mutex(State())
+  private let now: @Sendable () -> MonotonicTime
+  private let lookUp: @Sendable (Endpoint) -> Resolution
+
+  init(
+    now: @escaping @Sendable () -> MonotonicTime = Clock.monotonic, lookUp: @escaping @Sendable (Endpoint) -> Resolution
+  ) {
+    self.now = now
+    self.lookUp = lookUp
+  }
+
+  /// - Parameter answer: called once, on a thread of the resolver's or within this call.
+  func ask(_ endpoint: Endpoint, _ answer: @escaping Answer) {
+    let now = now()
+    let (old, isThreadNeeded) = state.withLock { state in
+      if state.questions[endpoint] == nil { state.queue.append(endpoint) }
+      var question = state.questions[endpoint] ?? Question()
+      let old = question.takeOld(at: now)
+      question.answers.append((now, answer))
+      state.questions[endpoint] = question
+      guard !state.queue.isEmpty, state.threads < Self.threads else { return (old, false) }
+      state.threads += 1
+      return (old, true)
+    }
+    Self.giveUp(endpoint, old)
+    guard isThreadNeeded else { return }
+    do throws(SystemError) { try startThread(named: "resolver") { [self] in work() } } catch { threadFailed(error) }
+  }
+
+  /// A thread's life.
+  private func work() {
+    while let endpoint = next() {
+      let resolution = lookUp(endpoint)
+      let question = state.withLock { $0.questions.removeValue(forKey: endpoint) }
+      for (_, answer) in question?.answers ?? [] { answer(resolution) }
+    }
+  }
+
+  /// The first in the queue for whom somebody still waits; nil ends the thread.
+  private func next() -> Endpoint? {
+    let now = now()
+    while true {
+      let (endpoint, old, isWanted) = state.withLock { state -> (Endpoint?, [Answer], Bool) in
+        guard let endpoint = state.queue.popFirst() else {
+          state.threads -= 1
+          return (nil, [], false)
+        }
+        let old = state.questions[endpoint]?.takeOld(at: now) ?? []
+        let isWanted = state.questions[endpoint]?.answers.isEmpty == false
+        if !isWanted { state.questions[endpoint] = nil }
+        return (endpoint, old, isWanted)
+      }
+      guard let endpoint else { return nil }
+      Self.giveUp(endpoint, old)
+      if isWanted { return endpoint }
+    }
+  }
+
+  private static func giveUp(_ endpoint: Endpoint, _ answers: [Answer]) {
+    for answer in answers { answer(.failure(ResolutionError(description: "\(endpoint.host): the resolver takes too long"))) }
+  }
+
+  /// The other threads, where there are any, see to the queue.
+  private func threadFailed(_ error: SystemError) {
+    let failed = state.withLock { state -> [Answer] in
+      state.threads -= 1
+      guard state.threads == 0 else { return [] }
+      var failed: [Answer] = []
+      while let endpoint = state.queue.popFirst() {
+        failed += state.questions.removeValue(forKey: endpoint)?.answers.map(\.answer) ?? []
+      }
+      return failed
+    }
+    for answer in failed { answer(.failure(ResolutionError(description: error.description))) }
+  }
+
+  // MARK: the system's resolver
+
   /// The address a numeric host stands for; nil for a name. Never blocks.
   static func numeric(_ endpoint: Endpoint) -> SocketAddress? {
     guard case .success(let addresses) = lookUp(endpoint, flags: AI_NUMERICHOST) else { return nil }
@@ -16,20 +126,7 @@ enum Resolver {
   }
 
   /// Blocks for as long as the system's resolver takes.
-  static func addresses(_ endpoint: Endpoint) -> Resolution { lookUp(endpoint, flags: 0) }
-
-  /// Resolves on a thread of its own and answers on the mailbox's loop.
-  static func start(_ endpoint: Endpoint, mailbox: Mailbox, _ answer: @escaping @Sendable (EventLoop, Resolution) -> Void) {
-    do throws(SystemError) {
-      try startThread(named: "resolver") {
-        let resolution = addresses(endpoint)
-        mailbox.post { loop in answer(loop, resolution) }
-      }
-    } catch {
-      let reason = error.description
-      mailbox.post { loop in answer(loop, .failure(ResolutionError(description: reason))) }
-    }
-  }
+  @Sendable static func addresses(_ endpoint: Endpoint) -> Resolution { lookUp(endpoint, flags: 0) }
 
   private static func lookUp(_ endpoint: Endpoint, flags: Int32) -> Resolution {
     var hints = addrinfo()

@@ -262,6 +262,16 @@ final class BrokerSession: Acknowledger {
     }
   }
 
+  /// How many shards of the fleet take requests, as the consumers of a queue that each of them consumes once; nil when this one takes none, or
+  /// the broker can't be asked.
+  func countShards(_ completion: @escaping (Int?) -> Void) {
+    guard let publisher, publisher.isReady, consumer?.isReady == true, takesLanes, !isDraining else { return completion(nil) }
+    publisher.perform(.queueInspect(name: topology.name(WorkQueue.fanoutNormal.origin))) { answer in
+      guard case .success(.queue(_, let consumers)) = answer, consumers > 0 else { return completion(nil) }
+      completion(consumers)
+    }
+  }
+
   /// Flushes what is acknowledged, says goodbye on every connection, then calls `completion`.
   func close(_ completion: @escaping () -> Void) {
     isDraining = true

@@ -22,13 +22,14 @@ final class PoolSet {
   /// Names of what has been, since the last setup came.
   private(set) var changes: [String] = []
   private let host: any ShardHost
-  private let shards: Int
+  /// Shards of the fleet that share what FCM grants.
+  private var sharers: Int
   private weak var handler: (any PoolHandler)?
   private weak var observer: (any PoolObserver)?
 
   init(_ setup: ShardSetup, host: any ShardHost) {
     self.host = host
-    shards = setup.configuration.shards
+    sharers = setup.configuration.shards
     _ = reload(setup)
     _ = takeMade()
   }
@@ -126,7 +127,7 @@ final class PoolSet {
       indices.append(index)
       for (sender, set) in app.settings.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
-        uses += PoolUse.all(of: set, app, sender, routes, shards: shards)
+        uses += PoolUse.all(of: set, app, sender, routes)
       }
     }
     let before = uses.map { use in use.pool.flatMap { recipes[$0] } }
@@ -166,7 +167,7 @@ final class PoolSet {
       }
     case (.fcm(let pool), .fcm(let credentials)):
       if isReplaced { pool.replaceCredentials(credentials) }
-      if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: recipe.messagesPerMinute) }
+      if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: share(of: recipe)) }
     // A place's reach decides which of the two it is.
     default: break
     }
@@ -183,7 +184,7 @@ final class PoolSet {
       new = PoolLanes(.apns(pool))
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
-      settings.messagesPerMinute = recipe.messagesPerMinute
+      settings.messagesPerMinute = share(of: recipe)
       let pool = FCMPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
       new = PoolLanes(.fcm(pool))
     }
@@ -201,6 +202,25 @@ final class PoolSet {
     connect(new.pool)
     return number
   }
+
+  // MARK: quotas
+
+  /// So many shards share the quotas from now on.
+  /// - Returns: false when they did so before.
+  func divideQuotas(among sharers: Int) -> Bool {
+    guard sharers != self.sharers else { return false }
+    self.sharers = sharers
+    for (lanes, recipe) in zip(lanes, recipes) {
+      if case .fcm(let pool) = lanes.provider, let recipe { pool.changePace(messagesPerMinute: share(of: recipe)) }
+    }
+    return true
+  }
+
+  /// There is one to be divided.
+  var hasQuotas: Bool { lanes.contains { if case .fcm = $0.provider { true } else { false } } }
+
+  /// At least one message a minute.
+  private func share(of recipe: PoolRecipe) -> Int { max(recipe.messagesPerMinute / sharers, 1) }
 
   // MARK: what nobody uses any longer
 

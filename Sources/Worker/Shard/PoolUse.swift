@@ -5,7 +5,7 @@ struct PoolRecipe: Hashable {
   let credential: LoadedCredential
   /// Seconds that APNs may take to answer.
   var requestTimeout = 0.0
-  /// What this shard may send by FCM.
+  /// What the fleet may send by FCM.
   var messagesPerMinute = 0
   /// The bundle id or the package: applications are kept apart, whatever their credential reaches.
   let application: String
@@ -38,7 +38,7 @@ struct PoolUse {
   }
 
   static func all(
-    of set: CredentialSet, _ setup: ApplicationSetup, _ sender: String?, _ routes: Pipeline.Routes, shards: Int
+    of set: CredentialSet, _ setup: ApplicationSetup, _ sender: String?, _ routes: Pipeline.Routes
   ) -> [PoolUse] {
     let (app, credentials) = (setup.settings, setup.credentials)
     func use(_ reach: CredentialPlace.Reach) -> PoolUse {
@@ -58,7 +58,7 @@ struct PoolUse {
     var last = use(.fcm)
     if let fcm = set.fcm, let credential = credentials[last.place] {
       last.recipe = PoolRecipe(
-        credential: credential, messagesPerMinute: max(fcm.messagesPerMinute / shards, 1), application: fcm.package)
+        credential: credential, messagesPerMinute: fcm.messagesPerMinute, application: fcm.package)
     }
     return uses + [last]
   }

@@ -24,6 +24,8 @@ package final class Shard: TurnHook {
   private var emptiness: EmptinessCheck?
   private var isReloading = false
   private var expiryWatch = ExpiryWatch()
+  private var fleetSize = FleetSize()
+  private var nextFleetSize = MonotonicTime(nanoseconds: .min)
   private var drainDeadline: MonotonicTime?
   private var end: Fleet.End?
   private var onEnded: (() -> Void)?
@@ -175,10 +177,22 @@ package final class Shard: TurnHook {
     pipeline.broadcasts.savePages()
     pipeline.reportDeadLetters()
     changes.reportDeadLetters()
+    askForFleetSize()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
     time.schedule(after: isUntilEmpty ? 0.1 : 1) { [weak self] in self?.everySecond() }
+  }
+
+  /// The quotas of FCM's projects are the fleet's.
+  private func askForFleetSize() {
+    guard time.now >= nextFleetSize, pools.hasQuotas else { return }
+    broker.countShards { [weak self] count in
+      guard let self, let count else { return }
+      nextFleetSize = time.now.advanced(bySeconds: FleetSize.interval)
+      let shards = fleetSize.counted(count, at: time.now)
+      if pools.divideQuotas(among: shards) { log.info("FCM's quotas are divided", ["among_shards": shards]) }
+    }
   }
 
   /// Of a second.
