@@ -7,11 +7,11 @@ struct IsolationTests {
   private static let troubled = "com.example.troubled"
 
   /// Two applications, each with a simulator of its own in the configuration.
-  private func configure(_ site: Site, troubledPort: Int) throws {
+  private func configure(_ site: Site, troubledPort: Int, settings: String = "") throws {
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300,
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", prefetch: 300, \(settings)
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
           "\(Self.troubled)": { apns: \(site.apns(topic: Self.troubled, port: troubledPort)) },
@@ -86,6 +86,34 @@ struct IsolationTests {
     let journal = try String(contentsOfFile: site.file("troubled.ndjson"), encoding: .utf8)
     let tokens = Site.objects(journal).compactMap { $0["token"] as? String }
     #expect(Set(tokens).count == 500 && tokens.count == 500)
+  }
+
+  @Test("what is held is in the figures and listed by topology")
+  func shown() throws {
+    let (site, troubled) = try prepare(troubled: 40, others: 0)
+    let port = try FreePorts.take(1)[0]
+    try configure(site, troubledPort: troubled, settings: "metrics: \"127.0.0.1:\(port)\",")
+    let list = ["topology", "--config", site.file("pushfleet.json5"), "--holds"]
+    #expect(try site.run(list).output.hasSuffix("no hold queue: they are declared when they are needed\n"))
+    let worker = try site.startWorker()
+    // A few of each are always in hand, to try the provider with.
+    let expected = [
+      "hold_queue_requests_ready{app=\"\(Self.troubled)\"} 32", "hold_queue_requests_in_hand{app=\"\(Self.troubled)\"} 8",
+      "pool_in_trouble{pool=\"\(Self.troubled) APNs production\"} 1",
+    ]
+    var figures = ""
+    #expect(
+      eventually(seconds: 30) {
+        figures = HTTPProbe(port: port).ask("/metrics")?.body ?? ""
+        return expected.allSatisfy { figures.contains("\npushfleet_\($0)\n") }
+      }, "\(figures)")
+    #expect(!figures.contains(Site.app))
+    let queue = "\(site.prefix).hold.\(Self.troubled)"
+    #expect(try site.run(list).output.hasSuffix("\(queue): 32 ready\n"))
+    let listed = Site.objects(try site.run(list + ["--json"]).output).last
+    #expect(listed?["queue"] as? String == queue && listed?["ready"] as? Int == 32)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
   }
 
   @Test("what is for now or never goes out when the provider is back, though nothing is held that it could be tried with")

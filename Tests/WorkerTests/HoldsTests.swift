@@ -117,6 +117,23 @@ struct HoldsTests {
     #expect(emptied == [1])
   }
 
+  @Test("what was counted is reported of those that are there; where it couldn't be counted, nothing is said")
+  func reported() {
+    holds.look()
+    answer([true, false])
+    holds.look()
+    broker.inHand = 8
+    #expect(holds.report.map(\.ready) == [nil])
+    broker.counted.removeFirst().answer(70)
+    #expect(holds.report.map(\.ready) == [70] && holds.report.map(\.inHand) == [8])
+    #expect(holds.report.map(\.app) == [Array("a".utf8)])
+    while broker.counted.isEmpty { loop.turn(waitingAtMost: 1) }
+    broker.counted.removeFirst().answer(nil)
+    #expect(holds.report.map(\.ready) == [nil])
+    holds.lost()
+    #expect(holds.report.isEmpty)
+  }
+
   @Test("nothing is asked without a connection, and all is asked again when they were lost")
   func lost() {
     broker.canAsk = false

@@ -182,6 +182,37 @@ struct MetricsServerTests {
     }
   }
 
+  @Test("a hold queue counts once however many shards see it, and only applications that have one are named")
+  func holds() throws {
+    let fleet = try QuietFleet()
+    for number in 0..<2 {
+      fleet.board.register(fleet.controls[number], as: number)
+      fleet.report(number, at: 1) {
+        $0.counters.putToHold = 5
+        $0.counters.parked = 1
+        $0.ahead = 20
+        $0.unconfirmed = 9
+        $0.stuck = 4
+        $0.holds = [
+          .init(app: Array("a".utf8), ready: 70 + number, inHand: 8), .init(app: Array("b".utf8), ready: nil, inHand: 0),
+        ]
+        $0.pools = [.init(name: "a APNs", isInTrouble: number == 0), .init(name: "b FCM", isInTrouble: false)]
+      }
+    }
+    let samples = try #require(fleet.probe.ask("/metrics")).body.split(separator: "\n").filter {
+      $0.hasPrefix("pushfleet_hold_") || $0.hasPrefix("pushfleet_pool_") || $0.hasPrefix("pushfleet_parked")
+        || $0.hasPrefix("pushfleet_publications_") || $0.hasPrefix("pushfleet_requests_ahead")
+    }
+    #expect(
+      samples == [
+        "pushfleet_parked_total 2", "pushfleet_hold_queue_requests_total 10",
+        "pushfleet_requests_ahead 40", "pushfleet_publications_unconfirmed 18", "pushfleet_publications_stuck 8",
+        #"pushfleet_hold_queue_requests_ready{app="a"} 71"#, #"pushfleet_hold_queue_requests_in_hand{app="a"} 16"#,
+        #"pushfleet_hold_queue_requests_in_hand{app="b"} 0"#, #"pushfleet_pool_in_trouble{pool="a APNs"} 1"#,
+        #"pushfleet_pool_in_trouble{pool="b FCM"} 0"#,
+      ])
+  }
+
   @Test("an address that can't be listened on says why, and whether trying again may help")
   func refusedAddresses() throws {
     let fleet = try QuietFleet()

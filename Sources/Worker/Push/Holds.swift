@@ -45,6 +45,8 @@ final class Holds {
   private var states: [Int: State] = [:]
   /// Applications whose hold queue is there.
   private(set) var present: [Int] = []
+  /// Requests ready in each of these, as last counted.
+  private(set) var ready: [Int: Int] = [:]
   private var failedAt: MonotonicTime?
   /// Those before it have been asked for in this round.
   private var nextToFind = 0
@@ -115,12 +117,17 @@ final class Holds {
   func lost() {
     states = [:]
     present = []
+    ready = [:]
     epoch += 1
     finding = 0
     unanswered = []
     nextToFind = 0
     nextToCount = 0
     roundBegan = time.now
+  }
+
+  var report: [ShardReport.Hold] {
+    present.map { .init(app: apps[$0].id, ready: ready[$0], inHand: broker?.heldInHand($0) ?? 0) }
   }
 
   /// Each application's has been asked for since the start, or since they were lost.
@@ -171,6 +178,7 @@ final class Holds {
     broker.countHeld(name(app)) { [weak self] count in
       guard let self else { return }
       isCounting = false
+      ready[app] = count
       if let count, count < Self.few { onEmptied?(app) }
       // All of them within the pause.
       countDue = time.now.advanced(bySeconds: Self.pause / Double(max(present.count, 1)))

@@ -94,7 +94,6 @@ extension Pipeline {
 
   /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
-    counters.retries += 1
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
     if entry.page == nil, entry.recipients.count > 1, entry.unresolved == 0 {
@@ -109,6 +108,7 @@ extension Pipeline {
     if entry.goesToHold, !entry.hasAttempted, let app = entry.app, holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
+    counters.retries += 1
     publish(publications.retry(record, after: max(earliest - now, 0), at: now + lag, for: entry))
   }
 

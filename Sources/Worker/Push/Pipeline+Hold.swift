@@ -50,7 +50,7 @@ extension Pipeline {
   /// Seconds of trouble after which the lanes are left alone, and what has no hold queue goes to the ladder.
   private static let grace = 5.0
 
-  private func isTroubled(_ pool: Int) -> Bool { pools[pool].bulkhead.troubledSince != nil }
+  func isTroubled(_ pool: Int) -> Bool { pools[pool].bulkhead.troubledSince != nil }
   private func isTroubledForLong(_ pool: Int) -> Bool {
     pools[pool].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.grace } ?? false
   }
@@ -84,14 +84,12 @@ extension Pipeline {
   }
 
   func holdWhole(_ entry: InFlight) {
-    counters.parked += 1
     entry.goesToHold = true
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
     conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
   }
 
   func putOffToHold(_ entry: InFlight, _ index: Int) {
-    counters.parked += 1
     entry.goesToHold = true
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
     entry.recipients[index].state = .postponed(until: time.wallClock)

@@ -20,6 +20,11 @@ extension Pipeline {
   /// Pushes on streams.
   var onStreams: Int { active.reduce(0) { $0 + pools[$1].pool.inFlight } }
 
+  /// Those whose trouble is reported: they are in it, or their application has a hold queue.
+  var reportedPools: Set<Int> {
+    holds.present.reduce(into: Set(active.filter(isTroubled))) { $0.formUnion(apps[$1].pools) }
+  }
+
   /// Takes over pools that a reload has made, by their numbers.
   func take(_ made: [(number: Int, lanes: PoolLanes)]) {
     for (number, lanes) in made {

@@ -308,7 +308,10 @@ final class Pipeline: OutboxOwner {
   func publicationConfirmed(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
     bodies.remove(publication.weight, keptFor: nil)
-    if publication.kind == .hold { leavingForHold -= 1 }
+    if publication.kind == .hold {
+      leavingForHold -= 1
+      counters.putToHold += 1
+    }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
 

@@ -205,8 +205,11 @@ package final class Shard: TurnHook {
   private var report: ShardReport {
     ShardReport(
       at: time.now, counters: counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
-      held: held, unconfirmed: outbox.backlog,
-      inFlight: pipeline.onStreams,
+      held: held, ahead: pipeline.ahead.count, unconfirmed: outbox.backlog, stuck: outbox.stuck,
+      inFlight: pipeline.onStreams, holds: pipeline.holds.report,
+      pools: pipeline.reportedPools.map {
+        .init(name: poolName(pipeline.pools[$0].pool), isInTrouble: pipeline.isTroubled($0))
+      },
       expiries: pools.expiries)
   }
 

@@ -55,29 +55,3 @@ package final class ShardControl: Sendable {
   /// From any thread: the shard's latest report.
   package var report: ShardReport { latest.withLock { $0 } }
 }
-
-/// How a shard stands.
-package struct ShardReport: Sendable {
-  /// When the shard's loop had its last turn, about.
-  var at: MonotonicTime
-  var counters = Counters()
-  /// Both connections to the broker are up.
-  var isReady = false
-  /// It takes nothing more.
-  var isDraining = false
-  /// Requests held unacknowledged.
-  package var held = 0
-  /// Publications not yet confirmed.
-  var unconfirmed = 0
-  /// Pushes on streams.
-  var inFlight = 0
-  /// When certificates end, the soonest first.
-  var expiries: [Expiry] = []
-
-  struct Expiry: Sendable {
-    /// The credential's.
-    var name: String
-    /// Unix seconds.
-    var notAfter: Int64
-  }
-}

@@ -17,6 +17,8 @@ public struct Counters: Sendable {
   public internal(set) var retries = 0
   public internal(set) var repliesUnroutable = 0
   public internal(set) var parked = 0
+  /// Requests that went to hold queues.
+  public internal(set) var putToHold = 0
   public internal(set) var quarantined = 0
   public internal(set) var acknowledged = 0
 
@@ -39,7 +41,7 @@ public struct Counters: Sendable {
   private static var sums: [WritableKeyPath<Counters, Int>] {
     [
       \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.unknownOutcomes, \.feedback,
-      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.quarantined,
+      \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.putToHold, \.quarantined,
       \.acknowledged,
     ]
   }

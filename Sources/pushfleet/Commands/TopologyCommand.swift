@@ -1,39 +1,60 @@
 import AMQP
+import PushCore
 import Worker
 
 enum TopologyCommand: Command {
   static let name = "topology"
   static let summary = "declare the exchanges, queues and bindings"
   static let help = """
-    Usage: pushfleet topology --config FILE [--json]
+    Usage: pushfleet topology --config FILE [--holds] [--json]
 
     Declares on the broker everything that workers, producers and consumers use. Can be repeated; a queue that exists with
     other settings is named and left as it is (exit status 78).
 
+    Hold queues (PREFIX.hold.APP) are not declared: workers do so when an application's provider first takes nothing. --holds
+    lists those that configured applications have, with what is ready in them. RabbitMQ logs an error for each application that
+    has none, since it is asked by name.
+
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --holds         list the hold queues that exist as well
       --json          print one JSON object per queue
 
     Example: pushfleet topology --config pushfleet.json5
     """
 
   static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+    let options = try Options(arguments, values: ["config"], flags: ["holds", "json"])
     try options.refuseOperands()
     let configuration = try options.configuration()
     let topology = configuration.topology
-    try TopologyDeclarer(configuration, topology).run()
-    for queue in topology.queues {
-      Terminal.print(options.has("json") ? #"{"queue":"\#(queue.name)"}"# : queue.name)
-    }
+    let declarer = try TopologyDeclarer(
+      configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
+    try declarer.run()
+    for queue in topology.queues { show(queue.name, asJSON: options.has("json")) }
+    for (queue, ready) in declarer.found { show(queue, ready: ready, asJSON: options.has("json")) }
+    if options.has("holds"), declarer.found.isEmpty { Terminal.say("no hold queue: they are declared when they are needed") }
+  }
+
+  /// - Parameter ready: messages in it, of a hold queue.
+  private static func show(_ queue: String, ready: Int? = nil, asJSON: Bool) {
+    guard asJSON else { return Terminal.print(queue.printable + (ready.map { ": \($0) ready" } ?? "")) }
+    var line = Array(#"{"queue":"#.utf8)
+    line.appendJSONString(Array(queue.utf8))
+    if let ready { line += Array(#","ready":\#(ready)"#.utf8) }
+    Terminal.print(line + [UInt8(ascii: "}")])
   }
 }
 
-/// Declares the topology and ends.
+/// Declares the topology, asks for hold queues, and ends.
 private final class TopologyDeclarer: BrokerClient, PublisherHandler {
   private let topology: Topology
+  private let holds: [String]
+  /// Hold queues that exist, with the messages that are ready in them.
+  private(set) var found: [(queue: String, ready: Int)] = []
 
-  init(_ configuration: Configuration, _ topology: Topology) throws {
+  init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
     self.topology = topology
+    self.holds = holds
     try super.init(configuration)
     connection.makeMachine = { [unowned self] broker in
       Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet topology"), handler: self)
@@ -46,12 +67,24 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
       switch result {
       case .success(let notices):
         for notice in notices { Terminal.complain("\(notice)") }
-        publisher.close()
+        look(for: holds[...], publisher)
       case .failure(let failure):
         let isConflict = failure.reason.isFatalConfiguration
         fail(
           isConflict ? .configuration : .unavailable, "\(failure)\(isConflict ? "; delete it, or choose another prefix" : "")")
       }
+    }
+  }
+
+  private func look(for queues: ArraySlice<String>, _ publisher: Publisher) {
+    guard let queue = queues.first else { return publisher.close() }
+    publisher.perform(.queueInspect(name: queue)) { [unowned self] answer in
+      switch answer {
+      case .success(.queue(let ready, _)): found.append((queue, ready))
+      case .success, .failure(.notFound): break
+      case .failure(let reason): return fail(.unavailable, "queue \(queue): \(reason)")
+      }
+      look(for: queues.dropFirst(), publisher)
     }
   }
 

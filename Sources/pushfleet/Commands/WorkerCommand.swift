@@ -37,6 +37,7 @@ enum WorkerCommand: Command {
     let figures: [(String, Int)] = [
       ("received", counters.received), ("redelivered", counters.redelivered), ("delivered", counters.delivered),
       ("failed", counters.failures), ("expired", counters.expired), ("retries", counters.retries), ("parked", counters.parked),
+      ("held", counters.putToHold),
       ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
       ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
     ]
