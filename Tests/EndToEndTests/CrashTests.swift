@@ -92,7 +92,8 @@ struct CrashTests {
   func fullFeedbackQueueAside() throws {
     let site = try Site()
     let (gone, others) = ((0..<900).map(token), (1_000..<1_100).map(token))
-    let script = Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"] as [String: Any]) })
+    let script = Dictionary(
+      uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"] as [String: Any]) })
     try site.startSimulator(script: script, settings: "prefetch: 200,")
     try site.declareTopology()
     let queue = "\(site.prefix).feedback"

@@ -23,8 +23,8 @@ struct HoldsTests {
     func findHold(_ app: String, _ completion: @escaping (Bool?) -> Void) { sought.append((app, completion)) }
     func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) { counted.append((app, completion)) }
     func consumeHold(_ app: String, index: Int) { consumed.append(app) }
-    func isFlowing(_ app: Int) -> Bool { false }
-    func setFlowing(_ isFlowing: Bool, _ app: Int) {}
+    func flow(_ app: Int) -> HoldFeed.Flow { .probes }
+    func setFlow(_ flow: HoldFeed.Flow, _ app: Int) {}
     func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) {}
     func heldInHand(_ app: Int) -> Int { inHand }
   }

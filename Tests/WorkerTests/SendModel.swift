@@ -29,6 +29,12 @@ final class SendModel {
   private let configuration: Configuration
 
   init(workers count: Int) throws {
+    configuration = try Self.configuration()
+    for _ in 0..<count { workers.append(try Worker(configuration)) }
+  }
+
+  /// One application whose provider is not to be reached.
+  static func configuration() throws -> Configuration {
     let certificates = try TestCertificates.make()
     let file = NSTemporaryDirectory() + "/pushfleet-send-\(UUID().uuidString.prefix(8)).json5"
     defer { try? FileManager.default.removeItem(atPath: file) }
@@ -36,8 +42,7 @@ final class SendModel {
       "{ key: '\(certificates.p8)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', endpoint: 'https://127.0.0.1:1', ca: '\(certificates.authority)' }"
     try "{ broker: 'amqp://h/', apps: { 'com.example.app': { apns: \(apns) } } }".write(
       toFile: file, atomically: true, encoding: .utf8)
-    configuration = try Configuration.load(path: file, environment: [:])
-    for _ in 0..<count { workers.append(try Worker(configuration)) }
+    return try Configuration.load(path: file, environment: [:])
   }
 
   func publish(_ number: Int) {
@@ -134,9 +139,12 @@ final class SendModel {
       pools = PoolSet(try ShardSetup(configuration), host: LoopHost(loop))
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
-        breaker: Breaker(share: 0.5, sample: 20))
+        breaker: Breaker(share: 0.5, sample: 20), prefetch: Self.begun / 2)
       pipeline.acknowledger = self
     }
+
+    /// Requests that it begins at a time; what it is given beyond them waits as it came.
+    private static let begun = 4
 
     var isIdle: Bool { pipeline.isIdle }
 
@@ -191,6 +199,7 @@ final class SendModel {
       case .notSent: pipeline.notSent(tag: tag, why: .unreachable, from: pool)
       case .outOfReach: pipeline.notSent(tag: tag, why: .refused, from: pool)
       }
+      pipeline.beginAhead()
       return number
     }
 
@@ -201,6 +210,7 @@ final class SendModel {
 
     func settle(_ slot: Int, isHeardOf: Bool) {
       if isHeardOf { outbox.confirmed(slot) } else { _ = outbox.failed(slot, .connectionLost) }
+      pipeline.beginAhead()
     }
 
     /// What it held, in the order of its delivery.

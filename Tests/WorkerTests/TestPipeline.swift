@@ -12,7 +12,7 @@ extension Pipeline {
     apps: Applications, pools: [PoolLanes] = [], outbox: Outbox, time: Turn, registry: RegistryClient? = nil,
     results: ResultsSetting = .none, attemptLimit: Int = 10, steps: [RetryStep] = [RetryStep(name: "1s", delay: 1_000)],
     breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
-    replyQueues: ReplyQueues? = nil
+    replyQueues: ReplyQueues? = nil, prefetch: Int = 1_000
   ) {
     let log = Log(level: .error)
     let publications = OutcomePublications(prefix: "push", apps: apps, steps: steps)
@@ -25,6 +25,6 @@ extension Pipeline {
       publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init),
       holds: Holds(apps: apps, time: time, log: log), marks: marks,
       broadcasts: broadcasts, replyQueues: replyQueues ?? ReplyQueues(time: time),
-      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: 1_000)
+      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: prefetch)
   }
 }

@@ -452,8 +452,8 @@ extension BrokerSession: HoldBroker {
   private func answer(_ question: Int, _ isThere: Bool?) { questions.removeValue(forKey: question)?(isThere) }
 
   func consumeHold(_ app: String, index: Int) { holds.consume(topology.holdQueue(app), of: index) }
-  func isFlowing(_ app: Int) -> Bool { holds.isFlowing(app) }
-  func setFlowing(_ isFlowing: Bool, _ app: Int) { holds.setFlowing(isFlowing, app) }
+  func flow(_ app: Int) -> HoldFeed.Flow { holds.flow(app) }
+  func setFlow(_ flow: HoldFeed.Flow, _ app: Int) { holds.setFlow(flow, app) }
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
   func heldInHand(_ app: Int) -> Int { holds.inHand(app) }
 }

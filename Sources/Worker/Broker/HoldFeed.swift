@@ -13,19 +13,36 @@ protocol HoldFeedHandler: AnyObject {
 /// doesn't touch what comes by the lanes.
 ///
 /// Of each queue a few requests are taken at any time: they are what a provider in trouble is tried with. More are taken while the provider
-/// takes them.
+/// takes them, the more the faster it does.
 final class HoldFeed {
   private struct Hold {
     let app: Int
     let queue: String
-    var isFlowing = false
+    var flow = Flow.probes
     /// Delivered and not acknowledged.
     var inHand = 0
   }
 
-  /// Requests of one application in hand while its provider is in trouble, and in all.
-  static let probes: UInt16 = 8
-  static let most: UInt16 = 264
+  /// How much is taken of one application's queue.
+  enum Flow: Int, CaseIterable {
+    /// What a provider in trouble is tried with.
+    case probes
+    case some, most
+
+    /// Requests in hand beyond those of the step below.
+    var prefetch: UInt16 {
+      switch self {
+      case .probes: 8
+      case .some: 56
+      case .most: 200
+      }
+    }
+    var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
+    var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
+  }
+
+  /// Requests of one application in hand.
+  static let most: UInt16 = Flow.allCases.reduce(0) { $0 + $1.prefetch }
 
   weak var handler: (any HoldFeedHandler)?
   /// A queue is gone: which are there is to be found out anew.
@@ -39,7 +56,7 @@ final class HoldFeed {
   private let maximumBody: Int
   private var connection: BrokerConnection?
   private var consumer: Consumer?
-  /// The consumer has two subscriptions for each, in this order: what is taken at any time, and more.
+  /// The consumer has a subscription for each and each step of its flow, in this order.
   private var holds: [Hold] = []
   /// Of each application's, in `holds`.
   private var places: [Int: Int] = [:]
@@ -70,7 +87,7 @@ final class HoldFeed {
 
   private func index(of app: Int) -> Int? { places[app] }
   func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
-  func isFlowing(_ app: Int) -> Bool { index(of: app).map { holds[$0].isFlowing } ?? false }
+  func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
 
   /// The queue is there.
   func consume(_ queue: String, of app: Int) {
@@ -80,12 +97,13 @@ final class HoldFeed {
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
   }
 
-  /// Whether the application's provider takes what is sent.
-  func setFlowing(_ isFlowing: Bool, _ app: Int) {
-    guard let index = index(of: app), holds[index].isFlowing != isFlowing else { return }
-    holds[index].isFlowing = isFlowing
-    consumer?.want(isFlowing, queue: 2 * index + 1)
+  func setFlow(_ flow: Flow, _ app: Int) {
+    guard let index = index(of: app), holds[index].flow != flow else { return }
+    holds[index].flow = flow
+    for step in Flow.allCases { consumer?.want(step.rawValue <= flow.rawValue, queue: Self.subscription(index, step)) }
   }
+
+  private static func subscription(_ hold: Int, _ step: Flow) -> Int { hold * Flow.allCases.count + step.rawValue }
 
   func acknowledge(_ token: DeliveryToken, _ app: Int) {
     if let index = index(of: app) { holds[index].inHand -= 1 }
@@ -125,8 +143,9 @@ final class HoldFeed {
 
   private func subscribe(_ index: Int, _ consumer: Consumer) {
     holds[index].inHand = 0
-    for (prefetch, isWanted) in [(Self.probes, true), (Self.most - Self.probes, holds[index].isFlowing)] {
-      consumer.want(isWanted, queue: consumer.add(queue: holds[index].queue, prefetch: prefetch))
+    for step in Flow.allCases {
+      let queue = consumer.add(queue: holds[index].queue, prefetch: step.prefetch)
+      consumer.want(step.rawValue <= holds[index].flow.rawValue, queue: queue)
     }
   }
 }
@@ -138,14 +157,14 @@ extension HoldFeed: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    let index = delivery.consumer / 2
+    let index = delivery.consumer / Flow.allCases.count
     holds[index].inHand += 1
     handler?.heldDelivered(delivery, app: holds[index].app)
   }
 
   /// The queue is deleted, or has no leader at present.
   func cancelled(queue: Int) {
-    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / 2].queue])
+    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.allCases.count].queue])
     consumer?.close()
   }
 

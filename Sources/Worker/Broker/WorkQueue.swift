@@ -5,6 +5,8 @@ enum WorkQueue: Int, CaseIterable {
   /// Its messages are pages of audiences.
   var isFanOut: Bool { self == .fanoutHigh || self == .fanoutNormal }
 
+  var isHigh: Bool { self == .sendHigh || self == .fanoutHigh }
+
   /// Where the pages of an audience go that was asked for here.
   var fanOut: WorkQueue {
     switch self {

@@ -2,31 +2,40 @@ import Wire
 
 /// Whether the requests that come by the lanes for one provider go to the hold queues of their applications, so that others pass them.
 ///
-/// Open until the provider is in trouble, or requests wait too long for it beside those of others. Closed until the provider takes what is
-/// sent and the hold queue is as good as empty.
+/// Open until the provider is in trouble, or requests wait too long for it. Closed until the provider takes what is sent and the hold queue
+/// is as good as empty; to the high lane only until the provider takes what is sent, so that it passes what is held.
 struct Bulkhead {
-  /// Seconds that the oldest request may wait while applications share the worker.
-  static let longestWait = 0.3
-
   private(set) var isClosed = false
+  private(set) var isClosedToHigh = false
   /// Since when the provider has been in trouble; nil while it is not.
   private(set) var troubledSince: MonotonicTime?
 
   /// - Parameters:
   ///   - isInTrouble: the provider serves nothing at present.
   ///   - grace: seconds of trouble in which nothing follows: nobody else is held up.
-  ///   - waitingSince: since when the oldest request waits that came by a lane; nil where none does, or where nobody else is held up.
-  mutating func note(isInTrouble: Bool, grace: Double, waitingSince: MonotonicTime?, at now: MonotonicTime) {
+  ///   - isOverdue: a request that came by a lane has waited too long.
+  ///   - isHighOverdue: one that came by the high lane has.
+  mutating func note(isInTrouble: Bool, grace: Double, isOverdue: Bool, isHighOverdue: Bool, at now: MonotonicTime) {
     if isInTrouble {
       let since = troubledSince ?? now
       troubledSince = since
-      if now.seconds(since: since) >= grace { isClosed = true }
+      guard now.seconds(since: since) >= grace else { return }
+      isClosed = true
+      isClosedToHigh = true
     } else {
+      if troubledSince != nil { isClosedToHigh = false }
       troubledSince = nil
-      if let waitingSince, now.seconds(since: waitingSince) > Self.longestWait { isClosed = true }
+      if isOverdue || isHighOverdue { isClosed = true }
+      if isHighOverdue { isClosedToHigh = true }
     }
   }
 
   /// What is held is as good as nothing.
-  mutating func emptied() { if troubledSince == nil { isClosed = false } }
+  mutating func emptied() {
+    guard troubledSince == nil else { return }
+    isClosed = false
+    isClosedToHigh = false
+  }
+
+  func isClosed(to queue: WorkQueue) -> Bool { queue.isHigh ? isClosedToHigh : isClosed }
 }

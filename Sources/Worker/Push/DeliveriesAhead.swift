@@ -12,7 +12,7 @@ struct DeliveriesAhead {
   var isEmpty: Bool { deliveries.isEmpty }
   var count: Int { deliveries.count }
   /// Whose turn is next.
-  var nextApp: Int? { deliveries.first?.app }
+  var next: (app: Int, queue: WorkQueue)? { deliveries.first.map { ($0.app, $0.queue) } }
 
   func contains(_ app: Int) -> Bool { counts[app] != nil }
 

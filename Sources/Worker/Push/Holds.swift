@@ -13,9 +13,8 @@ protocol HoldBroker: AnyObject {
   /// Ready messages; nil where there is no such queue, or the broker can't be asked.
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void)
   func consumeHold(_ app: String, index: Int)
-  /// More is taken than what a provider in trouble is tried with.
-  func isFlowing(_ app: Int) -> Bool
-  func setFlowing(_ isFlowing: Bool, _ app: Int)
+  func flow(_ app: Int) -> HoldFeed.Flow
+  func setFlow(_ flow: HoldFeed.Flow, _ app: Int)
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int)
   /// Of the hold queue, in hand.
   func heldInHand(_ app: Int) -> Int

@@ -10,18 +10,18 @@ extension Pipeline {
   /// Requests at most that wait for stuck queues beside those that there is always room for.
   private static let mostStuck = 16_000
 
-  /// Requests that may be begun; those that only wait for a queue to confirm don't count.
+  /// Requests that may be begun; those that only wait for a queue to confirm, or for their redelivery, don't count.
   private var mostBegun: Int {
-    2 * prefetch + holds.present.count * Int(HoldFeed.most) + leavingForHold + min(outbox.stuck, Self.mostStuck)
+    2 * prefetch + holds.present.count * Int(HoldFeed.most) + leavingForHold + orphans.count + min(outbox.stuck, Self.mostStuck)
   }
   private var isTableFull: Bool { table.count >= mostBegun }
   private var isHoldCrowded: Bool { leavingForHold >= Self.mostLeavingForHold }
 
   /// Whether a delivery of a lane has to wait: for room, or behind those of its application that do.
-  func hasToWait(_ delivery: borrowing Delivery) -> Bool {
+  func hasToWait(_ delivery: borrowing Delivery, from queue: WorkQueue) -> Bool {
     guard isTableFull || isHoldCrowded || !ahead.isEmpty else { return false }
     let app = self.app(of: delivery)
-    return isTableFull || ahead.contains(app) || isHoldCrowded && isWhollyHeldBack(app)
+    return isTableFull || ahead.contains(app) || isHoldCrowded && isWhollyHeldBack(app, queue)
   }
 
   func takeAhead(_ delivery: consuming Delivery, from queue: WorkQueue) {
@@ -32,7 +32,7 @@ extension Pipeline {
 
   /// Of those taken ahead, as many as there is room for are begun.
   func beginAhead() {
-    while !isDraining, !isTableFull, let app = ahead.nextApp, !(isHoldCrowded && isWhollyHeldBack(app)),
+    while !isDraining, !isTableFull, let (app, queue) = ahead.next, !(isHoldCrowded && isWhollyHeldBack(app, queue)),
       let next = ahead.popFirst()
     {
       bodies.remove(next.delivery.bodyCount, keptFor: nil)
@@ -56,12 +56,12 @@ extension Pipeline {
   }
 
   /// Whatever comes for the application goes to its hold queue.
-  private func isWhollyHeldBack(_ app: Int) -> Bool {
-    app >= 0 && isHeldBack(app, by: apps[app].pools)
+  private func isWhollyHeldBack(_ app: Int, _ queue: WorkQueue) -> Bool {
+    app >= 0 && isHeldBack(app, by: apps[app].pools, queue)
   }
 
   /// Each of the pools is closed to the application's requests, and they can be held.
-  func isHeldBack(_ app: Int, by pools: [Int]) -> Bool {
-    !pools.isEmpty && pools.allSatisfy { self.pools[$0].bulkhead.isClosed } && holds.isPresent(app)
+  func isHeldBack(_ app: Int, by pools: [Int], _ queue: WorkQueue) -> Bool {
+    !pools.isEmpty && pools.allSatisfy { self.pools[$0].bulkhead.isClosed(to: queue) } && holds.isPresent(app)
   }
 }

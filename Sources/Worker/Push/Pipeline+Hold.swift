@@ -14,8 +14,9 @@ extension Pipeline {
     let now = time.now
     let isInTrouble = pools[index].pool.isInTrouble(at: now)
     pools[index].bulkhead.note(
-      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace, waitingSince: isShared ? pools[index].waitingSince : nil,
-      at: now)
+      isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
+      isOverdue: pools[index].isOverdue(high: false, after: longestWait, at: now),
+      isHighOverdue: pools[index].isOverdue(high: true, after: longestWait, at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
@@ -30,11 +31,15 @@ extension Pipeline {
     apps.users(of: index).contains { app in apps[app].pools.contains { $0 != index && isTroubled($0) } }
   }
 
+  /// Seconds that a request of a lane may wait for its provider. Where nobody else is held up it is only not to be kept for so long that the
+  /// broker loses patience with the consumer (30 minutes).
+  private var longestWait: Double { isShared ? 0.3 : 30 }
+
   /// To be called a few times a second.
   func watchAll() {
     for index in active { watch(index) }
     rest()
-    for app in holds.present { setFlowing(app) }
+    for app in holds.present { adjustFlow(app) }
     holds.look()
     acknowledger?.takeLanes(!areAllInTrouble)
   }
@@ -55,12 +60,25 @@ extension Pipeline {
     pools[pool].bulkhead.troubledSince.map { time.now.seconds(since: $0) > Self.grace } ?? false
   }
 
-  private func setFlowing(_ app: Int) {
+  /// As much is taken of an application's hold queue as its provider sends within seconds.
+  private func adjustFlow(_ app: Int) {
     guard let broker = holds.broker else { return }
+    let flow = broker.flow(app)
     // What is taken is not given back at the first larger body.
-    let fitting = Int(HoldFeed.most) / (broker.isFlowing(app) ? 4 : 1)
-    broker.setFlowing(bodies.fitting >= fitting && !apps[app].pools.contains(where: isTroubled), app)
+    let fitting = Int(HoldFeed.most) / (flow == .probes ? 1 : 4)
+    guard bodies.fitting >= fitting, !apps[app].pools.contains(where: isTroubled) else { return broker.setFlow(.probes, app) }
+    let oldest = apps[app].pools.compactMap { pools[$0].heldSince }.min()
+    let wait = oldest.map { time.now.seconds(since: $0) } ?? 0
+    if wait < Self.shortHeldWait {
+      broker.setFlow(flow.more, app)
+    } else if wait > Self.longHeldWait {
+      broker.setFlow(flow.less, app)
+    }
   }
+
+  /// Seconds that what is held waits here for its provider: below it more is taken, above it less.
+  private static let shortHeldWait = 1.0
+  private static let longHeldWait = 10.0
 
   func holdEmptied(_ app: Int) {
     for index in apps[app].pools { pools[index].bulkhead.emptied() }
@@ -70,7 +88,9 @@ extension Pipeline {
 
   /// Whether a request goes to the hold queue instead of into the pool's lanes.
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
-    guard pools[pool].bulkhead.isClosed, entry.hold == nil, !entry.isNowOrNever, let app = entry.app else { return false }
+    guard pools[pool].bulkhead.isClosed(to: entry.queue), entry.hold == nil, !entry.isNowOrNever, let app = entry.app else {
+      return false
+    }
     return holds.isPresent(app)
   }
 
@@ -80,7 +100,7 @@ extension Pipeline {
       entry.parsed?.isDryRun == false,
       let app = entry.app, time.wallClock <= entry.deadline
     else { return false }
-    return isHeldBack(app, by: entry.routes.pools)
+    return isHeldBack(app, by: entry.routes.pools, entry.queue)
   }
 
   func holdWhole(_ entry: InFlight) {
@@ -97,10 +117,10 @@ extension Pipeline {
 
   /// Empties the pool's lanes into the hold queues.
   private func takeAside(_ pool: Int) {
-    guard pools[pool].waitingSince != nil, !outbox.isFull else { return }
+    guard pools[pool].hasLanes, !outbox.isFull else { return }
     // Where nothing held is there to try the provider with, one request that has come of late is.
     var isTried = pools[pool].pool.inFlight > 0 || pools[pool].hasHeld
-    takeOut(of: pool, withHeld: false) { takeAside($0, $1, pool, &isTried) }
+    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed) { takeAside($0, $1, pool, &isTried) }
   }
 
   /// What was here before a reload is all that waits for the pool, and its provider is in trouble: it goes to the ladder, and by whatever its
@@ -114,8 +134,10 @@ extension Pipeline {
   }
 
   /// Has everything that waits for the pool put somewhere else; what `takes` returns false for stays.
-  private func takeOut(of pool: Int, withHeld: Bool, _ takes: (InFlight, Int) -> Bool) {
-    for next in pools[pool].takeLanes(withHeld: withHeld) {
+  private func takeOut(
+    of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, _ takes: (InFlight, Int) -> Bool
+  ) {
+    for next in pools[pool].takeLanes(withHeld: withHeld, where: isTaken) {
       switch next {
       case .returned(let push):
         guard let entry = waitingEntry(push) else { continue }

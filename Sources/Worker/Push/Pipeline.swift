@@ -127,7 +127,7 @@ final class Pipeline: OutboxOwner {
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
-    if hold == nil, !isAlone, hasToWait(delivery) { return takeAhead(delivery, from: queue) }
+    if hold == nil, !isAlone, hasToWait(delivery, from: queue) { return takeAhead(delivery, from: queue) }
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
 

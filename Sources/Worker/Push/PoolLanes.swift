@@ -49,6 +49,11 @@ struct PoolLanes {
   /// The most urgent first; what was held comes before what the normal lane has brought since.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
   private static let held = WorkQueue.sendNormal.rawValue
+  private var turns = 0
+  /// In one of so many turns that which waits longest is served.
+  private static let turnsOfUrgency = 8
+  /// Seconds.
+  private static let longestPageWait = 5.0
   /// Of all lanes.
   private(set) var count = 0
   var bulkhead = Bulkhead()
@@ -63,9 +68,10 @@ struct PoolLanes {
   var hasHeld: Bool { !lanes[Self.held].isEmpty }
 
   private static func lane(of entry: InFlight) -> Int {
-    if entry.hold != nil { return held }
-    return entry.queue.rawValue < held ? entry.queue.rawValue : entry.queue.rawValue + 1
+    entry.hold != nil ? held : lane(of: entry.queue)
   }
+
+  private static func lane(of queue: WorkQueue) -> Int { queue.rawValue < held ? queue.rawValue : queue.rawValue + 1 }
 
   mutating func append(_ waiting: Waiting, of entry: InFlight) {
     lanes[Self.lane(of: entry)].waiting.append(waiting)
@@ -83,9 +89,14 @@ struct PoolLanes {
     count += 1
   }
 
-  /// The first of the most urgent lane.
+  /// The first of the most urgent lane; now and then that which waits longest, so that no lane waits for ever.
   mutating func popFirst() -> Next? {
     guard count > 0 else { return nil }
+    turns &+= 1
+    if turns.isMultiple(of: Self.turnsOfUrgency), let lane = oldestLane, let next = lanes[lane].popFirst() {
+      count -= 1
+      return next
+    }
     for lane in lanes.indices {
       if let next = lanes[lane].popFirst() {
         count -= 1
@@ -95,16 +106,36 @@ struct PoolLanes {
     return nil
   }
 
-  /// Since when the oldest request waits that came by a lane of the broker's; nil where none does.
-  var waitingSince: MonotonicTime? {
-    lanes.indices.lazy.filter { $0 != Self.held }.compactMap { lanes[$0].waiting.first?.since }.min()
+  private var oldestLane: Int? {
+    var oldest: (lane: Int, since: MonotonicTime)?
+    for lane in lanes.indices {
+      guard let since = lanes[lane].waiting.first?.since, since < oldest?.since ?? .distantFuture else { continue }
+      oldest = (lane, since)
+    }
+    return oldest?.lane
   }
 
-  /// Takes everything out that came by a lane of the broker's, and what was held if it is to go as well.
-  mutating func takeLanes(withHeld: Bool) -> [Next] {
+  /// Whether a request waits that came by a lane of the broker's.
+  var hasLanes: Bool { lanes.indices.contains { $0 != Self.held && !lanes[$0].waiting.isEmpty } }
+
+  /// Since when the oldest request waits that was held; nil where none does.
+  var heldSince: MonotonicTime? { lanes[Self.held].waiting.first?.since }
+
+  /// Whether a request that came by a lane of the broker's has waited for longer than so many seconds; a page has longer, for pages have a
+  /// prefetch of their own.
+  func isOverdue(high isHigh: Bool, after seconds: Double, at now: MonotonicTime) -> Bool {
+    WorkQueue.allCases.contains { queue in
+      guard queue.isHigh == isHigh, let since = lanes[Self.lane(of: queue)].waiting.first?.since else { return false }
+      return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds)
+    }
+  }
+
+  /// Takes out what came by certain lanes of the broker's, and what was held if it is to go as well.
+  mutating func takeLanes(withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }) -> [Next] {
     var taken: [Next] = []
-    for lane in lanes.indices where withHeld || lane != Self.held {
-      while let next = lanes[lane].popFirst() { taken.append(next) }
+    let lanes = WorkQueue.allCases.filter(isTaken).map(Self.lane) + (withHeld ? [Self.held] : [])
+    for lane in lanes.sorted() {
+      while let next = self.lanes[lane].popFirst() { taken.append(next) }
     }
     count -= taken.count
     return taken

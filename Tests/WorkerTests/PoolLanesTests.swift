@@ -1,0 +1,62 @@
+import Reactor
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("What waits for a provider")
+struct PoolLanesTests {
+  private let loop: EventLoop
+  private let pools: PoolSet
+  private var lanes: PoolLanes
+  private var table = InFlightTable()
+
+  init() throws {
+    loop = try EventLoop()
+    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    lanes = pools.lanes[0]
+  }
+
+  private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
+
+  private mutating func add(_ queue: WorkQueue, at seconds: Double, hold: Int? = nil) {
+    let entry = table.insert(from: queue)
+    entry.hold = hold
+    lanes.append(.init(request: entry.reference, since: at(seconds)), of: entry)
+  }
+
+  private mutating func popQueue() -> WorkQueue? {
+    guard case .waiting(let waiting)? = lanes.popFirst() else { return nil }
+    return table[waiting.request]?.queue
+  }
+
+  @Test("the high lane comes first, and leaves one turn of eight to what waits longest")
+  mutating func turns() {
+    add(.sendNormal, at: 1)
+    for number in 0..<30 { add(.sendHigh, at: 2 + Double(number)) }
+    add(.sendNormal, at: 100)
+    var order: [WorkQueue] = []
+    while let queue = popQueue() { order.append(queue) }
+    #expect(order.prefix(7).allSatisfy { $0 == .sendHigh } && order[7] == .sendNormal && order.last == .sendNormal)
+    #expect(order.count == 32 && lanes.isEmpty)
+  }
+
+  @Test("what was held comes before what the normal lane has brought since")
+  mutating func held() {
+    add(.sendNormal, at: 1)
+    add(.sendHigh, at: 2, hold: 0)
+    #expect(lanes.heldSince == at(2) && popQueue() == .sendHigh && lanes.heldSince == nil && popQueue() == .sendNormal)
+  }
+
+  @Test("a request is overdue by its lane's measure, a page later, and what was held never")
+  mutating func overdue() {
+    add(.sendHigh, at: 0, hold: 0)
+    add(.fanoutNormal, at: 0)
+    #expect(!lanes.isOverdue(high: false, after: 0.3, at: at(4)) && lanes.isOverdue(high: false, after: 0.3, at: at(6)))
+    #expect(!lanes.isOverdue(high: true, after: 0.3, at: at(60)))
+    add(.sendNormal, at: 10)
+    #expect(lanes.isOverdue(high: false, after: 0.3, at: at(10.4)))
+    let taken = lanes.takeLanes(withHeld: false) { $0 == .sendNormal }
+    #expect(taken.count == 1 && lanes.count == 2 && lanes.hasHeld)
+  }
+}
