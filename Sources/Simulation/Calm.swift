@@ -24,13 +24,15 @@ struct Calm {
     switch kind {
     case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .leaderChanged, .confirmsLate:
       troubles.append(Trouble(from: start, to: start + seconds + Self.afterBroker))
+    // Results wait; pushes go on.
+    case .outcomesUnconfirmed: return
     case .goAway: troubles.append(Trouble(from: start, to: start + seconds + Self.afterGoAway))
     default: isUnknown = true
     }
   }
 
-  /// Whether what is accepted at a time has to be sent within ``latency``.
-  func holds(at time: Double) -> Bool {
-    !isUnknown && troubles.allSatisfy { $0.to <= time || $0.from > time + Self.latency }
+  /// Whether what is accepted at a time has to be sent within so many seconds.
+  func holds(at time: Double, for seconds: Double = Self.latency) -> Bool {
+    !isUnknown && troubles.allSatisfy { $0.to <= time || $0.from > time + seconds }
   }
 }

@@ -1,6 +1,7 @@
 import BrokerModel
 import DeviceRegistry
 import Foundation
+import PushCore
 import Wire
 import Worker
 
@@ -19,6 +20,8 @@ public final class FleetSimulation {
     public var requests = 0
     public var pushes = 0
     public var duplicates = 0
+    /// While only other applications were in trouble, and after an application's trouble was over.
+    public var delays = Delays()
     /// Seconds of the fleet's time.
     public var seconds = 0.0
   }
@@ -34,13 +37,14 @@ public final class FleetSimulation {
   private var nemesis: Nemesis?
   private let workload: Workload
   private let folder: String
+  private var delays = Delays()
 
   /// - Parameters:
   ///   - kinds: what befalls the fleet; nil for what the seed chooses.
   ///   - events: which of it, by their places in time; nil for all.
   public init(seed: UInt64, kinds: Set<Affliction>? = nil, events: Set<Int>? = nil, keepsTrace: Bool = false) throws {
     world = World(seed: seed, keepsTrace: keepsTrace)
-    scenario = Scenario(&world.random)
+    scenario = Scenario(&world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -53,11 +57,12 @@ public final class FleetSimulation {
     books = Books(world)
     let books = books
     node.broker.observer = { event, _ in books.observe(event) }
-    for number in 0..<2 {
-      let place = Scenario.apnsAddress(number)
-      providers.append(try ProviderHouse(.apns, at: "\(place.host):\(place.port)", in: world))
+    let all = 0...scenario.apps
+    for number in 0..<Scenario.apnsHouses {
+      let served = scenario.addresses(.apns, of: all.filter { $0 % Scenario.apnsHouses == number })
+      providers.append(try ProviderHouse(.apns, at: served, in: world))
     }
-    providers.append(try ProviderHouse(.fcm, at: "\(Scenario.fcmAddress.host):\(Scenario.fcmAddress.port)", in: world))
+    providers.append(try ProviderHouse(.fcm, at: scenario.addresses(.fcm, of: all), in: world))
     for provider in providers { books.follow(provider.journal) }
     let setups = try scenario.setups()
     for number in 0..<scenario.workers { workers.append(WorkerProcess("worker \(number)", setups, store: store, in: world)) }
@@ -86,9 +91,10 @@ public final class FleetSimulation {
     watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
     for worker in workers { worker.start() }
-    let hasCome = world.run(seconds: Self.longestRest) { [self] in world.hasFailed || isAtRest }
+    let longestRest = Self.longestRest + scenario.duration
+    let hasCome = world.run(seconds: longestRest) { [self] in world.hasFailed || isAtRest }
     books.readJournals()
-    if !hasCome { world.fail("not at rest after \(Int(Self.longestRest)) s: \(unrest)") }
+    if !hasCome { world.fail("not at rest after \(Int(longestRest)) s: \(unrest)") }
     if !world.hasFailed { audit() }
     let outcome = outcome
     for worker in workers { worker.kill() }
@@ -96,13 +102,16 @@ public final class FleetSimulation {
     return outcome
   }
 
-  /// Seconds after the last trouble until everything has to be at rest.
+  /// Seconds after the last trouble, and as long as it may have lasted, until everything has to be at rest.
   private static let longestRest = 3_600.0
 
   /// Every second: no worker holds more than its prefetch allows.
   private func watchBounds() {
+    let holds = node.broker.queueNames.count { $0.hasPrefix("push.hold.") }
+    let most =
+      Scenario.mostHeld(holds: holds) + (nemesis?.kinds.contains(.outcomesUnconfirmed) == true ? Scenario.mostStuck : 0)
     for worker in workers {
-      guard let held = worker.held, held > Scenario.mostHeld else { continue }
+      guard let held = worker.held, held > most else { continue }
       world.fail("\(worker.name) holds \(held) requests")
     }
     world.schedule(after: 1) { [self] in watchBounds() }
@@ -119,6 +128,14 @@ public final class FleetSimulation {
     return left == kept
   }
 
+  /// A request to one device of one of the providers, for which there is time.
+  func mayBeSent(_ id: String, to platforms: Set<Platform>, for seconds: Double) -> Bool {
+    guard let request = books.requests[id], case .tokens(let tokens) = request.audience, tokens.count == 1, !request.isRefused
+    else { return false }
+    return request.deadline > world.wallClock + Int64(seconds * 1000)
+      && platforms.contains(Workload.platform(of: FinalAudit.own(tokens[0])))
+  }
+
   private var unrest: String {
     let queues = node.broker.queueNames.filter(Books.isTaken).compactMap { queue in
       node.broker.depth(of: queue).flatMap { $0.isEmpty ? nil : "\(queue) \($0)" }
@@ -127,10 +144,11 @@ public final class FleetSimulation {
   }
 
   private func audit() {
-    FinalAudit(
+    let audit = FinalAudit(
       books: books, store: store.store, world: world, afflictions: nemesis?.kinds ?? [],
-      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm()
-    ).run()
+      losses: nemesis?.losses ?? 0, calm: nemesis?.calm ?? Calm(), troubles: nemesis?.appTroubles ?? AppTroubles())
+    audit.run()
+    delays = audit.checkApps()
   }
 
   private var outcome: Outcome {
@@ -138,6 +156,6 @@ public final class FleetSimulation {
       seed: world.seed, failures: world.failures, afflictions: nemesis?.kinds ?? [], events: nemesis?.count ?? 0,
       traceHash: world.trace.hash,
       trace: world.trace.lines, requests: books.requests.count, pushes: books.pushes, duplicates: books.duplicates,
-      seconds: world.elapsed)
+      delays: delays, seconds: world.elapsed)
   }
 }

@@ -13,6 +13,9 @@ public enum Affliction: String, CaseIterable, Sendable {
     providerRefuses
   case registryDown, registryFailsBefore, registryFailsAfter
   case workerReloaded
+  /// Some applications' providers alone: nobody listens, or answers; requests are taken and not answered, or late; all are refused for
+  /// their credential, for their number, or for want of service; the token endpoint takes requests and doesn't answer.
+  case appRefuses, appUnanswered, appSilent, appSlow, appForbidden, appThrottled, appUnavailable, appTokenHangs
 
   /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
   var mayDouble: Bool {
@@ -20,10 +23,12 @@ public enum Affliction: String, CaseIterable, Sendable {
     case .goAway, .streamsRefused, .streamsLimited, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
       .providerRefuses,
       .confirmsLate,
-      .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter:
+      .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter,
+      .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
-      .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled:
+      .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled,
+      .appRefuses, .appUnanswered, .appSilent, .appSlow:
       true
     }
   }
@@ -45,7 +50,17 @@ public enum Affliction: String, CaseIterable, Sendable {
   /// has the request; or a confirm goes to a worker that has given the connection up.
   var doublesUnseen: Bool {
     switch self {
-    case .workerFrozen, .brokerFrozen, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled: true
+    case .workerFrozen, .brokerFrozen, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled, .appRefuses,
+      .appUnanswered, .appSilent, .appSlow:
+      true
+    default: false
+    }
+  }
+
+  /// It befalls the providers of some applications.
+  var isOfApps: Bool {
+    switch self {
+    case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs: true
     default: false
     }
   }
@@ -60,12 +75,13 @@ final class Nemesis {
     var seed: UInt64
   }
 
-  private unowned let fleet: FleetSimulation
-  private let world: World
-  private var random: RandomSource
+  unowned let fleet: FleetSimulation
+  let world: World
+  var random: RandomSource
   private var events: [Event] = []
   let kinds: [Affliction]
   private(set) var calm = Calm()
+  var appTroubles = AppTroubles()
   /// How many events are planned.
   var count: Int { events.count }
   var losses: Int { events.count { $0.kind.isLoss } }
@@ -76,11 +92,15 @@ final class Nemesis {
     self.fleet = fleet
     self.world = world
     random = world.fork()
+    let divides = fleet.scenario.ownsProviders
+    let isHalf = random.next() % 2 == 0
+    let isOfAppsAlone = divides && isHalf
     let share = Int.random(in: 0...3, using: &random)
     for kind in Affliction.allCases {
-      let isIn = Int.random(in: 0..<10, using: &random) < share
+      let isMeant = kind.isOfApps ? divides : !isOfAppsAlone
+      let isIn = Int.random(in: 0..<10, using: &random) < share && isMeant
       for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let event = Event(time: fleet.scenario.moment(after: 1, within: Self.burst, &random), kind: kind, seed: random.next())
+        let event = Event(time: Self.moment(of: kind, fleet.scenario, &random), kind: kind, seed: random.next())
         if selection.kinds?.contains(kind) ?? isIn { events.append(event) }
       }
     }
@@ -98,6 +118,13 @@ final class Nemesis {
     }
   }
 
+  /// Some of what befalls single applications comes a moment before most of one's requests do.
+  private static func moment(of kind: Affliction, _ scenario: Scenario, _ random: inout RandomSource) -> Double {
+    let time = scenario.moment(after: 1, within: burst, &random)
+    guard kind.isOfApps, let surge = scenario.surge, random.next() % 2 == 0 else { return time }
+    return max(1, surge - Double.random(in: 0...3, using: &random))
+  }
+
   /// Seconds from the beat within which trouble comes, where it comes together.
   private static let burst = 0.3
 
@@ -108,7 +135,7 @@ final class Nemesis {
     var events: Set<Int>?
   }
 
-  private func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
+  func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
 
   /// - Returns: the seconds that it lasts.
   @discardableResult
@@ -146,6 +173,8 @@ final class Nemesis {
       .tokenEndpointHangs,
       .providerRefuses:
       strikeProvider(kind)
+    case .appRefuses, .appUnanswered, .appSilent, .appSlow, .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
+      strikeApps(kind)
     }
   }
 
@@ -242,7 +271,7 @@ final class Nemesis {
 
   private func strikeProvider(_ kind: Affliction) {
     let provider = fleet.providers[Int.random(in: 0..<fleet.providers.count, using: &random)]
-    let isAPNs = provider.kind == .apns
+    let isAPNs = provider.platform == .apns
     let oneIn = [1, 2, 5, 20][Int.random(in: 0...3, using: &random)]
     var step = Step()
     switch kind {
@@ -267,13 +296,7 @@ final class Nemesis {
     case .tokenEndpointHangs: step.fault = .stall
     default:
       note(kind, 0)
-      provider.refusal = random.next() % 2 == 0 ? .refused : .silent
-      world.note("\(provider.name) takes no connections")
-      world.schedule(after: seconds(2...40)) { [world] in
-        provider.refusal = nil
-        world.note("\(provider.name) takes connections again")
-      }
-      return
+      return provider.refuse(random.next() % 2 == 0 ? .refused : .silent, for: seconds(2...40))
     }
     let duration = seconds(1...20)
     // A provider that says goodbye to everything is one that can't be reached.

@@ -10,6 +10,12 @@ import Worker
 struct Scenario {
   var workers: Int
   var apps: Int
+  /// Each application has provider endpoints of its own, so that one may be in trouble while the others aren't.
+  var ownsProviders: Bool
+  /// The application that most requests are for; nil where they are for all alike.
+  var loud: Int?
+  /// Seconds from the beginning at which they come all together; nil where they are spread.
+  var surge: Double?
   /// Devices in the registry for each application, all of them in the topic `all`.
   var devices: Int
   var requests: Int
@@ -23,16 +29,33 @@ struct Scenario {
   /// Seconds over which the requests are published, and in which trouble happens.
   var duration: Double
 
-  init(_ random: inout RandomSource) {
+  /// - Parameter isDivided: the applications have endpoints of their own, whatever the seed says.
+  init(_ random: inout RandomSource, isDivided: Bool = false) {
     workers = Int.random(in: 1...4, using: &random)
-    apps = random.next() % 8 == 0 ? Int.random(in: 6...50, using: &random) : Int.random(in: 2...4, using: &random)
-    devices = Int.random(in: 0...60, using: &random)
+    ownsProviders = random.next() % 2 == 0 || isDivided
+    apps = Self.apps(&random, areDivided: ownsProviders)
+    loud = ownsProviders && random.next() % 2 == 0 ? Int.random(in: 0..<apps, using: &random) : nil
+    devices = Int.random(in: 0...(apps > 8 ? 12 : 60), using: &random)
     requests = Int.random(in: 20...160, using: &random)
+    if loud != nil { requests += Int.random(in: 100...500, using: &random) }
     broadcasts = devices == 0 ? 0 : Int.random(in: 0...2, using: &random)
     changes = max(0, Int.random(in: -20...40, using: &random))
     newerPages = random.next() % 6 == 0 ? 1 : 0
     beat = random.next() % 3 == 0 ? 5 : nil
     duration = Double(Int.random(in: 10...90, using: &random))
+    if loud != nil, random.next() % 2 == 0 {
+      surge = Double.random(in: 3...duration, using: &random)
+      requests *= Int.random(in: 1...3, using: &random)
+    }
+    if ownsProviders, random.next() % 32 == 0 { duration = Double(Int.random(in: 600...7_200, using: &random)) }
+  }
+
+  private static func apps(_ random: inout RandomSource, areDivided: Bool) -> Int {
+    switch random.next() % 8 {
+    case 0: 50
+    case 1: Int.random(in: 6...50, using: &random)
+    default: Int.random(in: 2...(areDivided ? 8 : 4), using: &random)
+    }
   }
 
   /// - Parameter spread: seconds from the beat within which it is.
@@ -50,16 +73,34 @@ struct Scenario {
     case unknown = "1002"
   }
 
+  /// Seconds that APNs has for an answer.
+  static let timeout = 10.0
+  static let attempts = 8
   private static let prefetch = 100
   private static let pages = 2
-  /// Of two lanes, one message of the quarantine, and changes of the registry.
-  static let mostHeld = 2 * prefetch + 2 * pages + 1 + 64
+  /// Of two lanes, one message of the quarantine, and changes of the registry; of each hold queue, and on the way there.
+  static func mostHeld(holds: Int) -> Int {
+    2 * prefetch + 2 * pages + 1 + 64 + (holds == 0 ? 0 : 264 * holds + 2_000)
+  }
+  /// What waits for a queue that confirms nothing.
+  static let mostStuck = 16_000
 
   /// The broker's only one.
   static let user = "guest"
   static func app(_ number: Int) -> String { "com.example.app\(number)" }
-  static func apnsAddress(_ number: Int) -> (host: String, port: Int) { ("apns\(number % 2)", 443) }
-  static let fcmAddress = (host: "fcm", port: 443)
+  static let apnsHouses = 2
+
+  /// Where an application's provider is.
+  func host(_ platform: Platform, of app: Int) -> String {
+    switch platform {
+    case .apns: ownsProviders ? "apns-\(app)" : "apns\(app % Self.apnsHouses)"
+    case .fcm: ownsProviders ? "fcm-\(app)" : "fcm"
+    }
+  }
+
+  func addresses(_ platform: Platform, of apps: some Collection<Int>) -> Set<String> {
+    Set(apps.map { "\(host(platform, of: $0)):443" })
+  }
 
   static func has(_ sender: Sender, app: Int) -> Bool { sender == .other && app % 2 == 0 }
 
@@ -72,25 +113,24 @@ struct Scenario {
   private func json5(isLater: Bool) -> String {
     let apps = (0..<self.apps + (isLater ? 1 : 0)).map { number in
       let hasSender = Self.has(.other, app: number) || isLater
-      let timeout = isLater && number % 2 == 0 ? 9 : 10
+      let timeout = Int(Self.timeout) - (isLater && number % 2 == 0 ? 1 : 0)
       let senders = hasSender ? "senders: { '\(Sender.other.rawValue)': { \(apns(number, .other, timeout)) } }," : ""
-      let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://fcm:443' }"
+      let fcm = "fcm: { serviceAccount: \(Self.quoted(Self.account)), endpoint: 'https://\(host(.fcm, of: number)):443' }"
       return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil, timeout)), \(fcm) }"
     }
     return """
       { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all',
-        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch),
-        drainTimeout: 20, retry: { steps: ['1s', '10s', '1m'], attempts: 8 }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
+        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch), drainTimeout: 20,
+        retry: { steps: ['1s', '10s', '1m'], attempts: \(Self.attempts) }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
       """
   }
 
   private func apns(_ app: Int, _ sender: Sender?, _ timeout: Int) -> String {
-    let place = Self.apnsAddress(app)
-    return """
-      apns: { key: \(Self.quoted(Keys.p256)), keyID: '\(Self.keyID(app: app, sender: sender))', teamID: 'DEF123GHIJ',
-              endpoint: 'https://\(place.host):\(place.port)', timeout: \(timeout) }
-      """
+    """
+    apns: { key: \(Self.quoted(Keys.p256)), keyID: '\(Self.keyID(app: app, sender: sender))', teamID: 'DEF123GHIJ',
+            endpoint: 'https://\(host(.apns, of: app)):443', timeout: \(timeout) }
+    """
   }
 
   private static var account: String {

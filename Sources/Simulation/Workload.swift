@@ -62,6 +62,8 @@ final class Workload {
     }
   }
 
+  static func platform(of token: String) -> Platform { token.hasPrefix("device-") ? .fcm : .apns }
+
   /// Whose device a token is.
   static func app(of token: String) -> Int {
     let digits = token.hasPrefix("device-") ? token.dropFirst(7).prefix { $0 != ":" } : token[...]
@@ -88,7 +90,8 @@ final class Workload {
   }
 
   private func planRequest(_ number: Int) {
-    let app = Int.random(in: 0..<scenario.apps, using: &random)
+    var app = Int.random(in: 0..<scenario.apps, using: &random)
+    if let loud = scenario.loud, random.next() % 3 != 0 { app = loud }
     var audience: Request.Audience
     if random.next() % 8 == 0, audiences[app].count > 1 {
       let place = Int.random(in: 1..<audiences[app].count, using: &random)
@@ -129,7 +132,8 @@ final class Workload {
 
   @discardableResult
   private func schedule(_ request: Request, at given: Double? = nil) -> Double {
-    let time = given ?? scenario.moment(after: 0, within: Self.burst, &random)
+    let own = request.app == scenario.loud ? scenario.surge : nil
+    let time = given ?? own ?? scenario.moment(after: 0, within: Self.burst, &random)
     world.schedule(after: time) { [self] in
       var request = request
       request.publishedAt = world.wallClock / 1000 * 1000

@@ -82,6 +82,7 @@ struct Totals {
   private var requests = 0
   private var pushes = 0
   private var duplicates = 0
+  private var delays = Delays()
   private var seconds = 0.0
 
   mutating func add(_ outcome: FleetSimulation.Outcome) {
@@ -89,6 +90,7 @@ struct Totals {
     requests += outcome.requests
     pushes += outcome.pushes
     duplicates += outcome.duplicates
+    delays.merge(outcome.delays)
     seconds += outcome.seconds
     if !outcome.failures.isEmpty { failed += 1 }
   }
@@ -96,7 +98,18 @@ struct Totals {
   var summary: String {
     """
     \(seeds) seeds, \(failed) failed: \(requests) requests, \(pushes) pushes, \(duplicates) of them sent again, \
-    \(Int(seconds / 3600)) hours of fleets' time
+    \(Int(seconds / 3600)) hours of fleets' time\(apart)
     """
   }
+
+  /// How far applications' trouble was felt.
+  private var apart: String {
+    guard delays.beside > 0 || !delays.after.isEmpty else { return "" }
+    let after = delays.after.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue) \(tenths($0.value))" }
+    return
+      "\nat worst a push waited \(tenths(delays.beside)) s beside other applications' trouble; seconds until the first one after "
+      + after.joined(separator: ", ")
+  }
+
+  private func tenths(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10)" }
 }

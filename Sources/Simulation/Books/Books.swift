@@ -13,6 +13,9 @@ final class Books {
   private(set) var acceptedAt: [String: Int64] = [:]
   /// Answers of 200, by request and token: when they were given, in unix milliseconds.
   private(set) var delivered: [String: [String: [Int64]]] = [:]
+  /// The same times by application and provider, and how often each request was tried with a device.
+  private(set) var deliveries: [AppRoute: [Int64]] = [:]
+  private(set) var attempts: [String: [String: Int]] = [:]
   /// Bodies of results, by request.
   private(set) var results: [String: [SimulatedResult]] = [:]
   /// The same of results that went to the backend, and answers to changes of the registry.
@@ -108,7 +111,8 @@ final class Books {
   private func stored(_ message: Message, _ id: String, _ queue: String) {
     switch queue {
     case "push.results":
-      if let result = SimulatedResult(message.body) {
+      if var result = SimulatedResult(message.body) {
+        result.at = world.wallClock
         results[id, default: []].append(result)
       } else {
         world.fail("a result that can't be read")
@@ -162,7 +166,9 @@ final class Books {
       if let request, key != Scenario.keyID(app: app, sender: request.sender) { world.fail("\(id) was sent by key \(key)") }
     }
     if let request, entry.time > request.deadline + tolerance { world.fail("\(id) was sent after its deadline") }
+    attempts[id, default: [:]][entry.tokenText, default: 0] += 1
     guard entry.status == 200 else { return }
+    deliveries[AppRoute(app: app, platform: Workload.platform(of: entry.tokenText)), default: []].append(entry.time)
     delivered[id, default: [:]][entry.tokenText, default: []].append(entry.time)
   }
 

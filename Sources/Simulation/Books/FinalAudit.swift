@@ -10,6 +10,7 @@ struct FinalAudit {
   /// Events by which workers may lose what they have in hand.
   let losses: Int
   let calm: Calm
+  let troubles: AppTroubles
 
   /// A device may have got a push, or a request its result, twice.
   private var mayDouble: Bool { afflictions.contains { $0.mayDouble } }
@@ -66,7 +67,7 @@ struct FinalAudit {
       return
     }
     let time = world.elapsed - Double(world.wallClock - accepted) / 1000
-    guard calm.holds(at: time) else { return }
+    guard calm.holds(at: time), !troubles.areFelt(at: time, for: Calm.latency) else { return }
     for token in tokens {
       let first = books.delivered[request.id]?[Self.own(token)]?.min() ?? .max
       guard first > accepted + Int64(Calm.latency * 1000) else { continue }
@@ -118,7 +119,7 @@ struct FinalAudit {
     }
   }
 
-  private static func own(_ token: String) -> String { String(token.drop { $0 != ":" }.dropFirst()) }
+  static func own(_ token: String) -> String { String(token.drop { $0 != ":" }.dropFirst()) }
 
   private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult) {
     guard result.errors.count == tokens.count else {

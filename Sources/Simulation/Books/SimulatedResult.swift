@@ -4,6 +4,8 @@ import PushCore
 struct SimulatedResult {
   var success: Int
   var failure: Int
+  /// When the queue had it, in unix milliseconds.
+  var at: Int64 = 0
   /// Of each target: nil where it was reached. Empty for an audience's.
   var errors: [String?] = []
 

@@ -33,7 +33,8 @@ final class Network {
   /// Starts connecting; the machine hears of success or failure in a later turn.
   func dial(_ machine: any Machine, from party: Party, to address: String, timeout: Double) -> any Transport {
     let path = NetworkPath(
-      self, name: "\(party.name) to \(address)", latency: Double(Int.random(in: 1...15, using: &world.random)) / 1000)
+      self, name: "\(party.name) to \(address)", address: address,
+      latency: Double(Int.random(in: 1...15, using: &world.random)) / 1000)
     let client = NetworkEnd(machine, of: party, on: path)
     path.attach(client: client)
     paths.removeAll { $0.isOver }

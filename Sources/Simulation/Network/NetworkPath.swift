@@ -6,6 +6,7 @@ final class NetworkPath {
   static let window = 256 * 1024
 
   let name: String
+  let address: String
   private unowned let network: Network
   private(set) var client: NetworkEnd?
   private(set) var server: NetworkEnd?
@@ -16,9 +17,10 @@ final class NetworkPath {
   /// Nothing arrives before this time.
   var stalledUntil = MonotonicTime(nanoseconds: 0)
 
-  init(_ network: Network, name: String, latency: Double) {
+  init(_ network: Network, name: String, address: String, latency: Double) {
     self.network = network
     self.name = name
+    self.address = address
     self.latency = latency
   }
 

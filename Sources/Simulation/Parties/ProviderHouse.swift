@@ -3,7 +3,7 @@ import PushCore
 import Simulator
 import Wire
 
-/// A provider: one of the simulators that `pushfleet simulate` serves, and the trouble that it is in.
+/// A provider: one of the simulators that `pushfleet simulate` serves, at each of its addresses, and the trouble that it is in.
 final class ProviderHouse: Party {
   /// What it does to requests for a while.
   struct Trouble {
@@ -12,45 +12,50 @@ final class ProviderHouse: Party {
     var oneIn: Int
     /// The token endpoint's, not the pushes'.
     var isOfTokens = false
+    /// The addresses that have it; nil for all.
+    var places: Set<String>?
   }
 
-  enum Kind { case apns, fcm }
-
-  let kind: Kind
+  let platform: Platform
   let journal: Journal
-  let address: String
   private let clock: Turn
-  private var accept: () -> any Machine = { preconditionFailure("no service") }
   private var troubles: [Int: Trouble] = [:]
   private var troubleCount = 0
   private var chance: RandomSource
-  /// New connections are met with this.
-  var refusal: Network.Refusal?
+  private var refusals: [Int: (how: Network.Refusal, places: Set<String>?)] = [:]
 
-  init(_ kind: Kind, at address: String, in world: World) throws {
-    self.kind = kind
-    self.address = address
+  init(_ platform: Platform, at places: Set<String>, in world: World) throws {
+    self.platform = platform
     journal = try Journal(keepsEntries: true)
     clock = Turn(now: world.now, wallClock: world.wallClock)
     chance = world.fork()
-    super.init(kind == .apns ? "APNs" : "FCM", in: world)
+    super.init(platform == .apns ? "APNs" : "FCM", in: world)
     var ids = world.fork()
     let environment = SimulatorEnvironment(
       wallClock: { [unowned world] in world.wallClock },
       later: { [unowned self] seconds, body in clock.schedule(after: seconds, body) },
       makeUUID: { UUIDText.random(using: &ids) })
-    switch kind {
+    for place in places.sorted() {
+      let accept = try Self.serve(platform, journal, environment) { [unowned self] token in step(for: token, at: place) }
+      world.network.listen(at: place, self) { [unowned self] in
+        let refusal = refusals.sorted { $0.key < $1.key }.first { $0.value.places?.contains(place) != false }
+        return if let refusal { .failure(.init(how: refusal.value.how)) } else { .success(accept()) }
+      }
+    }
+  }
+
+  private static func serve(
+    _ platform: Platform, _ journal: Journal, _ environment: SimulatorEnvironment, _ decide: @escaping ([UInt8]) -> Step?
+  ) throws -> () -> any Machine {
+    switch platform {
     case .apns:
       let service = try APNsService(configuration: APNsConfiguration(), journal: journal, environment: environment)
-      service.decide = { [unowned self] token in step(for: token) }
-      accept = { service.accept() }
+      service.decide = decide
+      return { service.accept() }
     case .fcm:
       let service = try FCMService(configuration: FCMConfiguration(), journal: journal, environment: environment)
-      service.decide = { [unowned self] token in step(for: token) }
-      accept = { service.accept() }
-    }
-    world.network.listen(at: address, self) { [unowned self] in
-      if let refusal { .failure(.init(how: refusal)) } else { .success(accept()) }
+      service.decide = decide
+      return { service.accept() }
     }
   }
 
@@ -58,22 +63,38 @@ final class ProviderHouse: Party {
   override func turnBegins(at now: MonotonicTime) { clock.begin(now: now, wallClock: world.wallClock) }
   override func act(at now: MonotonicTime) { clock.runTimers() }
 
-  private func step(for token: [UInt8]) -> Step? {
+  private func step(for token: [UInt8], at place: String) -> Step? {
     let isToken = token.elementsEqual("/token".utf8)
-    for (_, trouble) in troubles.sorted(by: { $0.key < $1.key }) where trouble.isOfTokens == isToken {
+    for (_, trouble) in troubles.sorted(by: { $0.key < $1.key })
+    where trouble.isOfTokens == isToken && trouble.places?.contains(place) != false {
       if chance.next() % UInt64(trouble.oneIn) == 0 { return trouble.step }
     }
     return nil
   }
 
   func suffer(_ trouble: Trouble, for seconds: Double, _ words: String) {
-    troubleCount += 1
-    let number = troubleCount
+    let number = begin("\(words), one in \(trouble.oneIn), for \(seconds) s")
     troubles[number] = trouble
-    world.note("\(name): \(words), one in \(trouble.oneIn), for \(seconds) s")
     world.schedule(after: seconds) { [self] in
       troubles[number] = nil
       world.note("\(name): \(words), over")
     }
+  }
+
+  /// New connections are met with it.
+  /// - Parameter places: the addresses that have it; nil for all.
+  func refuse(_ how: Network.Refusal, at places: Set<String>? = nil, for seconds: Double) {
+    let number = begin("takes no connections for \(seconds) s")
+    refusals[number] = (how, places)
+    world.schedule(after: seconds) { [self] in
+      refusals[number] = nil
+      world.note("\(name) takes connections again")
+    }
+  }
+
+  private func begin(_ words: String) -> Int {
+    troubleCount += 1
+    world.note("\(name): \(words)")
+    return troubleCount
   }
 }
