@@ -108,6 +108,8 @@ struct IsolationTests {
         return expected.allSatisfy { figures.contains("\npushfleet_\($0)\n") }
       }, "\(figures)")
     #expect(!figures.contains(Site.app))
+    let moved = figures.firstMatch(of: /\npushfleet_hold_queue_requests_total ([0-9]+)\n/).flatMap { Int($0.1) } ?? 0
+    #expect(moved >= 32 && figures.contains("\npushfleet_parked_total 0\n"), "\(figures)")
     let queue = "\(site.prefix).hold.\(Self.troubled)"
     #expect(try site.run(list).output.hasSuffix("\(queue): 32 ready\n"))
     let listed = Site.objects(try site.run(list + ["--json"]).output).last
