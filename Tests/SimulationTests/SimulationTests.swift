@@ -5,7 +5,7 @@ import Testing
 /// A few seeds in a debug build; `deploy/test` runs two hundred of the release build's.
 @Suite("A simulated fleet")
 struct SimulationTests {
-  @Test("comes to rest with an outcome for every device of every request", arguments: 1...12 as ClosedRange<UInt64>)
+  @Test("comes to rest with an outcome for every device of every request", arguments: 1...6 as ClosedRange<UInt64>)
   func seeds(_ seed: UInt64) throws {
     let outcome = try FleetSimulation(seed: seed).run()
     #expect(outcome.failures == [])
@@ -14,7 +14,7 @@ struct SimulationTests {
 
   @Test("survives each kind of trouble by itself", arguments: Affliction.allCases)
   func kinds(_ kind: Affliction) throws {
-    let seed = UInt64(1_000 + (Affliction.allCases.firstIndex(of: kind) ?? 0))
+    let seed = UInt64(3_000 + (Affliction.allCases.firstIndex(of: kind) ?? 0))
     let outcome = try FleetSimulation(seed: seed, kinds: [kind]).run()
     #expect(outcome.failures == [])
     #expect(outcome.afflictions == [kind])
