@@ -47,6 +47,11 @@ struct AppTroubles {
     trouble.from <= time + seconds && trouble.to + aftermath > time
   }
 
+  /// Seconds until an application has recovered from what is over.
+  func recovery(of app: Int, at time: Double) -> Double {
+    all.filter { $0.apps.contains(app) && $0.to <= time }.map { $0.to + $0.recovery - time }.max() ?? 0
+  }
+
   /// Whether an application has trouble with any provider within so many seconds after a time: what is held waits behind what that one's
   /// does.
   func hasTrouble(_ app: Int, after time: Double, for seconds: Double) -> Bool {

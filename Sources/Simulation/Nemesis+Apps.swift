@@ -55,14 +55,14 @@ extension Nemesis {
         for end in [path.client, path.server] { end?.party.wake() }
       }
       if kind == .appUnanswered { recovery += Scenario.timeout }
-      if isDead { recovery += Self.silence }
+      if isDead { recovery += Self.timeout(platform) }
       return recovery
     case .appSilent:
       trouble.step.fault = .stall
-      recovery += Scenario.timeout + Self.pause
+      recovery += Self.timeout(platform) + Self.pause
     case .appSlow:
       trouble.step.delayMilliseconds = random.next() % 2 == 0 ? 4_000 : 20_000
-      recovery += Scenario.timeout + Self.pause
+      recovery += Self.timeout(platform) + Self.pause
     case .appForbidden:
       trouble.step =
         platform == .apns
@@ -89,7 +89,7 @@ extension Nemesis {
   /// first, a dead connection found, a pause that an answer asked for over.
   private static let recovery = 2.0
   private static let pause = 1.5
-  private static let silence = 25.0
+  private static func timeout(_ platform: Platform) -> Double { platform == .apns ? Scenario.timeout : 30 }
   private static let quotaPause = 66.0
   private static let probeInterval = 60.0
   private static let tokenFetch = 31.0
@@ -99,8 +99,9 @@ extension Nemesis {
     for app in trouble.apps.sorted() {
       let held = fleet.node.broker.messages(in: "push.hold.\(Scenario.app(app))").compactMap(\.id)
       guard held.contains(where: { fleet.mayBeSent($0, to: trouble.platforms, for: trouble.recovery) }) else { continue }
+      let recovery = max(trouble.recovery, appTroubles.recovery(of: app, at: world.elapsed))
       appTroubles.returns.append(
-        .init(app: app, platforms: trouble.platforms, kind: trouble.kind, at: world.elapsed, recovery: trouble.recovery))
+        .init(app: app, platforms: trouble.platforms, kind: trouble.kind, at: world.elapsed, recovery: recovery))
     }
   }
 }

@@ -20,6 +20,7 @@ struct AppTroublesTests {
   func over() {
     #expect(troubles.hasTrouble(1, after: 99, for: 2) && !troubles.hasTrouble(1, after: 110, for: 60))
     #expect(!troubles.hasTrouble(0, after: 105, for: 2))
+    #expect(troubles.recovery(of: 1, at: 111) == 1 && troubles.recovery(of: 0, at: 111) == 0)
   }
 
   @Test("is measured by the longest that anybody waited")
