@@ -1,4 +1,5 @@
 import AMQP
+import DeviceRegistry
 import PushCore
 import Reactor
 import Testing
@@ -128,6 +129,65 @@ struct RightsTests {
       #expect(copy.properties.userID == nil && copy.properties.headers["x-push-producer"] == nil, "\(exchange)")
       #expect(end(back(copy, by: exchange), from: queue) != "NotAllowed", "\(exchange)")
     }
+  }
+
+  @Test("what a worker sends on is for the application that it was found to be for, whatever the configuration says by then")
+  func resolved() throws {
+    let app = Array("com.example.app".utf8)
+    let entry = InFlight(index: 0)
+    entry.begin(from: .sendNormal)
+    entry.delivery = delivery("billing")
+    entry.app = 0
+    let record = RetryRecord(
+      attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
+    let letter = DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0)
+    let publications = pipeline.publications
+    let copies = [
+      (publications.retry(record, after: 1_000, at: 0, for: entry), "push.return"),
+      (publications.hold(record, of: 0, at: 0, for: entry), "push.hold"),
+      (publications.again(for: entry), "push.return"),
+      (publications.deadLetter(letter, for: entry), "push.return"),
+    ]
+    pipeline.apps.put(Array("com.example.another".utf8), packages: [], senders: [])
+    for (copy, exchange) in copies {
+      #expect(copy.properties.appID == app)
+      let letter = consequences(of: back(copy, by: exchange)).first
+      #expect(text("x-push-error", letter) == allowed && letter?.properties.appID == app)
+    }
+    pipeline.apps.remove(0)
+    for (copy, exchange) in copies { #expect(end(back(copy, by: exchange)) == "InvalidParameters") }
+  }
+
+  @Test("the same broadcast of two producers in one second is two, and one of each that comes again is the same")
+  func broadcasts() throws {
+    let log = Log(level: .error)
+    let registry = try RegistryClient(
+      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
+    let outbox = Outbox(time: loop.time, log: log)
+    let app = Pipeline.App(id: Array("com.example.app".utf8), packages: [], routes: Pipeline.Routes())
+    let pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time, registry: registry)
+    func name(_ delivery: Delivery) throws -> [UInt8]? {
+      pipeline.accept(delivery, from: .sendNormal)
+      let slot = try #require(outbox.slots.indices.first)
+      defer { outbox.confirmed(slot) }
+      return outbox.slots[slot]?.properties.messageID
+    }
+    let now = UInt64(loop.wallClock / 1000)
+    func broadcast(_ user: String) -> Delivery {
+      var broadcast = delivery(user, by: "push.send", #"{"to":"/topics/news"}"#)
+      broadcast.properties.messageID = nil
+      broadcast.properties.timestamp = now
+      return broadcast
+    }
+    let billing = try name(broadcast("billing"))
+    #expect(try name(broadcast("chat")) != billing)
+    #expect(try name(broadcast("billing")) == billing)
+    // It has been in the quarantine.
+    var returned = broadcast("billing")
+    returned.exchange = Array("push.retry".utf8)
+    returned.properties.userID = nil
+    returned.properties.headers.append("x-push-producer", .text("billing"))
+    #expect(try name(returned) == billing)
   }
 
   @Test("what is put aside before it was looked at is checked when it comes back, for the user that published it")

@@ -101,8 +101,10 @@ final class Broadcasts {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
       let sender = properties.headers.string("x-push-sender") ?? []
+      let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.queue) ?? []
       let parts = [
-        pipeline.appID(of: entry), sender, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
+        pipeline.appID(of: entry), sender, producer, properties.correlationID ?? [], properties.replyTo ?? [],
+        Array("\(timestamp)".utf8),
       ]
       entry.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)

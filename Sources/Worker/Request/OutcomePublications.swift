@@ -210,9 +210,12 @@ struct OutcomePublications {
   }
 
   /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder. A copy of one whose
-  /// producer's rights have not been checked says so.
+  /// producer's rights have not been checked says so. It names the application that the request was found to be for: rights are those of
+  /// that one, and by the time the copy is read the configuration may lead to another.
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
-    requestProperties(of: entry.delivery, entry.messageID, producer: entry.producer)
+    var properties = requestProperties(of: entry.delivery, entry.messageID, producer: entry.producer)
+    if let app = entry.app { properties.appID = apps[app].id }
+    return properties
   }
 
   private func requestProperties(
