@@ -137,6 +137,24 @@ final class ReloadTests {
     #expect(pools.lanes.count == 2 && sender.apns?.pool == 0)
   }
 
+  @Test("a shared pool whose users go two ways stays as it is for what waits there, and each gets its own")
+  func twoWays() throws {
+    func apps(_ a: String, _ b: String) -> String {
+      "{ a: { \(apns(a, ", topic: 'x'")) }, b: { \(apns(b, ", topic: 'x'")) } }"
+    }
+    try copy(files.otherP8, to: "third.p8")
+    let pools = PoolSet(
+      try shelf.setup(try configuration(apps("key.p8", "key.p8"))), host: LoopHost(try EventLoop()))
+    #expect(pools.lanes.count == 1)
+    #expect(
+      pools.reload(try shelf.setup(try configuration(apps("second.p8", "third.p8")))) == [
+        "a APNs production", "b APNs production",
+      ])
+    #expect(pools.lanes.count == 3)
+    #expect([0, 1].map { pools.apps[$0].routes.apns?.pool } == [1, 2])
+    #expect([0, 1].allSatisfy { pools.apps[$0].routes.apnsSettings(of: 0) != nil })
+  }
+
   @Test("the rights of producers are taken over, and so is where results may go")
   func rights() throws {
     let pools = PoolSet(try shelf.setup(try configuration("{ a: { \(apns()) } }")), host: LoopHost(try EventLoop()))
@@ -246,6 +264,34 @@ final class ComingAndGoingTests {
     // Requests that were here before are still translated.
     #expect(pools.apps[0].formerSenders.contains { $0.apnsSettings(of: pool) != nil })
     #expect(pools.letGo(inHand: ([], [])) == [1, 2] && pools.apps[0].formerSenders.isEmpty)
+  }
+
+  @Test("a removed sender's pool is closed alone: what waits for its other one is still translated")
+  func poolByPool() throws {
+    let plain = "{ a: { \(site.apns()) } }"
+    let pools = try pools("{ a: { \(site.apns()), senders: { '1': { \(site.apns("second.p8")), \(try site.fcm()) } } } }")
+    let sender = try #require(pools.apps[0].senders[Array("1".utf8)])
+    let (apns, fcm) = (try #require(sender.apns?.pool), try #require(sender.fcm))
+    _ = try reload(pools, plain)
+    #expect(pools.letGo(inHand: ([0], [apns])) == [fcm])
+    #expect(pools.apps[0].formerSenders.contains { $0.apnsSettings(of: apns) != nil })
+    #expect(pools.apps.withFormerSenders == [0])
+    // Nothing is looked for any longer, though the application is busy.
+    #expect(pools.letGo(inHand: ([0], [])) == [apns])
+    #expect(pools.apps.withFormerSenders.isEmpty && pools.apps[0].formerSenders.isEmpty)
+  }
+
+  @Test("a removed sender that had its application's credential leaves nothing to be waited for")
+  func sharedSender() throws {
+    let pools = try pools("{ a: { \(site.apns()), senders: { '1': { \(site.apns()) } } } }")
+    _ = try reload(pools, "{ a: { \(site.apns()) } }")
+    #expect(pools.apps.withFormerSenders.isEmpty && pools.apps[0].formerSenders.isEmpty)
+    // What another sender's request sends to that one's device is still translated.
+    let pipeline = Pipeline(
+      apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
+    let entry = InFlight(index: 0)
+    entry.app = 0
+    #expect(pipeline.apnsSettings(of: 0, entry) != nil)
   }
 
   @Test("a pool that nobody uses is closed when nothing in hand goes by it, and its number is another's")

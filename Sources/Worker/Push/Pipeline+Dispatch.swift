@@ -156,7 +156,10 @@ extension Pipeline {
   private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     if entry.apnsPool == pool, let template = entry.apns { return template }
-    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else { return nil }
+    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
+      failDevice(entry, index, Rejection(.mismatchSenderID, "the sender has no APNs credential"))
+      return nil
+    }
     var report: LossReport?
     switch APNsTemplate.make(parsed.request, settings: settings, context: context(of: entry, at: now), report: &report) {
     case .success(let template):
@@ -193,7 +196,7 @@ extension Pipeline {
     if let settings = entry.routes.apnsSettings(of: pool) { return settings }
     guard let app = entry.app else { return nil }
     let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
-    return (senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
+    return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
   }
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {

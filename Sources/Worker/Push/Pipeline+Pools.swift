@@ -52,7 +52,12 @@ extension Pipeline {
       if let app = entry.app { apps.insert(app) }
       pools.formUnion(entry.routes.pools)
       pools.insert(entry.apnsPool)
-      for recipient in entry.recipients { pools.insert(recipient.pool) }
+      // A list's or a page's devices mostly go by the same one.
+      var last = -1
+      for recipient in entry.recipients where recipient.pool != last {
+        last = recipient.pool
+        pools.insert(last)
+      }
     }
     return (apps, pools)
   }

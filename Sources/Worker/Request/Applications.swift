@@ -111,6 +111,8 @@ final class Applications {
       unusedPools.remove(pool)
     }
     all[index].pools = pools
+    // Whoever goes by the same pools has the settings.
+    forgetFormerSenders(of: index) { $0.former.isEmpty && Set($0.pools).isSubset(of: pools) }
   }
 
   // MARK: what nobody has in hand any longer
@@ -129,11 +131,16 @@ final class Applications {
     unusedPools.remove(pool)
     byPool[pool] = nil
     for index in past.removeValue(forKey: pool) ?? [] {
-      all[index].formerSenders.removeAll { $0.uses(pool) }
-      for routes in [all[index].routes] + all[index].senders.values + all[index].formerSenders {
-        routes.former.removeAll { $0.pool == pool }
-      }
+      for routes in all[index].formerSenders { routes.remove(pool) }
+      for routes in [all[index].routes] + all[index].senders.values { routes.former.removeAll { $0.pool == pool } }
+      forgetFormerSenders(of: index) { $0.isEmpty }
     }
+  }
+
+  private func forgetFormerSenders(of index: Int, where isDone: (Pipeline.Routes) -> Bool) {
+    guard withFormerSenders.contains(index) else { return }
+    all[index].formerSenders.removeAll(where: isDone)
+    if all[index].formerSenders.isEmpty { withFormerSenders.remove(index) }
   }
 }
 
@@ -141,5 +148,15 @@ extension Pipeline.Routes {
   /// May name one twice.
   var pools: [Int] { [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) }
 
-  func uses(_ pool: Int) -> Bool { pools.contains(pool) }
+  /// Leads nowhere.
+  var isEmpty: Bool { pools.isEmpty && former.isEmpty }
+
+  /// Leads to the pool no longer; its other ways stay.
+  func remove(_ pool: Int) {
+    if apns?.pool == pool { apns = nil }
+    if production?.pool == pool { production = nil }
+    if sandbox?.pool == pool { sandbox = nil }
+    if fcm == pool { fcm = nil }
+    former.removeAll { $0.pool == pool }
+  }
 }

@@ -71,7 +71,7 @@ final class PoolSet {
 
   /// Takes over applications, senders, credentials and settings; what is in flight finishes with the old ones.
   ///
-  /// A pool goes with its users where none of them stays as it is. Users that then want something else than their pool is are
+  /// A pool goes with its users where all of them want the same. Users that then want something else than their pool is are
   /// served by the pool that is, made where there is none.
   /// - Returns: the names of what changed.
   func reload(_ setup: ShardSetup) -> [String] {
@@ -142,13 +142,14 @@ final class PoolSet {
     for index in indices { apps.rerouted(index) }
   }
 
-  /// Pools whose users all want something else that no pool is yet become that.
+  /// Pools whose users all want the same something else, which no pool is yet, become that. Where they go two ways, or one has no such way
+  /// any longer, what waits for the pool is sent with the credential that it was meant for.
   private func follow(_ uses: [PoolUse], of changed: Set<Int>) {
     var wanted: [Int: [PoolRecipe?]] = [:]
     for use in uses { if let pool = use.pool { wanted[pool, default: []].append(use.recipe) } }
     for (pool, wanted) in wanted.sorted(by: { $0.key < $1.key }) {
-      guard apps.users(of: pool).isSubset(of: changed), let recipe = recipes[pool], !wanted.contains(recipe),
-        let next = wanted.compactMap(\.self).first, numbers[next] == nil
+      guard apps.users(of: pool).isSubset(of: changed), let recipe = recipes[pool], Set(wanted).count == 1,
+        let next = wanted[0], next != recipe, numbers[next] == nil
       else { continue }
       numbers[recipe] = nil
       numbers[next] = pool
