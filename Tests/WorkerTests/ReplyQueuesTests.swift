@@ -13,12 +13,12 @@ struct ReplyQueuesTests {
   private final class Asked: ReplyBroker {
     var isReachable = true
     var questions: [String] = []
-    private var completions: [(Bool?) -> Void] = []
-    func isExclusive(_ queue: String, _ completion: @escaping (Bool?) -> Void) {
+    private var completions: [(ReplyQueueKind?) -> Void] = []
+    func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void) {
       questions.append(queue)
       completions.append(completion)
     }
-    func answer(_ isExclusive: Bool?) { completions.removeFirst()(isExclusive) }
+    func answer(_ kind: ReplyQueueKind?) { completions.removeFirst()(kind) }
   }
 
   private let loop: EventLoop
@@ -93,14 +93,14 @@ struct ReplyQueuesTests {
     #expect(broker.questions.isEmpty)
   }
 
-  @Test("an exclusive queue is allowed, any other or none is not: nothing is done and nothing said before that is known")
+  @Test("an exclusive queue is allowed, any other is not: nothing is done and nothing said before that is known")
   func asked() {
     for (isExclusive, queue) in [(true, "mine"), (false, "another's")] {
       send(to: queue)
       send(to: queue)
       turn()
       #expect(broker.questions.last == queue && takeAll() == [] && pipeline.table.count == 2)
-      broker.answer(isExclusive)
+      broker.answer(isExclusive ? .exclusive : .shared)
       #expect(
         takeAll()
           == (isExclusive ? ["MismatchSenderId", "MismatchSenderId", "to mine", "to mine"] : ["NotAllowed", "NotAllowed"]))
@@ -111,11 +111,51 @@ struct ReplyQueuesTests {
     #expect(broker.questions == ["mine", "another's"] && pipeline.table.count == 0)
   }
 
+  @Test("for a queue that isn't there the request is done and nothing said, now or later; the next request asks again")
+  func missing() throws {
+    send(to: "mine")
+    turn()
+    broker.answer(.missing)
+    let letter = try #require(outbox.slots.indices.first.flatMap { outbox.slots[$0] })
+    #expect(letter.properties.replyTo == nil && takeAll() == ["MismatchSenderId"])
+    // Its owner has come back.
+    send(to: "mine")
+    turn()
+    broker.answer(.exclusive)
+    #expect(takeAll() == ["MismatchSenderId", "to mine"] && broker.questions == ["mine", "mine"])
+    // What couldn't be read was not looked at any further: its replay is asked for again.
+    send(to: "another", "no JSON")
+    turn()
+    broker.answer(.missing)
+    let unread = try #require(outbox.slots.indices.first.flatMap { outbox.slots[$0] })
+    #expect(unread.properties.replyTo == Array("another".utf8) && takeAll() == ["InvalidJSON"])
+  }
+
+  @Test("a change whose answer's queue isn't there is made, and not answered")
+  func missingForChange() throws {
+    changes.registryChangeDelivered(delivery(to: "mine", "first", by: ""))
+    turn()
+    broker.answer(.missing)
+    #expect(takeAll() != ["NotAllowed"] && changes.count == 0)
+  }
+
+  @Test("what is said of a queue is the broker's answer to the question, not the end of the connection")
+  func kinds() {
+    #expect(ReplyQueueKind(.success(.queue(messages: 0, consumers: 1)), isConnected: true) == .shared)
+    #expect(ReplyQueueKind(.failure(.resourceLocked("")), isConnected: true) == .exclusive)
+    #expect(ReplyQueueKind(.failure(.notFound("")), isConnected: true) == .missing)
+    #expect(ReplyQueueKind(.failure(.accessRefused("")), isConnected: true) == .shared)
+    for end in [ConnectionEnd.closedByBroker(code: 501, ""), .preconditionFailed(""), .notFound(""), .accessRefused("")] {
+      #expect(ReplyQueueKind(.failure(end), isConnected: false) == nil, "\(end)")
+    }
+    #expect(ReplyQueueKind(.failure(.heartbeatMissed), isConnected: false) == nil)
+  }
+
   @Test("what can't be read is not answered where no result may go")
   func unread() {
     send(to: "another's", "no JSON")
     turn()
-    broker.answer(false)
+    broker.answer(.shared)
     #expect(takeAll() == ["NotAllowed"])
   }
 
@@ -154,7 +194,7 @@ struct ReplyQueuesTests {
     replyQueues.ask()
     for _ in 0..<3 {
       turn()
-      broker.answer(true)
+      broker.answer(.exclusive)
     }
     #expect(broker.questions == ["q0", "q1", "q2", "q0"] && takeAll() == ["MismatchSenderId", "to q2"])
   }
@@ -176,10 +216,10 @@ struct ReplyQueuesTests {
     }
     turn()
     #expect(takeAll() == [] && changes.count == 3)
-    broker.answer(true)
+    broker.answer(.exclusive)
     #expect(takeAll() == ["to billing.replies", "to mine"])
     turn()
-    broker.answer(false)
+    broker.answer(.shared)
     #expect(takeAll() == ["NotAllowed"] && changes.count == 0)
     changes.registryChangeDelivered(delivery(to: "other", "lost", by: ""))
     changes.registryChangesLost()

@@ -461,16 +461,10 @@ extension BrokerSession: HoldBroker {
 extension BrokerSession: ReplyBroker {
   var isReachable: Bool { publisher?.isReady == true }
 
-  /// An exclusive queue is locked for every connection but its own.
-  func isExclusive(_ queue: String, _ completion: @escaping (Bool?) -> Void) {
+  func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void) {
     guard let publisher, publisher.isReady else { return completion(nil) }
-    publisher.perform(.queueInspect(name: queue)) { answer in
-      switch answer {
-      case .failure(.resourceLocked): completion(true)
-      case .success, .failure(.notFound), .failure(.accessRefused), .failure(.preconditionFailed), .failure(.closedByBroker):
-        completion(false)
-      case .failure: completion(nil)
-      }
+    publisher.perform(.queueInspect(name: queue)) { [weak publisher] answer in
+      completion(ReplyQueueKind(answer, isConnected: publisher?.isReady == true))
     }
   }
 }

@@ -1,20 +1,47 @@
+import AMQP
 import Wire
 
-/// Says which queues are another connection's own.
+/// What the broker says of a queue that results are to go to.
+enum ReplyQueueKind {
+  /// Another connection's own.
+  case exclusive
+  /// Anybody's who may read from it.
+  case shared
+  /// There is none.
+  case missing
+
+  /// Of the answer to a passive declaration; nil where the broker has said nothing of the queue.
+  /// - Parameter isConnected: the connection has not ended with it. What ends a connection may be about something else.
+  init?(_ answer: Result<CommandAnswer, ConnectionEnd>, isConnected: Bool) {
+    switch answer {
+    case .success: self = .shared
+    case .failure where !isConnected: return nil
+    // An exclusive queue is locked for every connection but its own.
+    case .failure(.resourceLocked): self = .exclusive
+    case .failure(.notFound): self = .missing
+    case .failure(.accessRefused), .failure(.preconditionFailed), .failure(.closedByBroker): self = .shared
+    case .failure: return nil
+    }
+  }
+}
+
 protocol ReplyBroker: AnyObject {
   /// There is a connection to ask on.
   var isReachable: Bool { get }
-  /// Whether the queue is exclusive; nil where the broker couldn't be asked.
-  func isExclusive(_ queue: String, _ completion: @escaping (Bool?) -> Void)
+  /// What the queue is; nil where the broker couldn't be asked.
+  func inspect(_ queue: String, _ completion: @escaping (ReplyQueueKind?) -> Void)
 }
 
 /// Which queues results and answers may go to: direct reply-to, a connection's own, and those that the setting lists.
 ///
-/// Of a queue that only its name is known of, the broker is asked, one question at a time, and the answer is remembered for a minute. What
-/// waits for one is held by whoever has it in hand, who asks again by ``verdict(on:)``. Confined to the shard's thread.
+/// Of a queue that only its name is known of, the broker is asked, one question at a time. That it is exclusive is remembered for a minute, that
+/// it isn't for a second, and that it isn't there not at all: its owner may be about to declare it. What
+/// waits for an answer is held by whoever has it in hand, who asks again by ``verdict(on:)``. Confined to the shard's thread.
 final class ReplyQueues {
   enum Verdict {
     case allowed, refused
+    /// There is no such queue: what is asked for is done, and its result goes nowhere, whoever declares the queue meanwhile.
+    case dropped
     /// ``onAnswer`` follows.
     case unknown
   }
@@ -25,14 +52,14 @@ final class ReplyQueues {
   /// What the setting lists; nil where it is absent, and results may go to every queue that isn't the fleet's own.
   var listed: Set<[UInt8]>?
   private let time: Turn
-  private var answers: [[UInt8]: (isExclusive: Bool, until: MonotonicTime)] = [:]
+  private var answers: [[UInt8]: (kind: ReplyQueueKind, until: MonotonicTime)] = [:]
   /// To be asked for, in this order.
   private var questions = Ring<[UInt8]>()
   private var asked: Set<[UInt8]> = []
   private var isAsking = false
 
-  /// Seconds that an answer holds.
-  static let lifetime = 60.0
+  /// Seconds that an answer holds: that a queue is exclusive, and that it isn't.
+  static let (lifetime, lifetimeOfRefusal) = (60.0, 1.0)
   /// Answers that are remembered, and questions that wait. What finds no room is asked again a second later.
   static let most = 4_096
   /// Names that the broker alone gives: to the replies of a client that consumes them directly, and to a queue that was declared without a
@@ -45,7 +72,7 @@ final class ReplyQueues {
   func verdict(on queue: [UInt8]?) -> Verdict {
     guard let listed, let queue, !queue.isEmpty else { return .allowed }
     if listed.contains(queue) || Self.own.contains(where: queue.starts(with:)) { return .allowed }
-    if let answer = answers[queue], time.now < answer.until { return answer.isExclusive ? .allowed : .refused }
+    if let answer = answers[queue], time.now < answer.until { return Self.verdict(on: answer.kind) }
     guard let name = String(validating: queue, as: UTF8.self), name.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
       return .refused
     }
@@ -54,6 +81,14 @@ final class ReplyQueues {
       ask()
     }
     return .unknown
+  }
+
+  private static func verdict(on kind: ReplyQueueKind) -> Verdict {
+    switch kind {
+    case .exclusive: .allowed
+    case .shared: .refused
+    case .missing: .dropped
+    }
   }
 
   /// To be called about once a second as well, for what couldn't be asked.
@@ -65,15 +100,17 @@ final class ReplyQueues {
   }
 
   private func ask(_ broker: any ReplyBroker, _ queue: [UInt8]) {
-    broker.isExclusive(String(decoding: queue, as: UTF8.self)) { [weak self] isExclusive in
+    broker.inspect(String(decoding: queue, as: UTF8.self)) { [weak self] kind in
       guard let self else { return }
       isAsking = false
       asked.remove(queue)
-      if let isExclusive {
+      if let kind {
         if answers.count >= Self.most { answers.removeAll(keepingCapacity: true) }
-        answers[queue] = (isExclusive, time.now.advanced(bySeconds: Self.lifetime))
+        let seconds = kind == .exclusive ? Self.lifetime : Self.lifetimeOfRefusal
+        answers[queue] = (kind, time.now.advanced(bySeconds: seconds))
       }
       onAnswer?()
+      if kind == .missing { answers[queue] = nil }
       ask()
     }
   }

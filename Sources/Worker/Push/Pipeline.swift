@@ -142,27 +142,17 @@ final class Pipeline: OutboxOwner {
     entry.hold = hold
     entry.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
-    switch entry.producer == nil ? .allowed : replyQueues.verdict(on: delivery.properties.replyTo) {
-    case .allowed: admit(entry, consume delivery)
-    case .refused:
-      entry.mayReply = false
-      admit(entry, consume delivery)
-    case .unknown:
-      entry.isUndecided = true
-      entry.delivery = consume delivery
-    }
+    entry.reply = entry.producer == nil ? .allowed : replyQueues.verdict(on: delivery.properties.replyTo)
+    if entry.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
     if isAlone, entry.isHeld { alone = entry.reference }
   }
 
   /// The broker has said more of the queues that results are to go to.
   func decideReplies() {
-    for entry in table.entries where entry.isHeld && entry.isUndecided && !entry.ledger.isConcluded {
-      let verdict = replyQueues.verdict(on: entry.delivery.properties.replyTo)
-      guard verdict != .unknown else { continue }
-      entry.isUndecided = false
-      entry.mayReply = verdict == .allowed
-      admit(entry, entry.delivery)
+    for entry in table.entries where entry.isHeld && entry.reply == .unknown && !entry.ledger.isConcluded {
+      entry.reply = replyQueues.verdict(on: entry.delivery.properties.replyTo)
+      if entry.reply != .unknown { admit(entry, entry.delivery) }
     }
   }
 
@@ -170,7 +160,7 @@ final class Pipeline: OutboxOwner {
   private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
     let isIdentified = delivery.properties.messageID != nil
     var record: RetryRecord?
-    var rejection = entry.mayReply ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
+    var rejection = entry.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
     switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.queue, at: time.wallClock) {
     case .none: break
     case .notes(let page, let retry):

@@ -14,8 +14,8 @@ final class ChangeQueue: ChangeFeedHandler {
     let messageID: [UInt8]
     /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
     var producer: [UInt8]?
-    /// Its answer may go where `reply_to` says.
-    var mayReply = true
+    /// Whether its answer may go where `reply_to` says.
+    var reply = ReplyQueues.Verdict.allowed
     /// Waits for the registry; nil once there is an answer.
     var content: RegistryChange?
     /// Its connection is gone: its answer is still published, and nobody acknowledges it.
@@ -93,7 +93,7 @@ final class ChangeQueue: ChangeFeedHandler {
       if let change = changes[number] {
         let verdict = change.producer == nil ? .allowed : replyQueues.verdict(on: change.delivery.properties.replyTo)
         guard verdict != .unknown else { return }
-        changes[number]?.mayReply = verdict == .allowed
+        changes[number]?.reply = verdict
       }
       _ = undecided.popFirst()
       read(number)
@@ -102,7 +102,7 @@ final class ChangeQueue: ChangeFeedHandler {
 
   private func read(_ number: Int) {
     guard let change = changes[number] else { return }
-    guard change.mayReply else {
+    guard change.reply != .refused else {
       return conclude(number, .refused(.notAllowed, reason: "reply_to: not a queue that answers may go to"))
     }
     let delivery = change.delivery

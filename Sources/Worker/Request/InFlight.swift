@@ -31,10 +31,8 @@ final class InFlight {
   var messageID: [UInt8] = []
   /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
   var producer: [UInt8]?
-  /// Whether its result may go there is being asked for, and nothing is done before that is known.
-  var isUndecided = false
-  /// Its result may go where `reply_to` says.
-  var mayReply = true
+  /// Whether its result may go where `reply_to` says; nothing is done before that is known.
+  var reply = ReplyQueues.Verdict.allowed
   /// Unix milliseconds after which the request is worth nothing.
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
@@ -113,8 +111,7 @@ final class InFlight {
     keptFor = nil
     messageID = []
     producer = nil
-    isUndecided = false
-    mayReply = true
+    reply = .allowed
     attempts = 0
     round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
@@ -199,7 +196,7 @@ final class InFlight {
 
   /// The outcome of each target is to be published.
   func wantsResult(_ setting: ResultsSetting) -> Bool {
-    setting != .none || delivery.properties.replyTo?.isEmpty == false
+    setting != .none || reply == .allowed && delivery.properties.replyTo?.isEmpty == false
   }
 }
 

@@ -51,7 +51,8 @@ struct OutcomePublications {
 
   /// A change of the registry as it came.
   func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
-    let properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
+    var properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
+    if change.reply == .dropped, change.producer == nil { properties.replyTo = nil }
     return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
   }
 
@@ -83,12 +84,12 @@ struct OutcomePublications {
 
   /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    guard entry.mayReply else { return nil }
+    guard entry.reply == .allowed else { return nil }
     return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
   }
 
   func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
-    guard change.mayReply else { return nil }
+    guard change.reply == .allowed else { return nil }
     let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
     return reply(body, change.delivery.properties, properties, owner: .change(number))
   }
@@ -215,6 +216,8 @@ struct OutcomePublications {
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
     var properties = requestProperties(of: entry.delivery, entry.messageID, producer: entry.producer)
     if let app = entry.app { properties.appID = apps[app].id }
+    // Where the producer is still named, it is asked for again.
+    if entry.reply == .dropped, entry.producer == nil { properties.replyTo = nil }
     return properties
   }
 
