@@ -151,6 +151,46 @@ struct ReplyQueuesTests {
     #expect(ReplyQueueKind(.failure(.heartbeatMissed), isConnected: false) == nil)
   }
 
+  @Test("who may not send to the application has nothing asked for, and is answered only where that is known to be allowed")
+  func rightsFirst() {
+    pipeline.apps.put(
+      Array("com.example.app".utf8), packages: [], rights: AppRights(producers: [Array("billing".utf8)]), senders: [])
+    send(to: "another's")
+    send(to: "billing.replies")
+    turn()
+    #expect(takeAll() == ["NotAllowed", "NotAllowed", "to billing.replies"] && broker.questions.isEmpty)
+  }
+
+  @Test(
+    "a producer's questions are bounded: what comes beyond them goes to the ladder, is asked for later, and others' at once")
+  func crowd() throws {
+    for number in 0..<70 { send(to: "q\(number)") }
+    #expect(pipeline.table.entries.filter { $0.isHeld && $0.reply == .unknown }.count == 64)
+    let waiting = outbox.slots.indices.compactMap { outbox.slots[$0] }
+    #expect(waiting.count == 6 && waiting.allSatisfy { $0.kind == .retry && $0.properties.replyTo != nil })
+    let later = try #require(waiting.first)
+    #expect(later.properties.headers["x-push-producer"] == .string([]))
+    _ = takeAll()
+    var other = delivery(to: "other")
+    other.properties.userID = Array("billing".utf8)
+    pipeline.accept(other, from: .sendNormal)
+    #expect(pipeline.table.entries.filter { $0.isHeld && $0.reply == .unknown }.count == 65)
+    for _ in 0..<65 {
+      turn()
+      broker.answer(.shared)
+    }
+    #expect(takeAll().count == 65 && pipeline.table.count == 0)
+    // It comes back, and is asked for.
+    var returned = delivery(to: "")
+    returned.exchange = Array("push.return".utf8)
+    returned.properties = later.properties
+    pipeline.accept(returned, from: .sendNormal)
+    turn()
+    #expect(broker.questions.last == later.properties.replyTo.map { String(decoding: $0, as: UTF8.self) })
+    broker.answer(.exclusive)
+    #expect(takeAll() == ["MismatchSenderId", "to q64"])
+  }
+
   @Test("what can't be read is not answered where no result may go")
   func unread() {
     send(to: "another's", "no JSON")

@@ -36,7 +36,7 @@ protocol ReplyBroker: AnyObject {
 ///
 /// Of a queue that only its name is known of, the broker is asked, one question at a time. That it is exclusive is remembered for a minute, that
 /// it isn't for a second, and that it isn't there not at all: its owner may be about to declare it. What
-/// waits for an answer is held by whoever has it in hand, who asks again by ``verdict(on:)``. Confined to the shard's thread.
+/// waits for an answer is held by whoever has it in hand, who asks again by ``verdict(on:of:)``. Confined to the shard's thread.
 final class ReplyQueues {
   enum Verdict {
     case allowed, refused
@@ -44,6 +44,8 @@ final class ReplyQueues {
     case dropped
     /// ``onAnswer`` follows.
     case unknown
+    /// Too many questions of the producer's are open: to be asked for later.
+    case crowded
   }
 
   weak var broker: (any ReplyBroker)?
@@ -55,32 +57,51 @@ final class ReplyQueues {
   private var answers: [[UInt8]: (kind: ReplyQueueKind, until: MonotonicTime)] = [:]
   /// To be asked for, in this order.
   private var questions = Ring<[UInt8]>()
-  private var asked: Set<[UInt8]> = []
+  /// By whom each was first named.
+  private var asked: [[UInt8]: [UInt8]] = [:]
+  /// How many of them each producer has named.
+  private var open: [[UInt8]: Int] = [:]
   private var isAsking = false
 
   /// Seconds that an answer holds: that a queue is exclusive, and that it isn't.
   static let (lifetime, lifetimeOfRefusal) = (60.0, 1.0)
   /// Answers that are remembered, and questions that wait. What finds no room is asked again a second later.
   static let most = 4_096
+  /// Questions of one producer that are open: what waits for one takes up room that others share.
+  static let mostOfProducer = 64
   /// Names that the broker alone gives: to the replies of a client that consumes them directly, and to a queue that was declared without a
   /// name. Nobody who hasn't been told knows the latter's 128 random bits.
   private static let own = ["amq.rabbitmq.reply-to.", "amq.gen-"].map { Array($0.utf8) }
 
   init(time: Turn) { self.time = time }
 
-  /// - Parameter queue: what `reply_to` says.
-  func verdict(on queue: [UInt8]?) -> Verdict {
+  /// - Parameters:
+  ///   - queue: what `reply_to` says.
+  ///   - producer: who has named it.
+  func verdict(on queue: [UInt8]?, of producer: [UInt8]) -> Verdict {
+    if let verdict = decided(queue) { return verdict }
+    guard let queue else { return .allowed }
+    guard asked[queue] == nil, asked.count < Self.most else { return .unknown }
+    guard open[producer, default: 0] < Self.mostOfProducer else { return .crowded }
+    asked[queue] = producer
+    open[producer, default: 0] += 1
+    questions.append(queue)
+    ask()
+    return .unknown
+  }
+
+  /// Without a question: a result goes only where that is known to be allowed.
+  func knownVerdict(on queue: [UInt8]?) -> Verdict { decided(queue) == .allowed ? .allowed : .dropped }
+
+  /// What needs no question; nil for the rest.
+  private func decided(_ queue: [UInt8]?) -> Verdict? {
     guard let listed, let queue, !queue.isEmpty else { return .allowed }
     if listed.contains(queue) || Self.own.contains(where: queue.starts(with:)) { return .allowed }
     if let answer = answers[queue], time.now < answer.until { return Self.verdict(on: answer.kind) }
     guard let name = String(validating: queue, as: UTF8.self), name.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
       return .refused
     }
-    if asked.count < Self.most, asked.insert(queue).inserted {
-      questions.append(queue)
-      ask()
-    }
-    return .unknown
+    return nil
   }
 
   private static func verdict(on kind: ReplyQueueKind) -> Verdict {
@@ -103,7 +124,9 @@ final class ReplyQueues {
     broker.inspect(String(decoding: queue, as: UTF8.self)) { [weak self] kind in
       guard let self else { return }
       isAsking = false
-      asked.remove(queue)
+      if let producer = asked.removeValue(forKey: queue), let count = open[producer] {
+        open[producer] = count > 1 ? count - 1 : nil
+      }
       if let kind {
         if answers.count >= Self.most { answers.removeAll(keepingCapacity: true) }
         let seconds = kind == .exclusive ? Self.lifetime : Self.lifetimeOfRefusal

@@ -142,16 +142,23 @@ final class Pipeline: OutboxOwner {
     entry.hold = hold
     entry.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
-    entry.reply = entry.producer == nil ? .allowed : replyQueues.verdict(on: delivery.properties.replyTo)
+    entry.reply = replyVerdict(entry, delivery.properties.replyTo)
     if entry.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
     if isAlone, entry.isHeld { alone = entry.reference }
   }
 
+  /// Who may not send to the application has nothing asked for.
+  private func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
+    guard let producer = entry.producer else { return .allowed }
+    if let app = entry.app, apps[app].rights.refusal(of: producer) != nil { return replyQueues.knownVerdict(on: queue) }
+    return replyQueues.verdict(on: queue, of: producer)
+  }
+
   /// The broker has said more of the queues that results are to go to.
   func decideReplies() {
     for entry in table.entries where entry.isHeld && entry.reply == .unknown && !entry.ledger.isConcluded {
-      entry.reply = replyQueues.verdict(on: entry.delivery.properties.replyTo)
+      entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
       if entry.reply != .unknown { admit(entry, entry.delivery) }
     }
   }
@@ -179,15 +186,24 @@ final class Pipeline: OutboxOwner {
         "message_id": entry.messageID, "queue": entry.queue.origin, "redelivered": entry.delivery.redelivered,
         "attempts": entry.attempts,
       ])
-    if let rejection { reject(entry, rejection) } else { begin(entry, record, isIdentified: isIdentified) }
+    if let rejection {
+      reject(entry, rejection)
+    } else if entry.reply == .crowded {
+      putOff(entry, by: Self.questionDelay, "reply_to: the producer names too many queues at once")
+    } else {
+      begin(entry, record, isIdentified: isIdentified)
+    }
   }
+
+  /// Milliseconds.
+  private static let questionDelay: Int64 = 1_000
 
   /// What its producer may not ask for. Checked once: what a worker sends on from here on is allowed.
   private func refusal(of entry: InFlight) -> Rejection? {
     guard let producer = entry.producer, let app = entry.app else { return nil }
     let rights = apps[app].rights
     if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.parsed?.topic) { return refusal }
-    entry.producer = nil
+    if entry.reply != .crowded { entry.producer = nil }
     return nil
   }
 

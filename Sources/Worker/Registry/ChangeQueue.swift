@@ -91,8 +91,8 @@ final class ChangeQueue: ChangeFeedHandler {
   func decideReplies() {
     while let number = undecided.first {
       if let change = changes[number] {
-        let verdict = change.producer == nil ? .allowed : replyQueues.verdict(on: change.delivery.properties.replyTo)
-        guard verdict != .unknown else { return }
+        let verdict = change.producer.map { replyQueues.verdict(on: change.delivery.properties.replyTo, of: $0) } ?? .allowed
+        guard verdict != .unknown, verdict != .crowded else { return }
         changes[number]?.reply = verdict
       }
       _ = undecided.popFirst()
