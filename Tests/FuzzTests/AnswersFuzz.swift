@@ -43,7 +43,7 @@ enum AnswersFuzz {
     case .token(let token, let lifetime):
       try require(!token.isEmpty && token.allSatisfy { 0x21...0x7E ~= $0 }, "a token that is no header's value")
       try require(1...86_400 ~= lifetime, "a lifetime of \(lifetime) s")
-    case .refused(let word), .failed(let word):
+    case .refused(let word), .failed(let word), .unanswered(let word):
       try require(word.utf8.allSatisfy { 0x20...0x7E ~= $0 } && word.utf8.count < 200, "a word that is none")
     }
   }

@@ -27,6 +27,7 @@ struct HoldsTests {
     func setFlow(_ flow: HoldFeed.Flow, _ app: Int) {}
     func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) {}
     func heldInHand(_ app: Int) -> Int { inHand }
+    var heldInHand: Int { inHand }
   }
 
   private let loop: EventLoop

@@ -8,6 +8,8 @@ enum AccessTokenAnswer: Equatable {
   case refused(String)
   /// Anything else: tried again later.
   case failed(String)
+  /// The endpoint can't be reached, or says nothing.
+  case unanswered(String)
 
   /// A lifetime that the answer does not give; Google's tokens live 3,599 s.
   static let assumedLifetime = 3600.0

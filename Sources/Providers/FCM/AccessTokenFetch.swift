@@ -32,12 +32,13 @@ final class AccessTokenFetch: ClientSessionHandler {
     transport = dialer.dial(session, to: target)
     // The session times an open stream only; a server that never allows one would be waited for without end.
     time.schedule(at: time.now.advanced(bySeconds: 2 * timeout)) { [weak self] in
-      self?.complete(.failed("the token endpoint gave no answer"))
+      self?.complete(.unanswered("the token endpoint gave no answer"))
     }
   }
 
   /// Nobody waits for the answer any more.
   func abandon() {
+    guard completion != nil else { return }
     completion = nil
     transport?.close()
   }
@@ -62,8 +63,8 @@ final class AccessTokenFetch: ClientSessionHandler {
       complete(AccessTokenAnswer(status: response.status, body: response.body))
     }
   }
-  func failed(_ tag: Int, _ failure: RequestFailure) { complete(.failed("the token endpoint gave no answer")) }
+  func failed(_ tag: Int, _ failure: RequestFailure) { complete(.unanswered("the token endpoint gave no answer")) }
   func streamsAvailable() { submitOnce() }
   func goAwayReceived(_ goAway: GoAway) {}
-  func sessionEnded(_ reason: TransportEnd) { complete(.failed("token endpoint: \(reason)")) }
+  func sessionEnded(_ reason: TransportEnd) { complete(.unanswered("token endpoint: \(reason)")) }
 }

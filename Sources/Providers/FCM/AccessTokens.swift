@@ -21,6 +21,9 @@ final class AccessTokens {
   static let safetyMargin = 5.0
   /// Seconds for one fetch.
   static let timeout = 15.0
+  /// Seconds without an answer after which, where nothing can be sent meanwhile, another fetch is tried beside it, and then another one in its
+  /// place: an endpoint that hung may be well long before the first one's time is up.
+  static let patience = 2.0
   /// Seconds between two tokens fetched because the provider refused the one before: a new one that is refused as well is not to
   /// blame, and the endpoint is not to be stormed.
   static let renewalFloor = 60.0
@@ -43,7 +46,12 @@ final class AccessTokens {
   private var generation = 0
   private var token: Token?
   private var fetch: AccessTokenFetch?
+  /// Beside it.
+  private var second: AccessTokenFetch?
+  private var secondAt: MonotonicTime?
+  /// After an answer that brings none, and after no answer while nothing can be sent.
   private var backoff = Backoff(base: 1, cap: 60)
+  private var shortBackoff = Backoff(base: 0.5, cap: 1.5)
   private var retryAt: MonotonicTime?
   private var forcedAt: MonotonicTime?
   private(set) var lastFailure = ""
@@ -88,45 +96,71 @@ final class AccessTokens {
 
   func stop() {
     isStopped = true
+    endFetches()
+  }
+
+  private func endFetches() {
     fetch?.abandon()
+    second?.abandon()
     fetch = nil
+    second = nil
+    secondAt = nil
   }
 
   var deadline: MonotonicTime {
-    if fetch != nil { return .distantFuture }
+    if fetch != nil { return secondAt ?? .distantFuture }
     return retryAt ?? token?.renewAt ?? .distantFuture
   }
 
   func deadlineReached(at now: MonotonicTime) {
     if let retryAt, now >= retryAt { self.retryAt = nil }
     if let token, now >= token.renewAt { begin(at: now) }
+    if let secondAt, now >= secondAt { beginSecond(at: now) }
+  }
+
+  private func isUsable(at now: MonotonicTime) -> Bool { token.map { now < $0.expiresAt } ?? false }
+
+  private func beginSecond(at now: MonotonicTime) {
+    secondAt = now.advanced(bySeconds: Self.patience)
+    guard !isUsable(at: now) else { return }
+    second?.abandon()
+    second = makeFetch { [weak self] answer in
+      if case .unanswered = answer { self?.second = nil } else { self?.ended(answer) }
+    }
+  }
+
+  private func makeFetch(_ completion: @escaping (AccessTokenAnswer) -> Void) -> AccessTokenFetch? {
+    do {
+      let body = try account.tokenRequest(wallClock: time.wallClock)
+      values.removeAll()
+      values.append(decimal: Int64(body.count))
+      let fetch = AccessTokenFetch(
+        template: template, values: values, body: body, timeout: Self.timeout, completion: completion)
+      fetch.start(time, dialer, target)
+      return fetch
+    } catch {
+      completion(.failed("the assertion can't be signed: \(error)"))
+      return nil
+    }
   }
 
   private func begin(at now: MonotonicTime) {
     guard fetch == nil, !isStopped else { return }
     if let retryAt, now < retryAt { return }
     retryAt = nil
-    do {
-      let body = try account.tokenRequest(wallClock: time.wallClock)
-      values.removeAll()
-      values.append(decimal: Int64(body.count))
-      fetch = AccessTokenFetch(template: template, values: values, body: body, timeout: Self.timeout) { [weak self] in
-        self?.ended($0)
-      }
-      fetch?.start(time, dialer, target)
-    } catch {
-      ended(.failed("the assertion can't be signed: \(error)"))
-    }
+    fetch = makeFetch { [weak self] in self?.ended($0) }
+    if fetch != nil { secondAt = now.advanced(bySeconds: Self.patience) }
   }
 
   private func ended(_ answer: AccessTokenAnswer) {
     guard !isStopped else { return }
-    fetch = nil
+    endFetches()
     let now = time.now
     switch answer {
     case .token(let bytes, let lifetime):
       generation += 1
       backoff.reset()
+      shortBackoff.reset()
       lastFailure = ""
       token = Token(
         authorization: Array("Bearer ".utf8) + bytes, generation: generation,
@@ -135,17 +169,22 @@ final class AccessTokens {
       owner?.observed(.tokenRefreshed)
       owner?.accessTokenReady()
     case .refused(let why):
-      failed("the token endpoint refuses the account: \(why)", at: now)
+      failed("the token endpoint refuses the account: \(why)", after: backoff.next(using: &time.random), at: now)
       owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
     case .failed(let why):
-      failed("no access token: \(why)", at: now)
+      failed("no access token: \(why)", after: backoff.next(using: &time.random), at: now)
+      owner?.observed(.tokenFailed(reason: lastFailure))
+    case .unanswered(let why):
+      let isAwaited = !isUsable(at: now)
+      let seconds = isAwaited ? shortBackoff.next(using: &time.random) : backoff.next(using: &time.random)
+      failed("no access token: \(why)", after: seconds, at: now)
       owner?.observed(.tokenFailed(reason: lastFailure))
     }
   }
 
-  private func failed(_ reason: String, at now: MonotonicTime) {
+  private func failed(_ reason: String, after seconds: Double, at now: MonotonicTime) {
     lastFailure = reason
-    retryAt = now.advanced(bySeconds: backoff.next(using: &time.random))
-    if let token, now < token.expiresAt { owner?.accessTokenReady() } else { owner?.accessTokenFailed(reason: reason) }
+    retryAt = now.advanced(bySeconds: seconds)
+    if isUsable(at: now) { owner?.accessTokenReady() } else { owner?.accessTokenFailed(reason: reason) }
   }
 }

@@ -456,6 +456,7 @@ extension BrokerSession: HoldBroker {
   func setFlow(_ flow: HoldFeed.Flow, _ app: Int) { holds.setFlow(flow, app) }
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
   func heldInHand(_ app: Int) -> Int { holds.inHand(app) }
+  var heldInHand: Int { holds.inHand }
 }
 
 extension BrokerSession: ReplyBroker {

@@ -23,6 +23,9 @@ final class HoldFeed {
     var inHand = 0
   }
 
+  /// Delivered and not acknowledged, of all.
+  private(set) var inHand = 0
+
   /// How much is taken of one application's queue.
   enum Flow: Int, CaseIterable {
     /// What a provider in trouble is tried with.
@@ -105,8 +108,16 @@ final class HoldFeed {
 
   private static func subscription(_ hold: Int, _ step: Flow) -> Int { hold * Flow.allCases.count + step.rawValue }
 
+  private func forgetDeliveries() {
+    for index in holds.indices { holds[index].inHand = 0 }
+    inHand = 0
+  }
+
   func acknowledge(_ token: DeliveryToken, _ app: Int) {
-    if let index = index(of: app) { holds[index].inHand -= 1 }
+    if let index = index(of: app) {
+      holds[index].inHand -= 1
+      inHand -= 1
+    }
     consumer?.acknowledge(token)
   }
 
@@ -159,6 +170,7 @@ extension HoldFeed: ConsumerHandler {
   func delivered(_ delivery: consuming Delivery) {
     let index = delivery.consumer / Flow.allCases.count
     holds[index].inHand += 1
+    inHand += 1
     handler?.heldDelivered(delivery, app: holds[index].app)
   }
 
@@ -170,14 +182,14 @@ extension HoldFeed: ConsumerHandler {
 
   func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the hold queues", ["reason": "\(reason)"])
-    for index in holds.indices { holds[index].inHand = 0 }
+    forgetDeliveries()
     handler?.holdsLost()
   }
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
-    for index in holds.indices { holds[index].inHand = 0 }
+    forgetDeliveries()
     handler?.holdsLost()
     defer { onEnded?() }
     if case .notFound = reason {

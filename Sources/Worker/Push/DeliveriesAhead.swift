@@ -3,27 +3,54 @@ import Wire
 
 /// Deliveries of the lanes that were taken before there is room for them, so that those of other applications behind them come through.
 ///
-/// Kept in their order, at some two hundred bytes and the body each; begun as room comes up, or left to the broker unacknowledged.
+/// Kept packed, at some two hundred bytes and the body each, in the order of their lane for each application; applications take turns. They are
+/// begun as room comes up, or left to the broker unacknowledged.
 struct DeliveriesAhead {
-  private var deliveries = Ring<(delivery: PackedDelivery, app: Int, queue: WorkQueue)>()
-  /// Of each application; -1 stands for none.
-  private var counts: [Int: Int] = [:]
-
-  var isEmpty: Bool { deliveries.isEmpty }
-  var count: Int { deliveries.count }
-  /// Whose turn is next.
-  var next: (app: Int, queue: WorkQueue)? { deliveries.first.map { ($0.app, $0.queue) } }
-
-  func contains(_ app: Int) -> Bool { counts[app] != nil }
-
-  mutating func append(_ delivery: consuming Delivery, of app: Int, from queue: WorkQueue) {
-    deliveries.append((PackedDelivery(delivery), app, queue))
-    counts[app, default: 0] += 1
+  /// Whose deliveries, and of which lane.
+  struct Line: Hashable {
+    /// -1 for those of no application.
+    var app: Int
+    var queue: WorkQueue
   }
 
-  mutating func popFirst() -> (delivery: PackedDelivery, queue: WorkQueue)? {
-    guard let (delivery, app, queue) = deliveries.popFirst() else { return nil }
-    if let count = counts[app], count > 1 { counts[app] = count - 1 } else { counts[app] = nil }
-    return (delivery, queue)
+  private var lines: [Line: Ring<PackedDelivery>] = [:]
+  /// Lines that are not empty, those of the high lane apart.
+  private var turns = (high: Ring<Line>(), normal: Ring<Line>())
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+  func contains(_ line: Line) -> Bool { lines[line] != nil }
+
+  mutating func append(_ delivery: consuming Delivery, _ line: Line) {
+    if lines[line] == nil { addTurn(line) }
+    lines[line, default: Ring()].append(PackedDelivery(delivery))
+    count += 1
+  }
+
+  private mutating func addTurn(_ line: Line) {
+    if line.queue.isHigh { turns.high.append(line) } else { turns.normal.append(line) }
+  }
+
+  /// Whether there are deliveries of the high lane, and of the normal one: lines that may have a turn.
+  var lineCounts: (high: Int, normal: Int) { (turns.high.count, turns.normal.count) }
+
+  /// The line whose turn it is goes to the end; its first delivery is taken unless it has to wait.
+  mutating func takeTurn(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (delivery: PackedDelivery, queue: WorkQueue)? {
+    guard let line = isHigh ? turns.high.popFirst() : turns.normal.popFirst() else { return nil }
+    guard mayBegin(line), let delivery = lines[line]?.popFirst() else {
+      addTurn(line)
+      return nil
+    }
+    count -= 1
+    if lines[line]?.isEmpty == true { lines[line] = nil } else { addTurn(line) }
+    return (delivery, line.queue)
+  }
+
+  /// Forgets all; `body` hears of each.
+  mutating func removeAll(_ body: (PackedDelivery) -> Void) {
+    for var line in lines.values {
+      while let delivery = line.popFirst() { body(delivery) }
+    }
+    self = DeliveriesAhead()
   }
 }

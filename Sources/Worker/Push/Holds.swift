@@ -18,6 +18,8 @@ protocol HoldBroker: AnyObject {
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int)
   /// Of the hold queue, in hand.
   func heldInHand(_ app: Int) -> Int
+  /// Of all.
+  var heldInHand: Int { get }
 }
 
 /// Which applications have a hold queue, and what is in it.

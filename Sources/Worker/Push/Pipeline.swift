@@ -78,6 +78,8 @@ final class Pipeline: OutboxOwner {
   var ahead = DeliveriesAhead()
   /// Requests on their way to hold queues.
   var leavingForHold = 0
+  /// Requests that came by hold queues, as this turn's end began.
+  var heldInHand = 0
   var bodies: HeldBodies
   /// When it was last logged that there is no room for an application's requests.
   var crowdedSince: [Int: MonotonicTime] = [:]

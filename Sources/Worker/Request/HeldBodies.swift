@@ -45,6 +45,9 @@ struct HeldBodies {
     return true
   }
 
+  /// Of the requests of an application that stay.
+  func kept(for app: Int) -> Int { byApp[app] ?? 0 }
+
   /// - Parameter app: for which it was kept; nil for one that was leaving.
   mutating func remove(_ bytes: Int, keptFor app: Int?) {
     total -= bytes
