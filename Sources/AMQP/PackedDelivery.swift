@@ -30,8 +30,8 @@ public struct PackedDelivery: Sendable {
     self.content = content
   }
 
-  /// Bytes of the body that are kept.
-  public var bodyCount: Int { content.count - Int(bodyStart) }
+  /// Bytes of properties and body.
+  public var count: Int { content.count }
 
   public var delivery: Delivery {
     var delivery = Delivery()

@@ -14,6 +14,9 @@ struct PoolHealth {
   /// single one may be about one device.
   static let quotaTrip = 10
   static let quotaPause = 60.0
+  /// Refusals in a row that each speak of one device alone: so many of them speak of the provider.
+  static let deviceTrip = 50
+  static let devicePause = 1.0
 
   /// The provider refuses the credential.
   struct Stop: Equatable {
@@ -37,6 +40,7 @@ struct PoolHealth {
   /// Of the last pause that has begun.
   private(set) var pauseReason = ""
   private var quotaRefusals = 0
+  private var deviceRefusals = 0
   /// A pause for want of quota has begun since this was last false.
   var isShortOfQuota = false
   private var hadOutage = false
@@ -57,13 +61,18 @@ struct PoolHealth {
   /// What an answer says of the provider, whatever it says of its push.
   mutating func answered(_ meaning: ReplyMeaning, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard case .retry(let kind, _) = meaning.reaction else {
+      deviceRefusals = 0
       served()
       return nil
     }
     switch kind.scope {
     case .device:
-      served()
-      return nil
+      deviceRefusals += 1
+      guard deviceRefusals >= Self.deviceTrip else {
+        served()
+        return nil
+      }
+      return pause(seconds: Self.devicePause, reason: meaning.reason, at: now, using: &random)
     case .connection: return nil
     case .provider where kind == .quota:
       // One alone says nothing of the others.

@@ -52,7 +52,7 @@ struct PackedDeliveryTests {
     }
     let packed = PackedDelivery(delivery)
     let again = packed.delivery
-    #expect(packed.bodyCount == 2 && again.body == delivery.body && again.properties == delivery.properties)
+    #expect(packed.count > 2 && again.body == delivery.body && again.properties == delivery.properties)
     #expect(again.token == delivery.token && again.consumer == 3 && again.redelivered == hasAll)
     #expect(
       again.exchange == delivery.exchange && again.routingKey == delivery.routingKey && again.bodySize == delivery.bodySize)

@@ -60,6 +60,19 @@ struct PoolHealthTests {
     #expect((60...66).contains(pause))
   }
 
+  @Test("takes many refusals in a row that each speak of one device for the provider's, until a push is taken")
+  mutating func devices() throws {
+    for _ in 1..<PoolHealth.deviceTrip { #expect(answer(.retry(.perDevice, .unavailable), at: 0) == nil) }
+    #expect(answer(.delivered, at: 0) == nil && !health.hasFailed)
+    for _ in 1..<PoolHealth.deviceTrip { #expect(answer(.retry(.perDevice, .unavailable), at: 0) == nil) }
+    let pause = try #require(begun(answer(.retry(.perDevice, .unavailable), at: 0)))
+    #expect((1...1.1).contains(pause) && health.hasFailed)
+    _ = health.advance(to: at(2))
+    #expect(answer(.retry(.perDevice, .unavailable), at: 2) != nil && health.hasFailed)
+    _ = health.advance(to: at(4))
+    #expect(answer(.delivered, at: 4) == nil && !health.hasFailed)
+  }
+
   @Test("opens after twenty failures or silences in a row")
   mutating func failing() {
     for _ in 1..<Circuit.tripAfter { #expect(answer(.retry(.outage, .unavailable), at: 0) == nil) }

@@ -278,7 +278,7 @@ final class FanoutModel {
     func die() { client.close() }
 
     var isReadingPaused = false
-    func adjustPrefetch(fitting: Int, readsAhead: Bool) {}
+    func adjustPrefetch(fitting: Int, ahead: Int) {}
     func takeLanes(_ takes: Bool) {}
 
     /// What the broker is to make dead letters of.

@@ -27,7 +27,7 @@ struct ListLetterTests {
 
     func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }
     func discard(_ token: DeliveryToken) {}
-    func adjustPrefetch(fitting: Int, readsAhead: Bool) {}
+    func adjustPrefetch(fitting: Int, ahead: Int) {}
     func takeLanes(_ takes: Bool) {}
 
     func deliver(_ body: String) {

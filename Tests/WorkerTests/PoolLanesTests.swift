@@ -52,10 +52,11 @@ struct PoolLanesTests {
   mutating func overdue() {
     add(.sendHigh, at: 0, hold: 0)
     add(.fanoutNormal, at: 0)
-    #expect(!lanes.isOverdue(high: false, after: 0.3, at: at(4)) && lanes.isOverdue(high: false, after: 0.3, at: at(6)))
-    #expect(!lanes.isOverdue(high: true, after: 0.3, at: at(60)))
+    #expect(lanes.wait(in: .fanoutNormal, overdueAfter: 0.3, at: at(4)) == .short)
+    #expect(lanes.wait(in: .fanoutNormal, overdueAfter: 0.3, at: at(6)) == .overdue)
+    #expect(lanes.wait(in: .sendHigh, overdueAfter: 0.3, at: at(60)) == .none)
     add(.sendNormal, at: 10)
-    #expect(lanes.isOverdue(high: false, after: 0.3, at: at(10.4)))
+    #expect(lanes.wait(in: .sendNormal, overdueAfter: 0.3, at: at(10.4)) == .overdue)
     let taken = lanes.takeLanes(withHeld: false) { $0 == .sendNormal }
     #expect(taken.count == 1 && lanes.count == 2 && lanes.hasHeld)
   }

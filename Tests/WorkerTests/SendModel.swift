@@ -130,7 +130,7 @@ final class SendModel {
     var mayBeDone: ((Int) -> Bool)?
     private(set) var doneTooEarly: [Int] = []
     var isReadingPaused = false
-    func adjustPrefetch(fitting: Int, readsAhead: Bool) {}
+    func adjustPrefetch(fitting: Int, ahead: Int) {}
     func takeLanes(_ takes: Bool) {}
 
     init(_ configuration: Configuration) throws {

@@ -25,10 +25,25 @@ final class BrokerSession: Acknowledger {
     case lane(WorkQueue)
     /// The part of a lane's prefetch that large requests do without.
     case more(WorkQueue)
-    /// Requests that wait in front of others', where so many of them fit.
-    case ahead(WorkQueue, fitting: Int)
+    /// More than there is room for, where so many are wanted.
+    case ahead(WorkQueue, Ahead)
     /// Messages of any lane.
     case quarantine
+  }
+
+  /// How much is taken of a lane beyond what there is room for. A consumer's prefetch is at most 65,535.
+  private enum Ahead: Int, CaseIterable {
+    case few, many, most
+
+    var prefetch: UInt16 {
+      switch self {
+      case .few: 10_000
+      case .many: 40_000
+      case .most: 50_000
+      }
+    }
+    /// With the steps below.
+    var total: Int { Ahead.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
   }
 
   weak var handler: (any BrokerSessionHandler)?
@@ -51,8 +66,8 @@ final class BrokerSession: Acknowledger {
   /// The whole prefetch is consumed with.
   private var takesMore = false
   private var nextChange = MonotonicTime(nanoseconds: 0)
-  /// How many times `aheadPrefetch` is consumed beyond what there is room for, and until when at least.
-  private var partsAhead = 0
+  /// How much is consumed beyond what there is room for, and until when at least.
+  private var ahead = 0
   private var aheadUntil = MonotonicTime(nanoseconds: 0)
   /// The broker has accepted the user once.
   private(set) var hasBeenLetIn = false
@@ -83,9 +98,7 @@ final class BrokerSession: Acknowledger {
     if configuration.prefetch > Self.basePrefetch {
       sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
     }
-    for (queue, parts) in [(WorkQueue.sendHigh, 1), (.sendNormal, Self.aheadParts)] {
-      sources += (1...parts).map { .ahead(queue, fitting: $0 * Int(Self.aheadPrefetch)) }
-    }
+    sources += [.ahead(.sendHigh, .few)] + Ahead.allCases.map { .ahead(.sendNormal, $0) }
     // One for the process: what kills it takes no other of them along.
     if shard == 0 { sources.append(.quarantine) }
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
@@ -136,8 +149,8 @@ final class BrokerSession: Acknowledger {
     case .more(let queue):
       return .init(
         queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
-    case .ahead(let queue, _):
-      return .init(queue: topology.name(queue.origin), prefetch: Self.aheadPrefetch, isOptional: true)
+    case .ahead(let queue, let step):
+      return .init(queue: topology.name(queue.origin), prefetch: step.prefetch, isOptional: true)
     case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
   }
@@ -161,8 +174,8 @@ final class BrokerSession: Acknowledger {
 
   /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
   /// has to be read before it gets to what comes next.
-  func adjustPrefetch(fitting: Int, readsAhead wantsAhead: Bool) {
-    readAhead(wantsAhead ? min(fitting, Self.aheadParts * Int(Self.aheadPrefetch)) : 0)
+  func adjustPrefetch(fitting: Int, ahead: Int) {
+    takeAhead(ahead)
     let prefetch = configuration.prefetch
     guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, time.now >= nextChange else {
       return
@@ -172,11 +185,11 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
-  private func readAhead(_ fitting: Int) {
-    let parts = fitting / Int(Self.aheadPrefetch)
-    if parts > 0 { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
-    guard parts > partsAhead || parts < partsAhead && time.now >= aheadUntil else { return }
-    partsAhead = parts
+  private func takeAhead(_ wanted: Int) {
+    let total = Ahead.allCases.last { $0.total <= wanted }?.total ?? 0
+    if total >= ahead { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
+    guard total > ahead || total < ahead && time.now >= aheadUntil else { return }
+    ahead = total
     applyWants()
   }
 
@@ -184,7 +197,7 @@ final class BrokerSession: Acknowledger {
     switch source {
     case .lane: takesLanes
     case .more: takesLanes && takesMore
-    case .ahead(_, let fitting): takesLanes && fitting <= partsAhead * Int(Self.aheadPrefetch)
+    case .ahead(_, let step): takesLanes && step.total <= ahead
     case .quarantine: true
     }
   }
@@ -204,9 +217,6 @@ final class BrokerSession: Acknowledger {
   private static let basePrefetch = 64
   /// Seconds.
   private static let changePause = 10.0
-  /// A queue takes no larger one of a consumer's than 65,535.
-  private static let aheadPrefetch: UInt16 = 50_000
-  private static let aheadParts = 2
   private static let aheadPause = 2.0
 
   /// Publishing and consuming.

@@ -19,6 +19,7 @@ final class HoldFeed {
     let app: Int
     let queue: String
     var flow = Flow.probes
+    var flowChangedAt = MonotonicTime(nanoseconds: 0)
     /// Delivered and not acknowledged.
     var inHand = 0
   }
@@ -40,12 +41,16 @@ final class HoldFeed {
       case .most: 200
       }
     }
+    /// Requests in hand.
+    var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
     var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
     var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
   }
 
   /// Requests of one application in hand.
-  static let most: UInt16 = Flow.allCases.reduce(0) { $0 + $1.prefetch }
+  static let most = Flow.most.total
+  /// Seconds before more is taken than before.
+  private static let flowPause = 1.0
 
   weak var handler: (any HoldFeedHandler)?
   /// A queue is gone: which are there is to be found out anew.
@@ -102,7 +107,13 @@ final class HoldFeed {
 
   func setFlow(_ flow: Flow, _ app: Int) {
     guard let index = index(of: app), holds[index].flow != flow else { return }
+    if flow.rawValue > holds[index].flow.rawValue {
+      // What was taken by a larger flow is in hand still.
+      let isUsed = holds[index].inHand > holds[index].flow.total
+      guard !isUsed, time.now.seconds(since: holds[index].flowChangedAt) >= Self.flowPause else { return }
+    }
     holds[index].flow = flow
+    holds[index].flowChangedAt = time.now
     for step in Flow.allCases { consumer?.want(step.rawValue <= flow.rawValue, queue: Self.subscription(index, step)) }
   }
 

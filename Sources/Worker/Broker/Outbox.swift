@@ -12,7 +12,7 @@ final class Outbox {
   static let highWater = 4_096
   static let ceiling = 32_768
   /// What a connection is to take unconfirmed: the windows of several queues.
-  static let window = 8 * OutcomeQueue.window
+  static let window = 16 * OutcomeQueue.window
 
   weak var owner: (any OutboxOwner)?
   /// Hears of what follows from changes of the registry.
@@ -101,7 +101,7 @@ final class Outbox {
         setStuck(queue, true)
       }
     }
-    guard isTaking else { return }
+    guard isTaking else { return silenceRenewal.reset() }
     if longest == 0 { silenceRenewal.reset() } else if !isRenewing, silenceRenewal.refused(time) { renewLater() }
   }
 
@@ -116,6 +116,7 @@ final class Outbox {
   /// The connection that publishes from now on; nil while there is none.
   func use(_ publisher: Publisher?) {
     self.publisher = publisher
+    for queue in queues.indices { queues[queue].startWaiting(at: time.now) }
     isRenewing = false
     mayReply = true
     pump()
@@ -267,7 +268,7 @@ final class Outbox {
     if slot == suspect { suspect = nil }
     if let queue = slots[slot]?.queue {
       queues[queue].confirmed(at: time.now)
-      if queues[queue].refused.isEmpty { setStuck(queue, false) }
+      if queues[queue].refused.isEmpty, queues[queue].backlog < OutcomeQueue.window { setStuck(queue, false) }
       makeReady(queue)
     }
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {

@@ -12,8 +12,9 @@ struct OutcomeQueue {
     var routingKey: [UInt8] = []
   }
 
-  /// Publications on their way at most.
+  /// Publications on their way at most: to a hold queue fewer, as there may be many of these queues.
   static let window = 1_000
+  private static let holdWindow = 250
   /// Seconds without a confirm, while one is waited for, after which it counts as stuck.
   static let patience = 1.0
 
@@ -35,7 +36,7 @@ struct OutcomeQueue {
 
   init(_ name: Name) { self.name = name }
 
-  var canPublish: Bool { !waiting.isEmpty && unconfirmed < Self.window }
+  var canPublish: Bool { !waiting.isEmpty && unconfirmed < (name.kind == .hold ? Self.holdWindow : Self.window) }
 
   mutating func published(at now: MonotonicTime) {
     if unconfirmed == 0 { confirmedAt = now }
@@ -49,6 +50,9 @@ struct OutcomeQueue {
   }
 
   mutating func failed() { unconfirmed -= 1 }
+
+  /// The broker takes publications from now on, and may have been kept from it for long.
+  mutating func startWaiting(at now: MonotonicTime) { confirmedAt = now }
 
   /// Seconds since the broker should have confirmed something.
   func silence(at now: MonotonicTime) -> Double { unconfirmed == 0 ? 0 : now.seconds(since: confirmedAt) }

@@ -21,9 +21,9 @@ struct DeliveriesAhead {
   var isEmpty: Bool { count == 0 }
   func contains(_ line: Line) -> Bool { lines[line] != nil }
 
-  mutating func append(_ delivery: consuming Delivery, _ line: Line) {
+  mutating func append(_ delivery: PackedDelivery, _ line: Line) {
     if lines[line] == nil { addTurn(line) }
-    lines[line, default: Ring()].append(PackedDelivery(delivery))
+    lines[line, default: Ring()].append(delivery)
     count += 1
   }
 
@@ -46,11 +46,16 @@ struct DeliveriesAhead {
     return (delivery, line.queue)
   }
 
-  /// Forgets all; `body` hears of each.
-  mutating func removeAll(_ body: (PackedDelivery) -> Void) {
-    for var line in lines.values {
-      while let delivery = line.popFirst() { body(delivery) }
+  /// Forgets lines; `body` hears of each delivery.
+  mutating func removeAll(where isRemoved: (Line) -> Bool, _ body: (PackedDelivery) -> Void) {
+    for line in lines.keys where isRemoved(line) {
+      while let delivery = lines[line]?.popFirst() {
+        count -= 1
+        body(delivery)
+      }
+      lines[line] = nil
     }
-    self = DeliveriesAhead()
+    turns.high.removeAll { lines[$0] == nil }
+    turns.normal.removeAll { lines[$0] == nil }
   }
 }

@@ -3,21 +3,28 @@ import AMQP
 /// What is taken from the lanes beyond what there is room for, where several applications share the worker or outcome queues confirm nothing:
 /// others' requests stand behind those that wait.
 extension Pipeline {
-  /// Requests on their way to hold queues at most.
+  /// Requests on their way to hold queues; beyond it an application has only a few more of its own.
   private static let mostLeavingForHold = 2_000
+  private static let fewLeavingForHold = 40
   /// Requests at most that wait for stuck queues beside those that there is always room for.
   private static let mostStuck = 16_000
+  /// Pages and what comes by the quarantine, beside the prefetch of the two lanes of requests.
+  private static let pages = 100
   /// Bytes of bodies in hand below which an application's requests are begun though all others fill the room.
   private static let little = 32 << 10
   /// Lines that are asked in one turn of the loop whether they may begin, in vain.
   private static let mostRefusals = 64
+  /// Deliveries to be taken ahead: of what goes to hold queues anyhow, and of what stays in hand.
+  private static let aheadOfHold = 100_000
+  private static let aheadOfPush = 10_000
 
   /// Requests that may be begun; those that only wait for a queue to confirm, or for their redelivery, don't count.
   private var mostBegun: Int {
-    2 * prefetch + heldInHand + leavingForHold + orphans.count + min(outbox.stuck, Self.mostStuck)
+    2 * prefetch + Self.pages + heldInHand + min(leavingForHold.count, 2 * Self.mostLeavingForHold) + orphans.count
+      + min(outbox.stuck, Self.mostStuck)
   }
   private var isTableFull: Bool { table.count >= mostBegun }
-  private var isHoldCrowded: Bool { leavingForHold >= Self.mostLeavingForHold }
+  private var isHoldCrowded: Bool { leavingForHold.count >= Self.mostLeavingForHold }
 
   /// Whether a delivery of a lane has to wait: for room, or behind those of its application that do.
   func hasToWait(_ delivery: borrowing Delivery, from queue: WorkQueue) -> Bool {
@@ -28,40 +35,53 @@ extension Pipeline {
 
   private func mayBegin(_ line: DeliveriesAhead.Line) -> Bool {
     if isTableFull, table.count >= 2 * mostBegun || line.app < 0 || bodies.kept(for: line.app) >= Self.little { return false }
-    return !(isHoldCrowded && isWhollyHeldBack(line.app, line.queue))
+    guard isHoldCrowded, line.app >= 0, leavingForHold.count(of: line.app) >= Self.fewLeavingForHold else { return true }
+    return !apps[line.app].pools.contains { pools[$0].bulkhead.isClosed(to: line.queue) }
   }
 
   func takeAhead(_ delivery: consuming Delivery, from queue: WorkQueue) {
-    bodies.add(delivery.body.count)
     let line = line(of: delivery, queue)
-    ahead.append(delivery, line)
+    bodies.add(delivery.body.count)
+    bodies.remove(delivery.body.count, keptFor: nil)
+    let packed = PackedDelivery(delivery)
+    bodies.addLeaving(packed.count + HeldBodies.aheadOverhead)
+    ahead.append(packed, line)
   }
 
   /// Of those taken ahead, as many as there is room for are begun; the high lane's first.
   func beginAhead() {
     heldInHand = holds.broker?.heldInHand ?? 0
     guard !ahead.isEmpty else { return }
+    // A stopping worker still puts into hold queues what goes there; the broker gives the rest to others.
+    if isDraining { forgetAhead { !self.isWhollyHeldBack($0) } }
     for isHigh in [true, false] {
       var refusals = 0
-      while !isDraining, refusals < min(isHigh ? ahead.lineCounts.high : ahead.lineCounts.normal, Self.mostRefusals) {
+      while refusals < min(isHigh ? ahead.lineCounts.high : ahead.lineCounts.normal, Self.mostRefusals) {
         guard let next = ahead.takeTurn(high: isHigh, mayBegin) else {
           refusals += 1
           continue
         }
         refusals = 0
-        bodies.remove(next.delivery.bodyCount, keptFor: nil)
-        begin(next.delivery.delivery, from: next.queue)
+        bodies.remove(next.delivery.count + HeldBodies.aheadOverhead, keptFor: nil)
+        begin(next.delivery.delivery, from: next.queue, isSeen: true)
       }
     }
   }
 
   /// The broker delivers them again.
-  func forgetAhead() { ahead.removeAll { bodies.remove($0.bodyCount, keptFor: nil) } }
+  func forgetAhead(where isForgotten: (DeliveriesAhead.Line) -> Bool = { _ in true }) {
+    ahead.removeAll(where: isForgotten) { bodies.remove($0.count + HeldBodies.aheadOverhead, keptFor: nil) }
+  }
 
-  /// Others' requests may stand behind those that wait: the lanes have brought all that they may.
-  var isToReadAhead: Bool {
-    if !ahead.isEmpty || outbox.stuck > prefetch / 2 { return true }
-    return isShared && table.count - heldInHand >= prefetch / 10 * 9
+  /// How many deliveries are to be taken ahead, as others' requests may stand behind those that wait.
+  var wantedAhead: Int {
+    var wanted = 0
+    if outbox.stuck > prefetch / 2 || isShared && leavingForHold.count > prefetch / 5 {
+      wanted = Self.aheadOfHold
+    } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
+      wanted = Self.aheadOfPush
+    }
+    return min(wanted, bodies.fittingAhead - ahead.count)
   }
 
   private func line(of delivery: borrowing Delivery, _ queue: WorkQueue) -> DeliveriesAhead.Line {
@@ -70,8 +90,8 @@ extension Pipeline {
   }
 
   /// Whatever comes for the application goes to its hold queue.
-  private func isWhollyHeldBack(_ app: Int, _ queue: WorkQueue) -> Bool {
-    app >= 0 && isHeldBack(app, by: apps[app].pools, queue)
+  private func isWhollyHeldBack(_ line: DeliveriesAhead.Line) -> Bool {
+    line.app >= 0 && isHeldBack(line.app, by: apps[line.app].pools, line.queue)
   }
 
   /// Each of the pools is closed to the application's requests, and they can be held.

@@ -15,8 +15,9 @@ extension Pipeline {
     let isInTrouble = pools[index].pool.isInTrouble(at: now)
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
-      isOverdue: pools[index].isOverdue(high: false, after: longestWait, at: now),
-      isHighOverdue: pools[index].isOverdue(high: true, after: longestWait, at: now), at: now)
+      isOverdue: WorkQueue.allCases.contains {
+        $0 != .sendHigh && pools[index].wait(in: $0, overdueAfter: longestWait, at: now) == .overdue
+      }, high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
@@ -65,7 +66,7 @@ extension Pipeline {
     guard let broker = holds.broker else { return }
     let flow = broker.flow(app)
     // What is taken is not given back at the first larger body.
-    let fitting = Int(HoldFeed.most) / (flow == .probes ? 1 : 4)
+    let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
     guard bodies.fitting >= fitting, !apps[app].pools.contains(where: isTroubled) else { return broker.setFlow(.probes, app) }
     let oldest = apps[app].pools.compactMap { pools[$0].heldSince }.min()
     let wait = oldest.map { time.now.seconds(since: $0) } ?? 0
@@ -154,6 +155,26 @@ extension Pipeline {
       }
     }
   }
+
+  /// What was held goes back to its queue's end when it has been here for long, so that the broker never loses patience with the consumer
+  /// (30 minutes). To be called about once a second.
+  func holdAgain() {
+    guard time.now >= nextHoldAgain else { return }
+    nextHoldAgain = time.now.advanced(bySeconds: 60)
+    for pool in active where pools[pool].hasHeld && !outbox.isFull {
+      takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
+        guard let app = entry.app, time.wallClock - entry.admittedAt > Self.longestHeld, !entry.isNowOrNever,
+          holds.isPresent(app)
+        else { return false }
+        putOffToHold(entry, index)
+        perform(entry.ledger.closed(), entry)
+        return true
+      }
+    }
+  }
+
+  /// Milliseconds.
+  private static let longestHeld: Int64 = 600_000
 
   /// - Parameter isTried: there is something to try the provider with.
   /// - Returns: false where the push stays: to try the provider with, or because the trouble is young.

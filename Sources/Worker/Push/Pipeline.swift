@@ -65,6 +65,8 @@ final class Pipeline: OutboxOwner {
   var refusals = Ring<PoolLanes.Waiting>()
   /// When it may be said again that messages wait for a newer worker.
   var nextNewerNotice = MonotonicTime(nanoseconds: 0)
+  /// When what was held is looked through again.
+  var nextHoldAgain = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates: DuplicateWindow
   var deadLetterLog = DeadLetterLog()
@@ -76,8 +78,7 @@ final class Pipeline: OutboxOwner {
   let holds: Holds
   var isDraining = false
   var ahead = DeliveriesAhead()
-  /// Requests on their way to hold queues.
-  var leavingForHold = 0
+  var leavingForHold = LeavingForHold()
   /// Requests that came by hold queues, as this turn's end began.
   var heldInHand = 0
   var bodies: HeldBodies
@@ -117,7 +118,7 @@ final class Pipeline: OutboxOwner {
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && active.allSatisfy { pools[$0].pool.inFlight == 0 }
+    outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].pool.inFlight == 0 }
       && !table.entries.contains { $0.isHeld && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
   }
 
@@ -133,8 +134,11 @@ final class Pipeline: OutboxOwner {
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
 
-  func begin(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
-    bodies.add(delivery.body.count)
+  /// - Parameter isSeen: it was taken ahead.
+  func begin(
+    _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil, isSeen: Bool = false
+  ) {
+    if isSeen { bodies.addLeaving(delivery.body.count) } else { bodies.add(delivery.body.count) }
     // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders {
       if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
@@ -304,7 +308,7 @@ final class Pipeline: OutboxOwner {
     guard let entry = owner(of: publication) else { return }
     entry.ledger.owes()
     bodies.addLeaving(publication.weight)
-    if publication.kind == .hold { leavingForHold += 1 }
+    if publication.kind == .hold, let app = entry.app { leavingForHold.add(app) }
     outbox.publish(publication)
   }
 
@@ -317,7 +321,7 @@ final class Pipeline: OutboxOwner {
     guard let entry = owner(of: publication) else { return }
     bodies.remove(publication.weight, keptFor: nil)
     if publication.kind == .hold {
-      leavingForHold -= 1
+      if let app = entry.app { leavingForHold.remove(app) }
       counters.putToHold += 1
     }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
@@ -388,7 +392,7 @@ final class Pipeline: OutboxOwner {
   /// At the end of each turn: as much is taken from the broker as there is room for.
   func adjustIntake() {
     if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
-    acknowledger?.adjustPrefetch(fitting: bodies.fitting, readsAhead: isToReadAhead)
+    acknowledger?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
   }
 }
 
@@ -402,6 +406,6 @@ protocol Acknowledger: AnyObject {
   func takeLanes(_ takes: Bool)
   /// - Parameters:
   ///   - fitting: how many requests of the size that they have of late may be held.
-  ///   - readsAhead: requests of other applications may stand behind those that wait.
-  func adjustPrefetch(fitting: Int, readsAhead: Bool)
+  ///   - ahead: how many deliveries are to be taken beyond what there is room for.
+  func adjustPrefetch(fitting: Int, ahead: Int)
 }

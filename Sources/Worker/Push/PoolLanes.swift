@@ -116,18 +116,15 @@ struct PoolLanes {
   }
 
   /// Whether a request waits that came by a lane of the broker's.
-  var hasLanes: Bool { lanes.indices.contains { $0 != Self.held && !lanes[$0].waiting.isEmpty } }
+  var hasLanes: Bool { lanes.indices.contains { $0 != Self.held && !lanes[$0].isEmpty } }
 
   /// Since when the oldest request waits that was held; nil where none does.
   var heldSince: MonotonicTime? { lanes[Self.held].waiting.first?.since }
 
-  /// Whether a request that came by a lane of the broker's has waited for longer than so many seconds; a page has longer, for pages have a
-  /// prefetch of their own.
-  func isOverdue(high isHigh: Bool, after seconds: Double, at now: MonotonicTime) -> Bool {
-    WorkQueue.allCases.contains { queue in
-      guard queue.isHigh == isHigh, let since = lanes[Self.lane(of: queue)].waiting.first?.since else { return false }
-      return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds)
-    }
+  /// How those wait that came by one of the broker's lanes; a page may wait longer than a request, for pages have a prefetch of their own.
+  func wait(in queue: WorkQueue, overdueAfter seconds: Double, at now: MonotonicTime) -> Bulkhead.Wait {
+    guard let since = lanes[Self.lane(of: queue)].waiting.first?.since else { return .none }
+    return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds) ? .overdue : .short
   }
 
   /// Takes out what came by certain lanes of the broker's, and what was held if it is to go as well.

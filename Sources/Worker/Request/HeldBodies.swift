@@ -24,12 +24,11 @@ struct HeldBodies {
 
   /// Counts a body that has come, for nobody yet.
   mutating func add(_ bytes: Int) {
-    total += bytes
-    leaving += bytes
+    addLeaving(bytes)
     mean += (bytes - mean) / 16
   }
 
-  /// Counts what is published, until it is removed.
+  /// Counts what is published, or taken ahead, until it is removed.
   mutating func addLeaving(_ bytes: Int) {
     total += bytes
     leaving += bytes
@@ -66,4 +65,10 @@ struct HeldBodies {
 
   /// How many bodies of the present size fill the budget.
   var fitting: Int { Self.budget / max(mean, 1) }
+
+  /// What deliveries that are taken ahead may take in memory, and what each takes beside its body.
+  private static let aheadBudget = 40 << 20
+  static let aheadOverhead = 250
+  /// How many of the present size that are.
+  var fittingAhead: Int { Self.aheadBudget / (max(mean, 0) + Self.aheadOverhead) }
 }

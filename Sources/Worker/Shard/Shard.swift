@@ -132,12 +132,13 @@ package final class Shard: TurnHook {
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
     let held = pipeline.table.entries.filter { $0.isHeld && !$0.ledger.isOrphan }
-    if held.count + changes.count > 0 {
+    let given = held.count + pipeline.ahead.count + changes.count
+    if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
       let begun = held.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
-        ["because": reason, "given_back": held.count + changes.count, "may_be_sent_twice": begun])
+        ["because": reason, "given_back": given, "may_be_sent_twice": begun])
     }
     finish(.done)
   }
@@ -166,6 +167,7 @@ package final class Shard: TurnHook {
     replyQueues.ask()
     decideReplies()
     pipeline.forgetStrayed()
+    pipeline.holdAgain()
     pipeline.marks.write()
     pipeline.marks.writeKept()
     pipeline.forget(pools: pools.letGo(inHand: pipeline.inHand))
