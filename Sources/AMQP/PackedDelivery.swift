@@ -3,7 +3,7 @@ import Wire
 /// A delivery at rest: in one piece of memory beside what it shares with others, for when there are very many of them.
 public struct PackedDelivery: Sendable {
   private let consumer: Int32
-  private let token: DeliveryToken
+  public let token: DeliveryToken
   private let redelivered: Bool
   private let hasUnreadableHeaders: Bool
   private let exchange: [UInt8]

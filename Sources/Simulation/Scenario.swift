@@ -78,9 +78,10 @@ struct Scenario {
   static let attempts = 8
   private static let prefetch = 100
   private static let pages = 2
-  /// Of two lanes, one message of the quarantine, and changes of the registry; of each hold queue, and on the way there.
+  /// Of two lanes, pages, the quarantine, and changes of the registry, once more as much where applications with little in hand have room when all
+  /// others fill it; of each hold queue, and on the way there.
   static func mostHeld(holds: Int) -> Int {
-    2 * prefetch + 2 * pages + 1 + 64 + (holds == 0 ? 0 : 264 * holds + 2_000)
+    2 * (2 * prefetch + 100) + 64 + (holds == 0 ? 0 : 264 * holds + 2_000)
   }
   /// What waits for a queue that confirms nothing.
   static let mostStuck = 16_000

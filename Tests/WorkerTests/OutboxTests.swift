@@ -256,9 +256,9 @@ struct OutboxTests {
     #expect(!outbox.isFull && outbox.stuck == 5_000)
     for number in 0..<1_500 { outbox.publish(message(number, .deadLetter)) }
     #expect(connection.published == 2_000)
-    // It confirms again.
+    // It confirms again, and counts again when it has caught up.
     connection.settle(1)
-    #expect(outbox.isFull && outbox.stuck == 0)
+    #expect(!outbox.isFull && outbox.stuck == 6_499)
   }
 
   @Test("what one queue refuses waits for itself alone, and with its own pauses")

@@ -3,8 +3,8 @@ import Wire
 
 /// Deliveries of the lanes that were taken before there is room for them, so that those of other applications behind them come through.
 ///
-/// Kept packed, at some two hundred bytes and the body each, in the order of their lane for each application; applications take turns. They are
-/// begun as room comes up, or left to the broker unacknowledged.
+/// Kept packed, at some two hundred bytes and the body each, a line for each application and lane. They are begun as room comes up, or left to
+/// the broker unacknowledged.
 struct DeliveriesAhead {
   /// Whose deliveries, and of which lane.
   struct Line: Hashable {
@@ -31,18 +31,25 @@ struct DeliveriesAhead {
     if line.queue.isHigh { turns.high.append(line) } else { turns.normal.append(line) }
   }
 
-  /// Whether there are deliveries of the high lane, and of the normal one: lines that may have a turn.
-  var lineCounts: (high: Int, normal: Int) { (turns.high.count, turns.normal.count) }
+  /// Lines of which the oldest is sought at a time: with more applications at once, what comes first is nearly so.
+  private static let mostSought = 64
 
-  /// The line whose turn it is goes to the end; its first delivery is taken unless it has to wait.
-  mutating func takeTurn(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (delivery: PackedDelivery, queue: WorkQueue)? {
-    guard let line = isHigh ? turns.high.popFirst() : turns.normal.popFirst() else { return nil }
-    guard mayBegin(line), let delivery = lines[line]?.popFirst() else {
+  /// Takes the oldest of the deliveries that may begin, of the high lane or of the normal one: acknowledged in their order, they cost the broker
+  /// least.
+  mutating func takeFirst(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (delivery: PackedDelivery, queue: WorkQueue)? {
+    var oldest: (line: Line, tag: UInt64)?
+    for _ in 0..<min(isHigh ? turns.high.count : turns.normal.count, Self.mostSought) {
+      guard let line = isHigh ? turns.high.popFirst() : turns.normal.popFirst() else { break }
       addTurn(line)
-      return nil
+      guard let tag = lines[line]?.first?.token.tag, tag < oldest?.tag ?? .max, mayBegin(line) else { continue }
+      oldest = (line, tag)
     }
+    guard let line = oldest?.line, let delivery = lines[line]?.popFirst() else { return nil }
     count -= 1
-    if lines[line]?.isEmpty == true { lines[line] = nil } else { addTurn(line) }
+    if lines[line]?.isEmpty == true {
+      lines[line] = nil
+      if isHigh { turns.high.removeAll { $0 == line } } else { turns.normal.removeAll { $0 == line } }
+    }
     return (delivery, line.queue)
   }
 

@@ -12,8 +12,6 @@ extension Pipeline {
   private static let pages = 100
   /// Bytes of bodies in hand below which an application's requests are begun though all others fill the room.
   private static let little = 32 << 10
-  /// Lines that are asked in one turn of the loop whether they may begin, in vain.
-  private static let mostRefusals = 64
   /// Deliveries to be taken ahead: of what goes to hold queues anyhow, and of what stays in hand.
   private static let aheadOfHold = 100_000
   private static let aheadOfPush = 10_000
@@ -55,13 +53,7 @@ extension Pipeline {
     // A stopping worker still puts into hold queues what goes there; the broker gives the rest to others.
     if isDraining { forgetAhead { !self.isWhollyHeldBack($0) } }
     for isHigh in [true, false] {
-      var refusals = 0
-      while refusals < min(isHigh ? ahead.lineCounts.high : ahead.lineCounts.normal, Self.mostRefusals) {
-        guard let next = ahead.takeTurn(high: isHigh, mayBegin) else {
-          refusals += 1
-          continue
-        }
-        refusals = 0
+      while let next = ahead.takeFirst(high: isHigh, mayBegin) {
         bodies.remove(next.delivery.count + HeldBodies.aheadOverhead, keptFor: nil)
         begin(next.delivery.delivery, from: next.queue, isSeen: true)
       }
