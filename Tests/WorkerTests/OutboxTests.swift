@@ -258,7 +258,7 @@ struct OutboxTests {
     #expect(connection.published == 2_000)
     // It confirms again, and counts again when it has caught up.
     connection.settle(1)
-    #expect(!outbox.isFull && outbox.stuck == 6_499)
+    #expect(!outbox.isFull && outbox.stuck == 4_999)
   }
 
   @Test("what one queue refuses waits for itself alone, and with its own pauses")
