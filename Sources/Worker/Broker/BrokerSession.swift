@@ -292,9 +292,12 @@ final class BrokerSession: Acknowledger {
     consumer?.close()
     changes?.close()
     holds.close()
-    time.schedule(after: 3) { [weak self] in self?.reportClosed() }
+    time.schedule(after: Self.closeTimeout) { [weak self] in self?.reportClosed() }
     reportIfClosed()
   }
+
+  /// Seconds for which the broker may take in the last acknowledgements.
+  private static let closeTimeout = 10.0
 
   private func reportIfClosed() {
     if publisher == nil, consumer == nil, holds.isClosed, changes?.isClosed != false { reportClosed() }

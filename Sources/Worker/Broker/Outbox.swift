@@ -56,6 +56,8 @@ final class Outbox {
   var isFull: Bool { moving >= Self.highWater || backlog >= Self.ceiling }
   /// What waits for queues that confirm nothing.
   var stuck: Int { backlog - moving }
+  /// Of that, what waits for hold queues, as ``look()`` found it last.
+  private(set) var stuckHolds = 0
 
   func publish(_ publication: Publication) {
     var publication = publication
@@ -101,6 +103,7 @@ final class Outbox {
         setStuck(queue, true)
       }
     }
+    stuckHolds = queues.reduce(0) { $1.isStuck && $1.name.kind == .hold ? $0 + $1.backlog : $0 }
     guard isTaking else { return silenceRenewal.reset() }
     if longest == 0 { silenceRenewal.reset() } else if !isRenewing, silenceRenewal.refused(time) { renewLater() }
   }

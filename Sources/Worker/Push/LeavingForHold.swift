@@ -3,6 +3,9 @@ struct LeavingForHold {
   private(set) var count = 0
   private var byApp: [Int: Int] = [:]
 
+  /// Applications that have any.
+  var apps: Int { byApp.count }
+
   func count(of app: Int) -> Int { byApp[app] ?? 0 }
 
   mutating func add(_ app: Int) {

@@ -3,18 +3,18 @@ import AMQP
 /// What is taken from the lanes beyond what there is room for, where several applications share the worker or outcome queues confirm nothing:
 /// others' requests stand behind those that wait.
 extension Pipeline {
-  /// Requests on their way to hold queues; beyond it an application has only a few more of its own.
+  /// Requests on their way to hold queues: to all that confirm, and of one application.
   private static let mostLeavingForHold = 2_000
-  private static let fewLeavingForHold = 40
   /// Requests at most that wait for stuck queues beside those that there is always room for.
   private static let mostStuck = 16_000
   /// Pages and what comes by the quarantine, beside the prefetch of the two lanes of requests.
   private static let pages = 100
-  /// Bytes of bodies in hand below which an application's requests are begun though all others fill the room.
-  private static let little = 32 << 10
+  /// Bytes of bodies in hand below which requests of an application whose providers are well are begun though all others fill the room.
+  private static let little = 8 << 10
   /// Deliveries to be taken ahead: of what goes to hold queues anyhow, and of what stays in hand.
   private static let aheadOfHold = 100_000
   private static let aheadOfPush = 10_000
+  private static let fewApps = 4
 
   /// Requests that may be begun; those that only wait for a queue to confirm, or for their redelivery, don't count.
   private var mostBegun: Int {
@@ -32,9 +32,14 @@ extension Pipeline {
   }
 
   private func mayBegin(_ line: DeliveriesAhead.Line) -> Bool {
-    if isTableFull, table.count >= 2 * mostBegun || line.app < 0 || bodies.kept(for: line.app) >= Self.little { return false }
-    guard isHoldCrowded, line.app >= 0, leavingForHold.count(of: line.app) >= Self.fewLeavingForHold else { return true }
-    return !apps[line.app].pools.contains { pools[$0].bulkhead.isClosed(to: line.queue) }
+    guard isTableFull || isHoldCrowded else { return true }
+    guard line.app >= 0 else { return !isTableFull }
+    let isClosed = apps[line.app].pools.contains { pools[$0].bulkhead.isClosed(to: line.queue) }
+    if isTableFull { return !isClosed && table.count < 2 * mostBegun && bodies.kept(for: line.app) < Self.little }
+    let isCrowded =
+      leavingForHold.count - outbox.stuckHolds >= Self.mostLeavingForHold
+      || leavingForHold.count(of: line.app) >= Self.mostLeavingForHold
+    return !isCrowded || !isClosed
   }
 
   func takeAhead(_ delivery: consuming Delivery, from queue: WorkQueue) {
@@ -69,7 +74,8 @@ extension Pipeline {
   var wantedAhead: Int {
     var wanted = 0
     if outbox.stuck > prefetch / 2 || isShared && leavingForHold.count > prefetch / 5 {
-      wanted = Self.aheadOfHold
+      // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are.
+      wanted = leavingForHold.apps <= Self.fewApps ? Self.aheadOfHold : Self.aheadOfPush
     } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
       wanted = Self.aheadOfPush
     }
