@@ -19,6 +19,7 @@ struct DeliveriesAhead {
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
+  var lineCount: Int { lines.count }
   func contains(_ line: Line) -> Bool { lines[line] != nil }
 
   mutating func append(_ delivery: PackedDelivery, _ line: Line) {

@@ -74,8 +74,10 @@ extension Pipeline {
   var wantedAhead: Int {
     var wanted = 0
     if outbox.stuck > prefetch / 2 || isShared && leavingForHold.count > prefetch / 5 {
-      // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are.
-      wanted = leavingForHold.apps <= Self.fewApps ? Self.aheadOfHold : Self.aheadOfPush
+      // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are. So a few are
+      // looked at first.
+      let isOfFew = max(leavingForHold.apps, ahead.lineCount) <= Self.fewApps
+      wanted = isOfFew && ahead.count >= Self.aheadOfPush / 2 ? Self.aheadOfHold : Self.aheadOfPush
     } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
       wanted = Self.aheadOfPush
     }
