@@ -289,7 +289,7 @@ final class Site {
   func take(_ queue: String, count: Int = 0) throws -> [Message] { try takeAll(from: "\(prefix).\(queue)", count: count) }
 
   func takeAll(from queue: String, count: Int = 0) throws -> [Message] {
-    let waiting = count == 0 ? [] : ["--count", "\(count)", "--wait", "30"]
+    let waiting = count == 0 ? [] : ["--count", "\(count)", "--wait", "90"]
     return try Self.messages(try peer(["consume", queue] + waiting))
   }
 

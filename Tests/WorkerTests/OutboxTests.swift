@@ -251,7 +251,7 @@ struct OutboxTests {
     #expect(owner.confirmed == [5_000])
     outbox.look()
     #expect(outbox.isFull && outbox.stuck == 0)
-    advance(time, bySeconds: 1.1)
+    advance(time, bySeconds: 5.1)
     outbox.look()
     #expect(!outbox.isFull && outbox.stuck == 5_000)
     for number in 0..<1_500 { outbox.publish(message(number, .deadLetter)) }
@@ -290,7 +290,7 @@ struct OutboxTests {
     let outbox = Outbox(time: time, log: Log(level: .error))
     let connection = Connection(outbox)
     for number in 0..<Outbox.ceiling { outbox.publish(message(number)) }
-    advance(time, bySeconds: 2)
+    advance(time, bySeconds: 6)
     outbox.look()
     #expect(outbox.stuck == Outbox.ceiling && outbox.isFull && connection.published == 1_000)
   }
