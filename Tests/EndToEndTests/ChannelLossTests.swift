@@ -31,7 +31,8 @@ struct ChannelLossTests {
   }
 
   /// Stops the workers; what has become of each request. One of the `slow` ones may be back in a queue although it was sent: the broker takes
-  /// it back each time that it has been held for too long, and at the stop as well.
+  /// it back each time that it has been held for too long, and at the stop as well. What a channel that is lost then takes back with it would
+  /// be sent once more, and counts as doubled.
   private func account(
     _ ids: Range<Int>, _ site: Site, _ workers: [ChildProcess], slow: [Int] = [], mostDoubled: Int
   ) throws {
@@ -44,8 +45,7 @@ struct ChannelLossTests {
     let lost = ids.filter { asked[token($0)] == nil && !kept.contains("m-\($0)") }
     #expect(lost == [], "neither sent nor kept")
     #expect(try site.take("dead").map(\.id) == [])
-    #expect(Set(kept).isSubset(of: slow.map { "m-\($0)" }))
-    let doubled = asked.values.count { $0 > 1 }
+    let doubled = asked.values.count { $0 > 1 } + Set(kept).subtracting(slow.map { "m-\($0)" }).count
     #expect(doubled <= mostDoubled)
     print("\(ids.count) requests, \(lost.count) lost, \(doubled) sent more than once")
   }
