@@ -23,7 +23,7 @@ final class AccessTokens {
   static let timeout = 15.0
   /// Seconds without an answer after which, where nothing can be sent meanwhile, another fetch is tried beside it, and then another one in its
   /// place: an endpoint that hung may be well long before the first one's time is up.
-  static let patience = 2.0
+  static let hedgeDelay = 2.0
   /// Seconds between two tokens fetched because the provider refused the one before: a new one that is refused as well is not to
   /// blame, and the endpoint is not to be stormed.
   static let renewalFloor = 60.0
@@ -121,7 +121,7 @@ final class AccessTokens {
   private func isUsable(at now: MonotonicTime) -> Bool { token.map { now < $0.expiresAt } ?? false }
 
   private func beginSecond(at now: MonotonicTime) {
-    secondAt = now.advanced(bySeconds: Self.patience)
+    secondAt = now.advanced(bySeconds: Self.hedgeDelay)
     guard !isUsable(at: now) else { return }
     second?.abandon()
     second = makeFetch { [weak self] answer in
@@ -149,7 +149,7 @@ final class AccessTokens {
     if let retryAt, now < retryAt { return }
     retryAt = nil
     fetch = makeFetch { [weak self] in self?.ended($0) }
-    if fetch != nil { secondAt = now.advanced(bySeconds: Self.patience) }
+    if fetch != nil { secondAt = now.advanced(bySeconds: Self.hedgeDelay) }
   }
 
   private func ended(_ answer: AccessTokenAnswer) {

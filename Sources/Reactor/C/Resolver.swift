@@ -23,7 +23,7 @@ final class Resolver: Sendable {
 
     /// Takes out those who have waited too long, and asked again since, if they still want to know.
     mutating func takeOld(at now: MonotonicTime) -> [Answer] {
-      let old = answers.prefix { now.seconds(since: $0.at) >= Resolver.patience }
+      let old = answers.prefix { now.seconds(since: $0.at) >= Resolver.timeout }
       answers.removeFirst(old.count)
       return old.map(\.answer)
     }
@@ -39,7 +39,7 @@ final class Resolver: Sendable {
   /// Look-ups at a time.
   static let threads = 4
   /// Seconds for which somebody waits: as long as a connection may take.
-  static let patience = 10.0
+  static let timeout = 10.0
 
   private let state = Mutex(State())
   private let now: @Sendable () -> MonotonicTime

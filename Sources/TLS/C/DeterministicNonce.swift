@@ -11,7 +11,7 @@ struct DeterministicNonce: ~Copyable {
   private var value: UnsafeMutablePointer<UInt8> { state + Self.size }
   private var mark: UnsafeMutablePointer<UInt8> { state + 2 * Self.size }
 
-  /// Writes key and digest, 32 bytes each and the latter less than the group's order, to where it is told; nil when it fails, or HMAC does.
+  /// Writes key and digest, 32 bytes each and the latter less than the group's order, to the given place; nil when it fails, or HMAC does.
   init?(fill: (_ privateKey: UnsafeMutablePointer<UInt8>, _ digest: UnsafeMutablePointer<UInt8>) -> Bool) {
     state = .allocate(capacity: Self.total)
     state.initialize(repeating: 0, count: Self.total)

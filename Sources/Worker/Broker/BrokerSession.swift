@@ -20,32 +20,6 @@ protocol BrokerSessionHandler: AnyObject {
 /// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
 /// acknowledgements.
 final class BrokerSession: Acknowledger {
-  /// Where a subscription's deliveries come from.
-  private enum Source {
-    case lane(WorkQueue)
-    /// The part of a lane's prefetch that large requests do without.
-    case more(WorkQueue)
-    /// More than there is room for, where so many are wanted.
-    case ahead(WorkQueue, Ahead)
-    /// Messages of any lane.
-    case quarantine
-  }
-
-  /// How much is taken of a lane beyond what there is room for. A consumer's prefetch is at most 65,535.
-  private enum Ahead: Int, CaseIterable {
-    case few, many, most
-
-    var prefetch: UInt16 {
-      switch self {
-      case .few: 10_000
-      case .many: 40_000
-      case .most: 50_000
-      }
-    }
-    /// With the steps below.
-    var total: Int { Ahead.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
-  }
-
   weak var handler: (any BrokerSessionHandler)?
   private let configuration: Configuration
   private let topology: Topology
@@ -61,14 +35,7 @@ final class BrokerSession: Acknowledger {
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
-  /// What each of the consumer's subscriptions is.
-  private var sources: [Source] = []
-  /// The whole prefetch is consumed with.
-  private var takesMore = false
-  private var nextChange = MonotonicTime(nanoseconds: 0)
-  /// How much is consumed beyond what there is room for, and until when at least.
-  private var ahead = 0
-  private var aheadUntil = MonotonicTime(nanoseconds: 0)
+  private var lanes: LaneSubscriptions
   /// The broker has accepted the user once.
   private(set) var hasBeenLetIn = false
   /// Why the last connection ended.
@@ -78,8 +45,6 @@ final class BrokerSession: Acknowledger {
   /// The publisher is ready, and the outbox does not have it yet.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
-  /// Whether the lanes are consumed; not while every provider is in trouble.
-  private var takesLanes = true
   /// Applications whose hold queue was declared here.
   private var heldApps: Set<String> = []
   /// Questions on their way for hold queues, by tags below zero.
@@ -94,13 +59,9 @@ final class BrokerSession: Acknowledger {
     self.outbox = outbox
     topology = configuration.topology
     name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
-    sources = WorkQueue.allCases.map { .lane($0) }
-    if configuration.prefetch > Self.basePrefetch {
-      sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) }
-    }
-    sources += [.ahead(.sendHigh, .few)] + Ahead.allCases.map { .ahead(.sendNormal, $0) }
     // One for the process: what kills it takes no other of them along.
-    if shard == 0 { sources.append(.quarantine) }
+    lanes = LaneSubscriptions(
+      prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch, takesQuarantine: shard == 0)
     let dial: BrokerConnection.Dial = { host.dial($0, to: $1) }
     publishing = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
     consuming = BrokerConnection(time: time, brokers: setup.brokers, dial: dial)
@@ -134,25 +95,11 @@ final class BrokerSession: Acknowledger {
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
     let settings = ConnectionSettings(broker: broker, name: "\(name), consuming")
     let consumer = Consumer(
-      settings: settings, queues: sources.map(subscription), maximumBody: Self.keptBody, handler: self)
-    for index in sources.indices { consumer.want(isWanted(sources[index]), queue: index) }
+      settings: settings, queues: lanes.sources.map { lanes.subscription($0, topology) }, maximumBody: Self.keptBody,
+      handler: self)
     self.consumer = consumer
+    applyWants()
     return consumer
-  }
-
-  private func subscription(_ source: Source) -> Consumer.Subscription {
-    let base = min(configuration.prefetch, Self.basePrefetch)
-    switch source {
-    case .lane(let queue):
-      return .init(
-        queue: topology.name(queue.origin), prefetch: UInt16(queue.isFanOut ? configuration.fanOut.prefetch : base))
-    case .more(let queue):
-      return .init(
-        queue: topology.name(queue.origin), prefetch: UInt16(configuration.prefetch - base), isOptional: true)
-    case .ahead(let queue, let step):
-      return .init(queue: topology.name(queue.origin), prefetch: step.prefetch, isOptional: true)
-    case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
-    }
   }
 
   /// Bytes of a body that are kept, parsed or not, so that a dead letter is the request as it came; a longer one is cut.
@@ -172,52 +119,20 @@ final class BrokerSession: Acknowledger {
     }
   }
 
-  /// A few requests of each queue are always taken, the rest of the prefetch only while they are small: all that the broker sends ahead
-  /// has to be read before it gets to what comes next.
   func adjustPrefetch(fitting: Int, ahead: Int) {
-    takeAhead(ahead)
-    let prefetch = configuration.prefetch
-    guard prefetch > Self.basePrefetch, takesMore ? fitting < prefetch / 4 : fitting >= prefetch, time.now >= nextChange else {
-      return
-    }
-    takesMore.toggle()
-    nextChange = time.now.advanced(bySeconds: takesMore ? 0 : Self.changePause)
-    applyWants()
-  }
-
-  private func takeAhead(_ wanted: Int) {
-    let total = Ahead.allCases.last { $0.total <= wanted }?.total ?? 0
-    if total >= ahead { aheadUntil = time.now.advanced(bySeconds: Self.aheadPause) }
-    guard total > ahead || total < ahead && time.now >= aheadUntil else { return }
-    ahead = total
-    applyWants()
-  }
-
-  private func isWanted(_ source: Source) -> Bool {
-    switch source {
-    case .lane: takesLanes
-    case .more: takesLanes && takesMore
-    case .ahead(_, let step): takesLanes && step.total <= ahead
-    case .quarantine: true
-    }
+    let isAheadChanged = lanes.takeAhead(ahead, at: time.now)
+    if lanes.adjust(fitting: fitting, at: time.now) || isAheadChanged { applyWants() }
   }
 
   private func applyWants() {
-    for index in sources.indices { consumer?.want(isWanted(sources[index]), queue: index) }
+    for (index, source) in lanes.sources.enumerated() { consumer?.want(lanes.isWanted(source), queue: index) }
   }
 
-  /// Whether requests are taken from the lanes.
   func takeLanes(_ takes: Bool) {
-    guard takes != takesLanes else { return }
-    takesLanes = takes
+    guard lanes.takeLanes(takes) else { return }
     log.warning(takes ? "the lanes are consumed again" : "every provider is in trouble: the lanes are not consumed")
     applyWants()
   }
-
-  private static let basePrefetch = 64
-  /// Seconds.
-  private static let changePause = 10.0
-  private static let aheadPause = 2.0
 
   /// Publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
@@ -275,7 +190,9 @@ final class BrokerSession: Acknowledger {
   /// How many shards of the fleet take requests, as the consumers of a queue that each of them consumes once; nil when this one takes none, or
   /// the broker can't be asked.
   func countShards(_ completion: @escaping (Int?) -> Void) {
-    guard let publisher, publisher.isReady, consumer?.isReady == true, takesLanes, !isDraining else { return completion(nil) }
+    guard let publisher, publisher.isReady, consumer?.isReady == true, lanes.takesLanes, !isDraining else {
+      return completion(nil)
+    }
     publisher.perform(.queueInspect(name: topology.name(WorkQueue.fanoutNormal.origin))) { answer in
       guard case .success(.queue(_, let consumers)) = answer, consumers > 0 else { return completion(nil) }
       completion(consumers)
@@ -416,7 +333,7 @@ extension BrokerSession: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
-    switch sources[delivery.consumer] {
+    switch lanes.sources[delivery.consumer] {
     case .lane(let queue), .more(let queue), .ahead(let queue, _):
       handler?.delivered(consume delivery, from: queue, isAlone: false)
     case .quarantine:
@@ -426,7 +343,8 @@ extension BrokerSession: ConsumerHandler {
   }
 
   func cancelled(queue: Int) {
-    log.error("the broker ended the consumption of a queue", ["queue": subscription(sources[queue]).queue])
+    log.error(
+      "the broker ended the consumption of a queue", ["queue": lanes.subscription(lanes.sources[queue], topology).queue])
     restoreTopology()
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }

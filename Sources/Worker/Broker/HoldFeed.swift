@@ -28,12 +28,11 @@ final class HoldFeed {
   private(set) var inHand = 0
 
   /// How much is taken of one application's queue.
-  enum Flow: Int, CaseIterable {
+  enum Flow: Int, PrefetchStep {
     /// What a provider in trouble is tried with.
     case probes
     case some, most
 
-    /// Requests in hand beyond those of the step below.
     var prefetch: UInt16 {
       switch self {
       case .probes: 8
@@ -41,8 +40,6 @@ final class HoldFeed {
       case .most: 200
       }
     }
-    /// Requests in hand.
-    var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
     var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
     var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
   }

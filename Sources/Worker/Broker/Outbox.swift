@@ -95,7 +95,7 @@ final class Outbox {
     var longest = 0.0
     for queue in queues.indices {
       let silence = queues[queue].silence(at: now)
-      let isSilent = silence > OutcomeQueue.patience
+      let isSilent = silence > OutcomeQueue.longestSilence
       if isSilent { longest = max(longest, silence) }
       if !isTaking || queues[queue].backlog == 0 {
         setStuck(queue, false)

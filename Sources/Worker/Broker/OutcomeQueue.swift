@@ -16,7 +16,7 @@ struct OutcomeQueue {
   static let window = 1_000
   private static let holdWindow = 250
   /// Seconds without a confirm, while one is waited for, after which it counts as stuck.
-  static let patience = 5.0
+  static let longestSilence = 5.0
 
   let name: Name
   /// By their slots in the outbox.

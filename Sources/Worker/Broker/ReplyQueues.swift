@@ -60,7 +60,7 @@ final class ReplyQueues {
   /// By whom each was first named.
   private var asked: [[UInt8]: [UInt8]] = [:]
   /// How many of them each producer has named.
-  private var open: [[UInt8]: Int] = [:]
+  private var open = Tally<[UInt8]>()
   private var isAsking = false
 
   /// Seconds that an answer holds: that a queue is exclusive, and that it isn't.
@@ -70,7 +70,7 @@ final class ReplyQueues {
   /// Questions of one producer that are open: what waits for one takes up room that others share.
   static let mostOfProducer = 64
   /// Names that the broker alone gives: to the replies of a client that consumes them directly, and to a queue that was declared without a
-  /// name. Nobody who hasn't been told knows the latter's 128 random bits.
+  /// name. Only whom its owner gives it to knows the latter's 128 random bits.
   private static let own = ["amq.rabbitmq.reply-to.", "amq.gen-"].map { Array($0.utf8) }
 
   init(time: Turn) { self.time = time }
@@ -82,9 +82,9 @@ final class ReplyQueues {
     if let verdict = decided(queue) { return verdict }
     guard let queue else { return .allowed }
     guard asked[queue] == nil, asked.count < Self.most else { return .unknown }
-    guard open[producer, default: 0] < Self.mostOfProducer else { return .crowded }
+    guard open[producer] < Self.mostOfProducer else { return .crowded }
     asked[queue] = producer
-    open[producer, default: 0] += 1
+    open.add(to: producer)
     questions.append(queue)
     ask()
     return .unknown
@@ -124,9 +124,7 @@ final class ReplyQueues {
     broker.inspect(String(decoding: queue, as: UTF8.self)) { [weak self] kind in
       guard let self else { return }
       isAsking = false
-      if let producer = asked.removeValue(forKey: queue), let count = open[producer] {
-        open[producer] = count > 1 ? count - 1 : nil
-      }
+      if let producer = asked.removeValue(forKey: queue) { open.remove(from: producer) }
       if let kind {
         if answers.count >= Self.most { answers.removeAll(keepingCapacity: true) }
         let seconds = kind == .exclusive ? Self.lifetime : Self.lifetimeOfRefusal

@@ -14,15 +14,16 @@ extension Pipeline {
   /// Deliveries to be taken ahead: of what goes to hold queues anyhow, and of what stays in hand.
   private static let aheadOfHold = 100_000
   private static let aheadOfPush = 10_000
+  /// Applications whose deliveries are acknowledged near enough to their order.
   private static let fewApps = 4
 
   /// Requests that may be begun; those that only wait for a queue to confirm, or for their redelivery, don't count.
   private var mostBegun: Int {
-    2 * prefetch + Self.pages + heldInHand + min(leavingForHold.count, 2 * Self.mostLeavingForHold) + orphans.count
+    2 * prefetch + Self.pages + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold) + orphans.count
       + min(outbox.stuck, Self.mostStuck)
   }
   private var isTableFull: Bool { table.count >= mostBegun }
-  private var isHoldCrowded: Bool { leavingForHold.count >= Self.mostLeavingForHold }
+  private var isHoldCrowded: Bool { leavingForHold.total >= Self.mostLeavingForHold }
 
   /// Whether a delivery of a lane has to wait: for room, or behind those of its application that do.
   func hasToWait(_ delivery: borrowing Delivery, from queue: WorkQueue) -> Bool {
@@ -37,8 +38,8 @@ extension Pipeline {
     let isClosed = apps[line.app].pools.contains { pools[$0].bulkhead.isClosed(to: line.queue) }
     if isTableFull { return !isClosed && table.count < 2 * mostBegun && bodies.kept(for: line.app) < Self.little }
     let isCrowded =
-      leavingForHold.count - outbox.stuckHolds >= Self.mostLeavingForHold
-      || leavingForHold.count(of: line.app) >= Self.mostLeavingForHold
+      leavingForHold.total - outbox.stuckHolds >= Self.mostLeavingForHold
+      || leavingForHold[line.app] >= Self.mostLeavingForHold
     return !isCrowded || !isClosed
   }
 
@@ -73,10 +74,10 @@ extension Pipeline {
   /// How many deliveries are to be taken ahead, as others' requests may stand behind those that wait.
   var wantedAhead: Int {
     var wanted = 0
-    if outbox.stuck > prefetch / 2 || isShared && leavingForHold.count > prefetch / 5 {
+    if outbox.stuck > prefetch / 2 || isShared && leavingForHold.total > prefetch / 5 {
       // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are. So a few are
       // looked at first.
-      let isOfFew = max(leavingForHold.apps, ahead.lineCount) <= Self.fewApps
+      let isOfFew = max(leavingForHold.keys, ahead.lineCount) <= Self.fewApps
       wanted = isOfFew && ahead.count >= Self.aheadOfPush / 2 ? Self.aheadOfHold : Self.aheadOfPush
     } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
       wanted = Self.aheadOfPush

@@ -40,7 +40,7 @@ extension Pipeline {
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
       bodies.remove(publication.weight, keptFor: nil)
-      if publication.kind == .hold, let app = self.owner(of: publication)?.app { leavingForHold.remove(app) }
+      if publication.kind == .hold, let app = self.owner(of: publication)?.app { leavingForHold.remove(from: app) }
       guard let entry = self.owner(of: publication) else { continue }
       entry.ledger.withdrawn()
       guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }

@@ -15,9 +15,8 @@ extension Pipeline {
     let isInTrouble = pools[index].pool.isInTrouble(at: now)
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
-      isOverdue: WorkQueue.allCases.contains {
-        $0 != .sendHigh && pools[index].wait(in: $0, overdueAfter: longestWait, at: now) == .overdue
-      }, high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
+      isOverdue: pools[index].isOverdue(after: longestWait, at: now),
+      high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
     if isInTrouble, apps.users(of: index).isEmpty { return leave(index) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
@@ -32,8 +31,8 @@ extension Pipeline {
     apps.users(of: index).contains { app in apps[app].pools.contains { $0 != index && isTroubled($0) } }
   }
 
-  /// Seconds that a request of a lane may wait for its provider. Where nobody else is held up it is only not to be kept for so long that the
-  /// broker loses patience with the consumer (30 minutes).
+  /// Seconds that a request of a lane may wait for its provider. Where nobody else is held up it is only not to be kept until the broker's
+  /// time limit for a delivery (30 minutes).
   private var longestWait: Double { isShared ? 0.3 : 30 }
 
   /// To be called a few times a second.
@@ -105,15 +104,19 @@ extension Pipeline {
   }
 
   func holdWhole(_ entry: InFlight) {
-    entry.goesToHold = true
-    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
+    entry.goToHold()
     conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
   }
 
   func putOffToHold(_ entry: InFlight, _ index: Int) {
-    entry.goesToHold = true
-    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, "waiting for the provider", nil) }
+    entry.goToHold()
     entry.recipients[index].state = .postponed(until: time.wallClock)
+  }
+
+  /// Of a request whose devices wait in lanes.
+  private func takeToHold(_ entry: InFlight, _ index: Int) {
+    putOffToHold(entry, index)
+    perform(entry.ledger.closed(), entry)
   }
 
   /// Empties the pool's lanes into the hold queues.
@@ -156,8 +159,8 @@ extension Pipeline {
     }
   }
 
-  /// What was held goes back to its queue's end when it has been here for long, so that the broker never loses patience with the consumer
-  /// (30 minutes). To be called about once a second.
+  /// What was held goes back to its queue's end when it has been here for long, so that it is never kept until the broker's time limit for
+  /// a delivery (30 minutes). To be called about once a second.
   func holdAgain() {
     guard time.now >= nextHoldAgain else { return }
     nextHoldAgain = time.now.advanced(bySeconds: 60)
@@ -166,8 +169,7 @@ extension Pipeline {
         guard let app = entry.app, time.wallClock - entry.admittedAt > Self.longestHeld, !entry.isNowOrNever,
           holds.isPresent(app)
         else { return false }
-        putOffToHold(entry, index)
-        perform(entry.ledger.closed(), entry)
+        takeToHold(entry, index)
         return true
       }
     }
@@ -181,8 +183,7 @@ extension Pipeline {
   private func takeAside(_ entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Bool {
     guard case .waiting = entry.recipients[index].state else { return true }
     if isHeldBack(entry, by: pool) {
-      putOffToHold(entry, index)
-      perform(entry.ledger.closed(), entry)
+      takeToHold(entry, index)
       return true
     }
     guard isTroubledForLong(pool) else { return false }
@@ -212,6 +213,13 @@ extension Pipeline {
   func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
     guard isShared, capacity > 0 else { return capacity }
     return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.inFlight)
+  }
+}
+
+extension InFlight {
+  fileprivate func goToHold() {
+    goesToHold = true
+    if lastFailure == nil { lastFailure = (.unavailable, "waiting for the provider", nil) }
   }
 }
 

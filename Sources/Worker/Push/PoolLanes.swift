@@ -49,6 +49,7 @@ struct PoolLanes {
   /// The most urgent first; what was held comes before what the normal lane has brought since.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
   private static let held = WorkQueue.sendNormal.rawValue
+  private static let otherQueues = WorkQueue.allCases.filter { $0 != .sendHigh }
   private var turns = 0
   /// In one of so many turns that which waits longest is served.
   private static let turnsOfUrgency = 8
@@ -93,17 +94,10 @@ struct PoolLanes {
   mutating func popFirst() -> Next? {
     guard count > 0 else { return nil }
     turns &+= 1
-    if turns.isMultiple(of: Self.turnsOfUrgency), let lane = oldestLane, let next = lanes[lane].popFirst() {
-      count -= 1
-      return next
-    }
-    for lane in lanes.indices {
-      if let next = lanes[lane].popFirst() {
-        count -= 1
-        return next
-      }
-    }
-    return nil
+    let isOldestsTurn = turns.isMultiple(of: Self.turnsOfUrgency)
+    guard let lane = (isOldestsTurn ? oldestLane : nil) ?? lanes.firstIndex(where: { !$0.isEmpty }) else { return nil }
+    count -= 1
+    return lanes[lane].popFirst()
   }
 
   private var oldestLane: Int? {
@@ -125,6 +119,11 @@ struct PoolLanes {
   func wait(in queue: WorkQueue, overdueAfter seconds: Double, at now: MonotonicTime) -> Bulkhead.Wait {
     guard let since = lanes[Self.lane(of: queue)].waiting.first?.since else { return .none }
     return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds) ? .overdue : .short
+  }
+
+  /// Whether a page, or a request of another lane than the high one, has waited too long.
+  func isOverdue(after seconds: Double, at now: MonotonicTime) -> Bool {
+    Self.otherQueues.contains { wait(in: $0, overdueAfter: seconds, at: now) == .overdue }
   }
 
   /// Takes out what came by certain lanes of the broker's, and what was held if it is to go as well.

@@ -1,3 +1,5 @@
+import Wire
+
 /// The bytes of bodies that a shard holds, and for which applications.
 ///
 /// An application's request has room where the application then holds no more than is left free: one alone may take half of the budget,
@@ -13,7 +15,7 @@ struct HeldBodies {
   private(set) var total = 0
   private var leaving = 0
   /// Those of each application that has any.
-  private var byApp: [Int: Int] = [:]
+  private var byApp = Tally<Int>()
   /// Several applications are configured.
   var isShared: Bool
   /// Moving mean of the bodies that come, in bytes; supposed large before the first has come.
@@ -37,22 +39,20 @@ struct HeldBodies {
   /// The request stays, for `app`; false, and nothing has changed, where there is no room for it.
   mutating func keep(_ bytes: Int, for app: Int) -> Bool {
     let free = Self.budget - (total - leaving)
-    let own = byApp[app] ?? 0
+    let own = byApp[app]
     guard isShared ? own + bytes <= free - bytes : bytes <= free else { return false }
     leaving -= bytes
-    byApp[app] = own + bytes
+    byApp.add(bytes, to: app)
     return true
   }
 
   /// Of the requests of an application that stay.
-  func kept(for app: Int) -> Int { byApp[app] ?? 0 }
+  func kept(for app: Int) -> Int { byApp[app] }
 
   /// - Parameter app: for which it was kept; nil for one that was leaving.
   mutating func remove(_ bytes: Int, keptFor app: Int?) {
     total -= bytes
-    guard let app else { return leaving -= bytes }
-    let rest = (byApp[app] ?? 0) - bytes
-    byApp[app] = rest == 0 ? nil : rest
+    if let app { byApp.remove(bytes, from: app) } else { leaving -= bytes }
   }
 
   /// - Returns: true when `isReadingPaused` has changed.

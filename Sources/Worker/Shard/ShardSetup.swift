@@ -1,7 +1,7 @@
 import Reactor
 
-/// One application's settings and credentials: the same object for as long as nothing of it changes, so that thousands that don't are told
-/// from those that do at a glance.
+/// One application's settings and credentials: the same object for as long as nothing of it changes, so that the few that
+/// change are found among thousands at a glance.
 final class ApplicationSetup: Sendable {
   let settings: AppConfiguration
   let credentials: [CredentialPlace: LoadedCredential]

@@ -86,14 +86,19 @@ def closed(port):
     yield
 
 
+def listener(port, backlog):
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", port))
+    one.listen(backlog)
+    return one
+
+
 @contextlib.contextmanager
 def black_hole(port):
     """Takes no connection: the queue of those that nobody accepts is full, and further SYNs have no answer."""
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(0)
+        stack.enter_context(listener(port, 0))
         for _ in range(4):
             one = stack.enter_context(socket.socket())
             one.setblocking(False)
@@ -105,18 +110,15 @@ def black_hole(port):
 def silent(port):
     """Accepts and never says anything."""
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(64)
+        accepting = stack.enter_context(listener(port, 64))
         stop = threading.Event()
         accepted = []
 
         def accept():
-            listener.settimeout(0.2)
+            accepting.settimeout(0.2)
             while not stop.is_set():
                 with contextlib.suppress(TimeoutError):
-                    accepted.append(stack.enter_context(listener.accept()[0]))
+                    accepted.append(stack.enter_context(accepting.accept()[0]))
 
         thread = threading.Thread(target=accept)
         thread.start()

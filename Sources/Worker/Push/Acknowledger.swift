@@ -1,0 +1,15 @@
+import AMQP
+
+/// The consuming side of the broker, as the pipeline sees it.
+protocol Acknowledger: AnyObject {
+  func acknowledge(_ token: DeliveryToken)
+  /// The broker makes a dead letter of it.
+  func discard(_ token: DeliveryToken)
+  var isReadingPaused: Bool { get set }
+  /// Whether requests are taken from the lanes.
+  func takeLanes(_ takes: Bool)
+  /// - Parameters:
+  ///   - fitting: how many requests of the size that they have of late may be held.
+  ///   - ahead: how many deliveries are to be taken beyond what there is room for.
+  func adjustPrefetch(fitting: Int, ahead: Int)
+}

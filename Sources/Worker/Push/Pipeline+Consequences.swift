@@ -1,0 +1,89 @@
+import AMQP
+
+/// What follows from a request is published and confirmed, and then the request is acknowledged.
+extension Pipeline {
+  func publish(_ publication: Publication) {
+    guard let entry = owner(of: publication) else { return }
+    entry.ledger.owes()
+    bodies.addLeaving(publication.weight)
+    if publication.kind == .hold, let app = entry.app { leavingForHold.add(to: app) }
+    outbox.publish(publication)
+  }
+
+  func body(of publication: Publication) -> [UInt8] {
+    guard let recipient = publication.naming, let entry = owner(of: publication) else { return publication.body }
+    return deadLetterBody(entry, recipient)
+  }
+
+  func publicationConfirmed(_ publication: Publication) {
+    guard let entry = owner(of: publication) else { return }
+    bodies.remove(publication.weight, keptFor: nil)
+    if publication.kind == .hold {
+      if let app = entry.app { leavingForHold.remove(from: app) }
+      counters.putToHold += 1
+    }
+    if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
+  }
+
+  func owner(of publication: Publication) -> InFlight? {
+    if case .request(let index) = publication.owner { table[index] } else { nil }
+  }
+
+  /// A publication was confirmed, or the registry has what it is owed.
+  func consequenceEnded(of entry: InFlight) { perform(entry.ledger.met(), entry) }
+
+  func replyReachedNobody() { counters.repliesUnroutable += 1 }
+  func outboxDrained() { dispatchAll() }
+
+  /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
+  func finishIfSettled(_ entry: InFlight) { perform(entry.ledger.stepOfRecipients, entry) }
+
+  /// Does what a request's ledger calls for: nothing else concludes, reports, acknowledges or forgets a request.
+  func perform(_ step: Ledger.Step, _ entry: InFlight) {
+    switch step {
+    case .nothing: return
+    case .conclude: conclude(entry) { publishConsequences(of: entry) }
+    case .report: broadcasts.reportPage(entry)
+    case .acknowledge: acknowledge(entry)
+    case .forget: forgetIfUnknowable(entry)
+    case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueue(entry) }
+    }
+  }
+
+  /// What follows from the request is handed over here; it is acknowledged when all of it is confirmed.
+  func conclude(_ entry: InFlight, _ handOver: () -> Void) {
+    entry.ledger.conclude()
+    handOver()
+    perform(entry.ledger.concluded(), entry)
+  }
+
+  /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
+  func keepingOpen(_ entry: InFlight, _ loop: () -> Void) {
+    entry.ledger.opened()
+    loop()
+    perform(entry.ledger.closed(), entry)
+  }
+
+  private func acknowledge(_ entry: InFlight) {
+    log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
+    if !entry.ledger.isOrphan {
+      acknowledge(entry.delivery.token, entry.hold)
+      for (token, hold) in entry.repeats { acknowledge(token, hold) }
+    }
+    if entry.work != nil { broadcasts.noteResultPublished(entry) }
+    counters.acknowledged += 1
+    // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
+    if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
+    if let print = entry.fingerprint { orphans[print] = nil }
+    release(entry)
+  }
+
+  private func acknowledge(_ token: DeliveryToken, _ hold: Int?) {
+    if let hold { holds.broker?.acknowledgeHeld(token, hold) } else { acknowledger?.acknowledge(token) }
+  }
+
+  func release(_ entry: InFlight) {
+    bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
+    table.remove(entry)
+  }
+}
