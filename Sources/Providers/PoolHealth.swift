@@ -14,7 +14,8 @@ struct PoolHealth {
   /// single one may be about one device.
   static let quotaTrip = 10
   static let quotaPause = 60.0
-  /// Refusals in a row that each speak of one device alone: so many of them speak of the provider.
+  /// Refusals in a row that each speak of one device alone: so many of them speak of the provider, which has a pause then, and after each
+  /// further so many. Between the pauses they go out, as the devices that would be served may be behind them.
   static let deviceTrip = 50
   static let devicePause = 1.0
 
@@ -68,8 +69,8 @@ struct PoolHealth {
     switch kind.scope {
     case .device:
       deviceRefusals += 1
-      guard deviceRefusals >= Self.deviceTrip else {
-        served()
+      guard deviceRefusals.isMultiple(of: Self.deviceTrip) else {
+        deviceRefusals < Self.deviceTrip ? served() : circuit.succeeded()
         return nil
       }
       return pause(seconds: Self.devicePause, reason: meaning.reason, at: now, using: &random)

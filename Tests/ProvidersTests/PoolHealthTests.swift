@@ -67,8 +67,11 @@ struct PoolHealthTests {
     for _ in 1..<PoolHealth.deviceTrip { #expect(answer(.retry(.perDevice, .unavailable), at: 0) == nil) }
     let pause = try #require(begun(answer(.retry(.perDevice, .unavailable), at: 0)))
     #expect((1...1.1).contains(pause) && health.hasFailed)
+    // It goes on: whoever would be served may be behind them.
     _ = health.advance(to: at(2))
-    #expect(answer(.retry(.perDevice, .unavailable), at: 2) != nil && health.hasFailed)
+    for _ in 1..<PoolHealth.deviceTrip { #expect(answer(.retry(.perDevice, .unavailable), at: 2) == nil) }
+    #expect(health.hasFailed && health.allowance == PoolHealth.deviceTrip)
+    #expect(answer(.retry(.perDevice, .unavailable), at: 2) != nil)
     _ = health.advance(to: at(4))
     #expect(answer(.delivered, at: 4) == nil && !health.hasFailed)
   }
