@@ -69,6 +69,20 @@ import Testing
     if target == "fcm:a:b" { #expect(explanation.text(withBar: false).contains(#""token": "a:b""#)) }
   }
 
+  @Test(
+    "what FCM is told beside a token is shown as it is sent, a dry run as one",
+    arguments: [
+      (#""to":"fid:cXyZ0123456789_-AbCdEf""#, #""fid":"cXyZ0123456789_-AbCdEf""#, [.apns, .fcm]),
+      (#""to":"fcm:/topics/news""#, #""topic":"news""#, [.fcm]),
+      (#""to":"fcm:'a' in topics""#, #""condition":"'a' in topics""#, [.fcm]),
+    ] as [(String, String, [Platform])])
+  func addresses(to: String, member: String, platforms: [Platform]) throws {
+    let explanation = Self.question(#"{\#(to),"data":{"k":"v"},"dry_run":true}"#).answer()
+    #expect(explanation.views.map(\.platform) == platforms)
+    let payload = String(decoding: try #require(try explanation.views.last?.outcome.get()).payload, as: UTF8.self)
+    #expect(payload.hasPrefix(#"{"validate_only":true,"message":{"data":{"k":"v"}"#) && payload.hasSuffix(",\(member)}}"))
+  }
+
   @Test("a request without a target is explained for the one that is named, in either shape")
   func missingTarget() {
     #expect(Self.question(#"{"data":{"k":"v"}}"#).answer().refusal == .missingRegistration)

@@ -46,6 +46,26 @@ struct RegistrationTests {
     #expect(try registry.store.survey(.user(Array("u".utf8)), app: TestRegistry.app).exists == false)
   }
 
+  @Test(
+    "An installation of Firebase is a device like a token, and either replaces the other of its installation",
+    arguments: Backend.all)
+  func installations(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let fid = "fid:cXyZ0123456789_-AbCdEf"
+    let first = try registry.register("cXyZ0123456789_-AbCdEf:APA91b", #""installation":"i1","topics":["news"]"#)
+    let second = try registry.register(fid, #""installation":"i1""#)
+    #expect(first != second)
+    #expect(try registry.topic("news") == [fid])
+    let known = try registry.resolve(first)
+    #expect(known?.state == .active && known?.token == fid)
+    #expect(try registry.change(#"{"op":"unregister","token":"\#(fid)"}"#) == .done)
+    #expect(try registry.topic("news").isEmpty)
+    for bad in ["fid:", "fid:bXyZ0123456789_-AbCdEf", "fcm:\(fid)", "fcm:/topics/a", "\(fid)x", "'a' in topics"] {
+      #expect(try registry.change(#"{"platform":"fcm","token":"\#(bad)"}"#).isRefusal, "\(bad)")
+    }
+    #expect(try registry.change(#"{"platform":"apns","token":"\#(fid)"}"#).isRefusal)
+  }
+
   @Test("A user's name is replaced by the one given last (UP-04)", arguments: Backend.all)
   func renames(_ backend: Backend) throws {
     let registry = try backend.open()

@@ -86,6 +86,151 @@ struct ForeignFCMTests {
     #expect(times.count == 2 && times[1] - times[0] >= 10)
   }
 
+  static let fid = "cXyZ0123456789_-AbCdEf"
+
+  @Test("gets installations, topics of its own and conditions over them by their own members, and each has its outcome")
+  func addresses() throws {
+    let site = try Site()
+    let installations = (0..<4).map { "fid:d\($0)yZ0123456789_-AbCdEf" }
+    let server = try site.startForeignFCM(
+      script: [
+        installations[1]: [["status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"]],
+        installations[2]: [["status": 400, "word": "INVALID_ARGUMENT", "field": "message.fid"]],
+        "/topics/gone": [["status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"]],
+        "/topics/wrong": [["status": 400, "word": "INVALID_ARGUMENT", "code": "INVALID_ARGUMENT", "field": "message.topic"]],
+      ], settings: #"results: "all","#)
+    try site.declareTopology()
+    let condition = "'a' in topics && !('b' in topics)"
+    let sent: [(String, String)] = [
+      ("v1", #"{"message": {"fid": "\#(installations[0].dropFirst(4))", "notification": {"title": "t"}}}"#),
+      ("list", #"{"registration_ids": ["a:b", "\#(installations.joined(separator: #"", ""#))", "fcm:/topics/news"]}"#),
+      ("gone", #"{"to": "\#(installations[3])", "data": {"k": "v"}}"#),
+      (
+        "large",
+        #"{"registration_ids": ["a:b", "fcm:/topics/small"], "data": {"k": "\#(String(repeating: "x", count: 2048))"}}"#
+      ),
+      ("topic", #"{"to": "fcm:/topics/news", "data": {"k": "v"}}"#),
+      ("condition", #"{"to": "fcm:\#(condition)", "data": {"k": "v"}}"#),
+      ("nobody", #"{"to": "fcm:/topics/gone"}"#), ("wrong", #"{"message": {"token": "fcm:/topics/wrong"}}"#),
+    ]
+    try site.publish(sent.map { ($1, ["message_id": $0]) })
+    let figures = try site.drain()
+
+    let (sends, _) = split(server)
+    #expect(sends.allSatisfy { $0["faults"] == nil })
+    let members = ["token", "fid", "topic", "condition"].map { name in
+      Set(sends.compactMap { ($0["message"] as? [String: Any])?[name] as? String })
+    }
+    #expect(
+      members == [["a:b"], Set(installations.map { String($0.dropFirst(4)) }), ["news", "gone", "wrong"], [condition]])
+
+    var outcomes: [String: [String]] = [:]
+    for result in try site.take("results") {
+      outcomes[result.id] = (result.json["results"] as? [[String: String]])?.map {
+        $0["error"] ?? $0["message_id"].map { $0.hasPrefix("projects/example-project/messages/0:") ? "named" : $0 } ?? "nothing"
+      }
+    }
+    #expect(
+      outcomes == [
+        "v1": ["named"], "list": ["named", "named", "NotRegistered", "InvalidRegistration", "named", "named"],
+        "gone": ["named"],
+        "large": ["named", "MessageTooBig"], "topic": ["named"], "condition": ["named"], "nobody": ["NotRegistered"],
+        "wrong": ["InvalidParameters"],
+      ])
+    // What FCM says of a topic concerns no token.
+    let events = try site.take("feedback").map {
+      "\($0.json["event"] ?? "") \($0.json["platform"] ?? "") \($0.json["token"] ?? "")"
+    }
+    #expect(
+      Set(events) == ["NotRegistered fcm \(installations[1])", "InvalidRegistration fcm \(installations[2])"]
+        && events.count == 2)
+    let letters = Dictionary(try site.take("dead").map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    #expect(Set(letters.keys) == ["list", "nobody", "wrong", "large"])
+    #expect(letters["large"]?.json["to"] as? String == "fcm:/topics/small")
+    #expect(letters["list"]?.json["to"] as? String == installations[2] && letters["list"]?.json["registration_ids"] == nil)
+    #expect(figures["delivered"] as? Int == 9)
+  }
+
+  @Test("is asked by a dry run for what the request names by FCM's own tokens, and its answer is the result")
+  func dryRun() throws {
+    let site = try Site()
+    let fid = "fid:\(Self.fid)"
+    let server = try site.startForeignFCM(
+      script: [
+        "gone": [["status": 404, "word": "NOT_FOUND", "code": "UNREGISTERED"]],
+        fid: [["status": 429, "word": "RESOURCE_EXHAUSTED", "code": "QUOTA_EXCEEDED", "retry-after": 1]],
+        "field": [["status": 400, "word": "INVALID_ARGUMENT", "field": "message.android.ttl"]],
+      ], settings: #"results: "all", retry: { steps: ["1s", "10s"] },"#)
+    try site.declareTopology()
+    let sent: [(String, String)] = [
+      ("good", #"{"to": "fcm:good", "dry_run": true, "notification": {"title": "t", "badge": 1}}"#),
+      ("v1", #"{"validate_only": true, "message": {"token": "good", "data": {"k": "v"}}}"#),
+      (
+        "list", #"{"registration_ids": ["gone", "\#(fid)", "field", "fcm:/topics/news", "fcm:'a' in topics"], "dry_run": true}"#
+      ),
+      ("audience", #"{"to": "/users/anna", "dry_run": true}"#),
+    ]
+    try site.publish(sent.map { ($1, ["message_id": $0]) })
+    let figures = try site.drain()
+
+    let (sends, _) = split(server)
+    #expect(sends.count == 8 && sends.allSatisfy { $0["faults"] == nil && $0["validate_only"] as? Bool == true })
+    let results = Dictionary(try site.take("results").map { ($0.id, $0.json) }, uniquingKeysWith: { first, _ in first })
+    let validated = "projects/example-project/messages/fake_message_id"
+    func outcomes(_ id: String) -> [String]? {
+      (results[id]?["results"] as? [[String: String]])?.compactMap { $0["error"] ?? $0["message_id"] }
+    }
+    #expect(outcomes("good") == [validated] && outcomes("v1") == [validated])
+    #expect(outcomes("list") == ["NotRegistered", validated, "InvalidParameters", validated, validated])
+    #expect(outcomes("audience") == ["dry_run"])
+    let losses = (results["good"]?["report"] as? [String: [[String: String]]])?["fcm"]
+    #expect(losses?.contains { $0["field"] == "notification.badge" } == true)
+    #expect(try site.take("feedback").map { "\($0.json["event"] ?? "") \($0.json["token"] ?? "")" } == ["NotRegistered gone"])
+    #expect(try site.take("dead").map { $0.json["to"] as? String } == ["fcm:field"])
+    #expect(figures["delivered"] as? Int == 0 && figures["feedback"] as? Int == 1)
+  }
+
+  @Test("gets android_v2 in the place of android, with what GCM's keys say merged into it")
+  func androidV2() throws {
+    let site = try Site()
+    let server = try site.startForeignFCM(script: [:], settings: #"results: "all","#)
+    try site.declareTopology()
+    let sent: [(String, String)] = [
+      (
+        "merged",
+        #"""
+        {"to": "merged", "collapse_key": "k", "priority": "high", "notification": {"title": "t", "tag": "t1", "icon": "i"},
+         "android_v2": {"remote_notification": {"mutable_content": true, "notification": {"tag": "t2", "id": -7, "image": "https://x/i"}},
+           "direct_boot_ok": true}}
+        """#
+      ),
+      ("sync", #"{"to": "sync", "data": {"k": "v"}, "android_v2": {"background_sync": {}, "data": {"only": "android"}}}"#),
+      (
+        "v1",
+        #"{"message": {"fid": "\#(Self.fid)", "androidV2": {"ttl": "0s", "remoteNotification": {"useAsV1DataMessage": true}}}}"#
+      ),
+      ("both", #"{"to": "both", "android": {}, "android_v2": {"background_sync": {}}}"#),
+    ]
+    try site.publish(sent.map { ($1, ["message_id": $0]) })
+    try site.drain()
+
+    let (sends, _) = split(server)
+    #expect(sends.count == 3 && sends.allSatisfy { $0["faults"] == nil && $0["answer"] as? Int == 200 })
+    func block(_ token: String) -> [String: Any]? { message(sends, token)?["android_v2"] as? [String: Any] }
+    let remote = block("merged")?["remote_notification"] as? [String: Any]
+    let shown = remote?["notification"] as? [String: Any]
+    #expect(shown?["title"] as? String == "t" && shown?["icon"] as? String == "i" && shown?["tag"] as? String == "t2")
+    #expect(shown?["id"] as? Int == -7 && remote?["mutable_content"] as? Bool == true)
+    #expect(block("merged")?["collapse_key"] as? String == "k" && block("merged")?["direct_boot_ok"] as? Bool == true)
+    #expect((block("sync")?["background_sync"] as? [String: Any])?.isEmpty == true)
+    #expect(block("sync")?["data"] as? [String: String] == ["only": "android"])
+    #expect(message(sends, "sync")?["data"] as? [String: String] == ["k": "v"])
+    #expect(block("fid:\(Self.fid)")?["ttl"] as? String == "0s")
+    let letter = try #require(try site.take("dead").first)
+    #expect(letter.id == "both" && letter.header("x-push-error") == "InvalidParameters")
+    #expect(letter.header("x-push-reason")?.hasPrefix("android_v2: beside android") == true)
+  }
+
   private func split(_ server: ChildProcess) -> (sends: [[String: Any]], tokens: [[String: Any]]) {
     let requests = Site.objects(server.outputSoFar).filter { $0["event"] as? String == "request" }
     let isFetch: ([String: Any]) -> Bool = { request in

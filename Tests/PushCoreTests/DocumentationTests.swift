@@ -107,9 +107,10 @@ import Testing
     text += Self.table(FCMReply.errorCodeRows, first: "errorCode")
     text += """
 
-      `INVALID_ARGUMENT` is suspect(`InvalidRegistration`) when the answer names the token (its field, or "not a valid FCM registration
-      token"), and `MessageTooBig` when it says so. `QUOTA_EXCEEDED` is retried as perDevice (`DeviceMessageRateExceeded`) when its
-      `QuotaFailure` is the device's. Then `status`:
+      `INVALID_ARGUMENT` is suspect(`InvalidRegistration`) when the answer names the token or the installation (its field, or "not a valid FCM
+      registration token"), and `MessageTooBig` when it says so. `QUOTA_EXCEEDED` is retried as perDevice (`DeviceMessageRateExceeded`) when its
+      `QuotaFailure` is the device's. What is said of a topic of FCM's own concerns no token: no feedback, and `UNREGISTERED` is a dead letter
+      too. Then `status`:
 
 
       """
@@ -137,7 +138,7 @@ import Testing
     text += """
 
       Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip), counted as sent. For FCM the keys and values of notification and
-      data have at most 4,096 bytes together, `apns.payload` as many. Anything above is `MessageTooBig`.
+      data have at most 4,096 bytes together (2,048 to a topic of FCM's own), `apns.payload` as many. Anything above is `MessageTooBig`.
 
       ## Push types
 

@@ -98,6 +98,42 @@ import Testing
       #""webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#,
       #""android":{"priority":"NORMAL","ttl":"4W"},"webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#
     ),
+    (
+      "android_v2 stands in the place of android and wins key by key",
+      #""priority":"high","collapse_key":"k","time_to_live":600,"notification":{"title":"t","body":"b","image":"https://i","icon":"i","tag":"t"},"android_v2":{"collapse_key":"K","restricted_package_name":"a.b","remote_notification":{"notification":{"body":"B","tag":"T","id":7},"mutable_content":false,"use_as_v1_data_message":true},"fcm_options":{"analytics_label":"l"},"bandwidth_constrained_ok":true}"#,
+      #""notification":{"title":"t","body":"b","image":"https://i"},"android_v2":{"collapse_key":"K","ttl":"540s","restricted_package_name":"a.b","remote_notification":{"notification":{"title":"t","body":"B","icon":"i","tag":"T","image":"https://i","id":7},"mutable_content":false,"use_as_v1_data_message":true},"fcm_options":{"analytics_label":"l"},"bandwidth_constrained_ok":true},"apns":{"headers":{"apns-priority":"10","apns-expiration":"1795210260","apns-collapse-id":"k"}}"#
+    ),
+    (
+      "its images have https URLs", #""notification":{"image":"http://i"},"android_v2":{"remote_notification":{}}"#,
+      #""notification":{"image":"http://i"},"android_v2":{"ttl":"4W","remote_notification":{}}"#
+    ),
+    (
+      "android_v2 with nothing to show", #""android_v2":{"remote_notification":{},"ttl":"120.5s"}"#,
+      #""android_v2":{"ttl":"60s","remote_notification":{}}"#
+    ),
+    (
+      "android_v2 with an id alone", #""android_v2":{"remote_notification":{"notification":{"id":1}}}"#,
+      #""android_v2":{"ttl":"4W","remote_notification":{"notification":{"id":1}}}"#
+    ),
+    (
+      "android_v2.background_sync shows nothing",
+      #""notification":{"title":"t","tag":"t"},"data":{"a":"b"},"android_v2":{"background_sync":{},"data":{"x":"y"},"direct_boot_ok":false,"restricted_satellite_ok":true}"#,
+      #""notification":{"title":"t"},"data":{"a":"b"},"android_v2":{"ttl":"4W","background_sync":{},"data":{"x":"y"},"direct_boot_ok":false,"restricted_satellite_ok":true}"#
+    ),
+    (
+      "an icon and a click action that are https URLs are a browser's too",
+      #""notification":{"title":"t","icon":"https://x/i.png","click_action":"https://x/y"}"#,
+      #""notification":{"title":"t"},"android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"https://x/i.png","click_action":"https://x/y"}},"apns":{"payload":{"aps":{"category":"https://x/y"}}},"webpush":{"notification":{"icon":"https://x/i.png"},"fcm_options":{"link":"https://x/y"}}"#
+    ),
+    (
+      "what the webpush block says of them wins",
+      #""notification":{"icon":"https://x/i.png","click_action":"https://x/y"},"webpush":{"notification":{"badge":"b"},"fcm_options":{"link":"https://z","analytics_label":"l"}}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"https://x/i.png","click_action":"https://x/y"}},"apns":{"payload":{"aps":{"category":"https://x/y"}}},"webpush":{"notification":{"icon":"https://x/i.png","badge":"b"},"fcm_options":{"link":"https://z","analytics_label":"l"}}"#
+    ),
+    (
+      "others are Android's alone", #""notification":{"icon":"http://x/i.png"}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"http://x/i.png"}}"#
+    ),
     ("empty blocks leave nothing", #""apns":{},"android":{},"webpush":{}"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
   ]
 
@@ -125,6 +161,17 @@ import Testing
       message.replacingOccurrences(of: "3600s", with: "3540s")
       .replacingOccurrences(of: #""channel_id":"c","body_loc_args":["x"]"#, with: #""body_loc_args":["x"],"channel_id":"c""#)
     #expect(body == #"{"validate_only":true,"message":{\#(expected),"token":"T:1"}}"#)
+  }
+
+  @Test("android_v2 of a v1 request passes as it is, but for its lifetime")
+  func v2Shape() throws {
+    let message =
+      #""notification":{"title":"t"},"android_v2":{"ttl":"3600s","remote_notification":{"notification":{"notification_count":-1,"vibrate_timings":["1s"]}}}"#
+    let body = try fcm(parsed(#"{"message":{"fid":"cXyZ0123456789_-AbCdEf",\#(message)}}"#))
+    let expected = message.replacingOccurrences(of: "3600s", with: "3540s")
+      .replacingOccurrences(
+        of: #""notification_count":-1,"vibrate_timings":["1s"]"#, with: #""vibrate_timings":["1s"],"notification_count":-1"#)
+    #expect(body == #"{"message":{\#(expected),"token":"T:1"}}"#)
   }
 
   @Test(
@@ -164,6 +211,36 @@ import Testing
     let context = TranslationContext(now: 10_000, deadline: deadline, messageID: [], published: 0)
     let body = utf8(try FCMTemplate.make(request, context: context, report: &report).get().body(token: []))
     #expect(body.contains(#""ttl":"\#(expected)""#), "\(body)")
+  }
+
+  @Test(
+    "the message names an installation, a topic of FCM's or a condition over such by its own member",
+    arguments: [
+      ("fid:cXyZ0123456789_-AbCdEf", #""fid":"cXyZ0123456789_-AbCdEf""#), ("/topics/news", #""topic":"news""#),
+      ("'a' in topics && !('b' in topics)", #""condition":"'a' in topics && !('b' in topics)""#), ("fid", #""token":"fid""#),
+      ("cXyZ0123456789_-AbCdEf:APA91", #""token":"cXyZ0123456789_-AbCdEf:APA91""#),
+    ])
+  func addresses(address: String, member: String) throws {
+    let body = try fcm(accepted(#""data":{"a":"b"}"#, to: "fcm:T:1"), token: address)
+    #expect(
+      body == #"{"message":{"data":{"a":"b"},"android":{"priority":"NORMAL","ttl":"2419140s"},"# + member + "}}")
+    _ = try JSONDocument(Array(body.utf8))
+  }
+
+  @Test("to FCM's topics 2048 bytes of keys and values pass, 2049 don't", arguments: ["/topics/a", "'a' in topics"])
+  func topicLimit(address: String) throws {
+    func sized(_ bytes: Int) throws -> SendRequest {
+      let shown = String(repeating: "y", count: 1000)
+      let value = String(repeating: "x", count: bytes - 4 - 1000 - 1)
+      return try parsed(#"{"to":"fcm:\#(address)","notification":{"body":"\#(shown)"},"data":{"k":"\#(value)"}}"#)
+    }
+    _ = try fcm(sized(2048))
+    let tooBig = try sized(2049)
+    let rejection = #expect(throws: Rejection.self) { try fcm(tooBig) }
+    #expect(rejection?.code == .messageTooBig)
+    #expect(rejection?.reason == "2049 bytes of notification and data for FCM, at most 2048 allowed")
+    let data = parse(#"{"to":"fcm:\#(address)","data":{"k":"\#(String(repeating: "x", count: 2048))"}}"#)
+    #expect(code(data) == .messageTooBig)
   }
 
   @Test("4096 bytes of keys and values pass, 4097 don't", arguments: ["", "部", "\\u90e8"])

@@ -50,7 +50,10 @@ import Testing
       #""restricted_package_name":"a.b""#, .apns,
       "F-REF restricted_package_name restricted_package_name dropped: compared with the app, not sent"
     ),
-    (#""dry_run":true"#, .fcm, "F-REF dry_run dry_run converted: validate_only"),
+    (
+      #""dry_run":true"#, .fcm,
+      "F-REF dry_run dry_run converted: validate_only, which FCM is asked; never sent for an audience or a device of the registry"
+    ),
     (
       #""notification":{"sound":{"name":"n","critical":1}}"#, .fcm,
       "F-REF notification notification.sound cut: Android plays the name only"
@@ -80,6 +83,30 @@ import Testing
       "FCM v1 AndroidConfig android.ttl (no time_to_live) emulated: bounds the whole request's life: apns-expiration from it"
     ),
     (
+      #""notification":{"body":"b"},"android_v2":{"background_sync":{}}"#, .apns,
+      "FCM v1 AndroidConfigV2 android_v2 dropped: for Android only: iPhones get what stands outside of it"
+    ),
+    (
+      #""android_v2":{"background_sync":{},"ttl":"60s"}"#, .apns,
+      "FCM v1 AndroidConfig android_v2.ttl (no time_to_live) emulated: bounds the whole request's life: apns-expiration from it"
+    ),
+    (
+      #""priority":"high","android_v2":{"remote_notification":{}}"#, .fcm,
+      "FCM v1 AndroidConfigV2 priority dropped: for Android: a remote_notification goes out at once, a background_sync may wait"
+    ),
+    (
+      #""notification":{"image":"http://i"},"android_v2":{"remote_notification":{}}"#, .fcm,
+      "FCM v1 AndroidConfigV2 notification.image dropped: for Android: android_v2 has https URLs only"
+    ),
+    (
+      #""delay_while_idle":true,"android_v2":{"remote_notification":{}}"#, .fcm,
+      "FCM v1 AndroidConfigV2 delay_while_idle dropped: for Android: a remote_notification goes out at once, a background_sync may wait"
+    ),
+    (
+      #""notification":{"title":"t"},"android_v2":{"background_sync":{}}"#, .fcm,
+      "FCM v1 AndroidConfigV2 notification dropped: for Android, but for what the common notification has: a background_sync shows nothing"
+    ),
+    (
       #""apns":{"fcm_options":{"image":"https://x"}}"#, .apns,
       "FCM v1 FcmOptions apns.fcm_options dropped: FCM's own: its statistics, and an image that it adds"
     ),
@@ -99,6 +126,7 @@ import Testing
   func nothingLost() throws {
     #expect(try losses(accepted(#""notification":{"title":"t","body":"b","sound":"s"},"data":{"a":"b"}"#), .apns) == [])
     #expect(try losses(accepted(#""notification":{"title":"t","tag":"b","sound":"s"},"data":{"a":"b"}"#), .fcm) == [])
+    #expect(try losses(accepted(#""notification":{"title":"t"},"android_v2":{"remote_notification":{}}"#), .fcm) == [])
   }
 
   @Test("asking for a report changes nothing else")

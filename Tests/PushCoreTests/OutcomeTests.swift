@@ -167,6 +167,7 @@ import Testing
     ),
     (#"{"message":{"data":{}, "token":"x"}}"#, #"{"message":{"data":{}, "token":"T"}}"#),
     (#"{"message":{}}"#, #"{"message":{"token":"T"}}"#),
+    (#"{"message":{"fid":"cXyZ0123456789_-AbCdEf"}}"#, #"{"message":{"token":"T"}}"#),
     (#"{"message":{"token":"x"},"to":"z"}"#, #"{"message":{"token":"T"},"to":"z"}"#),
     ("[]", "[]"), ("3", "3"), (#"{"message":7,"to":"x"}"#, #"{"message":7,"to":"T"}"#),
   ]
@@ -182,6 +183,16 @@ import Testing
   @Test("the name of a device is recognisable without the registry")
   func targets() {
     #expect(Self.text(DeadLetter.target(.apns, token: Array("ab".utf8))) == "apns:ab")
-    #expect(Self.text(DeadLetter.target(.fcm, token: Array("x:y".utf8))) == "fcm:x:y")
+    for (address, target) in [
+      ("x:y", "fcm:x:y"), ("fid:cXyZ0123456789_-AbCdEf", "fid:cXyZ0123456789_-AbCdEf"), ("/topics/news", "fcm:/topics/news"),
+      ("'a' in topics", "fcm:'a' in topics"),
+    ] {
+      let named = DeadLetter.target(.fcm, token: Array(address.utf8))
+      #expect(Self.text(named) == target)
+      switch Target.classify(named) {
+      case .success(.fcm(let found)), .success(.fcmTopics(let found)): #expect(Self.text(found) == address)
+      default: Issue.record("\(target) isn't the same target again")
+      }
+    }
   }
 }

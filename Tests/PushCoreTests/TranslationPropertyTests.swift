@@ -46,7 +46,13 @@ import Testing
         if one(in: 2) { aps["sound"] = NSNull() }
         body["apns"] = ["payload": ["aps": aps, "k0": [text()], "z": NSNull()]]
       }
-      if one(in: 4) { body["android"] = ["ttl": "3.5s", "notification": ["tag": text(), "title": text()]] }
+      if one(in: 4) {
+        body["android"] = ["ttl": "3.5s", "notification": ["tag": text(), "title": text()]]
+      } else if one(in: 4) {
+        let shown: [String: Any] = ["tag": text(), "id": 7]
+        body["android_v2"] =
+          one(in: 3) ? ["background_sync": [String: Any]()] : ["remote_notification": ["notification": shown]]
+      }
       return body
     }
   }

@@ -8,7 +8,7 @@ enum OutcomeSchemas {
     [
       ("event", ["enum": .strings(feedbackCodes.map(\.rawValue))]), ("app", ["type": "string"]),
       ("platform", ["enum": .strings(Platform.allCases.map(String.init(describing:)))]),
-      ("token", ["description": "the provider's", "type": "string"]),
+      ("token", ["description": "the provider's; a Firebase installation as fid:<id>", "type": "string"]),
       ("registration", ["description": "the registry's id of the device", "type": ["string", "null"]]),
       ("reason", ["description": "the provider's word", "type": "string"]), ("status", ["type": "integer"]),
       (
@@ -52,7 +52,7 @@ enum OutcomeSchemas {
   private static let accepted: JSONValue = [
     "type": "object", "required": ["message_id"],
     "properties": [
-      "message_id": ["description": "the apns-id, or FCM's name", "type": "string"],
+      "message_id": ["description": "the apns-id, or FCM's name; of a dry run that asked nobody: dry_run", "type": "string"],
       "registration_id": ["description": "the newer id to use from now on", "type": "string"], "error": false,
     ],
   ]

@@ -4,6 +4,7 @@ enum Pattern {
   static let hexPairs = "([0-9a-fA-F]{2}){1,100}"
   static let name = "[a-zA-Z0-9\\-_.~%]"
   static let color = "^#[0-9a-fA-F]{6}$"
+  static let secureURL = "^[hH][tT][tT][pP][sS]://[^\\u0000-\\u0020\\u007f]+$"
   static let label = "^\(name){1,50}$"
   static let topicName = "\(name){1,899}"
   static let userID = "[a-zA-Z0-9\\-_.~%@+:]{1,255}"
@@ -25,13 +26,17 @@ enum Pattern {
   static let registration = "pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}"
   static let notificationKey = "pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}"
   /// Neither `..` nor an escaped dot or slash.
+  static let installationID = "[cdef][A-Za-z0-9_\\-]{21}"
   static let fcmToken = "(?!.*(\\.\\.|%2[eEfF]))[A-Za-z0-9_:.%\\-]{1,4096}"
   static let evenHex = "([0-9a-fA-F]{2}){32,100}"
   /// Neither one of the other forms nor a digit too many or too few of one.
-  static let bareToken = "(?!apns:|fcm:)(?![0-9a-fA-F]{64,200}$)\(fcmToken)"
+  static let bareToken = "(?!apns:|fcm:|fid:)(?![0-9a-fA-F]{64,200}$)\(fcmToken)"
 
-  static let device = "apns:\(hexPairs)|fcm:\(fcmToken)|\(registration)|\(evenHex)|\(bareToken)"
-  static let addressee = "/users/\(userID)|\(notificationKey)|\(device)"
+  /// FCM's own topics; of a condition over them only how it begins.
+  static let fcmTopics = "/topics/\(name){1,900}|['(!].*"
+
+  static let device = "apns:\(hexPairs)|fcm:(?!fid:)\(fcmToken)|fid:\(installationID)|\(registration)|\(evenHex)|\(bareToken)"
+  static let addressee = "fcm:(\(fcmTopics))|/users/\(userID)|\(notificationKey)|\(device)"
   static let token = "^(\(addressee))$"
   static let to = "^(/topics/\(topicName)|\(addressee))$"
 

@@ -17,7 +17,8 @@ import Testing
     case .environment: return generator.pick("production", "sandbox")
     case .token:
       return generator.pick(
-        "00ff", "apns:00ff", "fcm:a", "fcm:", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000")
+        "00ff", "apns:00ff", "fcm:a", "fcm:", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000",
+        "fid:cXyZ0123456789_-AbCdEf", "fid:bXyZ0123456789_-AbCdEf", "fcm:fid:cXyZ0123456789_-AbCdEf", "fcm:/topics/a")
     case .registration: return generator.pick("pf1r~00000000000000000000000000", "00ff")
     case .topic: return generator.pick("news", "/topics/news", "/topics/")
     case .topics: return generator.pick([[], ["a", "/topics/b"], ["a b"]])

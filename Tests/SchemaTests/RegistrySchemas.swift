@@ -62,7 +62,15 @@ enum RegistrySchemas {
         ("dependentRequired", ["name": ["user"]]),
         ("if", ["properties": ["platform": ["const": "apns"]]]),
         ("then", ["properties": ["token": ["pattern": .string("^(apns:)?\(Pattern.hexPairs)$")]]]),
-        ("else", ["properties": ["token": ["pattern": .string("^(?!fcm:$)\(Pattern.fcmToken)$")], "environment": false]]),
+        (
+          "else",
+          [
+            "properties": [
+              "token": ["pattern": .string("^(fid:\(Pattern.installationID)|(?!fid:|fcm:fid:|fcm:$)\(Pattern.fcmToken))$")],
+              "environment": false,
+            ]
+          ]
+        ),
       ]
     case .unregister, .unregisterUser, .groupJoin, .groupLeave: return one(of: [.token, .registration, .installation])
     case .groupCreate, .groupAdd, .groupRemove: return one(of: [.registrationIDs, .users])

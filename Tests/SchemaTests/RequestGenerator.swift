@@ -34,7 +34,7 @@ struct RequestGenerator {
     let options: [RequestField] = [
       .priority, .collapseKey, .timeToLive, .delayWhileIdle, .contentAvailable, .mutableContent, .restrictedPackageName,
       .dryRun,
-      .notification, .data, .apns, .android, .webpush,
+      .notification, .data, .apns, .webpush, one(in: 3) ? .androidV2 : .android,
     ]
     for field in options where one(in: 3) { members.append((field.wireName, sometimesArbitrary { $0.option(field) })) }
     return spoilt(members)
@@ -51,6 +51,7 @@ struct RequestGenerator {
     case .data: pick([data(), ["n": 5, "o": ["a": [1, .null]], "z": .null, "": true]])
     case .apns: apns()
     case .android: android()
+    case .androidV2: androidV2()
     case .webpush: object(WebpushKey.self) { $0.rule }
     default: value(.looseBoolean)
     }
@@ -58,8 +59,11 @@ struct RequestGenerator {
 
   private mutating func message() -> JSONValue {
     var members: [(name: String, value: JSONValue)] = []
-    for (name, value) in targets(["token", "topic", "condition"]) { members.append((name, value)) }
-    for field in [MessageField.name, .notification, .data, .apns, .android, .webpush, .fcmOptions] where one(in: 3) {
+    for (name, value) in targets(["token", "fid", "topic", "condition"]) { members.append((name, value)) }
+    let blocks: [MessageField] = [
+      .name, .notification, .data, .apns, .webpush, .fcmOptions, one(in: 3) ? .androidV2 : .android,
+    ]
+    for field in blocks + (one(in: mischief) ? [.android] : []) where one(in: 3) {
       members.append(
         (
           spelling(field),
@@ -69,6 +73,7 @@ struct RequestGenerator {
             case .data: generator.data()
             case .apns: generator.apns()
             case .android: generator.android()
+            case .androidV2: generator.androidV2()
             case .webpush: generator.object(WebpushKey.self) { $0.rule }
             case .fcmOptions: generator.value(.options)
             default: generator.value(.string)
@@ -90,6 +95,8 @@ struct RequestGenerator {
         case "registration_ids": generator.pick([["x"], ["x", "a b", ""], [.string(Self.hex)]])
         case "condition": generator.pick("'a' in topics", "'a' in topics && !('b' in topics)", "'a' in topic")
         case "topic": generator.pick("news", "a~b%20")
+        case "fid":
+          generator.pick("cXyZ0123456789_-AbCdEf", "fAAAAAAAAAAAAAAAAAAAAA", "bXyZ0123456789_-AbCdEf", "cXyZ0123456789_-AbCdE")
         default: generator.pick(generator.one(in: 8) ? Self.badTargets : Self.goodTargets).json
         }
       }
@@ -134,6 +141,25 @@ struct RequestGenerator {
     }
   }
 
+  private mutating func androidV2() -> JSONValue {
+    let kind: AndroidV2Key = one(in: 3) ? .backgroundSync : .remoteNotification
+    let isSpoilt = one(in: mischief)
+    return object(
+      AndroidV2Key.self, always: isSpoilt ? nil : kind, never: isSpoilt ? [] : [.backgroundSync, .remoteNotification]
+    ) {
+      key, generator in
+      switch key {
+      case .remoteNotification:
+        generator.object(RemoteNotificationKey.self) { key, generator in
+          key == .notification ? generator.object(AndroidNotificationV2Key.self) { $0.rule } : generator.value(key.rule)
+        }
+      case .collapseKey: generator.collapseKey()
+      case .restrictedPackageName: generator.pick("com.example.app", "")
+      default: generator.value(key.rule)
+      }
+    }
+  }
+
   private mutating func collapseKey() -> JSONValue {
     pick([
       .string("k"), "", "Updates Available", .string(String(repeating: "雑", count: 400)),
@@ -151,12 +177,17 @@ struct RequestGenerator {
     object(type) { field, generator in rule(field).map { generator.value($0) } ?? generator.arbitrary() }
   }
 
+  /// - Parameters:
+  ///   - always: stands in it in any case.
+  ///   - never: stand in it only where they are `always`.
   private mutating func object<Field: FieldName>(
-    _ type: Field.Type, _ make: (Field, inout RequestGenerator) -> JSONValue
+    _ type: Field.Type, always: Field? = nil, never: [Field] = [], _ make: (Field, inout RequestGenerator) -> JSONValue
   ) -> JSONValue {
     var members: [(name: String, value: JSONValue)] = []
     let chance = Field.allCases.count > 8 ? 5 : 3
-    for field in Field.allCases where one(in: chance) {
+    for field in Field.allCases {
+      let isAlways = field.rawValue == always?.rawValue
+      guard isAlways || !never.contains(where: { $0.rawValue == field.rawValue }) && one(in: chance) else { continue }
       members.append((spelling(field), sometimesArbitrary { make(field, &$0) }))
       if one(in: mischief * 2) { members.append((field.wireName, sometimesArbitrary { make(field, &$0) })) }
       if one(in: mischief * 2) { members.append((String(describing: field), pick([.null, make(field, &self)]))) }
@@ -195,7 +226,9 @@ struct RequestGenerator {
     case .boolean: pick([true, false])
     case .looseBoolean: pick([true, false, "true", "false"])
     case .count: pick([.number("0"), .number("2147483647"), "2", "2147483647", .number("3e0")])
+    case .int32: pick([0, .number("-2147483648"), .number("2147483647"), .number("7e0")])
     case .color: pick("#fb9200", "#ABCDEF")
+    case .secureURL: pick("https://example.com/i.png", "HTTPS://雑")
     case .sound: pick(["default", [:], ["critical": true, "name": "n", "volume": .number("0.5")], ["critical": 1]])
     case .arguments: pick([[], ["a", 2, .number("1.50")], "[\"a\"]", " []", "[1,]"])
     case .strings: pick([[], ["a", ""]])
@@ -210,6 +243,8 @@ struct RequestGenerator {
     case .stringMap: pick([[:], ["TTL": "5"]])
     case .data: data()
     case .object: pick([[:], ["a": [.null]]])
+    case .emptyObject: [:]
+    case .labelOptions: pick([[:], ["analytics_label": "l"], ["analyticsLabel": "a~%"]])
     case .number: pick([0, .number("-1.5"), .number("1795209720"), .number("1e300")])
     case .badge: pick([0, 7, .number("2147483647")])
     case .bit: pick([0, 1])
@@ -227,13 +262,19 @@ struct RequestGenerator {
     "/topics/a", "/users/anna+x@example.com", "apns:00", "apns:" + hex, "fcm:a:b%20.", hex,
     "bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1",
     "pf1r~00000000000000000000000000", "pf1g~7zzzzzzzzzzzzzzzzzzzzzzzzz", String(repeating: "a", count: 63),
-    String(repeating: "a", count: 201), "fcm:" + String(repeating: "a", count: 65), "a.b%3",
+    String(repeating: "a", count: 201), "fcm:" + String(repeating: "a", count: 65), "a.b%3", "fid:dXyZ0123456789_-AbCdEf",
+    "fcm:/topics/a", "fcm:'a' in topics && !('b' in topics)", "fcm:/topics/" + String(repeating: "t", count: 900), "fid",
+    "fidx:y",
   ]
   static let badTargets = [
     "", " x", "x\n", "apns:0", "apns:", "apns:0g", "fcm:", "fcm:..", "a..b", "%2e", "%2Fx", "/topics/", "/topics/a b",
     "/users/", "/x", "a~b",
     "pf1r~80000000000000000000000000", "pf1r~0000000000000000000000000i", String(repeating: "a", count: 65),
-    String(repeating: "a", count: 199), "é", hex + "\n", "apns:00\n", "/topics/a\n", "fcm:/topics/a",
+    String(repeating: "a", count: 199), "é", hex + "\n", "apns:00\n", "/topics/a\n",
+    "fcm:/topics/", "fcm:/topics/a b", "fcm:/topics/" + String(repeating: "t", count: 901), "fcm:(", "fcm:'a' in topic",
+    "fcm:/users/a",
+    "fcm:fid:dXyZ0123456789_-AbCdEf", "fid:", "fid:bXyZ0123456789_-AbCdEf", "fid:dXyZ0123456789_-AbCdEfg",
+    "fid:dXyZ0123456789_-AbCdE\n",
   ]
 
   /// Values that are right somewhere and wrong elsewhere.

@@ -36,9 +36,12 @@ enum RequestSchema {
         ("gcm", gcm), ("v1", v1), ("message", message), ("notification", object(NotificationKey.self) { $0.rule }),
         ("plainNotification", object(PlainNotificationKey.self) { _ in .string }), ("apns", apns),
         ("aps", known(APSKey.self) { $0.rule }), ("alert", known(APSAlertKey.self) { $0.rule }), ("android", android),
-        ("androidNotification", object(AndroidNotificationKey.self) { $0.rule }),
+        ("androidNotification", object(AndroidNotificationKey.self) { $0.rule }), ("androidV2", androidV2),
+        ("remoteNotification", remoteNotification),
+        ("androidNotificationV2", object(AndroidNotificationV2Key.self) { $0.rule }),
         ("webpush", object(WebpushKey.self) { $0.rule }),
         ("fcmOptions", object(OptionsKey.self) { $0 == .analyticsLabel ? .label : .string }),
+        ("labelOptions", object(LabelOptionsKey.self) { _ in .label }),
         ("lightSettings", object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }),
         ("lightColor", object(LightColorKey.self) { _ in .unit }),
         ("present", ["not": ["type": "null"]]),
@@ -60,7 +63,10 @@ enum RequestSchema {
       RequestField.self,
       replacing: [
         .to: target.adding([
-          ("description", "a token, /topics/<name>, /users/<id>, apns:<hex>, fcm:<token>, or an id of the registry")
+          (
+            "description",
+            "a token, /topics/<name>, /users/<id>, apns:<hex>, fcm:<token>, fid:<id>, fcm:/topics/<name>, or an id of the registry"
+          )
         ]),
         .notificationKey: [
           "description": "the old name of `to` for device groups", "type": ["string", "null"], "pattern": .string(Pattern.to),
@@ -83,9 +89,13 @@ enum RequestSchema {
           "description": "values of any type; what is no string becomes one", "type": ["object", "null"],
           "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
         ],
-        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .webpush: ["$ref": "#/$defs/webpush"],
+        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .androidV2: ["$ref": "#/$defs/androidV2"],
+        .webpush: ["$ref": "#/$defs/webpush"],
       ], isNullable: false
-    ).adding([("oneOf", exactlyOne(["to", "notification_key", "registration_ids", "condition"]))])
+    ).adding([
+      ("oneOf", exactlyOne(["to", "notification_key", "registration_ids", "condition"])),
+      ("not", both(["android", "android_v2"])),
+    ])
   }
 
   private static var v1: JSONValue {
@@ -100,12 +110,19 @@ enum RequestSchema {
       MessageField.self,
       replacing: [
         .token: ["type": ["string", "null"], "pattern": .string(Pattern.token)],
+        .fid: [
+          "description": "a Firebase installation", "type": ["string", "null"],
+          "pattern": .string("^\(Pattern.installationID)$"),
+        ],
         .topic: ["type": ["string", "null"], "pattern": .string("^\(Pattern.topicName)$")], .condition: condition,
         .name: value(.string), .notification: ["$ref": "#/$defs/plainNotification"], .data: value(.data),
-        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .webpush: ["$ref": "#/$defs/webpush"],
-        .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
+        .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .androidV2: ["$ref": "#/$defs/androidV2"],
+        .webpush: ["$ref": "#/$defs/webpush"], .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
       ], isNullable: false
-    ).adding([("oneOf", exactlyOne(["token", "topic", "condition"]))])
+    ).adding([
+      ("oneOf", exactlyOne(["token", "fid", "topic", "condition"])),
+      ("not", ["anyOf": [both(["android", "android_v2"]), both(["android", "androidV2"])]]),
+    ])
   }
 
   /// Not null, which counts as absent.
@@ -113,6 +130,10 @@ enum RequestSchema {
 
   private static func exactlyOne(_ names: [String]) -> JSONValue {
     .array(names.map { ["required": [.string($0)], "properties": .object([($0, present)])] })
+  }
+
+  private static func both(_ names: [String]) -> JSONValue {
+    ["required": .strings(names), "properties": .object(names.map { ($0, present) })]
   }
 
   private static var apns: JSONValue {
@@ -146,6 +167,23 @@ enum RequestSchema {
     ]
     for key in AndroidKey.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
     return object(AndroidKey.self, replacing: replaced)
+  }
+
+  private static var androidV2: JSONValue {
+    var replaced: [AndroidV2Key: JSONValue] = [
+      .collapseKey: collapseKey, .restrictedPackageName: packageName,
+      .remoteNotification: ["$ref": "#/$defs/remoteNotification"],
+    ]
+    for key in AndroidV2Key.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
+    let kinds = [AndroidV2Key.remoteNotification, .backgroundSync].flatMap { [$0.wireName, String(describing: $0)] }
+    return object(AndroidV2Key.self, replacing: replaced)
+      .adding([("if", ["type": "object"]), ("then", ["oneOf": exactlyOne(kinds)])])
+  }
+
+  private static var remoteNotification: JSONValue {
+    var replaced: [RemoteNotificationKey: JSONValue] = [.notification: ["$ref": "#/$defs/androidNotificationV2"]]
+    for key in RemoteNotificationKey.allCases where replaced[key] == nil { replaced[key] = value(key.rule) }
+    return object(RemoteNotificationKey.self, replacing: replaced)
   }
 
   private static let collapseKey: JSONValue = [
@@ -211,7 +249,9 @@ enum RequestSchema {
         "type": ["integer", "string", "null"], "minimum": 0, "maximum": 2_147_483_647,
         "pattern": .string(Pattern.atMost(2_147_483_647, digits: 10)),
       ]
+    case .int32: ["type": ["integer", "null"], "minimum": .number("-2147483648"), "maximum": 2_147_483_647]
     case .color: text(Pattern.color)
+    case .secureURL: text(Pattern.secureURL)
     case .sound:
       [
         "type": ["string", "object", "null"], "additionalProperties": false,
@@ -235,6 +275,7 @@ enum RequestSchema {
         "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
       ]
     case .object: ["type": ["object", "null"]]
+    case .emptyObject: ["type": ["object", "null"], "maxProperties": 0]
     case .number:
       [
         "type": ["number", "null"], "minimum": .number("-1.7976931348623157e308"),
@@ -251,6 +292,7 @@ enum RequestSchema {
     case .localisedText:
       ["type": ["string", "object", "null"], "properties": ["loc-key": value(.string), "loc-args": value(.strings)]]
     case .options: ["$ref": "#/$defs/fcmOptions"]
+    case .labelOptions: ["$ref": "#/$defs/labelOptions"]
     case .lightSettings: ["$ref": "#/$defs/lightSettings"]
     case .lightColor: ["$ref": "#/$defs/lightColor"]
     }

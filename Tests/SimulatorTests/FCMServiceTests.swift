@@ -110,6 +110,32 @@ import Testing
     #expect(talk.outcome() == "200")
   }
 
+  @Test("Installations, android_v2 and its fields pass, and a script names an installation with or without its prefix")
+  func installations() throws {
+    let fid = "cXyZ0123456789_-AbCdEf"
+    for name in [fid, "fid:\(fid)"] {
+      var configuration = FCMConfiguration()
+      configuration.script = try Script(parsing: Array(#"{"\#(name)": [{"status": 404}]}"#.utf8))
+      let talk = try FCMTalk(configuration)
+      try talk.authorize()
+      for tag in 0..<2 {
+        talk.send(
+          tag,
+          #"""
+          {"message": {"fid": "\#(fid)", "android_v2": {"collapseKey": "c", "ttl": "3.5s", "restricted_package_name": "p", "data": {"a": "b"},
+            "direct_boot_ok": true, "bandwidth_constrained_ok": true, "restricted_satellite_ok": true,
+            "fcm_options": {"analytics_label": "l"}, "remote_notification": {"mutable_content": true, "use_as_v1_data_message": true,
+              "notification": {"title": "t", "id": -1, "tag": "t"}}}}}
+          """#)
+      }
+      #expect(talk.outcome(0) == "404 NOT_FOUND UNREGISTERED")
+      #expect(talk.outcome(1) == "200")
+      #expect(talk.service.journal.entries.map(\.tokenText) == ["", "fid:\(fid)", "fid:\(fid)"])
+      talk.send(2, #"{"message":{"fid":"\#(fid)","android_v2":{"background_sync":{}}}}"#)
+      #expect(talk.outcome(2) == "200")
+    }
+  }
+
   @Test("Sizes: 4,096 bytes to a token, 2,048 to a topic", arguments: [("token", 4096), ("topic", 2048)])
   func sizes(_ target: String, _ limit: Int) throws {
     let talk = try FCMTalk()
@@ -205,6 +231,39 @@ private let badMessages: [(String, String)] = [
   (#"{"message":{}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message"),
   (#"{"message":{"token":"abc","topic":"x"}}"#, "400 INVALID_ARGUMENT message"),
   (#"{"message":{"topic":"/topics/x"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.topic"),
+  (
+    #"{"message":{"topic":"\#(String(repeating: "t", count: 901))"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.topic"
+  ),
+  (#"{"message":{"fid":"cXyZ0123456789_-AbCdE"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),
+  (#"{"message":{"fid":"bXyZ0123456789_-AbCdEf"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),
+  (#"{"message":{"fid":"fid:cXyZ0123456789_-AbCdEf"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),
+  (#"{"message":{"fid":7}}"#, "400 INVALID_ARGUMENT message.fid"),
+  (#"{"message":{"fid":"cXyZ0123456789_-AbCdEf","token":"abc"}}"#, "400 INVALID_ARGUMENT message"),
+  (
+    #"{"message":{"token":"abc","android":{},"android_v2":{"background_sync":{}}}}"#,
+    "400 INVALID_ARGUMENT INVALID_ARGUMENT message.android_v2"
+  ),
+  (
+    #"{"message":{"token":"abc","android_v2":{"background_sync":{},"remote_notification":{}}}}"#,
+    "400 INVALID_ARGUMENT message.android_v2"
+  ),
+  (#"{"message":{"token":"abc","android_v2":{}}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.android_v2"),
+  (
+    #"{"message":{"token":"abc","android_v2":{"background_sync":{},"priority":"HIGH"}}}"#,
+    "400 INVALID_ARGUMENT message.android_v2"
+  ),
+  (
+    #"{"message":{"token":"abc","android_v2":{"background_sync":{"x":1}}}}"#,
+    "400 INVALID_ARGUMENT message.android_v2.background_sync"
+  ),
+  (
+    #"{"message":{"token":"abc","android_v2":{"background_sync":{},"ttl":"2419201s"}}}"#,
+    "400 INVALID_ARGUMENT INVALID_ARGUMENT message.android_v2.ttl"
+  ),
+  (
+    #"{"message":{"token":"abc","android_v2":{"remote_notification":{"notification":{"proxy":"ALLOW"}}}}}"#,
+    "400 INVALID_ARGUMENT message.android_v2.remote_notification.notification"
+  ),
   (#"{"message":{"token":"not a token"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT"),
   (#"{"message":{"token":"abc","collapse_key":"a"}}"#, "400 INVALID_ARGUMENT message"),
   (

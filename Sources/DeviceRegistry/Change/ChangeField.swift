@@ -69,10 +69,12 @@ enum ChangeField: String, CaseIterable {
     text.starts(with: "/topics/".utf8) ? Array(text.dropFirst(8)) : text
   }
 
-  /// A provider's token in the form it is stored in; nil when it can't be one. It may come with the prefix that sends use.
+  /// A provider's token in the form it is stored in; nil when it can't be one. It may come with the prefix that sends use; a Firebase
+  /// installation's id always has it, and keeps it.
   static func token(_ text: [UInt8], _ platform: Platform) -> [UInt8]? {
     let prefix = Array((platform == .apns ? "apns:" : "fcm:").utf8)
-    switch Target.classify(text.starts(with: prefix) ? text : prefix + text) {
+    let isWhole = text.starts(with: prefix) || platform == .fcm && FCMAddress(text[...]) == .installation
+    switch Target.classify(isWhole ? text : prefix + text) {
     case .success(.apns(let token)), .success(.fcm(let token)): return token
     default: return nil
     }

@@ -37,7 +37,8 @@ struct RegistrationBuilder {
       throw ChangeRefusal(
         .invalidRegistration,
         platform == .apns
-          ? "token: expected an even number of 2 to 200 hexadecimal digits" : "token: a byte beyond a-z A-Z 0-9 _ : . % -")
+          ? "token: expected an even number of 2 to 200 hexadecimal digits"
+          : "token: a byte beyond a-z A-Z 0-9 _ : . % -, or fid: without an installation's 22 characters")
     }
     if rest.name != nil, rest.user == nil { throw ChangeRefusal(.invalidParameters, "name: without a user") }
     if rest.environment != nil, platform != .apns { throw ChangeRefusal(.invalidParameters, "environment: only for apns") }

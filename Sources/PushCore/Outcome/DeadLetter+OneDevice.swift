@@ -55,5 +55,5 @@ extension DeadLetter {
   }
 
   private static let legacyTargets = ["to", "registration_ids", "condition", "notification_key"]
-  private static let v1Targets = ["token", "topic", "condition"]
+  private static let v1Targets = ["token", "fid", "topic", "condition"]
 }

@@ -49,8 +49,9 @@ public struct DeadLetter: Sendable {
     return text
   }
 
-  /// How `to` names one device of a provider without the registry.
+  /// How `to` names one device of a provider, or topics of FCM's, without the registry.
   public static func target(_ platform: Platform, token: [UInt8]) -> [UInt8] {
-    Array((platform == .apns ? "apns:" : "fcm:").utf8) + token
+    if platform == .fcm, FCMAddress(token[...]) == .installation { return token }
+    return Array((platform == .apns ? "apns:" : "fcm:").utf8) + token
   }
 }

@@ -4,7 +4,7 @@ struct FCMErrorBody {
   private(set) var errorCode: String?
   /// `error.status`.
   private(set) var status: String?
-  /// The token itself is at fault: its field violates, or the words that FCM uses for a malformed one.
+  /// The token or the installation's id itself is at fault: its field violates, or the words that FCM uses for a malformed one.
   private(set) var namesToken = false
   /// The words that FCM uses for a payload over 4096 bytes ("Android message is too big").
   private(set) var isTooBig = false
@@ -41,7 +41,10 @@ struct FCMErrorBody {
     guard let violations = document.value("fieldViolations", of: detail) else { return }
     for violation in document.elements(of: violations) {
       let field = Self.text(document, "field", of: violation)
-      if field == "message.token" || field == "token" { namesToken = true }
+      switch field {
+      case "message.token", "token", "message.fid", "fid": namesToken = true
+      default: break
+      }
     }
   }
 

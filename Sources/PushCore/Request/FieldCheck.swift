@@ -52,6 +52,16 @@ extension RequestReader {
       guard document.bool(node) != nil else { throw wrongType(node, expected: "a boolean") }
     case .looseBoolean: _ = try looseBoolean(node)
     case .count: _ = try count(node)
+    case .int32:
+      guard kind == .number else { throw wrongType(node, expected: "a number") }
+      guard let value = try? document.integer(node), Int32(exactly: value) != nil else {
+        throw refusal(node, .invalidParameters, "expected an integer from -2147483648 to 2147483647")
+      }
+    case .secureURL:
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+      guard TextForm.isSecureURL(document.string(node)) else {
+        throw refusal(node, .invalidParameters, "expected an https URL")
+      }
     case .color:
       guard kind == .string else { throw wrongType(node, expected: "a string") }
       guard TextForm.isColor(document.string(node)) else { throw refusal(node, .invalidParameters, "expected #rrggbb") }
@@ -102,6 +112,9 @@ extension RequestReader {
       }
     case .object:
       guard kind == .object else { throw wrongType(node, expected: "an object") }
+    case .emptyObject:
+      guard kind == .object else { throw wrongType(node, expected: "an object") }
+      for (name, _) in document.members(of: node) { throw refusal(name, .invalidParameters, "unknown key") }
     case .number:
       guard let value = document.double(node) else { throw wrongType(node, expected: "a number") }
       guard value.isFinite else { throw refusal(node, .invalidParameters, "a number out of range") }
@@ -123,6 +136,8 @@ extension RequestReader {
       if kind == .string { return }
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
       try checkKnown(in: node, APSAlertKey.table) { $0 == .locKey ? .string : $0 == .locArgs ? .strings : nil }
+    case .labelOptions:
+      _ = try fields(of: node, LabelOptionsKey.table) { _ in .label }
     case .options:
       _ = try fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
     case .lightSettings:

@@ -3,7 +3,7 @@ public enum RequestField: UInt8, FieldName {
   case to, registrationIds, condition, notificationKey
   case priority, collapseKey, timeToLive, delayWhileIdle, contentAvailable, mutableContent, restrictedPackageName, dryRun
   case notification, data
-  case apns, android, webpush
+  case apns, android, androidV2, webpush
 
   public static let acceptsCamelCase = false
   static let table = NameTable<RequestField>()
@@ -19,8 +19,8 @@ public enum EnvelopeField: UInt8, FieldName {
 
 /// FCM v1's `message`. `name` is output only there: accepted, without effect.
 public enum MessageField: UInt8, FieldName {
-  case token, topic, condition
-  case name, notification, data, apns, android, webpush, fcmOptions
+  case token, fid, topic, condition
+  case name, notification, data, apns, android, androidV2, webpush, fcmOptions
 
   public static let acceptsCamelCase = true
   static let table = NameTable<MessageField>()
@@ -75,6 +75,41 @@ public enum AndroidNotificationKey: UInt8, FieldName {
   static let table = NameTable<AndroidNotificationKey>()
 }
 
+/// FCM v1's `AndroidConfigV2`, which stands in the place of ``AndroidKey``. What is to be done says how soon: no priority does.
+public enum AndroidV2Key: UInt8, FieldName {
+  case collapseKey, ttl, restrictedPackageName, data, remoteNotification, backgroundSync, fcmOptions
+  case directBootOk, bandwidthConstrainedOk, restrictedSatelliteOk
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<AndroidV2Key>()
+  /// The key of ``AndroidKey`` that means the same.
+  var common: AndroidKey? { Self.commons[Int(rawValue)] }
+  private static let commons = allCases.map { key in AndroidKey.allCases.first { $0.wireName == key.wireName } }
+}
+
+/// The `remote_notification` of ``AndroidV2Key``: shown, or handed to the app, at once.
+public enum RemoteNotificationKey: UInt8, FieldName {
+  case notification, mutableContent, useAsV1DataMessage
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<RemoteNotificationKey>()
+}
+
+/// FCM v1's `AndroidNotificationV2`.
+public enum AndroidNotificationV2Key: UInt8, FieldName {
+  case title, body, icon, color, sound, tag, clickAction
+  case bodyLocKey, bodyLocArgs, titleLocKey, titleLocArgs
+  case channelId, ticker, sticky, eventTime, localOnly, notificationPriority
+  case defaultSound, defaultVibrateTimings, defaultLightSettings, vibrateTimings
+  case visibility, notificationCount, lightSettings, image, id
+
+  public static let acceptsCamelCase = true
+  static let table = NameTable<AndroidNotificationV2Key>()
+  /// The key of ``AndroidNotificationKey`` that means the same.
+  var common: AndroidNotificationKey? { Self.commons[Int(rawValue)] }
+  private static let commons = allCases.map { key in AndroidNotificationKey.allCases.first { $0.wireName == key.wireName } }
+}
+
 /// FCM v1's `LightSettings`.
 enum LightSettingsKey: UInt8, FieldName {
   case color, lightOnDuration, lightOffDuration
@@ -123,6 +158,14 @@ enum OptionsKey: UInt8, FieldName {
 
   static let acceptsCamelCase = true
   static let table = NameTable<OptionsKey>()
+}
+
+/// ``OptionsKey`` where it has nothing but the label.
+enum LabelOptionsKey: UInt8, FieldName {
+  case analyticsLabel
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<LabelOptionsKey>()
 }
 
 /// `sound` as a dictionary (Apple: "Generating a remote notification").

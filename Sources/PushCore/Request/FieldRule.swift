@@ -8,8 +8,12 @@ enum FieldRule: Sendable {
   case looseBoolean
   /// An integer from 0 to 2³¹−1, or a string of its digits: `badge` is a string in the GCM reference.
   case count
+  /// An integer of 32 bits, as a number.
+  case int32
   /// `#rrggbb`.
   case color
+  /// The URL of something that a device fetches: `https://…`.
+  case secureURL
   /// A string, or Apple's dictionary of `critical`, `name` and `volume`.
   case sound
   /// An array of strings and numbers, or a string that holds such an array.
@@ -38,6 +42,8 @@ enum FieldRule: Sendable {
   case data
   /// Any object.
   case object
+  /// `{}`.
+  case emptyObject
   /// Any number that a double can hold.
   case number
   /// As ``count``, only as a number: what APNs takes for `badge`.
@@ -50,6 +56,8 @@ enum FieldRule: Sendable {
   case criticalSound
   /// A string, or a dictionary of `loc-key` and `loc-args`, as alerts of live activities have it.
   case localisedText
+  /// An object of a label for FCM's statistics and nothing else.
+  case labelOptions
   /// An object with its own fields.
   case options, lightSettings, lightColor
 }
@@ -107,6 +115,39 @@ extension AndroidKey {
   }
 }
 
+extension AndroidV2Key {
+  var rule: FieldRule {
+    switch self {
+    case .remoteNotification: .object
+    case .backgroundSync: .emptyObject
+    case .fcmOptions: .labelOptions
+    case .collapseKey, .restrictedPackageName: .string
+    case .ttl: .lifetime
+    case .data: .data
+    case .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk: .boolean
+    }
+  }
+}
+
+extension RemoteNotificationKey {
+  var rule: FieldRule {
+    switch self {
+    case .notification: .object
+    case .mutableContent, .useAsV1DataMessage: .boolean
+    }
+  }
+}
+
+extension AndroidNotificationV2Key {
+  var rule: FieldRule {
+    switch self {
+    case .id, .notificationCount: .int32
+    case .image: .secureURL
+    default: common?.rule ?? .string
+    }
+  }
+}
+
 extension APNsKey {
   var rule: FieldRule {
     switch self {
@@ -122,8 +163,8 @@ extension MessageField {
   /// The target's fields are checked apart, since an empty one has its own code.
   var rule: FieldRule {
     switch self {
-    case .token, .topic, .condition, .name: .string
-    case .notification, .apns, .android, .webpush: .object
+    case .token, .fid, .topic, .condition, .name: .string
+    case .notification, .apns, .android, .androidV2, .webpush: .object
     case .data: .data
     case .fcmOptions: .options
     }

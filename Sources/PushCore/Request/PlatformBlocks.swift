@@ -2,20 +2,40 @@
 final class PlatformBlocks: Sendable {
   let apns: FieldSlots<APNsKey>
   let apnsHeaders: FieldSlots<APNsHeader>
+  /// Of `android`, or what `android_v2` has in common with it.
   let android: FieldSlots<AndroidKey>
   let androidNotification: FieldSlots<AndroidNotificationKey>
+  /// What only `android_v2` has; nil where there is none.
+  let androidV2: AndroidV2?
   let webpush: FieldSlots<WebpushKey>
 
-  init(apns: Int?, android: Int?, webpush: Int?, _ reader: RequestReader) throws(Rejection) {
+  struct AndroidV2: Sendable {
+    /// `background_sync`, and so no `remote_notification`.
+    var isSync: Bool
+    var mutableContent: Int?
+    var useAsV1DataMessage: Int?
+    /// `remote_notification.notification.id`.
+    var id: Int?
+  }
+
+  init(apns: Int?, android: Int?, androidV2: Int?, webpush: Int?, _ reader: RequestReader) throws(Rejection) {
     self.apns = try apns.map { node throws(Rejection) in try reader.fields(of: node, APNsKey.table, \.rule) } ?? FieldSlots()
-    self.android =
-      try android.map { node throws(Rejection) in try reader.fields(of: node, AndroidKey.table, \.rule) } ?? FieldSlots()
     self.webpush =
       try webpush.map { node throws(Rejection) in try reader.fields(of: node, WebpushKey.table, \.rule) } ?? FieldSlots()
-    androidNotification =
-      try self.android[.notification].map { node throws(Rejection) in
-        try reader.fields(of: node, AndroidNotificationKey.table, \.rule)
-      } ?? FieldSlots()
+    if let androidV2 {
+      guard android == nil else {
+        throw reader.refusal(androidV2, .invalidParameters, "beside android, expected only one of the two")
+      }
+      (self.android, androidNotification, self.androidV2) = try reader.androidV2(androidV2)
+    } else {
+      self.android =
+        try android.map { node throws(Rejection) in try reader.fields(of: node, AndroidKey.table, \.rule) } ?? FieldSlots()
+      androidNotification =
+        try self.android[.notification].map { node throws(Rejection) in
+          try reader.fields(of: node, AndroidNotificationKey.table, \.rule)
+        } ?? FieldSlots()
+      self.androidV2 = nil
+    }
     apnsHeaders = try self.apns[.headers].map(reader.apnsHeaders) ?? FieldSlots()
     if let payload = self.apns[.payload] { try reader.checkPayload(payload) }
     if let token = self.apns[.liveActivityToken] { try reader.checkLiveActivityToken(token) }
@@ -29,9 +49,9 @@ extension SendRequest {
   public func apns(_ key: APNsKey) -> Int? { blocks?.apns[key] }
   /// The value, a string, of a header field in `apns.headers`.
   public func apnsHeader(_ header: APNsHeader) -> Int? { blocks?.apnsHeaders[header] }
-  /// The value of a key of the block `android`.
+  /// The value of a key of the block `android`, or of the same key of `android_v2`.
   public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
-  /// The value of a key of `android.notification`.
+  /// The value of a key of `android.notification`, or of the same key of `android_v2.remote_notification.notification`.
   public func androidNotification(_ key: AndroidNotificationKey) -> Int? { blocks?.androidNotification[key] }
   /// The value of a key of the block `webpush`.
   public func webpush(_ key: WebpushKey) -> Int? { blocks?.webpush[key] }
@@ -46,6 +66,39 @@ extension RequestReader {
       }
     }
     return headers
+  }
+
+  fileprivate func androidV2(
+    _ node: Int
+  ) throws(Rejection) -> (FieldSlots<AndroidKey>, FieldSlots<AndroidNotificationKey>, PlatformBlocks.AndroidV2) {
+    let block = try fields(of: node, AndroidV2Key.table, \.rule)
+    let remote = block[.remoteNotification]
+    if remote != nil, let sync = block[.backgroundSync] {
+      throw refusal(sync, .invalidParameters, "beside remote_notification, expected only one of the two")
+    }
+    guard remote != nil || block[.backgroundSync] != nil else {
+      throw refusal(node, .invalidParameters, "expected remote_notification or background_sync in it")
+    }
+    var android = FieldSlots<AndroidKey>()
+    for key in AndroidV2Key.allCases {
+      if let common = key.common, let value = block[key] { android.set(common, value) }
+    }
+    var v2 = PlatformBlocks.AndroidV2(isSync: remote == nil)
+    var shown = FieldSlots<AndroidNotificationKey>()
+    if let remote {
+      let keys = try fields(of: remote, RemoteNotificationKey.table, \.rule)
+      v2.mutableContent = keys[.mutableContent]
+      v2.useAsV1DataMessage = keys[.useAsV1DataMessage]
+      if let notification = keys[.notification] {
+        android.set(.notification, notification)
+        let values = try fields(of: notification, AndroidNotificationV2Key.table, \.rule)
+        for key in AndroidNotificationV2Key.allCases {
+          if let common = key.common, let value = values[key] { shown.set(common, value) }
+        }
+        v2.id = values[.id]
+      }
+    }
+    return (android, shown, v2)
   }
 
   fileprivate func checkPayload(_ node: Int) throws(Rejection) {

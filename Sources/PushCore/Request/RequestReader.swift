@@ -18,7 +18,7 @@ struct RequestReader {
 
   private func readGCM(_ request: inout SendRequest) throws(Rejection) {
     var (to, notificationKey, registrationIDs, condition): (Int?, Int?, Int?, Int?)
-    var (apns, android, webpush): (Int?, Int?, Int?)
+    var (apns, android, androidV2, webpush): (Int?, Int?, Int?, Int?)
     for (name, node) in document.members(of: document.root) {
       guard let field = RequestField.table.field(name, in: document) else {
         throw refusal(name, .invalidParameters, "unknown key")
@@ -43,11 +43,12 @@ struct RequestReader {
         request.dataNode = node
       case .apns: apns = node
       case .android: android = node
+      case .androidV2: androidV2 = node
       case .webpush: webpush = node
       }
     }
-    if apns != nil || android != nil || webpush != nil {
-      request.blocks = try PlatformBlocks(apns: apns, android: android, webpush: webpush, self)
+    if apns != nil || android != nil || androidV2 != nil || webpush != nil {
+      request.blocks = try PlatformBlocks(apns: apns, android: android, androidV2: androidV2, webpush: webpush, self)
     }
     try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
     try checkSizes(request)
@@ -85,8 +86,9 @@ struct RequestReader {
     }
     request.dataNode = slots[.data]
     request.fcmOptionsNode = slots[.fcmOptions]
-    request.blocks = try PlatformBlocks(apns: slots[.apns], android: slots[.android], webpush: slots[.webpush], self)
-    try readTargetV1(token: slots[.token], topic: slots[.topic], condition: slots[.condition], &request)
+    request.blocks = try PlatformBlocks(
+      apns: slots[.apns], android: slots[.android], androidV2: slots[.androidV2], webpush: slots[.webpush], self)
+    try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], &request)
     try checkSizes(request)
   }
 
@@ -141,7 +143,7 @@ struct RequestReader {
     if let node = request.notificationNode { try checkSize(of: node, limits.notificationBytes) }
     guard let node = request.dataNode else { return }
     switch request.targets {
-    case .one(.topic), .condition: try checkSize(of: node, min(limits.dataBytes, limits.topicDataBytes))
+    case .one(.topic), .one(.fcmTopics), .condition: try checkSize(of: node, min(limits.dataBytes, limits.topicDataBytes))
     case .one, .list: try checkSize(of: node, limits.dataBytes)
     }
   }

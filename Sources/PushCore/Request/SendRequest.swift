@@ -20,7 +20,7 @@ public struct SendRequest: Sendable {
   public internal(set) var priority: Priority?
   /// Seconds from 0 to ``RequestLimits/longestTimeToLive``; nil when absent (GS-061). Always nil in FCM v1's shape.
   public internal(set) var timeToLive: Int?
-  /// `dry_run` or `validate_only`: validate, never send.
+  /// `dry_run` or `validate_only`: validate, reach no device.
   public internal(set) var isDryRun = false
   public internal(set) var contentAvailable = false
   public internal(set) var mutableContent = false
@@ -39,7 +39,7 @@ public struct SendRequest: Sendable {
   /// FCM v1's `message.fcm_options`.
   public internal(set) var fcmOptionsNode: Int?
 
-  /// The node that names the target: `to`, `registration_ids`, `condition`, `token`, `topic`.
+  /// The node that names the target: `to`, `registration_ids`, `condition`, `token`, `fid`, `topic`.
   public internal(set) var targetNode: Int
 
   /// Parses and validates a body.

@@ -7,8 +7,10 @@ public enum Platform: UInt8, CaseIterable, Sendable {
 public enum Target: Equatable, Sendable {
   /// A device token of APNs: hexadecimal digits in lower case.
   case apns(token: [UInt8])
-  /// A registration token of FCM.
+  /// A registration token of FCM, or an installation's id as ``FCMAddress`` spells it.
   case fcm(token: [UInt8])
+  /// Topics that FCM itself keeps, as ``FCMAddress`` spells one or a condition over several.
+  case fcmTopics([UInt8])
   /// A topic's name, without `/topics/`.
   case topic([UInt8])
   /// A user's id, without `/users/`: all devices registered for that user.
@@ -38,6 +40,8 @@ extension Target {
   /// | `/users/<id>` | user |
   /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
   /// | `fcm:<token>` | FCM token |
+  /// | `fid:<id>` | Firebase installation: 22 of `A-Z a-z 0-9 _ -`, the first c, d, e or f |
+  /// | `fcm:/topics/<name>`, `fcm:'a' in topics` | topics that FCM keeps, or a condition over them |
   /// | `pf1r~…`, `pf1g~…` | ``RegistryID`` |
   /// | 64 to 200 hexadecimal digits | APNs token; an odd number is refused |
   /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes, no `..`, `%2e`, `%2f` |
@@ -55,7 +59,9 @@ extension Target {
       }
       return .success(.apns(token: lowercased(Array(token))))
     case UInt8(ascii: "f") where text.starts(with: "fcm:".utf8):
-      return fcm(text[4...])
+      return prefixedFCM(text[4...])
+    case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
+      return installation(text[4...])
     case UInt8(ascii: "p"):
       if let kind = RegistryID.kind(of: text) { return .success(kind == .registration ? .registration(text) : .group(text)) }
     default: break
@@ -79,6 +85,31 @@ extension Target {
       return refused("a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :")
     }
     return .success(.user(Array(text[7...])))
+  }
+
+  /// What stands after `fcm:`.
+  private static func prefixedFCM(_ text: ArraySlice<UInt8>) -> Result<Target, Rejection> {
+    switch FCMAddress(text) {
+    case .token: return fcm(text)
+    case .installation: return refused("fid: after fcm:, expected an installation's id as fid:<id>")
+    case .topic:
+      guard text.starts(with: FCMAddress.topicPrefix), TextForm.isTopicName(text.dropFirst(8), atMost: 900) else {
+        return refused("expected /topics/ and a name of 1 to 900 of the characters a-z A-Z 0-9 - _ . ~ % after fcm:")
+      }
+    case .condition:
+      do throws(ConditionError) { _ = try Condition.parse(Array(text)) } catch {
+        return refused("\(error.reason) (byte \(error.offset) of the condition)")
+      }
+    }
+    return .success(.fcmTopics(Array(text)))
+  }
+
+  /// A Firebase installation by its id (FID) alone.
+  static func installation(_ id: ArraySlice<UInt8>) -> Result<Target, Rejection> {
+    guard TextForm.isInstallationID(id) else {
+      return refused("an installation's id has 22 of the characters A-Z a-z 0-9 _ -, the first of them c, d, e or f")
+    }
+    return .success(.fcm(token: FCMAddress.installationPrefix + id))
   }
 
   private static func fcm(_ token: ArraySlice<UInt8>) -> Result<Target, Rejection> {

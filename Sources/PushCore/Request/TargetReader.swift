@@ -15,12 +15,19 @@ extension RequestReader {
     }
   }
 
-  /// FCM v1's shape. A topic stands there without its prefix.
-  func readTargetV1(token: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest) throws(Rejection) {
-    let only = try only(token, topic, node, nil, names: "token, topic or condition")
+  /// FCM v1's shape. A topic and an installation's id stand there without their prefixes.
+  func readTargetV1(
+    token: Int?, fid: Int?, topic: Int?, condition node: Int?, _ request: inout SendRequest
+  ) throws(Rejection) {
+    let only = try only(token, fid, topic, node, names: "token, fid, topic or condition")
     request.targetNode = only
     if only == node {
       request.targets = try condition(only)
+    } else if only == fid {
+      switch Target.installation(try text(only)[...]) {
+      case .success(let target): request.targets = .one(target)
+      case .failure(let refused): throw refusal(only, refused.code, refused.reason)
+      }
     } else if only == topic {
       let name = try text(only)
       guard TextForm.isTopicName(name[...]) else {

@@ -5,12 +5,25 @@ enum TextForm {
     text.count == 7 && text[0] == UInt8(ascii: "#") && text.dropFirst().allSatisfy(Bytes.isHex)
   }
 
+  /// `https://` and something after it, without white space and control characters.
+  static func isSecureURL(_ text: [UInt8]) -> Bool {
+    let scheme = "https://".utf8
+    return text.count > scheme.count && zip(text, scheme).allSatisfy { $0 | 0x20 == $1 | 0x20 }
+      && text.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+  }
+
   /// The label of FCM's statistics: `^[a-zA-Z0-9-_.~%]{1,50}$`.
   static func isLabel(_ text: [UInt8]) -> Bool { !text.isEmpty && text.count <= 50 && text.allSatisfy(isNameByte) }
 
-  /// The name of a topic without its prefix: `[a-zA-Z0-9-_.~%]+`, below 900 characters.
-  static func isTopicName(_ text: ArraySlice<UInt8>) -> Bool {
-    !text.isEmpty && text.count < 900 && text.allSatisfy(isNameByte)
+  /// The name of a topic without its prefix: `[a-zA-Z0-9-_.~%]+`, below 900 characters; FCM's own may have 900.
+  static func isTopicName(_ text: ArraySlice<UInt8>, atMost most: Int = 899) -> Bool {
+    !text.isEmpty && text.count <= most && text.allSatisfy(isNameByte)
+  }
+
+  /// A Firebase installation id: 17 bytes in base64url, the first four bits 0111.
+  static func isInstallationID(_ text: ArraySlice<UInt8>) -> Bool {
+    guard text.count == 22, let first = text.first, first >= UInt8(ascii: "c"), first <= UInt8(ascii: "f") else { return false }
+    return text.allSatisfy { Bytes.isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
   }
 
   /// The id of a user: a topic name's characters and those of mail addresses, up to 255.

@@ -1,17 +1,19 @@
-/// Writes `message.android`: GCM's options and notification keys, the request's `android` block winning key by key.
+/// Writes `message.android`, or `message.android_v2` where the request has that block: GCM's options and notification keys, the block winning
+/// key by key.
 struct AndroidConfig {
   let priority: Priority
 
   func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
+    let v2 = request.blocks?.androidV2
     body.appendMemberSeparator()
-    body.append(contentsOf: #""android":{"#.utf8)
+    body.append(contentsOf: (v2 == nil ? #""android":{"# : #""android_v2":{"#).utf8)
     if let key = request.android(.collapseKey) ?? request.collapseKeyNode {
       body.appendMember(#""collapse_key":"#, key, of: document)
     }
     if let node = request.android(.priority) {
       body.appendMember(#""priority":"#, node, of: document)
-    } else if request.shape == .gcm {
+    } else if request.shape == .gcm, v2 == nil {
       let priority = request.priority ?? (request.delayWhileIdle ? .normal : priority)
       body.appendMemberSeparator()
       body.append(contentsOf: (priority == .high ? #""priority":"HIGH""# : #""priority":"NORMAL""#).utf8)
@@ -23,7 +25,7 @@ struct AndroidConfig {
     if let name = request.android(.restrictedPackageName) ?? request.restrictedPackageNameNode {
       body.appendMember(#""restricted_package_name":"#, name, of: document)
     }
-    appendNotification(request, to: &body)
+    if let v2 { append(v2, request, to: &body) } else { appendNotification(request, to: &body) }
     if request.blocks != nil {
       for (key, name) in Self.carried {
         if let node = request.android(key) { body.appendMember(name, node, of: document) }
@@ -47,24 +49,48 @@ struct AndroidConfig {
     return min((deadline - context.now) / 1000, Int64(RequestLimits.longestTimeToLive))
   }
 
-  private func appendNotification(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+  /// What is to be done: to show, or to synchronise.
+  private func append(_ v2: PlatformBlocks.AndroidV2, _ request: borrowing SendRequest, to body: inout [UInt8]) {
+    body.appendMemberSeparator()
+    guard !v2.isSync else { return body.append(contentsOf: #""background_sync":{}"#.utf8) }
+    body.append(contentsOf: #""remote_notification":{"#.utf8)
+    appendNotification(request, v2, to: &body)
+    if let flag = v2.mutableContent { body.appendMember(#""mutable_content":"#, flag, of: request.document) }
+    if let flag = v2.useAsV1DataMessage { body.appendMember(#""use_as_v1_data_message":"#, flag, of: request.document) }
+    body.append(0x7D)
+  }
+
+  /// In `android_v2` it holds title, body and image too: nothing says that FCM takes them from the message's common `notification` there.
+  private func appendNotification(
+    _ request: borrowing SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
+  ) {
     let isTranslated = request.shape == .gcm && request.hasNotification
     guard isTranslated || request.android(.notification) != nil else { return }
     let document = request.document
     var isOpen = false
     for field in Self.fields {
       let node = request.androidNotification(field.key)
-      let source = node == nil && isTranslated ? field.source.flatMap { request.notification[$0] } : nil
+      let key = field.source ?? (v2 == nil ? nil : field.common)
+      let source = node == nil && isTranslated ? key.flatMap { request.notification[$0] } : nil
       guard node != nil || source != nil else { continue }
       let mark = body.count
-      if !isOpen { body.append(contentsOf: #","notification":{"#.utf8) } else { body.append(0x2C) }
+      body.appendMemberSeparator()
+      if !isOpen { body.append(contentsOf: #""notification":{"#.utf8) }
       body.append(contentsOf: field.member.utf8)
       if let node {
         document.append(node, to: &body)
-      } else if let source, let key = field.source, !Self.append(key, source, field.form, request, to: &body) {
+      } else if let source, let key, !Self.append(key, source, field.form, request, to: &body) {
         body.removeSubrange(mark...)
         continue
       }
+      isOpen = true
+    }
+    if let id = v2?.id {
+      if !isOpen {
+        body.appendMemberSeparator()
+        body.append(contentsOf: #""notification":{"#.utf8)
+      }
+      body.appendMember(#""id":"#, id, of: document)
       isOpen = true
     }
     if isOpen { body.append(0x7D) }
@@ -76,6 +102,9 @@ struct AndroidConfig {
   ) -> Bool {
     switch form {
     case .plain: request.document.append(node, to: &body)
+    case .secureURL:
+      guard TextForm.isSecureURL(request.document.string(node)) else { return false }
+      request.document.append(node, to: &body)
     case .arguments: return request.appendArguments(key, to: &body)
     case .count:
       guard let count = request.count(key) else { return false }
@@ -95,7 +124,7 @@ struct AndroidConfig {
   }
 
   /// How a value of GCM's becomes one of v1's.
-  private enum Form { case plain, arguments, count, flag, sound }
+  private enum Form { case plain, secureURL, arguments, count, flag, sound }
 
   private struct Field {
     let key: AndroidNotificationKey
@@ -103,9 +132,14 @@ struct AndroidConfig {
     let member: String
     /// Nil where GCM has no such key, or where the message's common `notification` has it.
     let source: NotificationKey?
+    /// The key that the common `notification` has.
+    let common: NotificationKey?
     let form: Form
 
-    init(_ key: AndroidNotificationKey, _ source: NotificationKey? = nil, _ form: Form = .plain) {
+    init(
+      _ key: AndroidNotificationKey, _ source: NotificationKey? = nil, _ form: Form = .plain, common: NotificationKey? = nil
+    ) {
+      self.common = common
       self.key = key
       member = "\"\(key.wireName)\":"
       self.source = source
@@ -114,14 +148,16 @@ struct AndroidConfig {
   }
 
   private static let fields: [Field] = [
-    .init(.title), .init(.body), .init(.icon, .icon), .init(.color, .color), .init(.sound, .sound, .sound), .init(.tag, .tag),
+    .init(.title, common: .title), .init(.body, common: .body), .init(.icon, .icon), .init(.color, .color),
+    .init(.sound, .sound, .sound), .init(.tag, .tag),
     .init(.clickAction, .clickAction), .init(.titleLocKey, .titleLocKey), .init(.titleLocArgs, .titleLocArgs, .arguments),
     .init(.bodyLocKey, .bodyLocKey), .init(.bodyLocArgs, .bodyLocArgs, .arguments), .init(.channelId, .androidChannelId),
     .init(.ticker, .ticker), .init(.sticky, .sticky, .flag), .init(.eventTime, .eventTime),
     .init(.localOnly, .localOnly, .flag),
     .init(.notificationPriority, .notificationPriority), .init(.defaultSound, .defaultSound, .flag),
     .init(.defaultVibrateTimings), .init(.defaultLightSettings), .init(.vibrateTimings), .init(.visibility, .visibility),
-    .init(.notificationCount, .notificationCount, .count), .init(.lightSettings), .init(.image),
+    .init(.notificationCount, .notificationCount, .count), .init(.lightSettings),
+    .init(.image, nil, .secureURL, common: .image),
     .init(.bypassProxyNotification), .init(.proxy),
   ]
 

@@ -5,8 +5,14 @@ struct FCMMessage {
 
   /// Keys and values of `data` and of what is shown (Firebase, "Error codes": INVALID_ARGUMENT), in bytes; and `apns.payload` as JSON.
   static let payloadLimit = 4096
+  /// The same to topics that FCM keeps.
+  static let topicPayloadLimit = 2048
 
-  /// From the opening brace to `"token":`.
+  static func payloadLimit(_ request: borrowing SendRequest) -> Int {
+    if case .one(.fcmTopics) = request.targets { topicPayloadLimit } else { payloadLimit }
+  }
+
+  /// From the opening brace to the comma before the target.
   func head(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) throws(Rejection) -> [UInt8] {
     let document = request.document
     var body: [UInt8] = []
@@ -17,12 +23,11 @@ struct FCMMessage {
     appendData(request, to: &body)
     AndroidConfig(priority: priority).append(request, context, to: &body)
     // What is shown and carried can't be larger than what stands here.
-    if body.count - start > Self.payloadLimit { try refuseOversized(request) }
+    if body.count - start > Self.topicPayloadLimit { try Self.refuseOversized(request, Self.payloadLimit(request)) }
     try ApnsConfig(content: content).append(request, context, to: &body)
     appendWebpush(request, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
     body.appendMemberSeparator()
-    body.append(contentsOf: #""token":"#.utf8)
     return body
   }
 
@@ -54,23 +59,51 @@ struct FCMMessage {
     if isOpen { body.append(0x7D) }
   }
 
+  /// GCM's icon and click action are a browser's as well where they are URLs; the block wins key by key.
   private func appendWebpush(_ request: borrowing SendRequest, to body: inout [UInt8]) {
-    guard let webpush = request.blocks?.webpush else { return }
+    let (icon, link) = (secureURL(.icon, request), secureURL(.clickAction, request))
+    guard request.blocks != nil || icon != nil || link != nil else { return }
     let mark = body.count
     body.appendMemberSeparator()
     body.append(contentsOf: #""webpush":{"#.utf8)
     let start = body.count
-    if let headers = webpush[.headers] { body.appendMember(#""headers":"#, headers, of: request.document) }
-    if let data = webpush[.data] { body.appendMember(#""data":"#, data, of: request.document) }
-    if let shown = webpush[.notification] { body.appendMember(#""notification":"#, shown, of: request.document) }
-    if let options = webpush[.fcmOptions] { body.appendMember(#""fcm_options":"#, options, of: request.document) }
+    if let headers = request.webpush(.headers) { body.appendMember(#""headers":"#, headers, of: request.document) }
+    if let data = request.webpush(.data) { body.appendMember(#""data":"#, data, of: request.document) }
+    append(request.webpush(.notification), named: #""notification":"#, with: "icon", icon, request, to: &body)
+    append(request.webpush(.fcmOptions), named: #""fcm_options":"#, with: "link", link, request, to: &body)
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
-  private func refuseOversized(_ request: borrowing SendRequest) throws(Rejection) {
+  private func secureURL(_ key: NotificationKey, _ request: borrowing SendRequest) -> Int? {
+    guard request.shape == .gcm, let node = request.notification[key], TextForm.isSecureURL(request.document.string(node))
+    else { return nil }
+    return node
+  }
+
+  /// An object of the block, with one more member unless it says that itself.
+  private func append(
+    _ object: Int?, named name: String, with key: String, _ translated: Int?, _ request: borrowing SendRequest,
+    to body: inout [UInt8]
+  ) {
+    let document = request.document
+    guard let translated, object.flatMap({ document.value(key, of: $0) }) == nil else {
+      if let object { body.appendMember(name, object, of: document) }
+      return
+    }
+    body.appendMemberSeparator()
+    body.append(contentsOf: name.utf8)
+    body.append(0x7B)
+    body.appendMember("\"\(key)\":", translated, of: document)
+    if let object {
+      for (name, value) in document.members(of: object) { body.appendMember(name, value, of: document) }
+    }
+    body.append(0x7D)
+  }
+
+  static func refuseOversized(_ request: borrowing SendRequest, _ limit: Int) throws(Rejection) {
     let bytes = Self.countedBytes(request)
-    guard bytes > Self.payloadLimit else { return }
-    throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(Self.payloadLimit) allowed")
+    guard bytes > limit else { return }
+    throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(limit) allowed")
   }
 
   /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.

@@ -1,6 +1,6 @@
 /// A request translated for FCM v1: made once per request, its body once per device.
 public struct FCMTemplate: Sendable {
-  /// The body up to the token.
+  /// The body up to its target.
   private let head: [UInt8]
   private static let tail = Array("}}".utf8)
 
@@ -25,16 +25,24 @@ public struct FCMTemplate: Sendable {
   private init(head: [UInt8]) { self.head = head }
 
   /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
+  /// - Parameter token: or what stands in its place, as ``FCMAddress`` spells it.
   public func body(token: ArraySlice<UInt8>) -> [UInt8] {
     var body: [UInt8] = []
-    body.reserveCapacity(head.count + token.count + 4)
+    body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)
-    body.appendSafeJSONString(token)
+    FCMAddress.append(token, to: &body)
     body.append(contentsOf: Self.tail)
     return body
   }
 
-  /// What FCM counts of a request against ``payloadLimit``: bytes of keys and values of notification and data.
+  /// Why an entry of a list that names topics of FCM's own gets nothing, where the list's devices may.
+  public static func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
+    do throws(Rejection) { try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit) } catch { return error }
+    return nil
+  }
+
+  /// What FCM counts of a request against ``payloadLimit(of:)``: bytes of keys and values of notification and data.
   public static func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request) }
-  public static var payloadLimit: Int { FCMMessage.payloadLimit }
+  /// How much of that FCM takes of a request.
+  public static func payloadLimit(of request: borrowing SendRequest) -> Int { FCMMessage.payloadLimit(request) }
 }

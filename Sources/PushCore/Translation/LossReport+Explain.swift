@@ -15,6 +15,7 @@ extension LossReport {
     explainCollapseKey(request, .apns)
     if request.restrictedPackageNameNode != nil { add(.packageName, .apns) }
     if request.isDryRun { add(.dryRun, .apns) }
+    if request.blocks?.androidV2 != nil { add(.androidV2Block, .apns) }
     if template.activityToken != nil { add(.liveActivityToken, .apns) }
     if request.fcmOptionsNode != nil { add(.options, .apns, field: "fcm_options") }
     if request.apns(.fcmOptions) != nil { add(.options, .apns, field: "apns.fcm_options") }
@@ -27,6 +28,7 @@ extension LossReport {
     explainPriority(request, .fcm, isBackground: request.contentAvailable && !content.isVisible)
     if request.timeToLive != nil { add(.timeToLive, .fcm) }
     explainCollapseKey(request, .fcm)
+    explainAndroidV2(request)
     if request.isDryRun { add(.dryRun, .fcm) }
   }
 
@@ -70,7 +72,9 @@ extension LossReport {
     if request.timeToLive != nil {
       add(.timeToLive, .apns)
     } else if request.android(.ttl) != nil, request.apnsHeader(.apnsExpiration) == nil {
-      add(.androidLifetime, .apns)
+      add(
+        .androidLifetime, .apns,
+        field: "\(request.blocks?.androidV2 == nil ? "android" : "android_v2").ttl (no time_to_live)")
     }
   }
 
@@ -96,6 +100,19 @@ extension LossReport {
     } else {
       add(.delayWhileIdle, platform)
     }
+  }
+
+  private mutating func explainAndroidV2(_ request: borrowing SendRequest) {
+    guard let v2 = request.blocks?.androidV2 else { return }
+    if request.priority != nil { add(.androidV2Priority, .fcm, field: "priority") }
+    if request.delayWhileIdle { add(.androidV2Priority, .fcm, field: "delay_while_idle") }
+    if !v2.isSync, request.shape == .gcm, request.androidNotification(.image) == nil, let image = request.notification[.image],
+      !TextForm.isSecureURL(request.document.string(image))
+    {
+      add(
+        MappingRule.androidV2Block.row.rule, "notification.image", .dropped, "for Android: android_v2 has https URLs only")
+    }
+    if v2.isSync, request.shape == .gcm, request.hasNotification { add(.backgroundSync, .fcm, field: "notification") }
   }
 
   private mutating func explainCollapseKey(_ request: borrowing SendRequest, _ platform: Platform) {

@@ -5,7 +5,8 @@ public enum MappingRule: CaseIterable, Sendable {
   case data, dataConverted, dataNull
   case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, collapseKey, collapseKeyCut
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
-  case packageName, dryRun, apnsBlock, androidBlock, webpushBlock, liveActivityToken, options, pushType
+  case packageName, dryRun, apnsBlock, androidBlock, androidV2Block, androidV2Priority, backgroundSync, webpushBlock,
+    liveActivityToken, options, pushType
 
   /// What becomes of the field on one platform.
   public struct Mapping: Sendable {
@@ -53,7 +54,8 @@ public enum MappingRule: CaseIterable, Sendable {
     case .clickAction:
       Row(
         rule: "GS-100, GS-101", field: "notification.click_action", apns: .converted("aps.category"),
-        fcm: .carried("android.notification.click_action and apns.payload.aps.category"))
+        fcm: .carried(
+          "android.notification.click_action and apns.payload.aps.category; an https URL webpush.fcm_options.link too"))
     case .localisation:
       Row(
         rule: "GS-091 – GS-095", field: "notification.title_loc_*, .body_loc_*",
@@ -62,7 +64,7 @@ public enum MappingRule: CaseIterable, Sendable {
     case .icon:
       Row(
         rule: "GS-098", field: "notification.icon", apns: .dropped("iOS shows the app's icon"),
-        fcm: .carried("android.notification.icon"))
+        fcm: .carried("android.notification.icon; an https URL webpush.notification.icon too"))
     case .color:
       Row(
         rule: "GS-099", field: "notification.color", apns: .dropped("no counterpart"),
@@ -109,7 +111,7 @@ public enum MappingRule: CaseIterable, Sendable {
         fcm: .converted("android.ttl less the time spent queued; when given, apns-expiration too"))
     case .androidLifetime:
       Row(
-        rule: "FCM v1 AndroidConfig", field: "android.ttl (no time_to_live)",
+        rule: "FCM v1 AndroidConfig", field: "android.ttl, android_v2.ttl (no time_to_live)",
         apns: .emulated("bounds the whole request's life: apns-expiration from it"),
         fcm: .carried("android.ttl less the time spent queued"))
     case .collapseKey:
@@ -151,7 +153,7 @@ public enum MappingRule: CaseIterable, Sendable {
     case .dryRun:
       Row(
         rule: "F-REF dry_run", field: "dry_run", apns: .emulated("validated and translated, never sent"),
-        fcm: .converted("validate_only"))
+        fcm: .converted("validate_only, which FCM is asked; never sent for an audience or a device of the registry"))
     case .apnsBlock:
       Row(
         rule: "FCM v1 ApnsConfig", field: "apns",
@@ -160,6 +162,19 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "FCM v1 AndroidConfig", field: "android", apns: .carried("not for Apple devices"),
         fcm: .carried("wins key by key over android and android.notification"))
+    case .androidV2Block:
+      Row(
+        rule: "FCM v1 AndroidConfigV2", field: "android_v2",
+        apns: .dropped("for Android only: iPhones get what stands outside of it"),
+        fcm: .carried("wins key by key over android_v2, which stands in the place of android"))
+    case .androidV2Priority:
+      Row(
+        rule: "FCM v1 AndroidConfigV2", field: "priority, delay_while_idle (beside android_v2)", apns: .carried("as above"),
+        fcm: .dropped("for Android: a remote_notification goes out at once, a background_sync may wait"))
+    case .backgroundSync:
+      Row(
+        rule: "FCM v1 AndroidConfigV2", field: "notification (beside android_v2.background_sync)", apns: .carried("as above"),
+        fcm: .dropped("for Android, but for what the common notification has: a background_sync shows nothing"))
     case .webpushBlock:
       Row(
         rule: "FCM v1 WebpushConfig", field: "webpush", apns: .carried("not for Apple devices"),

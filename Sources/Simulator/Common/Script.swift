@@ -44,8 +44,11 @@ public struct Script: Sendable {
     }
   }
 
+  /// FCM takes an installation's id as `fid` and as `token`: it is one device, with or without `fid:`.
+  static func key(_ token: [UInt8]) -> [UInt8] { token.starts(with: "fid:".utf8) ? Array(token.dropFirst(4)) : token }
+
   private mutating func add(_ token: String, _ entry: Entry) {
-    if token == "*" { fallback = entry } else { entries[Array(token.utf8)] = entry }
+    if token == "*" { fallback = entry } else { entries[Self.key(Array(token.utf8))] = entry }
   }
 }
 

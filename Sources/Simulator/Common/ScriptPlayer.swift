@@ -14,7 +14,8 @@ final class ScriptPlayer {
   }
 
   /// The step for the next request of `token`; nil is the normal answer.
-  func next(_ token: [UInt8]) -> Step? {
+  func next(_ given: [UInt8]) -> Step? {
+    let token = Script.key(given)
     let own = script.entries[token]
     guard let entry = own ?? script.fallback else { return nil }
     if !entry.isSequence, entry.steps[0].times == nil { return every(entry.steps[0], own == nil ? [] : token) }

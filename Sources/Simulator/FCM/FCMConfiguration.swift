@@ -16,7 +16,7 @@ public struct FCMConfiguration: Sendable {
   public var accountKey: [UInt8]?
   /// Seconds that an access token lives.
   public var tokenLifetime = 3599
-  /// Keys are tokens, `/topics/<name>`, conditions, and `/token` for the token endpoint.
+  /// Keys are tokens, ids of installations, `/topics/<name>`, conditions, and `/token` for the token endpoint.
   public var script = Script()
   public var http2 = ServerConfiguration()
 

@@ -9,6 +9,7 @@ struct FCMMessageCheck {
 
   enum Target {
     case token([UInt8])
+    case installation([UInt8])
     case topic([UInt8])
     case condition([UInt8])
 
@@ -16,6 +17,7 @@ struct FCMMessageCheck {
     var scriptKey: [UInt8] {
       switch self {
       case .token(let token): token
+      case .installation(let id): Array("fid:".utf8) + id
       case .topic(let topic): Array("/topics/".utf8) + topic
       case .condition(let condition): condition
       }
@@ -34,6 +36,7 @@ struct FCMMessageCheck {
     if let flag = field("validate_only", of: document.root) { isValidateOnly = document.bool(flag) ?? false }
     guard let message = field("message", of: document.root) else { throw invalid("message", "The message is not set.") }
     try checkTarget(message)
+    try checkAndroid(message)
     try checkData(message)
     try checkSize(message)
   }
@@ -111,7 +114,7 @@ struct FCMMessageCheck {
   // MARK: Meaning
 
   private mutating func checkTarget(_ message: Int) throws(FCMError) {
-    let given = ["token", "topic", "condition"].filter { field($0, of: message) != nil }
+    let given = ["token", "fid", "topic", "condition"].filter { field($0, of: message) != nil }
     guard let name = given.first else { throw invalid("message", "Recipient of the message is not set.") }
     guard given.count == 1 else {
       throw FCMError(
@@ -128,8 +131,13 @@ struct FCMMessageCheck {
       let isToken = !value.isEmpty && value.count <= 4096 && value.allSatisfy { Self.tokenCharacters.contains($0) }
       guard isToken else { throw FCMError.table["INVALID_ARGUMENT"] ?? invalid("message.token", "not a token") }
       target = .token(value)
+    case "fid":
+      let isID =
+        value.count == 22 && "cdef".utf8.contains(value[0]) && value.allSatisfy { Self.installationCharacters.contains($0) }
+      guard isID else { throw invalid("message.fid", "Invalid installation id") }
+      target = .installation(value)
     case "topic":
-      let isTopic = !value.isEmpty && value.allSatisfy { Self.topicCharacters.contains($0) }
+      let isTopic = !value.isEmpty && value.count <= 900 && value.allSatisfy { Self.topicCharacters.contains($0) }
       guard isTopic else { throw invalid("message.topic", "Malformed topic name") }
       target = .topic(value)
     default:
@@ -138,9 +146,33 @@ struct FCMMessageCheck {
     }
   }
 
+  /// Google, "AndroidConfigV2": one of the two, and in the second one of its two kinds.
+  private func checkAndroid(_ message: Int) throws(FCMError) {
+    guard let second = field("android_v2", of: message) else { return }
+    if field("android", of: message) != nil {
+      throw invalid("message.android_v2", "android and android_v2 cannot both be set.")
+    }
+    let kinds = ["remote_notification", "background_sync"].filter { field($0, of: second) != nil }
+    guard kinds.count != 2 else {
+      throw FCMError(
+        status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
+        violations: [
+          .init(
+            field: "message.android_v2",
+            description: "Invalid value (oneof), oneof field is already set. Cannot set 'background_sync'")
+        ])
+    }
+    guard kinds.count == 1 else {
+      throw invalid("message.android_v2", "One of remote_notification and background_sync must be set.")
+    }
+  }
+
+  /// Whichever of the two blocks there is.
+  private func android(_ message: Int) -> Int? { field("android", of: message) ?? field("android_v2", of: message) }
+
   /// Google, "Message": keys that an app may not use.
   private func checkData(_ message: Int) throws(FCMError) {
-    let android = field("android", of: message)
+    let android = android(message)
     for data in [field("data", of: message), android.flatMap { field("data", of: $0) }].compactMap({ $0 }) {
       for (name, _) in document.members(of: data) {
         let key = document.text(name)
@@ -151,21 +183,27 @@ struct FCMMessageCheck {
     guard let ttl = android.flatMap({ field("ttl", of: $0) }) else { return }
     let digits = document.string(ttl).prefix { $0 &- 0x30 < 10 }
     let seconds = digits.reduce(Int64(0)) { $0 * 10 + Int64($1 - 0x30) }
-    if seconds > 2_419_200 { throw invalid("message.android.ttl", "Invalid ttl: at most four weeks") }
+    let block = field("android", of: message) == nil ? "android_v2" : "android"
+    if seconds > 2_419_200 { throw invalid("message.\(block).ttl", "Invalid ttl: at most four weeks") }
   }
 
   /// Google, "ErrorCode": 4,096 bytes of payload, 2,048 to a topic; counted here as the text of keys and values.
   private func checkSize(_ message: Int) throws(FCMError) {
     var size = 0
-    let android = field("android", of: message)
+    let android = android(message)
+    let second = android.flatMap { field("remote_notification", of: $0) }.flatMap { field("notification", of: $0) }
     let parts = [
-      android.flatMap { field("data", of: $0) } ?? field("data", of: message), field("notification", of: message),
+      android.flatMap { field("data", of: $0) } ?? field("data", of: message), second ?? field("notification", of: message),
       android.flatMap { field("notification", of: $0) },
     ]
     for part in parts.compactMap({ $0 }) {
       for (name, value) in document.members(of: part) { size += document.utf8Count(name) + document.utf8Count(value) }
     }
-    let limit = if case .token = target { 4096 } else { 2048 }
+    let limit =
+      switch target {
+      case .token, .installation, nil: 4096
+      case .topic, .condition: 2048
+      }
     guard size <= limit else { throw invalid("message", "Android message is too big") }
   }
 
@@ -184,6 +222,7 @@ struct FCMMessageCheck {
       violations: [.init(field: field, description: description)])
   }
 
+  private static let installationCharacters = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_".utf8)
   private static let tokenCharacters = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:".utf8)
   private static let topicCharacters = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%".utf8)
 }

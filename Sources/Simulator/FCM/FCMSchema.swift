@@ -18,8 +18,9 @@ enum FCMSchema {
 
   static let message: [String: Kind] = [
     "name": .string, "data": .stringMap, "notification": .object(["title": .string, "body": .string, "image": .string]),
-    "android": .object(android), "webpush": .object(webpush), "apns": .object(apns),
-    "fcm_options": .object(["analytics_label": .string]), "token": .string, "topic": .string, "condition": .string,
+    "android": .object(android), "android_v2": .object(androidV2), "webpush": .object(webpush), "apns": .object(apns),
+    "fcm_options": .object(["analytics_label": .string]), "token": .string, "fid": .string, "topic": .string,
+    "condition": .string,
   ]
 
   static let android: [String: Kind] = [
@@ -28,6 +29,18 @@ enum FCMSchema {
     "fcm_options": .object(["analytics_label": .string]), "direct_boot_ok": .bool, "bandwidth_constrained_ok": .bool,
     "restricted_satellite_ok": .bool,
   ]
+
+  static let androidV2: [String: Kind] = [
+    "collapse_key": .string, "ttl": .duration, "restricted_package_name": .string, "data": .stringMap,
+    "remote_notification": .object([
+      "notification": .object(androidNotificationV2), "mutable_content": .bool, "use_as_v1_data_message": .bool,
+    ]),
+    "background_sync": .object([:]), "fcm_options": .object(["analytics_label": .string]), "direct_boot_ok": .bool,
+    "bandwidth_constrained_ok": .bool, "restricted_satellite_ok": .bool,
+  ]
+
+  static let androidNotificationV2 = androidNotification.filter { $0.key != "proxy" && $0.key != "bypass_proxy_notification" }
+    .merging(["id": .integer]) { first, _ in first }
 
   static let androidNotification: [String: Kind] = [
     "title": .string, "body": .string, "icon": .string, "color": .string, "sound": .string, "tag": .string,

@@ -13,7 +13,8 @@ extension Pipeline: PoolHandler {
         "message_id": entry.messageID, "recipient": tag.recipient, "status": meaning.status,
         "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
       ])
-    if let app = entry.app, !entry.isForActivity,
+    let isDevice = entry.recipients[tag.recipient].isDevice
+    if let app = entry.app, !entry.isForActivity, isDevice,
       !marks.note(meaning, entry.recipients[tag.recipient], app: app, admittedAt: entry.admittedAt)
     {
       broadcasts.holdCampaign(of: entry)
@@ -24,11 +25,12 @@ extension Pipeline: PoolHandler {
     }
     switch meaning.reaction {
     case .delivered:
-      counters.delivered += 1
+      // What FCM only validated has reached nobody.
+      if entry.parsed?.isDryRun != true { counters.delivered += 1 }
       settle(entry, tag.recipient, .delivered(name: name ?? []))
-    case .gone(let code):
+    case .gone(let code) where isDevice:
       settle(entry, tag.recipient, .failed(code))
-    case .drop(let code), .suspect(let code), .credential(let code):
+    case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
       fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
     case .retry(let kind, let code):
       let delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
@@ -74,6 +76,7 @@ extension Pipeline: PoolHandler {
   private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
     guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
     let recipient = entry.recipients[index]
+    guard recipient.isDevice else { return nil }
     return FeedbackEvent(
       meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: registration(entry, index),

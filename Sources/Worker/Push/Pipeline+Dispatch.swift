@@ -144,6 +144,11 @@ extension Pipeline {
         template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
+      if !entry.recipients[index].isDevice, let request = entry.request,
+        let refusal = FCMTemplate.refusalForTopics(of: request)
+      {
+        return failDevice(entry, index, refusal)
+      }
       entry.recipients[index].state = .sent
       entry.ledger.pushed()
       pool.send(

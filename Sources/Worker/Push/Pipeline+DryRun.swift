@@ -1,20 +1,28 @@
 import PushCore
 
-/// `dry_run` and `validate_only`: everything is checked and translated, nothing is sent; the result says what translation changed.
+/// `dry_run` and `validate_only`: everything is checked and translated, and reaches no device; the result says what translation changed.
+/// FCM itself is asked for the targets that the request names by what FCM gave out: it validates without sending. APNs can't.
 extension Pipeline {
   func concludeDryRun(_ entry: InFlight) {
     var reports = DryRunReport()
     for index in entry.recipients.indices {
-      if case .gone = entry.recipients[index].state { entry.recipients[index].state = .failed(.notRegistered) }
-      guard case .waiting = entry.recipients[index].state else { continue }
       let recipient = entry.recipients[index]
+      switch recipient.state {
+      case .gone:
+        entry.recipients[index].state = .failed(.notRegistered)
+        continue
+      // What an earlier round has settled is only reported on.
+      case .waiting, .postponed, .delivered: break
+      case .unresolved, .refused, .sent, .failed, .sameAs: continue
+      }
       switch rehearse(entry, recipient.platform, pool: recipient.pool, &reports) {
+      case .success where recipient.platform == .fcm && recipient.row < 0: break
       case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
     }
     entry.dryRun = reports
-    // What is refused ends as always, and then the request.
+    // What FCM is asked goes out, what is refused ends as always, and then the request.
     enqueue(entry)
   }
 

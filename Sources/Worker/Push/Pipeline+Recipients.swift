@@ -38,7 +38,7 @@ extension Pipeline: LookUpHandler {
     case .registration(let text), .group(let text): id = text
     case .user(let name): id = Array("/users/".utf8) + name
     case .topic(let name): id = Array("/topics/".utf8) + name
-    case .apns, .fcm, .invalid: return
+    case .apns, .fcm, .fcmTopics, .invalid: return
     }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id), for: place)
@@ -52,7 +52,7 @@ extension Pipeline: LookUpHandler {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
       return Recipient(platform: .apns, token: token[...], pool: route.pool)
-    case .fcm(let token):
+    case .fcm(let token), .fcmTopics(let token):
       guard let pool = routes.fcm else {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }

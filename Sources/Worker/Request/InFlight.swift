@@ -245,7 +245,8 @@ struct Recipient {
   }
 
   var platform: Platform
-  /// The provider's own token; of a registered device, where it lies among the rows of its page.
+  /// The provider's own token, or what stands in its place with FCM (``FCMAddress``); of a registered device, where it lies among the
+  /// rows of its page.
   var token: ArraySlice<UInt8>
   /// The pool that reaches it.
   var pool: Int
@@ -254,6 +255,9 @@ struct Recipient {
   var row = -1
   /// The request named the device by a registration that has a newer one.
   var isOldRegistration = false
+
+  /// What the provider says of it concerns a device.
+  var isDevice: Bool { platform != .fcm || !FCMAddress(token).isForTopics }
 }
 
 /// A request in the shard's table, for as long as its place is its own.

@@ -34,10 +34,11 @@ struct ExplainQuestion {
   }
 
   private func platforms(_ request: SendRequest) -> [Platform] {
+    if case .one(.fcmTopics) = request.targets { return [.fcm] }
     guard target != nil, case .one(let target) = request.targets else { return Platform.allCases }
     switch target {
     case .apns: return [.apns]
-    case .fcm: return [.fcm]
+    case .fcm, .fcmTopics: return [.fcm]
     default: return Platform.allCases
     }
   }
@@ -47,7 +48,13 @@ struct ExplainQuestion {
     return TranslationContext(now: now, deadline: now + lifetime * 1000, messageID: [], published: now)
   }
 
-  private func token(_ request: SendRequest) -> [UInt8] {
+  private func token(_ request: SendRequest, of platform: Platform) -> [UInt8] {
+    // Which member of the message names the target, what is no token says itself.
+    switch request.targets {
+    case .one(.fcmTopics(let address)): return address
+    case .one(.fcm(let address)) where platform == .fcm && FCMAddress(address[...]) != .token: return address
+    default: break
+    }
     guard target != nil, case .one(let target) = request.targets else { return Array("<token>".utf8) }
     switch target {
     case .apns(let token), .fcm(let token): return token
@@ -64,7 +71,7 @@ struct ExplainQuestion {
     var report: LossReport? = LossReport()
     let settings = APNsSettings(topic: app.topic ?? Self.placeholder)
     view.outcome = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { template in
-      let push = template.stamp(token: token(request)[...])
+      let push = template.stamp(token: token(request, of: .apns)[...])
       var headers: [Explanation.Header] = [
         .init("apns-topic", topic(push.topic, request)), .init("apns-push-type", text(push.pushType)),
         .init("apns-priority", "\(push.priority)"),
@@ -89,8 +96,8 @@ struct ExplainQuestion {
     view.outcome = FCMTemplate.make(request, context: context, report: &report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
-        payload: template.body(token: token(request)[...]), bytes: FCMTemplate.countedBytes(of: request),
-        limit: FCMTemplate.payloadLimit, counted: "notification and data", losses: report ?? LossReport())
+        payload: template.body(token: token(request, of: .fcm)[...]), bytes: FCMTemplate.countedBytes(of: request),
+        limit: FCMTemplate.payloadLimit(of: request), counted: "notification and data", losses: report ?? LossReport())
     }
     return view
   }

@@ -30,7 +30,8 @@ extension Explanation {
   private static func words(_ targets: Targets) -> String {
     switch targets {
     case .one(.apns): "an APNs token"
-    case .one(.fcm): "an FCM token"
+    case .one(.fcm(let token)): FCMAddress(token[...]) == .installation ? "a Firebase installation" : "an FCM token"
+    case .one(.fcmTopics): "topics that FCM keeps"
     case .one(.topic(let name)): "the topic \(String(decoding: name, as: UTF8.self))"
     case .one(.user): "a user's devices"
     case .one(.group): "a device group"

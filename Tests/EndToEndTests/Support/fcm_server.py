@@ -22,13 +22,15 @@ from h2_server import report
 SCOPES = {"https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform"}
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 TYPES = "type.googleapis.com/google."
-TARGETS = {"token", "topic", "condition"}
-MESSAGE = {"data", "notification", "android", "webpush", "apns", "fcm_options"} | TARGETS
+TARGETS = {"token", "fid", "topic", "condition"}
+MESSAGE = {"data", "notification", "android", "android_v2", "webpush", "apns", "fcm_options"} | TARGETS
 NOTIFICATION = {"title", "body", "image"}
 ANDROID = {"collapse_key", "priority", "ttl", "restricted_package_name", "data", "notification", "fcm_options", "direct_boot_ok",
            "bandwidth_constrained_ok", "restricted_satellite_ok"}
 TEXTS = {"title", "body", "icon", "color", "sound", "tag", "click_action", "body_loc_key", "title_loc_key", "channel_id", "ticker",
          "event_time", "notification_priority", "visibility", "image", "proxy"}
+ANDROID_V2 = (ANDROID - {"priority", "notification"}) | {"remote_notification", "background_sync"}
+REMOTE = {"notification", "mutable_content", "use_as_v1_data_message"}
 LISTS = {"body_loc_args", "title_loc_args", "vibrate_timings"}
 OTHERS = {"sticky", "local_only", "default_sound", "default_vibrate_timings", "default_light_settings", "notification_count",
           "light_settings", "bypass_proxy_notification"}
@@ -66,6 +68,22 @@ def texts(values):
     return isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
 
 
+def shown_fault(shown, texts_of, others):
+    """Whether an Android notification has a field that is not among these, or not of its type."""
+    return not (set(shown) <= texts_of | LISTS | others
+                and texts({key: value for key, value in shown.items() if key in texts_of})
+                and all(isinstance(value, list) and all(isinstance(one, str) for one in value)
+                        for key, value in shown.items() if key in LISTS))
+
+
+def target(message):
+    """Whom a message is for: a token, or what stands in its place with its field's name."""
+    for field, prefix in (("token", ""), ("fid", "fid:"), ("topic", "/topics/"), ("condition", "")):
+        if field in message:
+            return prefix + message[field]
+    return None
+
+
 def message_faults(request):
     """The first field that FCM would not take; none when the list is empty."""
     if not set(request) <= {"message", "validate_only"} or not isinstance(request.get("message"), dict):
@@ -73,11 +91,15 @@ def message_faults(request):
     message = request["message"]
     android, apns = message.get("android", {}), message.get("apns", {})
     shown, headers = android.get("notification", {}), apns.get("headers", {})
+    second = message.get("android_v2", {})
+    remote = second.get("remote_notification", {})
+    shown_v2 = remote.get("notification", {})
     data = message.get("data", {})
     return [name for name, right in {
         "validate_only": isinstance(request.get("validate_only", False), bool),
         "message": set(message) <= MESSAGE and len(TARGETS & set(message)) == 1,
-        "message.topic": "/" not in message.get("topic", ""),
+        "message.fid": re.fullmatch(r"[cdef][A-Za-z0-9_-]{21}", message.get("fid", "c" * 22)) is not None,
+        "message.topic": re.fullmatch(r"[a-zA-Z0-9_.~%-]{1,900}", message.get("topic", "t")) is not None,
         "message.notification": set(message.get("notification", {})) <= NOTIFICATION and texts(message.get("notification", {})),
         "message.data": texts(data) and not any(
             key in ("from", "message_type") or key.startswith(("google", "gcm")) for key in data),
@@ -85,10 +107,15 @@ def message_faults(request):
         "message.android.priority": android.get("priority", "NORMAL") in ("NORMAL", "HIGH", "normal", "high"),
         "message.android.ttl": re.fullmatch(r"\d+(\.\d+)?s", android.get("ttl", "0s")) is not None,
         "message.android.data": texts(android.get("data", {})),
-        "message.android.notification": set(shown) <= TEXTS | LISTS | OTHERS
-        and texts({key: value for key, value in shown.items() if key in TEXTS})
-        and all(isinstance(value, list) and all(isinstance(one, str) for one in value)
-                for key, value in shown.items() if key in LISTS),
+        "message.android.notification": not shown_fault(shown, TEXTS, OTHERS),
+        "message.android_v2": "android_v2" not in message or "android" not in message and set(second) <= ANDROID_V2
+        and ("remote_notification" in second) != ("background_sync" in second) and second.get("background_sync", {}) == {}
+        and texts(second.get("data", {})),
+        "message.android_v2.ttl": re.fullmatch(r"\d+(\.\d+)?s", second.get("ttl", "0s")) is not None,
+        "message.android_v2.remote_notification": set(remote) <= REMOTE
+        and all(isinstance(remote[key], bool) for key in REMOTE - {"notification"} if key in remote)
+        and not shown_fault(shown_v2, TEXTS - {"proxy"}, (OTHERS - {"bypass_proxy_notification"}) | {"id"})
+        and isinstance(shown_v2.get("id", 0), int),
         "message.apns": set(apns) <= APNS and texts(headers) and isinstance(apns.get("payload", {}), dict),
     }.items() if not right]
 
@@ -142,17 +169,19 @@ class Session(h2_server.Session):
         if streams > self.options.streams:
             faults.append("streams")
         message = request.get("message", {})
-        fields.update(token=message.get("token"), message=message, validate_only=request.get("validate_only", False))
+        fields.update(token=target(message), message=message, validate_only=request.get("validate_only", False))
         if faults:
             fields["faults"] = faults
             return *error(400, "INVALID_ARGUMENT", field=faults[0]), {}
-        steps = self.options.script.get(message.get("token"), [])
+        steps = self.options.script.get(target(message), [])
         if steps:
             step = steps.pop(0)
             if step.get("forget"):
                 self.options.tokens += 1
             return *error(step["status"], step["word"], step.get("code"), step.get("field"), step.get("text", "refused")), \
                 {name: str(step[name]) for name in ["retry-after"] if name in step}
+        if request.get("validate_only"):
+            return 200, {"name": f"projects/{self.options.project}/messages/fake_message_id"}, {}
         self.options.seen += 1
         return 200, {"name": f"projects/{self.options.project}/messages/0:{self.options.seen}"}, {}
 

@@ -61,7 +61,7 @@ let fcmV1Request = """
     #expect(request.apns(.payload) == nil)
   }
 
-  @Test("FCM v1 targets are one of token, topic and condition")
+  @Test("FCM v1 targets are one of token, fid, topic and condition")
   func targets() throws {
     func message(_ members: String) -> Result<SendRequest, Rejection> { parse("{\"message\": {\(members)}}") }
     #expect(try message(#""topic": "news""#).get().targets == .one(.topic(Array("news".utf8))))
@@ -70,6 +70,19 @@ let fcmV1Request = """
       Issue.record("not a condition")
       return
     }
+    let fid = TargetTests.fid
+    #expect(try message(#""fid": "\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8))))
+    #expect(try message(#""token": "fid:\#(fid)""#).get().targets == .one(.fcm(token: Array("fid:\(fid)".utf8))))
+    #expect(try message(#""token": "fcm:/topics/news""#).get().targets == .one(.fcmTopics(Array("/topics/news".utf8))))
+    #expect(reason(message(#""fid": 5"#)) == "message.fid: expected a string, found a number at byte 20")
+    #expect(
+      reason(message(#""fid": "fid:\#(fid)""#))
+        == "message.fid: an installation's id has 22 of the characters A-Z a-z 0-9 _ -, the first of them c, d, e or f at byte 20"
+    )
+    #expect(code(message(#""fid": "\#(fid)x""#)) == .invalidRegistration)
+    #expect(code(message(#""fid": """#)) == .missingRegistration)
+    #expect(code(message(#""fid": "\#(fid)", "token": "a""#)) == .invalidParameters)
+    #expect(code(message(#""fid": "\#(fid)", "topic": "a""#)) == .invalidParameters)
     #expect(code(message("")) == .missingRegistration)
     #expect(code(message(#""token": """#)) == .missingRegistration)
     #expect(code(message(#""token": "a", "topic": "b""#)) == .invalidParameters)
@@ -158,6 +171,122 @@ let fcmV1Request = """
     let result = request(#""android": {"ttl": "\#(text)"}"#)
     #expect(code(result) == (seconds == nil ? .invalidTTL : nil))
     #expect((try? result.get().androidTimeToLive) == seconds)
+  }
+
+  /// Every field of it, each with a value at the end of its range.
+  static let androidV2 = """
+    {"collapse_key": "\(String(repeating: "k", count: 1024))", "ttl": "2419200s", "restricted_package_name": "com.example.app",
+      "data": {"a": "b"}, "fcm_options": {"analytics_label": "\(String(repeating: "l", count: 50))"}, "direct_boot_ok": true,
+      "bandwidth_constrained_ok": false, "restricted_satellite_ok": true,
+      "remote_notification": {"mutable_content": true, "use_as_v1_data_message": false, "notification": {
+        "title": "T", "body": "B", "icon": "i", "color": "#00ff00", "sound": "s", "tag": "t", "click_action": "c", "title_loc_key": "k",
+        "title_loc_args": ["a"], "body_loc_key": "k", "body_loc_args": [], "channel_id": "c", "ticker": "t",
+        "image": "https://x", "sticky": true, "local_only": false, "default_sound": true, "default_vibrate_timings": false,
+        "default_light_settings": true, "id": -2147483648, "notification_count": 2147483647, "event_time": "2026-11-20T21:22:00Z",
+        "vibrate_timings": ["0.5s"], "light_settings": {"color": {"red": 1}, "light_on_duration": "1s"}, "visibility": "SECRET",
+        "notification_priority": "PRIORITY_MAX"}}}
+    """
+
+  @Test("android_v2 has every field of FCM's, in both shapes")
+  func v2() throws {
+    for result in [
+      request("\"android_v2\": \(Self.androidV2)"),
+      parse("{\"message\": {\"token\": \"t\", \"androidV2\": \(Self.androidV2)}}"),
+    ] {
+      let request = try result.get()
+      #expect(request.androidTimeToLive == 2_419_200)
+      #expect(request.android(.collapseKey) != nil && request.android(.restrictedSatelliteOk) != nil)
+      for key in AndroidNotificationKey.allCases where key != .proxy && key != .bypassProxyNotification {
+        #expect(request.androidNotification(key) != nil, "\(key)")
+      }
+    }
+    let sync = try request(#""android_v2": {"background_sync": {}, "remote_notification": null}, "android": null"#).get()
+    #expect(sync.androidTimeToLive == nil)
+  }
+
+  @Test(
+    "what android_v2 doesn't have, or not so, is refused with its place",
+    arguments: [
+      ("5", "android_v2: expected an object, found a number"),
+      ("{}", "android_v2: expected remote_notification or background_sync in it"),
+      (#"{"ttl": "0s"}"#, "android_v2: expected remote_notification or background_sync in it"),
+      (
+        #"{"remote_notification": {}, "background_sync": {}}"#,
+        "android_v2.background_sync: beside remote_notification, expected only one of the two"
+      ),
+      (#"{"background_sync": true}"#, "android_v2.background_sync: expected an object, found a boolean"),
+      (#"{"background_sync": {"x": 1}}"#, "android_v2.background_sync.x: unknown key"),
+      (#"{"background_sync": {}, "priority": "HIGH"}"#, "android_v2.priority: unknown key"),
+      (#"{"background_sync": {}, "notification": {}}"#, "android_v2.notification: unknown key"),
+      (
+        #"{"background_sync": {}, "collapse_key": "\#(String(repeating: "k", count: 1025))"}"#,
+        "android_v2.collapse_key: 1025 bytes, at most 1024 allowed"
+      ),
+      (#"{"background_sync": {}, "data": {"a": 1}}"#, "android_v2.data.a: expected a string, found a number"),
+      (#"{"background_sync": {}, "direct_boot_ok": "true"}"#, "android_v2.direct_boot_ok: expected a boolean, found a string"),
+      (#"{"background_sync": {}, "fcm_options": {"image": "i"}}"#, "android_v2.fcm_options.image: unknown key"),
+      (
+        #"{"background_sync": {}, "fcm_options": {"analytics_label": "\#(String(repeating: "l", count: 51))"}}"#,
+        "android_v2.fcm_options.analytics_label: expected at most 50"
+      ),
+      (#"{"remote_notification": "x"}"#, "android_v2.remote_notification: expected an object, found a string"),
+      (#"{"remote_notification": {"title": "t"}}"#, "android_v2.remote_notification.title: unknown key"),
+      (
+        #"{"remote_notification": {"mutable_content": 1}}"#,
+        "android_v2.remote_notification.mutable_content: expected a boolean, found a number"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"proxy": "ALLOW"}}}"#,
+        "android_v2.remote_notification.notification.proxy: unknown key"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"bypass_proxy_notification": true}}}"#,
+        "android_v2.remote_notification.notification.bypass_proxy_notification: unknown key"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"id": 2147483648}}}"#,
+        "android_v2.remote_notification.notification.id: expected an integer from -2147483648 to 2147483647"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"id": "7"}}}"#,
+        "android_v2.remote_notification.notification.id: expected a number, found a string"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"notification_count": -2147483649}}}"#,
+        "android_v2.remote_notification.notification.notification_count: expected an integer from"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"image": "http://x"}}}"#,
+        "android_v2.remote_notification.notification.image: expected an https URL"
+      ),
+      (
+        #"{"remote_notification": {"notification": {"image": "https://"}}}"#,
+        "android_v2.remote_notification.notification.image: expected an https URL"
+      ),
+    ])
+  func v2Refused(value: String, rule: String) {
+    let result = request("\"android_v2\": \(value)")
+    #expect(code(result) == .invalidParameters)
+    #expect(reason(result).hasPrefix(rule), "\(reason(result))")
+  }
+
+  @Test("android and android_v2 exclude each other, whatever they hold")
+  func v2BesideV1() {
+    for (members, place) in [
+      (#""android": {}, "android_v2": {"background_sync": {}}"#, "android_v2: "),
+      (#""android_v2": {}, "android": {}"#, "android_v2: "),
+    ] {
+      #expect(code(request(members)) == .invalidParameters)
+      #expect(reason(request(members)).hasPrefix(place + "beside android, expected only one of the two"))
+    }
+    let v1 = parse(#"{"message": {"token": "t", "android": {}, "androidV2": {"backgroundSync": {}}}}"#)
+    #expect(reason(v1).hasPrefix("message.androidV2: beside android, expected only one of the two"))
+    #expect(code(request(#""android_v2": {"background_sync": {}, "ttl": "2419201s"}"#)) == .invalidTTL)
+    #expect(code(request(#""android_v2": {"background_sync": {}, "ttl": 60}"#)) == .invalidTTL)
+    #expect(code(request(#""android_v2": {"background_sync": {}, "restricted_package_name": "a b"}"#)) == .invalidPackageName)
+    #expect(code(request(#""android_v2": {"background_sync": {}, "data": {"gcm.x": "v"}}"#)) == .invalidDataKey)
+    #expect(code(request(#""androidV2": {"background_sync": {}}"#)) == .invalidParameters)
+    #expect(reason(request(#""android": {"notification": {"id": 1}}"#)).hasPrefix("android.notification.id: unknown key"))
   }
 
   @Test("reserved data keys and values that aren't strings are refused in FCM v1's shape")

@@ -29,6 +29,27 @@ import Testing
     #expect(classified("xyz") == .fcm(token: bytes("xyz")))
   }
 
+  static let fid = "cXyZ0123456789_-AbCdEf"
+
+  @Test("what FCM is told beside a token: an installation, one of its own topics, a condition over them")
+  func addresses() {
+    for first in ["c", "d", "e", "f"] {
+      let id = "fid:" + first + Self.fid.dropFirst()
+      #expect(classified(id) == .fcm(token: bytes(id)))
+    }
+    // As it stands in a token, it is one.
+    #expect(classified(Self.fid) == .fcm(token: bytes(Self.fid)))
+    #expect(classified("fcm:" + Self.fid) == .fcm(token: bytes(Self.fid)))
+    #expect(classified("fcm:/topics/a-Z_0.9~%2F") == .fcmTopics(bytes("/topics/a-Z_0.9~%2F")))
+    #expect(classified("fcm:/topics/" + String(repeating: "t", count: 900)) != nil)
+    #expect(classified("fcm:/topics/" + String(repeating: "t", count: 901)) == nil)
+    for condition in ["'a' in topics", "('a' in topics || 'b' in topics) && 'c' in topics", "!('a' in topics)"] {
+      #expect(classified("fcm:" + condition) == .fcmTopics(bytes(condition)))
+    }
+    let six = (0..<6).map { "'t\($0)' in topics" }.joined(separator: " || ")
+    #expect(classified("fcm:" + six) == nil)
+  }
+
   @Test("hexadecimal digits are an APNs token from 64 to 200 of them, in pairs")
   func digits() {
     func digits(_ count: Int) -> Target? { classified(String(repeating: "a", count: count)) }
@@ -58,7 +79,7 @@ import Testing
     "é", "a\u{202E}b",
     "a\u{2028}b", "a\\b", "a\"b", "a'b", "a;b", "a,b", "a@b", "a~b", "a=b", "apns:", "apns:0", "apns:0g", "apns:00\r\n",
     "apns:../a", "apns:%2e",
-    "fcm:", "fcm:a b", "fcm:/topics/a", "/topics/", "/topics", "/topics/a b", "/topics/a/b", "/topics/é", "/topics/a\u{0}",
+    "fcm:", "fcm:a b", "/topics/", "/topics", "/topics/a b", "/topics/a/b", "/topics/é", "/topics/a\u{0}",
     "/topic/a", "/users/",
     "/users/a/b", "/users/../x", "/", "//", "pf1r~0123456789abcdefghjkmnpqr", "pf1r~8zzzzzzzzzzzzzzzzzzzzzzzzz",
     "pf1r~0000000000000000000000000l",
@@ -66,9 +87,17 @@ import Testing
     "%2e%2e/" + hex,
   ]
 
+  static let wrongAddresses = [
+    "fcm:/topics/", "fcm:/topics/a b", "fcm:/topics/a/b", "fcm:/users/a", "fcm://", "fcm:/", "fcm:'a' in topic",
+    "fcm:'a\nb' in topics", "fcm:(", "fcm:!", "fcm: 'a' in topics", "fcm:fid:cXyZ0123456789_-AbCdEf", "fid:",
+    "fid:cXyZ0123456789_-AbCdE", "fid:cXyZ0123456789_-AbCdEfg", "fid:bXyZ0123456789_-AbCdEf", "fid:gXyZ0123456789_-AbCdEf",
+    "fid:CXyZ0123456789_-AbCdEf", "fid:cXyZ0123456789_-AbCdE:", "fid:cXyZ0123456789_-AbCdE.", "fid:cXyZ0123456789_-AbCdE\n",
+    "fid:cXyZ0123456789_-AbCdé",
+  ]
+
   @Test(
     "a target with anything that could bend a path, a header or a log is refused, and not repeated in the reason",
-    arguments: hostile)
+    arguments: hostile + wrongAddresses)
   func refused(text: String) {
     guard case .failure(let rejection) = Target.classify(Array(text.utf8)) else {
       Issue.record("accepted")

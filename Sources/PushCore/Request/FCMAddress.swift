@@ -1,0 +1,46 @@
+/// Whom a message of FCM is for, in one text, so that recipients, registry and outcomes keep and compare one thing:
+///
+/// | Text | In the message |
+/// |---|---|
+/// | a registration token | `token` |
+/// | `fid:<id>` | `fid`: the app's installation, by its Firebase id |
+/// | `/topics/<name>` | `topic`: one that FCM itself keeps |
+/// | `'a' in topics && …` | `condition`, over such topics |
+///
+/// No token has a slash, a quote or a parenthesis, and none begins with `fid:`: what a text is, it says by its first bytes.
+public enum FCMAddress: Sendable {
+  case token, installation, topic, condition
+
+  public init(_ text: ArraySlice<UInt8>) {
+    switch text.first {
+    case UInt8(ascii: "/"): self = .topic
+    case UInt8(ascii: "'"), UInt8(ascii: "("), UInt8(ascii: "!"): self = .condition
+    case UInt8(ascii: "f") where text.starts(with: Self.installationPrefix): self = .installation
+    default: self = .token
+    }
+  }
+
+  /// FCM passes the message on, and says nothing of any device.
+  public var isForTopics: Bool { self == .topic || self == .condition }
+
+  /// Appends the member of `message` that names the target: `"token":"…"`.
+  static func append(_ text: ArraySlice<UInt8>, to body: inout [UInt8]) {
+    switch FCMAddress(text) {
+    case .token:
+      body.append(contentsOf: #""token":"#.utf8)
+      body.appendSafeJSONString(text)
+    case .installation:
+      body.append(contentsOf: #""fid":"#.utf8)
+      body.appendSafeJSONString(text.dropFirst(installationPrefix.count))
+    case .topic:
+      body.append(contentsOf: #""topic":"#.utf8)
+      body.appendSafeJSONString(text.dropFirst(topicPrefix.count))
+    case .condition:
+      body.append(contentsOf: #""condition":"#.utf8)
+      body.appendSafeJSONString(text)
+    }
+  }
+
+  static let installationPrefix = Array("fid:".utf8)
+  static let topicPrefix = Array("/topics/".utf8)
+}
