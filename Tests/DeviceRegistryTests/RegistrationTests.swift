@@ -58,6 +58,11 @@ struct RegistrationTests {
     #expect(try registry.topic("news") == [fid])
     let known = try registry.resolve(first)
     #expect(known?.state == .active && known?.token == fid)
+    // The same id may come back after FCM has called it unregistered.
+    try registry.mark(fid, .gone(since: 5_000))
+    #expect(try registry.resolve(second)?.state == .gone)
+    #expect(try registry.register(fid, #""installation":"i1""#, now: 6_000) == second)
+    #expect(try registry.resolve(second)?.state == .active)
     #expect(try registry.change(#"{"op":"unregister","token":"\#(fid)"}"#) == .done)
     #expect(try registry.topic("news").isEmpty)
     for bad in ["fid:", "fid:bXyZ0123456789_-AbCdEf", "fcm:\(fid)", "fcm:/topics/a", "\(fid)x", "'a' in topics"] {

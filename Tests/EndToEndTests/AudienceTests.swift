@@ -13,11 +13,12 @@ struct AudienceTests {
       try kind.make(), script: [token(10): ["status": 410, "reason": "Unregistered", "timestamp": later]],
       settings: "fanOut: { pageSize: 3 }, breaker: { percent: 90, sample: 1000 },", apps: fcm)
 
-    // Twelve devices, iPhones with even numbers and Androids with odd ones, in three users.
+    // Twelve devices, iPhones with even numbers and Androids with odd ones, half of them known by their installation, in three users.
+    func android(_ number: Int) -> String { number < 6 ? "android:\(number)" : "fid:c" + String(format: "%021d", number) }
     let worker = try site.startWorker()
     var changes: [[String: Any]] = (0..<12).map { number in
       [
-        "platform": number % 2 == 0 ? "apns" : "fcm", "token": number % 2 == 0 ? token(number) : "android:\(number)",
+        "platform": number % 2 == 0 ? "apns" : "fcm", "token": number % 2 == 0 ? token(number) : android(number),
         "installation": "i\(number)", "user": "u\(number % 3)", "topics": number < 4 ? ["news", "sport"] : ["news"],
       ]
     }
@@ -107,6 +108,10 @@ struct AudienceTests {
     let androids = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8)).filter {
       $0["token"] as? String != ""
     }
+    let installations = androids.compactMap {
+      (($0["payload"] as? [String: Any])?["message"] as? [String: Any])?["fid"] as? String
+    }
+    #expect(Set(installations) == Set([7, 9, 11].map { String(android($0).dropFirst(4)) }))
     for request in requests where request.id != "dry" {
       let apple = try site.deliveries(of: request.id)
       let google = androids.filter {

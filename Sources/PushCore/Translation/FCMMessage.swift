@@ -75,7 +75,12 @@ struct FCMMessage {
   }
 
   private func secureURL(_ key: NotificationKey, _ request: borrowing SendRequest) -> Int? {
-    guard request.shape == .gcm, let node = request.notification[key], TextForm.isSecureURL(request.document.string(node))
+    guard request.shape == .gcm, let node = request.notification[key] else { return nil }
+    let document = request.document
+    // Most icons and actions are told by their first letter.
+    guard let first = document.bytes[document.source(node)].first,
+      first | 0x20 == UInt8(ascii: "h") || first == UInt8(ascii: "\\"),
+      TextForm.isSecureURL(document.string(node))
     else { return nil }
     return node
   }
