@@ -92,7 +92,7 @@ import Testing
     ),
     (
       #""priority":"high","android_v2":{"remote_notification":{}}"#, .fcm,
-      "FCM v1 AndroidConfigV2 priority dropped: for Android: a remote_notification goes out at once, a background_sync may wait"
+      "FCM v1 AndroidConfigV2 priority dropped: for Android, where a remote_notification goes out at once and a background_sync may wait"
     ),
     (
       #""notification":{"image":"http://i"},"android_v2":{"remote_notification":{}}"#, .fcm,
@@ -100,7 +100,7 @@ import Testing
     ),
     (
       #""delay_while_idle":true,"android_v2":{"remote_notification":{}}"#, .fcm,
-      "FCM v1 AndroidConfigV2 delay_while_idle dropped: for Android: a remote_notification goes out at once, a background_sync may wait"
+      "FCM v1 AndroidConfigV2 delay_while_idle dropped: for Android, where a remote_notification goes out at once and a background_sync may wait"
     ),
     (
       #""notification":{"title":"t"},"android_v2":{"background_sync":{}}"#, .fcm,
@@ -127,6 +127,7 @@ import Testing
     #expect(try losses(accepted(#""notification":{"title":"t","body":"b","sound":"s"},"data":{"a":"b"}"#), .apns) == [])
     #expect(try losses(accepted(#""notification":{"title":"t","tag":"b","sound":"s"},"data":{"a":"b"}"#), .fcm) == [])
     #expect(try losses(accepted(#""notification":{"title":"t"},"android_v2":{"remote_notification":{}}"#), .fcm) == [])
+    #expect(try losses(accepted(#""priority":"high","android_v2":{"remote_notification":{}}"#), .fcm).count == 1)
   }
 
   @Test("asking for a report changes nothing else")

@@ -86,6 +86,11 @@ extension LossReport {
   }
 
   private mutating func explainPriority(_ request: borrowing SendRequest, _ platform: Platform, isBackground: Bool) {
+    if platform == .fcm, request.blocks?.androidV2 != nil {
+      if request.priority != nil { add(.androidV2Priority, .fcm, field: "priority") }
+      if request.delayWhileIdle { add(.androidV2Priority, .fcm, field: "delay_while_idle") }
+      return
+    }
     let isHigh = request.priority == .high
     if platform == .apns, let header = request.apnsHeader(.apnsPriority) {
       if isBackground, request.document.isString(header, "10") {
@@ -104,8 +109,6 @@ extension LossReport {
 
   private mutating func explainAndroidV2(_ request: borrowing SendRequest) {
     guard let v2 = request.blocks?.androidV2 else { return }
-    if request.priority != nil { add(.androidV2Priority, .fcm, field: "priority") }
-    if request.delayWhileIdle { add(.androidV2Priority, .fcm, field: "delay_while_idle") }
     if !v2.isSync, request.shape == .gcm, request.androidNotification(.image) == nil, let image = request.notification[.image],
       !TextForm.isSecureURL(request.document.string(image))
     {

@@ -170,7 +170,7 @@ public enum MappingRule: CaseIterable, Sendable {
     case .androidV2Priority:
       Row(
         rule: "FCM v1 AndroidConfigV2", field: "priority, delay_while_idle (beside android_v2)", apns: .carried("as above"),
-        fcm: .dropped("for Android: a remote_notification goes out at once, a background_sync may wait"))
+        fcm: .dropped("for Android, where a remote_notification goes out at once and a background_sync may wait"))
     case .backgroundSync:
       Row(
         rule: "FCM v1 AndroidConfigV2", field: "notification (beside android_v2.background_sync)", apns: .carried("as above"),

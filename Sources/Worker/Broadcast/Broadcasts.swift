@@ -78,7 +78,9 @@ final class Broadcasts {
   func begin(_ entry: InFlight, _ audience: Audience) {
     entry.work = AudienceWork(audience)
     guard registry != nil else {
-      return pipeline.reject(entry, Rejection(.invalidParameters, "to: needs a registry, and none is configured"))
+      var reason = "to: needs a registry, and none is configured"
+      if case .topic = audience { reason += "; a topic that FCM keeps is fcm:/topics/<name>" }
+      return pipeline.reject(entry, Rejection(.invalidParameters, reason))
     }
     if entry.page != nil {
       takePage(entry)
