@@ -93,6 +93,16 @@ enum RequestFuzz {
       try require(body == two.body(token: token[...]), "a report changes what FCM gets")
       try check(told)
       try require(isJSON(body), "FCM's body is no JSON")
+      switch request.targets {
+      case .one(.fcm(let address)), .one(.fcmTopics(let address)):
+        let own = one.body(token: address[...])
+        guard let document = try? JSONDocument(own), let message = document.value("message", of: document.root) else {
+          throw Violation(description: "FCM's body is no message")
+        }
+        let named = ["token", "fid", "topic", "condition"].filter { document.value($0, of: message) != nil }
+        try require(named.count == 1, "FCM is told \(named.count) targets")
+      default: break
+      }
     default: throw Violation(description: "a report changes whether FCM is refused")
     }
   }

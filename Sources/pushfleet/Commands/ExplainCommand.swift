@@ -12,8 +12,8 @@ enum ExplainCommand: Command {
     and a loss report: what was converted, cut, emulated or dropped, and by which rule. Neither a broker nor credentials are
     needed, and nothing is sent. A refused request is shown with its error code, reason and place (exit status 65).
 
-      --target TARGET  explain the request as sent there: apns:… shows the iPhone only, fcm:… the Android phone only; without
-                       it, both
+      --target TARGET  explain the request as sent there: apns:… shows the iPhone only, fcm:… and fid:… the Android phone only;
+                       without it, both
       --config FILE    the configuration (or PUSHFLEET_CONFIG), to take the app's APNs topic from
       --app APP        the application; may be left out when one is configured. Without a configuration, its id is the topic
       --at TIME        when it is published and sent, RFC 3339 in UTC (default: now)
