@@ -90,6 +90,14 @@ struct BadInputTests {
         "another package", "InvalidPackageName", "restricted_package_name", "{\(to),\"restricted_package_name\":\"com.other\"}"),
       BadInput("FCM token", "MismatchSenderId", "FCM", #"{"to":"fcm:abc:DEF"}"#),
       BadInput("raw FCM token", "MismatchSenderId", "FCM", #"{"to":"bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1"}"#),
+      BadInput("installation", "MismatchSenderId", "FCM", #"{"to":"fid:cXyZ0123456789_-AbCdEf"}"#),
+      BadInput("FCM's topic", "MismatchSenderId", "FCM", #"{"to":"fcm:/topics/news"}"#),
+      BadInput("short installation", "InvalidRegistration", "to", #"{"to":"fid:cXyZ0123456789_-AbCdE"}"#),
+      BadInput(
+        "fid and token", "InvalidParameters", "message.fid", #"{"message":{"fid":"cXyZ0123456789_-AbCdEf","token":"x"}}"#),
+      BadInput("FCM's topic's name", "InvalidRegistration", "to", #"{"to":"fcm:/topics/a b"}"#),
+      BadInput(
+        "android twice", "InvalidParameters", "android_v2", "{\(to),\"android\":{},\"android_v2\":{\"background_sync\":{}}}"),
       BadInput("topic", "InvalidParameters", "registry", #"{"to":"/topics/news"}"#),
       BadInput("condition", "InvalidParameters", "registry", #"{"condition":"'a' in topics"}"#),
       BadInput("group", "InvalidParameters", "registry", #"{"to":"pf1g~01234567890123456789abcdef"}"#),

@@ -234,6 +234,8 @@ private let badMessages: [(String, String)] = [
   (
     #"{"message":{"topic":"\#(String(repeating: "t", count: 901))"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.topic"
   ),
+  (#"{"message":{"condition":""}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.condition"),
+  (#"{"message":{"condition":"'a' in topic"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.condition"),
   (#"{"message":{"fid":"cXyZ0123456789_-AbCdE"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),
   (#"{"message":{"fid":"bXyZ0123456789_-AbCdEf"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),
   (#"{"message":{"fid":"fid:cXyZ0123456789_-AbCdEf"}}"#, "400 INVALID_ARGUMENT INVALID_ARGUMENT message.fid"),

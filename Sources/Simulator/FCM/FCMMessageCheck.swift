@@ -141,7 +141,9 @@ struct FCMMessageCheck {
       guard isTopic else { throw invalid("message.topic", "Malformed topic name") }
       target = .topic(value)
     default:
-      guard !value.isEmpty else { throw invalid("message.condition", "Invalid condition expression provided.") }
+      guard (try? Condition.parse(value)) != nil else {
+        throw invalid("message.condition", "Invalid condition expression provided.")
+      }
       target = .condition(value)
     }
   }
