@@ -50,6 +50,19 @@ public protocol DeviceStore: AnyObject {
   /// The newest first.
   func campaigns(limit: Int) throws(RegistryError) -> [Campaign]
 
+  // MARK: Acknowledgements and badges
+
+  /// Notes what devices say in one transaction: all of it is stored when it returns, nothing when it throws. A reception and a read are
+  /// noted once for a device and message, whoever says it again; the badge rule of a read is applied with it.
+  func acknowledge(
+    _ acknowledgements: [Acknowledgement], wantsReceipts: Bool, now: Int64
+  ) throws(RegistryError) -> [AcknowledgementOutcome]
+  /// Keeps a message's id for acknowledgements that name it by its key.
+  func keepMessage(_ messageID: [UInt8], now: Int64) throws(RegistryError)
+  /// The badge that a message has on each device, counted once for a device and message however often it is asked for; nil for a token
+  /// that isn't registered.
+  func countBadges(_ count: BadgeCount, now: Int64) throws(RegistryError) -> [Int64?]
+
   // MARK: For commands
 
   func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord]
@@ -67,6 +80,8 @@ public protocol DeviceStore: AnyObject {
 
   /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
   func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes what was noted before a time, a bounded number a call; returns how many.
+  func purgeNotes(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Cheap: whether the store answers, or whether a write may begin.
   func probe(isWriting: Bool) throws(RegistryError)
 }

@@ -147,7 +147,9 @@ struct CampaignTests {
   func migrates(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    let back = "ALTER TABLE campaigns DROP COLUMN idle; ALTER TABLE campaigns DROP COLUMN stopped_at;"
+    let columns = ["idle", "stopped_at", "received", "opened"].map { "ALTER TABLE campaigns DROP COLUMN \($0);" }
+    let tables = ["notes", "badges", "messages"].map { "DROP TABLE \($0);" }
+    let back = "DROP INDEX campaigns_by_message;" + (columns + tables).joined()
     switch backend {
     case .sqlite:
       let raw = try SQLiteConnection(path: registry.location, create: false, busyTimeout: 1_000)

@@ -153,7 +153,7 @@ struct CommandTests {
     let queues = Site.objects(second.output).compactMap { $0["queue"] as? String }
     #expect(queues == first.output.split(separator: "\n").map(String.init))
     #expect(queues.contains("\(site.prefix).send.high") && queues.contains("\(site.prefix).retry.15m"))
-    #expect(queues.contains("\(site.prefix).registry") && queues.count == 15)
+    #expect(queues.contains("\(site.prefix).registry") && queues.count == 17)
 
     let other = try Site()
     try other.configure(port: 1)

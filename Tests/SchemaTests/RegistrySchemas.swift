@@ -78,7 +78,7 @@ enum RegistrySchemas {
     }
   }
 
-  private static func value(_ field: ChangeField, of operation: ChangeOperation) -> JSONValue {
+  static func value(_ field: ChangeField, of operation: ChangeOperation) -> JSONValue {
     switch field {
     case .platform: ["enum": .strings(Platform.allCases.map(String.init(describing:)))]
     case .environment: ["enum": .strings(DeviceEnvironment.allCases.compactMap(\.name))]

@@ -227,6 +227,7 @@ struct RequestGenerator {
     case .looseBoolean: pick([true, false, "true", "false"])
     case .count: pick([.number("0"), .number("2147483647"), "2", "2147483647", .number("3e0")])
     case .int32: pick([0, .number("-2147483648"), .number("2147483647"), .number("7e0")])
+    case .counter: pick([.number("0"), "2", "auto"])
     case .color: pick("#fb9200", "#ABCDEF")
     case .secureURL: pick("https://example.com/i.png", "HTTPS://雑")
     case .sound: pick(["default", [:], ["critical": true, "name": "n", "volume": .number("0.5")], ["critical": 1]])

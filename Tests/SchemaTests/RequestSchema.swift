@@ -250,6 +250,10 @@ enum RequestSchema {
         "pattern": .string(Pattern.atMost(2_147_483_647, digits: 10)),
       ]
     case .int32: ["type": ["integer", "null"], "minimum": .number("-2147483648"), "maximum": 2_147_483_647]
+    case .counter:
+      [
+        "anyOf": [value(.count), ["const": "auto"]]
+      ]
     case .color: text(Pattern.color)
     case .secureURL: text(Pattern.secureURL)
     case .sound:

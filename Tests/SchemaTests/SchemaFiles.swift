@@ -12,6 +12,8 @@ import Testing
     ("dead-letter-headers.schema.json", OutcomeSchemas.deadLetterHeaders),
     ("registry-change.schema.json", RegistrySchemas.change),
     ("registry-answer.schema.json", RegistrySchemas.answer),
+    ("acknowledgement.schema.json", AcknowledgementSchemas.acknowledgement),
+    ("receipt.schema.json", AcknowledgementSchemas.receipt),
   ]
 
   @Test("docs/schema is what the tables say", arguments: all.map(\.name))

@@ -96,6 +96,18 @@ struct ConfigurationTests {
     #expect(try topics("fcm: { serviceAccount: 'f' }") == nil)
   }
 
+  @Test("takes what is on or off as a boolean, from the environment as a word")
+  func flags() throws {
+    let plain = try load(Self.text())
+    #expect(!plain.receipts && !plain.apps[0].isUPMC)
+    let on = try load(Self.text(Self.key, "receipts: true,").replacing("apns:", with: "upmc: true, apns:"))
+    #expect(on.receipts && on.apps[0].isUPMC)
+    let given = try load(Self.text(), ["PUSHFLEET_RECEIPTS": "true", "PUSHFLEET_APPS_A_UPMC": "false"])
+    #expect(given.receipts && !given.apps[0].isUPMC)
+    let error = #expect(throws: ConfigurationError.self) { try load(Self.text(Self.key, "receipts: 'true',")) }
+    #expect(error?.key == "receipts" && error?.problem == "must be true or false")
+  }
+
   @Test("finds files relative to its own folder")
   func relativePaths() throws {
     guard case .token(let key, _, _)? = try load(Self.minimal).apps.first?.credentials.apns.first?.credential else {

@@ -109,7 +109,7 @@ final class FanoutModel {
       }
       reached.append(body.split(separator: "\"").first { $0.hasPrefix("pf1r~") }.map(String.init) ?? body)
     case .result: results.append(publication.body)
-    case .feedback, .reply: break
+    case .feedback, .receipt, .reply: break
     }
   }
 

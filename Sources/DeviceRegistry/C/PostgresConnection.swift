@@ -99,7 +99,11 @@ final class PostgresConnection: SQLSession {
 
   func begin(_ intent: TransactionIntent) throws(RegistryError) {
     do throws(RegistryError) {
-      try execute(intent == .devices ? beginDevices : "BEGIN")
+      switch intent {
+      case .devices: try execute(begin(holding: 1))
+      case .notes: try execute(begin(holding: 2))
+      case .campaigns: try execute("BEGIN")
+      }
     } catch {
       // The server is in the transaction even where the lock wasn't to be had.
       rollback()
@@ -119,10 +123,10 @@ final class PostgresConnection: SQLSession {
     do throws(RegistryError) { try link.execute("ROLLBACK") } catch { self.link = nil }
   }
 
-  /// One writer of devices, users, topics and groups at a time, in the whole fleet: they can't deadlock, and a batch sees what the one
-  /// before it stored. Readers and campaigns don't wait for it.
-  private var beginDevices: String {
-    "BEGIN; SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, 1); SET LOCAL lock_timeout = 0"
+  /// One writer of devices, users, topics and groups at a time, in the whole fleet, and one of notes and badges: they can't deadlock, and a
+  /// batch sees what the one before it stored. Readers and campaigns don't wait for them.
+  private func begin(holding lock: Int) -> String {
+    "BEGIN; SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, \(lock)); SET LOCAL lock_timeout = 0"
   }
 
   // MARK: Holding

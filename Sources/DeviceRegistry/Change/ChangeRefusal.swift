@@ -3,7 +3,7 @@ public struct ChangeRefusal: Error, Equatable, Sendable, CustomStringConvertible
   public let code: ChangeError
   public let reason: String
 
-  init(_ code: ChangeError, _ reason: String) {
+  public init(_ code: ChangeError, _ reason: String) {
     self.code = code
     self.reason = reason
   }

@@ -73,6 +73,9 @@ public struct Campaign: Equatable, Sendable {
   /// Since when it is paused, held or cancelled; and for how many milliseconds it was paused or held before.
   public var stoppedAt: Int64?
   public var idle: Int64 = 0
+  /// Devices that have acknowledged its message: as received, and as read.
+  public var received: Int64 = 0
+  public var read: Int64 = 0
 
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }

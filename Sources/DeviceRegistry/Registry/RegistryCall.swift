@@ -39,11 +39,13 @@ public enum RegistryRequest: Sendable {
 }
 
 /// What a write is to; writes of one kind wait for each other.
-public enum WriteKind: Sendable {
+public enum WriteKind: Int, CaseIterable, Sendable {
   /// Devices, users, topics and groups.
   case devices
   /// The accounts of campaigns.
   case campaigns
+  /// What devices acknowledge, and their badges.
+  case notes
 }
 
 extension RegistryCall<ChangeAnswer> {
@@ -112,7 +114,33 @@ extension RegistryCall<Bool> {
   }
 }
 
+extension RegistryCall<[AcknowledgementOutcome]> {
+  /// Answered in the order of the acknowledgements.
+  public static func acknowledge(_ acknowledgements: [Acknowledgement], wantsReceipts: Bool) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in
+      try store.acknowledge(acknowledgements, wantsReceipts: wantsReceipts, now: now)
+    }
+  }
+}
+
+extension RegistryCall<[Int64?]> {
+  /// Answered in the order of the devices.
+  public static func countBadges(_ count: BadgeCount) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in try store.countBadges(count, now: now) }
+  }
+}
+
+extension RegistryCall<Int> {
+  public static func purgeNotes(before: Int64, limit: Int) -> Self {
+    .init(.notes) { (store, _) throws(RegistryError) in try store.purgeNotes(before: before, limit: limit) }
+  }
+}
+
 extension RegistryCall<Void> {
+  public static func keepMessage(_ messageID: [UInt8]) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in try store.keepMessage(messageID, now: now) }
+  }
+
   public static func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64) -> Self {
     .init(.campaigns) { (store, now) throws(RegistryError) in
       try store.savePage(record, campaign: campaign, page: page, now: now)

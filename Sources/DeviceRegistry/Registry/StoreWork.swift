@@ -14,8 +14,8 @@ final class StoreWork {
   private var completions: [Completion] = []
   private var postedAt = ContinuousClock.now
 
-  private var devices: Writes
-  private var campaigns: Writes
+  /// By kind.
+  private var writes: [Writes]
   /// Look-ups in a row that weren't answered in time.
   private var timeouts = 0
 
@@ -33,8 +33,7 @@ final class StoreWork {
   init(_ store: any DeviceStore, thread: StoreThread, pause: Backoff) {
     self.store = store
     self.thread = thread
-    devices = Writes(pause: pause)
-    campaigns = Writes(pause: pause)
+    writes = WriteKind.allCases.map { _ in Writes(pause: pause) }
   }
 
   /// Does jobs in order.
@@ -74,15 +73,13 @@ final class StoreWork {
 
   // MARK: What fails
 
-  private func writes(of kind: WriteKind) -> Writes { kind == .devices ? devices : campaigns }
-
   /// Why a job isn't even tried.
   private func refusal(of job: Job) -> RegistryError? {
     if case .change = job.request, job.changeEra < thread.changeEra.load(ordering: .relaxed) {
-      return devices.fault ?? .unavailable(.down, "the change has been given back")
+      return writes[WriteKind.devices.rawValue].fault ?? .unavailable(.down, "the change has been given back")
     }
     guard let kind = job.request.writes else { return nil }
-    let writes = writes(of: kind)
+    let writes = writes[kind.rawValue]
     return ContinuousClock.now < writes.resume ? writes.fault : nil
   }
 
@@ -110,21 +107,17 @@ final class StoreWork {
 
   private func writesFailed(_ request: RegistryRequest, _ error: RegistryError) {
     guard let kind = request.writes else { return }
-    var writes = writes(of: kind)
-    if writes.fault == nil { thread.post { $0.writesChanged(kind, fault: error) } }
-    writes.fault = error
-    writes.resume = ContinuousClock.now + .seconds(writes.pause.next())
-    if kind == .devices { devices = writes } else { campaigns = writes }
+    let place = kind.rawValue
+    if writes[place].fault == nil { thread.post { $0.writesChanged(kind, fault: error) } }
+    writes[place].fault = error
+    writes[place].resume = ContinuousClock.now + .seconds(writes[place].pause.next())
   }
 
   private func worked(_ job: Job) {
     timeouts = 0
-    guard let kind = job.request.writes else { return }
-    var writes = writes(of: kind)
-    guard writes.fault != nil else { return }
-    writes.fault = nil
-    writes.pause.reset()
-    if kind == .devices { devices = writes } else { campaigns = writes }
+    guard let kind = job.request.writes, writes[kind.rawValue].fault != nil else { return }
+    writes[kind.rawValue].fault = nil
+    writes[kind.rawValue].pause.reset()
     thread.post { $0.writesChanged(kind, fault: nil) }
   }
 
@@ -133,7 +126,7 @@ final class StoreWork {
   private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) {
     guard let job = jobs.first else { return }
     if jobs.count > 1 { return try applyTogether(jobs) }
-    if case .probe = job.request, devices.fault != nil { try store.probe(isWriting: true) }
+    if case .probe = job.request, writes[WriteKind.devices.rawValue].fault != nil { try store.probe(isWriting: true) }
     do throws(RegistryError) {
       completions.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
     } catch {

@@ -106,6 +106,8 @@ enum TransactionIntent {
   case devices
   /// The accounts of campaigns.
   case campaigns
+  /// Notes and badges.
+  case notes
 }
 
 extension SQLSession {

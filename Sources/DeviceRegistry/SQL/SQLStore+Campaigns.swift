@@ -92,7 +92,8 @@ extension SQLStore {
         highWater: row.int(5)),
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
       pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
-      resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16))
+      resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16), received: row.int(17),
+      read: row.int(18))
   }
 }
 
@@ -149,7 +150,7 @@ extension SQL {
   private static let campaignColumns =
     """
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
-    resumed_at, stopped_at, idle
+    resumed_at, stopped_at, idle, received, opened
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
   static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")

@@ -145,6 +145,7 @@ extension SQLStore {
       try session.run(SQL.leaveTopics, [.int(owner.id)])
       try leaveGroups(owner.id)
       try session.run(SQL.deleteDevice, [.int(owner.id)])
+      try session.run(SQL.deleteBadge, [.int(owner.id)])
     }
     let salt = makeSalt()
     try session.run(SQL.insertAlias, [.int(device.id), .int(device.salt), .int(device.id)])
@@ -170,12 +171,19 @@ extension SQL {
     """)
   static let insertUser = Statement(insert: "INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)")
   static let renameUser = Statement("UPDATE users SET display = ?2 WHERE id = ?1")
+  /// SQLite by itself would give the number of the last device out again once its row is removed; the removed one's is among the aliases.
   static let insertDevice = Statement(
-    insert: """
-      INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
-        locale, time_zone, app_version)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12)
-      """)
+    """
+    INSERT INTO devices (id, \(insertedColumns))
+    VALUES (1 + max(COALESCE((SELECT max(id) FROM devices), 0), COALESCE((SELECT max(id) FROM aliases), 0)), \(insertedValues))
+    """,
+    postgres: "INSERT INTO devices (\(insertedColumns)) VALUES (\(insertedValues)) RETURNING id")
+  private static let insertedColumns =
+    """
+    app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation, locale, time_zone,
+    app_version
+    """
+  private static let insertedValues = "?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12"
   /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
   static let refreshDevice = Statement(
     """

@@ -10,6 +10,7 @@ extension SQLStore {
         try session.run(SQL.leaveTopics, [.int(id)])
         try leaveGroups(id)
         try session.run(SQL.deleteAliases, [.int(id)])
+        try session.run(SQL.deleteBadge, [.int(id)])
         try session.run(SQL.deleteDevice, [.int(id)])
       }
       return ids.count
@@ -24,6 +25,13 @@ extension SQLStore {
       return ids.count
     }
     return devices + campaigns
+  }
+
+  func purgeNotes(before: Int64, limit: Int) throws(RegistryError) -> Int {
+    try transaction(.notes) { () throws(RegistryError) in
+      let values: [SQLValue] = [.int(before), .int(Int64(limit))]
+      return try session.run(SQL.purgeNotes, values) + session.run(SQL.purgeMessages, values)
+    }
   }
 
   func probe(isWriting: Bool) throws(RegistryError) {
@@ -43,5 +51,12 @@ extension SQL {
   )
   static let deletePages = Statement("DELETE FROM campaign_pages WHERE campaign = ?1")
   static let deleteCampaign = Statement("DELETE FROM campaigns WHERE id = ?1")
+  static let purgeNotes = Statement(
+    """
+    DELETE FROM notes WHERE (message, device) IN (
+      SELECT message, device FROM notes WHERE noted_at < ?1 ORDER BY noted_at LIMIT ?2)
+    """)
+  static let purgeMessages = Statement(
+    "DELETE FROM messages WHERE message IN (SELECT message FROM messages WHERE noted_at < ?1 ORDER BY noted_at LIMIT ?2)")
   static let probe = Statement("SELECT max(id) FROM apps")
 }

@@ -3,8 +3,8 @@
 /// Why so:
 /// - a registration names its device's number, so that it is found without an index of its own;
 /// - a topic's members are kept in the order of the devices' numbers, which is the order of the pages and of the devices themselves;
-/// - numbers ascend, since pages and high-water marks go by them; SQLite gives the highest one out again when its row is removed, which
-///   the random half of a registration tells apart;
+/// - numbers ascend, since pages and high-water marks go by them, and none is given out twice, since notes and badges go by them;
+/// - what is noted of a message is kept in the order of its devices: they are told of it, and answer, in about that order;
 /// - a text of SQLite is compared by its bytes, and PostgreSQL is told to do the same.
 enum Schema {
   /// The version that this program writes.
@@ -34,7 +34,7 @@ enum Schema {
     ("{,id}", "", ", id"),
   ]
 
-  private static let migrations: [[String]] = [first, pauses]
+  private static let migrations: [[String]] = [first, pauses, acknowledgements]
 
   private static let first = [
     "CREATE TABLE apps (id {id}, name {text} NOT NULL UNIQUE) {rows}",
@@ -91,5 +91,20 @@ enum Schema {
 
   private static let pauses = [
     "ALTER TABLE campaigns ADD COLUMN stopped_at {int}", "ALTER TABLE campaigns ADD COLUMN idle {int} NOT NULL DEFAULT 0",
+  ]
+
+  private static let acknowledgements = [
+    """
+    CREATE TABLE notes (
+      message {int} NOT NULL, device {int} NOT NULL, noted_at {int} NOT NULL, badge {int}, received_at {int}, read_at {int},
+      PRIMARY KEY (message, device)) {clustered}
+    """,
+    "CREATE INDEX notes_by_time ON notes (noted_at)",
+    "CREATE TABLE badges (device {int} NOT NULL PRIMARY KEY, badge {int} NOT NULL) {rows}",
+    "CREATE TABLE messages (message {int} NOT NULL PRIMARY KEY, id {blob} NOT NULL, noted_at {int} NOT NULL) {rows}",
+    "CREATE INDEX messages_by_time ON messages (noted_at)",
+    "ALTER TABLE campaigns ADD COLUMN received {int} NOT NULL DEFAULT 0",
+    "ALTER TABLE campaigns ADD COLUMN opened {int} NOT NULL DEFAULT 0",
+    "CREATE INDEX campaigns_by_message ON campaigns (message_id)",
   ]
 }

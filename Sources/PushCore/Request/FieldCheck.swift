@@ -62,6 +62,7 @@ extension RequestReader {
       guard TextForm.isSecureURL(document.string(node)) else {
         throw refusal(node, .invalidParameters, "expected an https URL")
       }
+    case .counter: if !document.isString(node, "auto") { _ = try count(node) }
     case .color:
       guard kind == .string else { throw wrongType(node, expected: "a string") }
       guard TextForm.isColor(document.string(node)) else { throw refusal(node, .invalidParameters, "expected #rrggbb") }

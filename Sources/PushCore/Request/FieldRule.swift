@@ -10,6 +10,8 @@ enum FieldRule: Sendable {
   case count
   /// An integer of 32 bits, as a number.
   case int32
+  /// As ``count``, or `auto` for the device's counter.
+  case counter
   /// `#rrggbb`.
   case color
   /// The URL of something that a device fetches: `https://…`.
@@ -69,7 +71,8 @@ extension NotificationKey {
       .image, .ticker:
       .string
     case .sound: .sound
-    case .badge, .notificationCount: .count
+    case .badge: .counter
+    case .notificationCount: .count
     case .titleLocArgs, .bodyLocArgs, .subtitleLocArgs: .arguments
     case .color: .color
     case .sticky, .localOnly, .defaultSound: .looseBoolean

@@ -80,6 +80,19 @@ extension SendRequest {
     notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).count($0) }
   }
 
+  /// What `badge` asks of the devices' counters.
+  public enum Badge: Sendable {
+    /// One more for each device.
+    case automatic
+    case number(Int)
+  }
+
+  /// Nil where the request says nothing of it.
+  public var badge: Badge? {
+    guard let node = notification[.badge] else { return nil }
+    return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
+  }
+
   /// A flag of `notification` that came as a boolean or as "true" or "false".
   public func flag(_ key: NotificationKey) -> Bool? {
     notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).looseBoolean($0) }

@@ -1,7 +1,8 @@
 /// The body of a push: `aps`, beside it the data keys and the block's own keys.
 enum APNsPayload {
   static func make(
-    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType
+    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
+    _ context: borrowing TranslationContext
   ) throws(Rejection) -> [UInt8] {
     let document = request.document
     var payload: [UInt8] = []
@@ -16,16 +17,19 @@ enum APNsPayload {
       } else {
         try refuseScoreOutOfRange(aps, document)
       }
-      aps.append(request, withAlert: true, to: &payload)
+      aps.append(request, withAlert: true, isUPMC: settings.isUPMC && type == .alert, to: &payload)
     }
-    try appendData(request, replacedBy: customNames(aps, document, type), to: &payload)
+    let hasObject = MPSObject.isWanted(request, aps, type, settings)
+    if hasObject { MPSObject.append(request, settings, context, to: &payload) }
+    try appendData(request, replacedBy: customNames(aps, document, type), isUPMC: hasObject, to: &payload)
     if let block = aps.payload {
       for (name, value) in document.members(of: block) where !document.isString(name, "aps") {
         payload.appendMember(name, value, of: document)
       }
     }
     payload.append(0x7D)
-    guard payload.count <= type.payloadLimit else { throw tooBig(payload.count, type) }
+    let bytes = aps.hasBlanks || hasObject ? Blank.count(payload[...]) : payload.count
+    guard bytes <= type.payloadLimit else { throw tooBig(bytes, type) }
     return payload
   }
 
@@ -85,7 +89,7 @@ enum APNsPayload {
 
   /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.
   private static func appendData(
-    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, to payload: inout [UInt8]
+    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, to payload: inout [UInt8]
   ) throws(Rejection) {
     guard let data = request.dataNode else { return }
     let document = request.document
@@ -93,6 +97,7 @@ enum APNsPayload {
       if document.isString(name, "aps") {
         throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
       }
+      if isUPMC, document.isString(name, MPSObject.extensionKey) { continue }
       if !custom.isEmpty, custom.contains(document.string(name)) { continue }
       payload.append(0x2C)
       payload.appendDataMember(name, value, of: document)
@@ -118,6 +123,10 @@ extension [UInt8] {
   mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument) {
     document.appendQuoted(name, to: &self)
     append(0x3A)
+    appendDataValue(value, of: document)
+  }
+
+  mutating func appendDataValue(_ value: Int, of document: JSONDocument) {
     switch document.kind(value) {
     case .array, .object:
       var text: [UInt8] = []

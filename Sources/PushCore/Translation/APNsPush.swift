@@ -4,6 +4,7 @@ public struct APNsPush: Sendable {
   public let template: APNsTemplate
   /// The token of the device that it is for.
   let device: ArraySlice<UInt8>
+  let fill: DeviceFill
 
   /// For the path: hexadecimal digits. Differs from the device's when the request names a `live_activity_token`; then what APNs
   /// says of it concerns the activity, not the device.
@@ -25,5 +26,5 @@ public struct APNsPush: Sendable {
   public func appendID(to bytes: inout [UInt8]) {
     if let id = template.fixedID { bytes += id } else { template.identity.appendAPNsID(token: device.span, to: &bytes) }
   }
-  public var payload: [UInt8] { template.payload }
+  public var payload: [UInt8] { template.payload(for: fill, token: device) }
 }

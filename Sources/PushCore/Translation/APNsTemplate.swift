@@ -1,6 +1,10 @@
 /// A request translated for APNs: made once per request, shared by the pushes to its devices.
 public final class APNsTemplate: Sendable {
-  public let payload: [UInt8]
+  /// With what is filled in for each device left blank.
+  private let form: [UInt8]
+  private let hasBlanks: Bool
+  /// The message's key; 0 where nothing is filled in.
+  private let message: Int64
   public let pushType: PushType
   public let topic: [UInt8]
   public let topicOrigin: TopicOrigin
@@ -50,7 +54,9 @@ public final class APNsTemplate: Sendable {
     let document = request.document
     let aps = APSContent(request)
     pushType = request.apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
-    payload = try APNsPayload.make(request, aps, pushType)
+    form = try APNsPayload.make(request, aps, pushType, settings, context)
+    hasBlanks = (aps.hasBlanks || settings.isUPMC) && Blank.isIn(form)
+    message = hasBlanks ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
     topic = chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
@@ -65,7 +71,13 @@ public final class APNsTemplate: Sendable {
   }
 
   /// For one device: `token` in hexadecimal digits.
-  public func stamp(token: ArraySlice<UInt8>) -> APNsPush { APNsPush(template: self, device: token) }
+  public func stamp(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> APNsPush {
+    APNsPush(template: self, device: token, fill: fill)
+  }
+
+  func payload(for fill: DeviceFill, token: ArraySlice<UInt8>) -> [UInt8] {
+    hasBlanks ? Blank.filled(form, fill, message: message, token: token) : form
+  }
 
   /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
   private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {

@@ -11,10 +11,13 @@ struct APSContent {
   let isVisible: Bool
   /// An alert that a plain title and body don't say: for FCM, whose own `notification` has only those.
   let hasRichAlert: Bool
+  /// Its badge is filled in for each device.
+  let hasBlanks: Bool
   private let isLiveActivity: Bool
 
   init(_ request: borrowing SendRequest) {
     let document = request.document
+    if case .automatic? = request.badge { hasBlanks = true } else { hasBlanks = false }
     payload = request.apns(.payload)
     if let payload, let aps = document.value("aps", of: payload), document.kind(aps) == .object {
       override = aps
@@ -77,22 +80,30 @@ struct APSContent {
 extension APSContent {
   /// Appends `aps`'s object: what is translated and not overridden, then the block's keys; a null there takes the key away.
   ///
-  /// - Parameter withAlert: FCM makes the alert of a plain title and body itself.
-  func append(_ request: borrowing SendRequest, withAlert: Bool, to output: inout [UInt8]) {
+  /// - Parameters:
+  ///   - withAlert: FCM makes the alert of a plain title and body itself.
+  ///   - isUPMC: an alert has a sound, and the service extension that acknowledges it runs (rules UP-19, UP-20).
+  func append(_ request: borrowing SendRequest, withAlert: Bool, isUPMC: Bool = false, to output: inout [UInt8]) {
     let document = request.document
     output.append(0x7B)
     if withAlert, alertOverride == nil || document.kind(alertOverride ?? 0) == .object {
       appendAlert(request, to: &output)
     }
-    if request.notification[.badge] != nil, !isOverridden("badge", document), let badge = request.count(.badge) {
+    if let badge = request.badge, !isOverridden("badge", document) {
       output.appendMemberSeparator()
       output.append(contentsOf: #""badge":"#.utf8)
-      output.appendDecimal(badge)
+      switch badge {
+      case .automatic: output.append(Blank.badge)
+      case .number(let number): output.appendDecimal(number)
+      }
     }
     if let sound = request.notification[.sound], !isOverridden("sound", document) {
       output.appendMemberSeparator()
       output.append(contentsOf: #""sound":"#.utf8)
       output.appendSound(sound, of: document)
+    } else if isUPMC, hasAlert, !isOverridden("sound", document) {
+      output.appendMemberSeparator()
+      output.append(contentsOf: #""sound":"default""#.utf8)
     }
     if let action = request.notification[.clickAction], !isOverridden("category", document) {
       output.appendMemberSeparator()
@@ -104,7 +115,7 @@ extension APSContent {
       output.append(contentsOf: #""content-available":1"#.utf8)
     }
     // Without an alert no service extension runs.
-    if request.mutableContent, hasAlert, !isOverridden("mutable-content", document) {
+    if request.mutableContent || isUPMC, hasAlert, !isOverridden("mutable-content", document) {
       output.appendMemberSeparator()
       output.append(contentsOf: #""mutable-content":1"#.utf8)
     }

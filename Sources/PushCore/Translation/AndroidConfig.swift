@@ -71,7 +71,11 @@ struct AndroidConfig {
     for field in Self.fields {
       let node = request.androidNotification(field.key)
       let key = field.source ?? (v2 == nil ? nil : field.common)
-      let source = node == nil && isTranslated ? key.flatMap { request.notification[$0] } : nil
+      var source = node == nil && isTranslated ? key.flatMap { request.notification[$0] } : nil
+      // The counter is what Android shows beside the app's icon too.
+      if field.key == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
+        source = request.notification[.badge]
+      }
       guard node != nil || source != nil else { continue }
       let mark = body.count
       body.appendMemberSeparator()
@@ -106,6 +110,7 @@ struct AndroidConfig {
       guard TextForm.isSecureURL(request.document.string(node)) else { return false }
       request.document.append(node, to: &body)
     case .arguments: return request.appendArguments(key, to: &body)
+    case .count where request.document.isString(node, "auto"): body.append(Blank.badge)
     case .count:
       guard let count = request.count(key) else { return false }
       body.appendDecimal(count)

@@ -74,10 +74,11 @@ struct ApnsConfig {
       }
     }
     body.append(0x7D)
-    guard body.count - start <= FCMMessage.payloadLimit else {
+    let bytes = content.hasBlanks ? Blank.count(body[start...]) : body.count - start
+    guard bytes <= FCMMessage.payloadLimit else {
       throw Rejection(
         .messageTooBig,
-        "an apns.payload of \(body.count - start) bytes, at most \(FCMMessage.payloadLimit) allowed by FCM")
+        "an apns.payload of \(bytes) bytes, at most \(FCMMessage.payloadLimit) allowed by FCM")
     }
   }
 }

@@ -2,6 +2,7 @@
 public struct FCMTemplate: Sendable {
   /// The body up to its target.
   private let head: [UInt8]
+  private let hasBlanks: Bool
   private static let tail = Array("}}".utf8)
 
   /// The body by the rules of ``MappingRule``; the request's blocks win over what is translated.
@@ -14,7 +15,8 @@ public struct FCMTemplate: Sendable {
     do {
       let content = APSContent(request)
       let message = FCMMessage(content: content, priority: settings.defaultPriority)
-      let template = FCMTemplate(head: try message.head(request, context))
+      let head = try message.head(request, context)
+      let template = FCMTemplate(head: head, hasBlanks: content.hasBlanks && Blank.isIn(head))
       report?.explain(request, asFCM: content)
       return .success(template)
     } catch {
@@ -22,11 +24,15 @@ public struct FCMTemplate: Sendable {
     }
   }
 
-  private init(head: [UInt8]) { self.head = head }
+  private init(head: [UInt8], hasBlanks: Bool) {
+    self.head = head
+    self.hasBlanks = hasBlanks
+  }
 
   /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
   /// - Parameter token: or what stands in its place, as ``FCMAddress`` spells it.
-  public func body(token: ArraySlice<UInt8>) -> [UInt8] {
+  public func body(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> [UInt8] {
+    let head = hasBlanks ? Blank.filled(head, fill) : head
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)

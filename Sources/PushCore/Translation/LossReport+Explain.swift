@@ -43,7 +43,8 @@ extension LossReport {
     for (key, rule) in Self.notificationRules {
       guard let node = request.notification[key] else { continue }
       let isObject = key == .sound && request.document.kind(node) == .object
-      add(isObject ? .soundObject : rule, platform, field: "notification.\(key.wireName)")
+      let isCounter = key == .badge && request.document.isString(node, "auto")
+      add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: "notification.\(key.wireName)")
     }
   }
 

@@ -1,7 +1,7 @@
 /// One rule of translation: a field of the request, what becomes of it on each platform, and where that is laid down. The loss report
 /// and `docs/translation.md` are made from this table.
 public enum MappingRule: CaseIterable, Sendable {
-  case text, subtitle, badge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
+  case text, subtitle, badge, automaticBadge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
   case data, dataConverted, dataNull
   case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, collapseKey, collapseKeyCut
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
@@ -43,6 +43,10 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "GS-096", field: "notification.badge", apns: .converted("aps.badge, a number"),
         fcm: .converted("for Apple devices only: apns.payload.aps.badge, a number"))
+    case .automaticBadge:
+      Row(
+        rule: "GS-096", field: "notification.badge (auto)", apns: .converted("aps.badge, the device's counter after one more"),
+        fcm: .converted("android.notification.notification_count and apns.payload.aps.badge, the same"))
     case .sound:
       Row(
         rule: "GS-097", field: "notification.sound", apns: .carried("aps.sound"),

@@ -6,6 +6,8 @@ public struct TranslationContext: Sendable {
   public var messageID: [UInt8]
   /// When the producer published it, where that is known: an `android.ttl` beside a `time_to_live` counts from here.
   public var published: Int64?
+  /// The registry keeps the message's id, so that an acknowledgement by its `mps` object finds it.
+  public var isKept = false
 
   public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {
     self.now = now
@@ -21,14 +23,17 @@ public struct APNsSettings: Sendable, Equatable {
   public let topic: [UInt8]
   /// For a request that names no priority (GS-051).
   public var defaultPriority: Priority
+  /// The app's library acknowledges pushes by their `mps` object (rules UP-19, UP-20).
+  public var isUPMC: Bool
   /// The topic with its suffix, by push type.
   let topics: [[UInt8]]
   /// The topic has a bundle ID's form; one with any other byte never reaches a header.
   public let isUsable: Bool
 
-  public init(topic: String, defaultPriority: Priority = .normal) {
+  public init(topic: String, defaultPriority: Priority = .normal, isUPMC: Bool = false) {
     self.topic = Array(topic.utf8)
     self.defaultPriority = defaultPriority
+    self.isUPMC = isUPMC
     topics = PushType.allCases.map { Array((topic + $0.topicSuffix).utf8) }
     isUsable = TextForm.isPackageName(self.topic)
   }

@@ -96,7 +96,7 @@ extension Broadcasts {
   private func sendPage(_ entry: InFlight) {
     entry.work?.sends()
     // An orphan is sent when the broker has delivered it here again.
-    if !entry.ledger.isOrphan { pipeline.enqueue(entry) }
+    if !entry.ledger.isOrphan { pipeline.enqueueCounted(entry) }
   }
 
   // MARK: small audiences

@@ -96,10 +96,10 @@ final class Broadcasts {
     }
   }
 
-  /// A broadcast must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
+  /// A broadcast, or what counts badges, must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
   /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
   /// request from another with the same body, and each is sent.
-  private func nameAndPublishAgain(_ entry: InFlight) {
+  func nameAndPublishAgain(_ entry: InFlight) {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
       let sender = properties.headers.string("x-push-sender") ?? []

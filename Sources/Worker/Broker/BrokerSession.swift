@@ -15,7 +15,7 @@ protocol BrokerSessionHandler: AnyObject {
 }
 
 /// A shard's connections to the broker, kept up: one publishes and declares the topology, another consumes, and where a registry is
-/// configured a third one takes its changes.
+/// configured two more take its changes and what devices acknowledge.
 ///
 /// They are separate because a broker under a resource alarm stops reading from those that publish, and with them their
 /// acknowledgements.
@@ -31,6 +31,7 @@ final class BrokerSession: Acknowledger {
   private let consuming: BrokerConnection
   /// nil where no registry is configured.
   private(set) var changes: ChangeFeed?
+  private(set) var acknowledgements: ChangeFeed?
   let holds: HoldFeed
   private var publisher: Publisher?
   private var consumer: Consumer?
@@ -74,14 +75,21 @@ final class BrokerSession: Acknowledger {
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
     guard configuration.registry != nil else { return }
-    let changes = ChangeFeed(
-      topology.registryQueue, prefetch: configuration.prefetch, time: time, log: log,
-      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), registry changes") },
-      connection: { [unowned self] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
-    changes.onQueueLost = { [unowned self] in restoreTopology() }
-    changes.onEnded = { [unowned self] in reportIfClosed() }
-    self.changes = changes
+    changes = makeFeed(.changes, topology.registryQueue, dial)
+    acknowledgements = makeFeed(.acknowledgements, topology.acknowledgementQueue, dial)
   }
+
+  private func makeFeed(_ content: ChangeFeed.Content, _ queue: String, _ dial: @escaping BrokerConnection.Dial) -> ChangeFeed {
+    let feed = ChangeFeed(
+      content, queue: queue, prefetch: configuration.prefetch, time: time, log: log,
+      settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), \(content.role)") },
+      connection: { [unowned self] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
+    feed.onQueueLost = { [unowned self] in restoreTopology() }
+    feed.onEnded = { [unowned self] in reportIfClosed() }
+    return feed
+  }
+
+  private var feeds: [ChangeFeed] { [changes, acknowledgements].compactMap(\.self) }
 
   func start() { publishing.start() }
 
@@ -141,7 +149,7 @@ final class BrokerSession: Acknowledger {
   func reload(_ brokers: [BrokerAddress]) {
     publishing.brokers = brokers
     consuming.brokers = brokers
-    changes?.reload(brokers)
+    for feed in feeds { feed.reload(brokers) }
     holds.reload(brokers)
   }
 
@@ -149,7 +157,7 @@ final class BrokerSession: Acknowledger {
   func cancelConsumers() {
     isDraining = true
     consumer?.cancelConsumers()
-    changes?.drain()
+    for feed in feeds { feed.drain() }
     holds.drain()
   }
 
@@ -207,7 +215,7 @@ final class BrokerSession: Acknowledger {
     consuming.stop()
     publisher?.close()
     consumer?.close()
-    changes?.close()
+    for feed in feeds { feed.close() }
     holds.close()
     time.schedule(after: Self.closeTimeout) { [weak self] in self?.reportClosed() }
     reportIfClosed()
@@ -217,7 +225,7 @@ final class BrokerSession: Acknowledger {
   private static let closeTimeout = 10.0
 
   private func reportIfClosed() {
-    if publisher == nil, consumer == nil, holds.isClosed, changes?.isClosed != false { reportClosed() }
+    if publisher == nil, consumer == nil, holds.isClosed, feeds.allSatisfy(\.isClosed) { reportClosed() }
   }
 
   private func reportClosed() {
@@ -253,7 +261,7 @@ final class BrokerSession: Acknowledger {
   }
 
   private func startConsuming() {
-    changes?.topologyDeclared()
+    for feed in feeds { feed.topologyDeclared() }
     guard !isConsuming, !isDraining else { return }
     isConsuming = true
     consuming.start()

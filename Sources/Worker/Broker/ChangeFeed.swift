@@ -10,7 +10,7 @@ protocol ChangeFeedHandler: AnyObject {
   func registryChangesLost()
 }
 
-/// A shard's connection for the changes of the registry, of its own: a change that waits for the registry holds up what is delivered
+/// A shard's connection for what changes the registry, of its own: a change that waits for the registry holds up what is delivered
 /// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
 final class ChangeFeed {
   weak var handler: (any ChangeFeedHandler)?
@@ -19,6 +19,7 @@ final class ChangeFeed {
   var onEnded: (() -> Void)?
 
   private let settings: (BrokerURI) -> ConnectionSettings
+  private let content: Content
   private let subscription: Consumer.Subscription
   private let makeConnection: () -> BrokerConnection
   private let time: Turn
@@ -39,19 +40,33 @@ final class ChangeFeed {
     case closing(BrokerConnection)
   }
 
+  /// What comes by the queue.
+  struct Content {
+    /// For the log.
+    let words: String
+    let role: String
+    /// Messages held at once, and bytes of one. The largest fill the window in sixteen connections, far from the queue's delivery limit.
+    let prefetch: Int
+    let largest: Int
+
+    static let changes = Content(
+      words: "the registry's changes", role: "registry changes", prefetch: 64, largest: RegistryChange.mostBytes)
+    static let acknowledgements = Content(
+      words: "acknowledgements", role: "acknowledgements", prefetch: 256, largest: Acknowledgement.mostBytes)
+  }
+
   init(
-    _ queue: String, prefetch: Int, time: Turn, log: Log, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    _ content: Content, queue: String, prefetch: Int, time: Turn, log: Log,
+    settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
   ) {
-    subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, Self.mostChanges)))
+    self.content = content
+    subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, content.prefetch)))
     self.time = time
     self.log = log
     self.settings = settings
     makeConnection = connection
   }
-
-  /// Changes held at once. The largest fill the window in sixteen connections, far from the queue's delivery limit.
-  private static let mostChanges = 64
 
   /// No connection is there or on its way.
   var isClosed: Bool { consumer == nil }
@@ -87,7 +102,7 @@ final class ChangeFeed {
 
   /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
   func giveBack() {
-    log.warning("changes go back to the queue: the registry doesn't take them here")
+    log.warning("\(content.words) go back to the queue: the registry doesn't take them here")
     throttle.gaveBack(at: time.now)
     leave()
   }
@@ -111,7 +126,7 @@ final class ChangeFeed {
     let connection = makeConnection()
     connection.makeMachine = { [unowned self] broker in
       let consumer = Consumer(
-        settings: settings(broker), queues: [subscription], maximumBody: RegistryChange.mostBytes, handler: self)
+        settings: settings(broker), queues: [subscription], maximumBody: content.largest, handler: self)
       self.consumer = consumer
       window = ChangeWindow()
       return consumer
@@ -132,7 +147,7 @@ extension ChangeFeed: ConsumerHandler {
   func ready(_ consumer: Consumer) {
     guard case .open(let connection) = state else { return consumer.close() }
     connection.established(at: time.now)
-    log.info("consuming the registry's changes", ["broker": connection.address])
+    log.info("consuming \(content.words)", ["broker": connection.address])
   }
 
   func delivered(_ delivery: consuming Delivery) {
@@ -148,7 +163,7 @@ extension ChangeFeed: ConsumerHandler {
 
   /// The broker's time-out has come before ours.
   func channelLost(_ reason: ConnectionEnd) {
-    log.warning("the broker closed the channel of the registry's changes", ["reason": "\(reason)"])
+    log.warning("the broker closed the channel of \(content.words)", ["reason": "\(reason)"])
     handler?.registryChangesLost()
     throttle.gaveBack(at: time.now)
     leave()
@@ -166,6 +181,6 @@ extension ChangeFeed: ConsumerHandler {
     if case .notFound = reason { onQueueLost?() }
     guard let seconds = connection.ended(at: time.now) else { return }
     log.warning(
-      "broker connection ended", ["role": "registry changes", "reason": "\(reason)", "again_in_seconds": seconds])
+      "broker connection ended", ["role": content.role, "reason": "\(reason)", "again_in_seconds": seconds])
   }
 }

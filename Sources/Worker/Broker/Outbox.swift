@@ -17,6 +17,8 @@ final class Outbox {
   weak var owner: (any OutboxOwner)?
   /// Hears of what follows from changes of the registry.
   weak var changes: ChangeQueue?
+  /// And of what follows from acknowledgements.
+  weak var acknowledgements: AcknowledgementQueue?
   /// Ends the connection in use, and brings another by ``use(_:)``.
   var renewConnection: (() -> Void)?
   private let time: Turn
@@ -162,6 +164,7 @@ final class Outbox {
     switch publication.owner {
     case .request: owner?.publicationConfirmed(publication)
     case .change(let number): changes?.answerConfirmed(number)
+    case .acknowledgement(let number): acknowledgements?.publicationConfirmed(number)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
   }

@@ -61,7 +61,7 @@ struct OutcomeQueue {
 extension Publication {
   var queueName: OutcomeQueue.Name {
     switch kind {
-    case .feedback, .deadLetter, .result, .reply: .init(kind: kind)
+    case .feedback, .deadLetter, .result, .receipt, .reply: .init(kind: kind)
     case .retry, .hold, .page: .init(kind: kind, exchange: exchange, routingKey: routingKey)
     }
   }

@@ -3,7 +3,7 @@ import AMQP
 /// A message that follows from a request and must be confirmed before the request is acknowledged.
 struct Publication {
   enum Kind {
-    case feedback, deadLetter, result, page
+    case feedback, deadLetter, result, receipt, page
     /// Back to a lane: by the ladder, the quarantine, or at once.
     case retry
     /// To the hold queue of an application.
@@ -17,6 +17,8 @@ struct Publication {
     case request(Int)
     /// A change of the registry, by its number.
     case change(Int)
+    /// A message of acknowledgements, by its number.
+    case acknowledgement(Int)
   }
 
   var kind: Kind
@@ -41,7 +43,7 @@ extension Publication {
   /// What it holds until it is confirmed, in bytes; a request's own body counts with the request.
   var weight: Int {
     switch kind {
-    case .feedback, .result, .reply: Self.properties + body.count
+    case .feedback, .result, .receipt, .reply: Self.properties + body.count
     case .deadLetter, .retry, .hold, .page: Self.properties
     }
   }

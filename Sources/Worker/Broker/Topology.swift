@@ -44,12 +44,13 @@ public struct Topology: Sendable {
   /// it. (−1 would mean "no limit" to 4.x, and drop at the first return on 3.10.)
   public static let deadLetterDeliveryLimit: Int64 = 1_000_000
 
-  /// The header that names the queue, without prefix, to which an expired retry or a replayed dead letter goes back: one of `lanes`, or
-  /// the registry's.
+  /// The header that names the queue, without prefix, to which an expired retry or a replayed dead letter goes back: one of `lanes`, the
+  /// registry's, or that of acknowledgements.
   ///
   /// Its name begins with `x-`, so only the match `all-with-x` looks at it (RabbitMQ 3.10 and later).
   public static let originHeader = "x-push-origin"
   public static let registryOrigin = "registry"
+  public static let acknowledgementOrigin = "acks"
   public static let lanes = WorkQueue.allCases.map(\.origin)
 
   /// The exchanges that lead to `lanes`, without prefix.
@@ -60,14 +61,17 @@ public struct Topology: Sendable {
   static let questionHeader = "x-push-question"
   /// Routing key of a change on the registry's exchange.
   static let changeKey = "change"
+  /// And of what devices say, on that of acknowledgements.
+  static let acknowledgementKey = "ack"
   /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
   /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
   static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
-  /// Routing keys of the dead letters and, followed by the application, of feedback and results.
+  /// Routing keys of the dead letters and, followed by the application, of feedback, results and receipts.
   static let deadKey = "dead"
   static let feedbackKey = "feedback."
   static let resultKey = "result."
+  static let receiptKey = "receipt."
 }
 
 extension Configuration {
@@ -86,12 +90,14 @@ extension Topology {
   public var returnExchange: String { name("return") }
   /// Routing key: the application.
   public var holdExchange: String { name(Self.hold) }
-  /// Routing keys `feedback.<app>` and `result.<app>`.
+  /// Routing keys `feedback.<app>`, `result.<app>` and `receipt.<app>`.
   public var eventsExchange: String { name("events") }
   /// Routing key `deadKey`.
   public var deadExchange: String { name("dead") }
   /// Routing key `changeKey`.
   public var registryExchange: String { name(Self.registryOrigin) }
+  /// Routing key `acknowledgementKey`.
+  public var acknowledgementExchange: String { name(Self.acknowledgementOrigin) }
   /// Takes what producers' exchanges and `returnExchange` can't route, to the dead letters: a request published with a wrong routing key,
   /// which the broker would confirm and drop; and what a stranger put on a step, without a way back. A quorum queue that dead-letters
   /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
@@ -102,7 +108,9 @@ extension Topology {
   public var feedbackQueue: String { name("feedback") }
   public var resultsQueue: String { name("results") }
   public var deadQueue: String { name("dead") }
+  public var receiptsQueue: String { name("receipts") }
   public var registryQueue: String { name(Self.registryOrigin) }
+  public var acknowledgementQueue: String { name(Self.acknowledgementOrigin) }
   /// What has come back from workers, to be processed one at a time; its routing key on `retryExchange` is `quarantineKey`.
   public var quarantineQueue: String { name(Self.quarantineKey) }
   public static let quarantineKey = "quarantine"
@@ -118,19 +126,22 @@ extension Topology {
     return [
       (strayExchange, "fanout", none), (sendExchange, "direct", caught), (fanoutExchange, "direct", none),
       (retryExchange, "direct", none), (returnExchange, "headers", caught), (holdExchange, "direct", none),
-      (registryExchange, "direct", caught), (eventsExchange, "topic", none), (deadExchange, "direct", none),
+      (registryExchange, "direct", caught), (acknowledgementExchange, "direct", caught), (eventsExchange, "topic", none),
+      (deadExchange, "direct", none),
     ]
   }
 
   public var queues: [Queue] {
     let lanes = Self.lanes.map { Queue(name: name($0), arguments: deadLettered()) }
     let steps = ladder.map { Queue(name: retryQueue($0), arguments: waiting($0)) }
-    let outcomes = [feedbackQueue, resultsQueue].map { Queue(name: $0, arguments: deadLettered()) }
+    let others = [feedbackQueue, resultsQueue, receiptsQueue, acknowledgementQueue].map {
+      Queue(name: $0, arguments: deadLettered())
+    }
     // Two workers would apply two changes of one device in either order.
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
     let quarantine = Queue(name: quarantineQueue, arguments: deadLettered())
-    return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + outcomes
+    return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + others
       + [Queue(name: registryQueue, arguments: inOrder)]
   }
 
@@ -147,9 +158,12 @@ extension Topology {
       (quarantineQueue, retryExchange, Self.quarantineKey, FieldTable()),
       (feedbackQueue, eventsExchange, Self.feedbackKey + "#", FieldTable()),
       (resultsQueue, eventsExchange, Self.resultKey + "#", FieldTable()),
+      (receiptsQueue, eventsExchange, Self.receiptKey + "#", FieldTable()),
       (deadQueue, deadExchange, Self.deadKey, FieldTable()), (deadQueue, strayExchange, "", FieldTable()),
       (registryQueue, registryExchange, Self.changeKey, FieldTable()),
       (registryQueue, returnExchange, "", Self.cameFrom(Self.registryOrigin)),
+      (acknowledgementQueue, acknowledgementExchange, Self.acknowledgementKey, FieldTable()),
+      (acknowledgementQueue, returnExchange, "", Self.cameFrom(Self.acknowledgementOrigin)),
     ]
   }
 

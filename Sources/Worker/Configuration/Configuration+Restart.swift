@@ -10,7 +10,8 @@ extension Configuration {
     ("fanOut", { $0.fanOut != $1.fanOut }), ("limits", { $0.limits != $1.limits }), ("log", { $0.log != $1.log }),
     ("metrics", { $0.metrics != $1.metrics }), ("prefetch", { $0.prefetch != $1.prefetch }),
     ("prefix", { $0.prefix != $1.prefix }), ("registry", { $0.registry != $1.registry }),
-    ("registryLimits", { $0.registryLimits != $1.registryLimits }), ("results", { $0.results != $1.results }),
+    ("receipts", { $0.receipts != $1.receipts }), ("registryLimits", { $0.registryLimits != $1.registryLimits }),
+    ("results", { $0.results != $1.results }),
     ("retry", { $0.retry != $1.retry }), ("shards", { $0.shards != $1.shards }),
   ]
 }

@@ -12,6 +12,8 @@ public struct Configuration: Sendable {
   /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
   public var registry: String?
   public var results: ResultsSetting
+  /// What devices acknowledge is published to `<prefix>.receipts`.
+  public var receipts: Bool
   /// Queues that results and answers may go to besides direct reply-to and exclusive ones; nil for every queue that isn't the fleet's own.
   public var replyTo: [String]?
   /// Prefix of every exchange and queue.
@@ -77,6 +79,8 @@ public struct AppConfiguration: Sendable, Equatable {
   public var producers: [String]?
   /// Of requests that name none (GS-051).
   public var defaultPriority: Priority
+  /// Pushes have the object `mps`, by which the app's library acknowledges them.
+  public var isUPMC: Bool
   /// Used where a request names no sender.
   public var credentials: CredentialSet
   /// By the sender id that `x-push-sender` names.

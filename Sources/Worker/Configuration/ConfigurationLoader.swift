@@ -58,6 +58,7 @@ extension Configuration {
     }
     results =
       ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
+    receipts = try reader.flag("receipts") ?? false
     prefix = try reader.string("prefix") ?? "push"
     guard !prefix.isEmpty, prefix.utf8.count <= 64, prefix.utf8.allSatisfy(Self.isNameByte) else {
       throw reader.error("prefix", "must be 1 to 64 letters, digits, '.', '_' or '-'")
@@ -206,6 +207,7 @@ extension AppConfiguration {
       }
     }
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
+    isUPMC = try reader.flag("upmc") ?? false
     credentials = try CredentialSet(reader, appID: id)
     var senders: [String: CredentialSet] = [:]
     if reader.has("senders") {

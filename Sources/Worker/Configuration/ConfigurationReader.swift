@@ -88,6 +88,16 @@ struct ConfigurationReader {
     }
   }
 
+  func flag(_ key: String) throws(ConfigurationError) -> Bool? {
+    switch value(of: key) {
+    case nil: return nil
+    case .bool(let flag): return flag
+    case .string("true") where source.origin(of: path + [key]) != nil: return true
+    case .string("false") where source.origin(of: path + [key]) != nil: return false
+    case .some: throw error(key, "must be true or false")
+    }
+  }
+
   func choice(_ key: String, of choices: [String]) throws(ConfigurationError) -> String? {
     guard let text = try string(key) else { return nil }
     guard choices.contains(text) else {

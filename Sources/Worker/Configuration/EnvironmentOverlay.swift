@@ -53,7 +53,7 @@ struct EnvironmentOverlay {
     }
     origins[name] = variable
     switch match.shape {
-    case .text, .texts, .number, .material: set(path, .string(text))
+    case .text, .texts, .number, .flag, .material: set(path, .string(text))
     case .named where text.first { !$0.isWhitespace } != "{":
       for entry in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }).map(String.init) {
         if value(at: path + [entry]) == nil { set(path + [entry], .object([:])) }
@@ -91,7 +91,7 @@ struct EnvironmentOverlay {
       guard rest.hasPrefix(name + "_") else { continue }
       let inner = rest.dropFirst(name.count + 1)
       switch shape {
-      case .text, .texts, .number, .material: break
+      case .text, .texts, .number, .flag, .material: break
       case .object(let fields): found += matches(of: inner, in: fields, value?[key], path + [key])
       case .objects(let fields): found += elementMatches(of: inner, in: fields, value?[key], path + [key])
       case .named(let fields): found += entryMatches(of: inner, in: fields, value?[key], path + [key])
@@ -155,7 +155,7 @@ struct EnvironmentOverlay {
       let name = prefix + spelled(key)
       let own = shape.mayBeInFile ? [name, name + "_FILE"] : [name]
       switch shape {
-      case .text, .texts, .number, .material: return own
+      case .text, .texts, .number, .flag, .material: return own
       case .objects(let fields):
         guard case .array(let elements)? = value?[key] else { return own + variables(of: fields, value?[key], name + "_") }
         return own + elements.indices.flatMap { variables(of: fields, elements[$0], "\(name)_\($0)_") }

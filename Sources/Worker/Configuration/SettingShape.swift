@@ -4,6 +4,7 @@ indirect enum SettingShape: Sendable {
   /// A text, or several: in a list, or separated by commas or spaces.
   case texts
   case number
+  case flag
   /// A file's path or its text: see `Material`.
   case material
   case object(Fields)
@@ -18,13 +19,14 @@ indirect enum SettingShape: Sendable {
   var mayBeInFile: Bool {
     switch self {
     case .text, .texts, .material: true
-    case .number, .object, .objects, .named: false
+    case .number, .flag, .object, .objects, .named: false
     }
   }
 
   /// The whole configuration.
   static let configuration: Fields = [
-    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "replyTo": .texts,
+    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "receipts": .flag,
+    "replyTo": .texts,
     "prefix": .text,
     "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "metrics": .text,
     "limits": .object(["body": .number, "notification": .number, "data": .number, "topicData": .number]),
@@ -35,7 +37,8 @@ indirect enum SettingShape: Sendable {
     "fanOut": .object(["pageSize": .number, "prefetch": .number]),
     "breaker": .object(["percent": .number, "sample": .number]),
     "apps": .named(
-      credentials.merging(["defaultPriority": .text, "producers": .texts, "senders": .named(credentials)]) { $1 }),
+      credentials.merging(["defaultPriority": .text, "upmc": .flag, "producers": .texts, "senders": .named(credentials)]) { $1 }
+    ),
   ]
 
   private static let credentials: Fields = [

@@ -46,7 +46,7 @@ extension Pipeline {
     case .report: broadcasts.reportPage(entry)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
-    case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueue(entry) }
+    case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueueCounted(entry) }
     }
   }
 

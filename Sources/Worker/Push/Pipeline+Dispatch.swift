@@ -141,7 +141,8 @@ extension Pipeline {
       entry.recipients[index].state = .sent
       entry.ledger.pushed()
       pool.send(
-        template.stamp(token: entry.recipients[index].token), tag: PushTag(entry: entry.index, recipient: index).rawValue)
+        template.stamp(token: entry.recipients[index].token, fill: fill(entry, index)),
+        tag: PushTag(entry: entry.index, recipient: index).rawValue)
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       if !entry.recipients[index].isDevice, let request = entry.request,
@@ -152,7 +153,7 @@ extension Pipeline {
       entry.recipients[index].state = .sent
       entry.ledger.pushed()
       pool.send(
-        payload: template.body(token: entry.recipients[index].token),
+        payload: template.body(token: entry.recipients[index].token, fill: fill(entry, index)),
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     }
   }
@@ -205,9 +206,11 @@ extension Pipeline {
   }
 
   func context(of entry: InFlight, at now: Int64) -> TranslationContext {
-    TranslationContext(
+    var context = TranslationContext(
       now: now, deadline: entry.deadline, messageID: entry.messageID,
       published: Intake.published(entry.delivery.properties, at: now))
+    context.isKept = entry.keeping == .kept
+    return context
   }
 }
 

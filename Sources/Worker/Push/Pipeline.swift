@@ -31,6 +31,8 @@ final class Pipeline: OutboxOwner {
     var sandbox: APNsRoute?
     var fcm: Int?
     var fcmSettings = FCMSettings()
+    /// Devices acknowledge pushes by what the registry keeps of their messages.
+    var isUPMC = false
     /// What requests that were here before a change may still go by.
     var former: [APNsRoute] = []
   }
@@ -243,6 +245,8 @@ final class Pipeline: OutboxOwner {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
       broadcasts.begin(entry, audience)
+    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, lookUps != nil {
+      broadcasts.nameAndPublishAgain(entry)
     } else {
       addRecipients(to: entry, by: entry.routes)
       // What is too late needs no look-up.
@@ -260,7 +264,7 @@ final class Pipeline: OutboxOwner {
     } else if entry.parsed?.isDryRun == true {
       concludeDryRun(entry)
     } else {
-      enqueue(entry)
+      enqueueCounted(entry)
     }
   }
 

@@ -8,12 +8,14 @@ import Wire
 final class RegistryClient: RegistryHandler {
   /// Waits for the registry to be usable.
   weak var changes: ChangeQueue?
+  weak var acknowledgements: AcknowledgementQueue?
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
   private var calls = Slab<(Result<any Sendable, RegistryError>) -> Void>()
   private var nextProbe = MonotonicTime(nanoseconds: 0)
   private var nextPurge = MonotonicTime(nanoseconds: 0)
+  private var nextPurgeOfNotes = MonotonicTime(nanoseconds: 0)
 
   /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
   init(_ location: String, limits: RegistryLimits, host: any ShardHost, log: Log) throws(ConfigurationError) {
@@ -68,22 +70,27 @@ final class RegistryClient: RegistryHandler {
 
   func registryAvailable() {
     log.info("the registry is in use")
-    changes?.registryChanged(isUsable: true)
+    registryChanged(isUsable: true)
+  }
+
+  private func registryChanged(isUsable: Bool) {
+    changes?.registryChanged(isUsable: isUsable)
+    acknowledgements?.registryChanged(isUsable: isUsable)
   }
 
   func registryUnavailable(_ error: RegistryError) {
-    changes?.registryChanged(isUsable: false)
+    registryChanged(isUsable: false)
     log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
   }
 
   func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
-    let what = kind == .devices ? "devices" : "campaigns"
+    let what = "\(kind)"
     if let fault {
       log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])
     } else {
       log.info("the registry can be written to again", ["what": what])
     }
-    if kind == .devices { changes?.registryChanged(isUsable: fault == nil) }
+    if kind == .devices { registryChanged(isUsable: fault == nil) }
   }
 }
 
@@ -95,15 +102,24 @@ extension RegistryClient {
   /// Seconds.
   private static let purgePause = 600.0
   private static let purgedAtOnce = 500
+  /// How long what was noted of a message on a device stands: longer than any message lives. Milliseconds.
+  private static let notesKept: Int64 = 30 * 86_400_000
+  private static let notesPurgedAtOnce = 4_000
 
   /// A shard that calls for nothing is to know of an outage as well: or it would take the changes that another one has given back. Seconds.
   private static let probePause = 10.0
 
-  /// To be called about once a second; purges every ten minutes.
+  /// To be called about once a second; purges every ten minutes, and notes every second while there are more of them to go.
   func lookAfter() {
     if time.now >= nextProbe {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
       note(.probe)
+    }
+    if time.now >= nextPurgeOfNotes {
+      nextPurgeOfNotes = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
+      call(.purgeNotes(before: time.wallClock - Self.notesKept, limit: Self.notesPurgedAtOnce)) { [weak self] result in
+        if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
+      }
     }
     guard time.now >= nextPurge else { return }
     let isFirst = nextPurge.nanoseconds == 0

@@ -65,6 +65,10 @@ final class InFlight {
 
   /// Registrations not yet looked up.
   var unresolved = 0
+  /// What each recipient's badge counter is with this request; nil for a request that leaves them alone.
+  var badges: Badges?
+  /// Whether the registry keeps its message id, for acknowledgements that name it by its key; nil where that wasn't asked for.
+  var keeping: Keeping?
   /// The devices of the registry that recipients refer to.
   var rows: DeviceRows?
   /// Where the further devices of a list's users and groups stand, after those of the list's entries.
@@ -91,6 +95,19 @@ final class InFlight {
   }
 
   var request: SendRequest? { parsed?.request }
+
+  enum Keeping {
+    /// The registry is asked. Becomes kept, or failed, or the request goes to the ladder.
+    case asked
+    case kept, failed
+  }
+
+  enum Badges {
+    /// The registry counts. Becomes known, or the request goes to the ladder.
+    case counting
+    /// By recipient; nil for one that has no counter.
+    case known([Int64?])
+  }
 
   /// It came with a message id, and so is known again after a crash.
   var isNamed: Bool { delivery.properties.messageID?.isEmpty == false }
@@ -126,6 +143,8 @@ final class InFlight {
     hasAttempted = false
     dryRun = nil
     unresolved = 0
+    badges = nil
+    keeping = nil
     rows = nil
     members.removeAll()
     settledBefore = nil
@@ -210,6 +229,7 @@ final class ParsedRequest {
   /// The one that it chooses itself.
   let topic: [UInt8]?
   let audience: Audience?
+  let badge: SendRequest.Badge?
 
   init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
     let request = try SendRequest(parsing: body, limits: limits)
@@ -218,6 +238,7 @@ final class ParsedRequest {
     package = request.restrictedPackageName
     topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
+    badge = request.badge
     self.request = request
   }
 }

@@ -1,4 +1,5 @@
 import AMQP
+import DeviceRegistry
 import PushCore
 
 /// Builds the messages that follow from a request, one function per kind; docs/asyncapi.yaml describes them.
@@ -54,6 +55,27 @@ struct OutcomePublications {
     var properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
     if change.reply == .dropped, change.producer == nil { properties.replyTo = nil }
     return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
+  }
+
+  /// A message of acknowledgements as it came.
+  func deadLetter(_ letter: DeadLetter, for message: AcknowledgementQueue.Message, _ number: Int) -> Publication {
+    let properties = requestProperties(of: message.delivery, message.messageID, producer: message.producer)
+    return deadLetter(
+      letter, message.delivery, properties, origin: Topology.acknowledgementOrigin, owner: .acknowledgement(number), naming: nil
+    )
+  }
+
+  /// What a device has acknowledged. Its message id is the same each time that it is published.
+  func receipt(_ receipt: Receipt, _ number: Int) -> Publication {
+    var properties = BasicProperties()
+    properties.contentType = Self.json
+    properties.deliveryMode = 2
+    properties.messageID = DeviceIdentity.apnsID(
+      messageID: receipt.messageID, token: Array("\(receipt.event.rawValue):".utf8) + receipt.registration)
+    properties.appID = receipt.app
+    return Publication(
+      kind: .receipt, exchange: events, routingKey: Self.key(Topology.receiptKey, receipt.app), properties: properties,
+      body: receipt.json, owner: .acknowledgement(number))
   }
 
   private func deadLetter(

@@ -50,7 +50,7 @@ struct PoolUse {
       var use = use(.apns(environment))
       if let apns = set.apns.first(where: { $0.environment == environment }), let credential = credentials[use.place] {
         use.recipe = PoolRecipe(credential: credential, requestTimeout: Double(apns.timeout), application: apns.topic)
-        use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority)
+        use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority, isUPMC: app.isUPMC)
         use.isFirst = set.apns.first?.environment == environment
       }
       uses.append(use)
@@ -67,6 +67,7 @@ struct PoolUse {
     let route = pool.flatMap { pool in settings.map { Pipeline.APNsRoute(pool: pool, settings: $0) } }
     switch place.reach {
     case .apns(let environment):
+      if let settings { routes.isUPMC = settings.isUPMC }
       if let old = routes.apnsRoute(for: place.reach), old.pool != pool {
         routes.former.removeAll { $0.pool == old.pool }
         routes.former.append(old)

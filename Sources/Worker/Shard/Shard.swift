@@ -16,6 +16,7 @@ package final class Shard: TurnHook {
   private let log: Log
   private let pipeline: Pipeline
   private let changes: ChangeQueue
+  private let acknowledgements: AcknowledgementQueue
   private let registry: RegistryClient?
   private let outbox: Outbox
   private let replyQueues: ReplyQueues
@@ -54,6 +55,10 @@ package final class Shard: TurnHook {
     changes = ChangeQueue(
       apps: apps, registry: registry, limits: configuration.registryLimits, publications: publications,
       replyQueues: replyQueues, outbox: outbox, time: time, log: log)
+    acknowledgements = AcknowledgementQueue(
+      apps: apps, registry: registry, publications: publications, wantsReceipts: configuration.receipts, outbox: outbox,
+      time: time,
+      log: log)
     let marks = TokenMarks(
       apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
       registry: registry, time: time, log: log)
@@ -75,6 +80,8 @@ package final class Shard: TurnHook {
     broker.holds.onQueueLost = { holds.lost() }
     broker.changes?.handler = changes
     changes.feed = broker.changes
+    broker.acknowledgements?.handler = acknowledgements
+    acknowledgements.feed = broker.acknowledgements
     replyQueues.broker = broker
     replyQueues.onAnswer = { [unowned self] in decideReplies() }
     pools.connect(handler: pipeline, observer: self)
@@ -100,11 +107,12 @@ package final class Shard: TurnHook {
   private var counters: Counters {
     var counters = pipeline.counters
     counters += changes.counters
+    counters += acknowledgements.counters
     return counters
   }
 
-  private var held: Int { pipeline.table.count + changes.count }
-  private var isIdle: Bool { pipeline.isIdle && changes.count == 0 }
+  private var held: Int { pipeline.table.count + changes.count + acknowledgements.count }
+  private var isIdle: Bool { pipeline.isIdle && changes.count == 0 && acknowledgements.count == 0 }
 
   /// A batch that can't begin ends with an error; a worker that stays keeps trying.
   private func endUnlessReached() {
@@ -132,7 +140,7 @@ package final class Shard: TurnHook {
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
     let held = pipeline.table.entries.filter { $0.isHeld && !$0.ledger.isOrphan }
-    let given = held.count + pipeline.ahead.count + changes.count
+    let given = held.count + pipeline.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
       let begun = held.count { $0.ledger.onStreams > 0 || $0.hasBegun }
@@ -150,6 +158,7 @@ package final class Shard: TurnHook {
       if let setup = requests.setup { reload(setup) }
       for _ in 0..<requests.stops { drain() }
     }
+    acknowledgements.flush()
     pipeline.dispatchAll()
     pipeline.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
@@ -174,11 +183,15 @@ package final class Shard: TurnHook {
     changes.giveBackStuck()
     changes.apply()
     broker.changes?.check()
+    acknowledgements.giveBackStuck()
+    acknowledgements.retry()
+    broker.acknowledgements?.check()
     registry?.lookAfter()
     pipeline.broadcasts.renewResultClaims()
     pipeline.broadcasts.savePages()
     pipeline.reportDeadLetters()
     changes.reportDeadLetters()
+    acknowledgements.reportDeadLetters()
     askForFleetSize()
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)

@@ -21,6 +21,11 @@ public struct Counters: Sendable {
   public internal(set) var putToHold = 0
   public internal(set) var quarantined = 0
   public internal(set) var acknowledged = 0
+  /// What devices have acknowledged: now, before, of no known device, and messages of it that couldn't be read.
+  public internal(set) var acknowledgementsNoted = 0
+  public internal(set) var acknowledgementsRepeated = 0
+  public internal(set) var acknowledgementsUnknown = 0
+  public internal(set) var acknowledgementsRefused = 0
 
   /// Devices whose push ended in a failure.
   public var failures: Int { failed.reduce(0, +) }
@@ -42,7 +47,7 @@ public struct Counters: Sendable {
     [
       \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.unknownOutcomes, \.feedback,
       \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.putToHold, \.quarantined,
-      \.acknowledged,
+      \.acknowledged, \.acknowledgementsNoted, \.acknowledgementsRepeated, \.acknowledgementsUnknown, \.acknowledgementsRefused,
     ]
   }
 }

@@ -42,6 +42,15 @@ struct MetricsText {
     counter("feedback_total", sum.feedback, "Feedback events published.")
     counter("dead_letters_total", sum.deadLetters, "Dead letters published.")
     counter("results_total", sum.results, "Results published.")
+    family(
+      "acknowledgements_total", "counter",
+      "Acknowledgements of devices, by what became of them; refused counts messages, which may hold many.",
+      [
+        (Self.label("outcome", "noted"), sum.acknowledgementsNoted),
+        (Self.label("outcome", "repeated"), sum.acknowledgementsRepeated),
+        (Self.label("outcome", "unknown"), sum.acknowledgementsUnknown),
+        (Self.label("outcome", "refused"), sum.acknowledgementsRefused),
+      ])
     counter("replies_unroutable_total", sum.repliesUnroutable, "Results whose reply_to was gone.")
   }
 

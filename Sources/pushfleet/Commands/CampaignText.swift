@@ -21,6 +21,8 @@ extension Campaign {
     line.set("sent", sent)
     line.set("failed", failed)
     line.set("remaining", remaining)
+    line.set("received", received)
+    line.set("read", read)
     line.set("rate", rate)
     line.set("seconds_left", timeLeft)
     line.set("pages", pagesDone)
@@ -38,6 +40,7 @@ extension Campaign {
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
       ("failed", Figures.count(failed)), (state == .cancelled ? "not sent" : "remaining", "about \(Figures.count(remaining))"),
+      ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
       ("begun", time(createdAt)),

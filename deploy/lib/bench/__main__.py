@@ -7,6 +7,7 @@ import signal
 import sys
 
 import measure
+from acknowledgements import Acknowledgements
 from applications import Applications
 from fanout import Fanout, Postgres
 from isolation import KINDS, Isolation
@@ -14,7 +15,7 @@ from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps", "acks"]
 
 
 def parse(arguments):
@@ -45,7 +46,7 @@ def main(options):
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
             "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site),
-            "apps": lambda: Applications(site)}
+            "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
     parts = []
     for name in wanted:

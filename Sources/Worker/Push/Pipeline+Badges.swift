@@ -1,0 +1,118 @@
+import DeviceRegistry
+import PushCore
+
+/// Before the first push of a request that says something of badges, each device's counter is moved, once for the device and message; and of
+/// one whose devices acknowledge it by its key, the registry keeps the message id.
+extension Pipeline {
+  /// Into the lanes, as soon as the registry has what the request asks for.
+  func enqueueCounted(_ entry: InFlight) {
+    if entry.routes.isUPMC, lookUps != nil {
+      switch entry.keeping {
+      case .kept, .failed: break
+      case .asked: return
+      case nil: return keepMessage(entry)
+      }
+    }
+    guard let badge = entry.parsed?.badge else { return enqueue(entry) }
+    switch entry.badges {
+    case .known: enqueue(entry)
+    case .counting: return
+    case nil where lookUps == nil: badgesCounted(entry, [])
+    case nil: count(badge, entry)
+    }
+  }
+
+  private func keepMessage(_ entry: InFlight) {
+    entry.keeping = .asked
+    broadcasts.report(.keepMessage(entry.messageID), for: entry) { broadcasts in
+      { entry, _ in
+        entry.keeping = .kept
+        broadcasts.pipeline.enqueueUnlessOver(entry)
+      }
+    } orElse: { broadcasts in
+      { entry, error in
+        entry.keeping = .failed
+        if entry.recipients.contains(where: { $0.row >= 0 }) {
+          broadcasts.pipeline.refuseOrPutOff(entry, error)
+        } else {
+          broadcasts.pipeline.enqueueUnlessOver(entry)
+        }
+      }
+    }
+  }
+
+  private func enqueueUnlessOver(_ entry: InFlight) {
+    if !entry.ledger.isConcluded, !entry.ledger.isOrphan { enqueueCounted(entry) }
+  }
+
+  private func count(_ badge: SendRequest.Badge, _ entry: InFlight) {
+    var places: [Int] = []
+    var devices: [BadgeCount.Device] = []
+    var isRegistryNeeded = false
+    for (index, recipient) in entry.recipients.enumerated() {
+      switch recipient.state {
+      case .waiting, .postponed: break
+      case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
+      }
+      places.append(index)
+      if recipient.row >= 0, let rows = entry.rows {
+        devices.append(.number(rows[recipient.row].id))
+        isRegistryNeeded = true
+      } else {
+        devices.append(.token(recipient.platform, Array(recipient.token)))
+      }
+    }
+    guard !devices.isEmpty else { return badgesCounted(entry, []) }
+    let rule: BadgeCount.Rule
+    switch badge {
+    case .automatic:
+      rule = .up
+      isRegistryNeeded = true
+    case .number(let number): rule = .set(Int64(number))
+    }
+    entry.badges = .counting
+    let count = BadgeCount(app: appID(of: entry), messageID: entry.messageID, rule: rule, devices: devices)
+    broadcasts.report(.countBadges(count), for: entry) { broadcasts in
+      { entry, numbers in
+        var badges = [Int64?](repeating: nil, count: entry.recipients.count)
+        for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
+        broadcasts.pipeline.badgesCounted(entry, badges)
+      }
+    } orElse: { broadcasts in
+      { entry, error in
+        entry.badges = nil
+        // A number is sent to a provider's token as it is, registry or not.
+        if isRegistryNeeded {
+          broadcasts.pipeline.refuseOrPutOff(entry, error)
+        } else {
+          broadcasts.pipeline.badgesCounted(entry, [])
+        }
+      }
+    }
+  }
+
+  private func badgesCounted(_ entry: InFlight, _ badges: [Int64?]) {
+    guard !entry.ledger.isConcluded else { return }
+    entry.badges = .known(badges)
+    if case .automatic? = entry.parsed?.badge {
+      for index in entry.recipients.indices where index >= badges.count || badges[index] == nil {
+        switch entry.recipients[index].state {
+        case .waiting, .postponed: entry.recipients[index].state = .refused(.noCounter)
+        case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
+        }
+      }
+    }
+    if !entry.ledger.isOrphan { enqueue(entry) }
+  }
+
+  /// What differs between the pushes of the request's translation.
+  func fill(_ entry: InFlight, _ index: Int) -> DeviceFill {
+    guard case .known(let badges)? = entry.badges, index < badges.count, let badge = badges[index] else { return DeviceFill() }
+    return DeviceFill(badge: badge)
+  }
+}
+
+extension Rejection {
+  fileprivate static let noCounter = Rejection(
+    .invalidParameters, "notification.badge: auto is for registered devices, and this is none")
+}

@@ -1,0 +1,112 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Acknowledgements of devices by their queue", .serialized)
+struct AcknowledgementTests {
+  @Test("what a device has received and read is noted and told, and counts in its campaign", arguments: RegistryKind.all)
+  func path(_ registry: RegistryKind) throws {
+    let site = try Site()
+    try site.startFleet(try registry.make(), settings: "receipts: true,")
+    try site.importDevices(1...2, #""topics":["all"],"user":"anna""#)
+    let worker = try site.startWorker()
+    try site.broadcast("m")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    let said: [[String: Any]] = (1...2).map { ["op": "received", "token": token($0), "message_id": "m"] }
+    try site.acknowledge([said, ["op": "read", "token": token(1), "message_id": "m", "at": "2026-11-20T21:22:00.123Z"]])
+    try site.acknowledge([said])
+    #expect(try eventually { try site.depths(["acks", "receipts"]) == [0, 3] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let receipts = try site.take("receipts")
+    #expect(receipts.map { $0.json["event"] as? String ?? "" }.sorted() == ["Read", "Received", "Received"])
+    let read = try #require(receipts.map(\.json).first { $0["event"] as? String == "Read" })
+    #expect(read["app"] as? String == Site.app && read["message_id"] as? String == "m" && read["user"] as? String == "anna")
+    #expect(read["at"] as? String == "2026-11-20T21:22:00.123Z" && read["badge"] as? Int == 0)
+    #expect((read["registration"] as? String)?.hasPrefix("pf1r~") == true)
+    let campaign = try #require(try site.campaigns()["m"])
+    #expect(campaign["received"] as? Int == 2 && campaign["read"] as? Int == 1)
+  }
+
+  @Test("what can't be read is a dead letter as a whole with its place, what names nobody known is dropped")
+  func refused() throws {
+    let site = try Site()
+    try site.startFleet(settings: "receipts: true,")
+    try site.importDevices(1...1, #""user":"anna""#)
+    let good: [String: Any] = ["op": "received", "token": token(1), "message_id": "m"]
+    try site.acknowledge([[good, ["op": "read", "token": token(1), "message_id": "m", "badge_option": "update", "badge": 0]]])
+    try site.acknowledge([["op": "received", "token": token(2), "message_id": "m"]], ["message_id": "nobody"])
+    let worker = try site.startWorker()
+    #expect(try eventually { try site.depths(["acks", "dead"]) == [0, 1] })
+    let letter = try #require(try site.take("dead").first)
+    #expect(letter.header("x-push-error") == "InvalidParameters")
+    #expect(
+      letter.header("x-push-reason") == "[1]: badge: expected a whole number from 1 to 1000")
+    // Nothing of the letter was noted; mended and replayed by its way back, it is.
+    let way: [String: Any] = ["headers": ["x-push-origin": letter.header("x-push-origin") ?? ""]]
+    try site.publish(
+      lines: [["body": [good], "properties": way, "exchange": "\(site.prefix).return", "routing_key": ""]])
+    #expect(try eventually { try site.depths(["receipts"]) == [1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.depths(["acks", "dead", "receipts"]) == [0, 0, 1])
+  }
+
+  @Test(
+    "while the registry is locked acknowledgements wait, and a worker that is killed meanwhile loses none",
+    arguments: [true, false])
+  func locked(isKilled: Bool) throws {
+    let site = try Site()
+    try site.startFleet(settings: "receipts: true,")
+    try site.importDevices(1...20, #""user":"anna""#)
+    var worker = try site.startWorker()
+    let holder = try LockHolder(site.file("registry.db"))
+    try site.acknowledge((1...20).map { ["op": "received", "token": token($0), "message_id": "m"] })
+    #expect(worker.waitForOutput("the registry can't be written to", seconds: 30), "\(worker.outputSoFar)")
+    if isKilled {
+      worker.end()
+      worker = try site.startWorker()
+    }
+    #expect(try site.depths(["receipts"]) == [0])
+    holder.end()
+    #expect(try eventually { try site.depths(["acks", "receipts"]) == [0, 20] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+
+  @Test("an acknowledgement whose worker died before it told is told, once again where it must")
+  func told() throws {
+    let site = try Site()
+    try site.startFleet()
+    try site.importDevices(1...1, #""user":"anna""#)
+    let said: [String: Any] = ["op": "read", "token": token(1), "message_id": "m", "at": "2026-11-20T21:22:00.123Z"]
+    // Noted without a receipt, as it is when a worker dies in between.
+    var worker = try site.startWorker()
+    try site.acknowledge([said])
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.acknowledge([said])
+    try site.peer(["consume", "\(site.prefix).acks", "--count", "1", "--wait", "30", "--give-back"])
+    try site.configureFleet("sqlite:registry.db", settings: "receipts: true,")
+    worker = try site.startWorker()
+    #expect(try eventually { try site.depths(["receipts"]) == [1] })
+    try site.acknowledge([said])
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let receipts = try site.take("receipts")
+    #expect(receipts.map { $0.json["at"] as? String } == ["2026-11-20T21:22:00.123Z"])
+  }
+}
+
+extension Site {
+  /// Publishes to the queue of acknowledgements, by its exchange; each an object or a list of them.
+  func acknowledge(_ messages: [Any], _ properties: [String: Any] = [:]) throws {
+    try publish(
+      lines: messages.map {
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: $0), as: UTF8.self)
+        return ["body": text, "properties": properties, "exchange": "\(prefix).acks", "routing_key": "ack"]
+      })
+  }
+}

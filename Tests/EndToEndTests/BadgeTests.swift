@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Badge counters of devices", .serialized)
+struct BadgeTests {
+  private static func say(_ badge: Any) -> [String: Any] { ["notification": ["body": "b", "badge": badge]] }
+
+  /// The badges that each device got with a message.
+  private func badges(_ site: Site, _ messageID: String) throws -> [String: Set<Int>] {
+    try site.pushes().reduce(into: [:]) { badges, push in
+      guard push.payload["m"] as? String == messageID, let aps = push.payload["aps"] as? [String: Any] else { return }
+      badges[push.token, default: []].insert(aps["badge"] as? Int ?? -1)
+    }
+  }
+
+  @Test("each push takes the device's counter up, reading takes it down, a number sets it", arguments: RegistryKind.all)
+  func path(_ registry: RegistryKind) throws {
+    let site = try Site()
+    let fcm = try site.startFCM()
+    try site.startFleet(try registry.make(), apps: fcm)
+    try site.importDevices(1...3, #""topics":["all"]"#)
+    let worker = try site.startWorker()
+    let android = try #require(try site.change([["platform": "fcm", "token": "robot"]])[0]["registration"] as? String)
+    func send(_ messageID: String, _ badge: Any, to target: [String: Any] = ["to": "/topics/all"]) throws {
+      try site.broadcast(messageID, to: Self.say(badge).merging(target) { $1 })
+      #expect(try eventually { try site.take("results", count: 1).first?.id == messageID })
+    }
+    try send("m1", "auto")
+    try send("m2", "auto", to: ["registration_ids": [token(1), "fcm:robot", android]])
+    try site.acknowledge([
+      ["op": "read", "token": token(1), "message_id": "m1"], ["op": "badge", "token": token(2), "badge": 40],
+    ])
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
+    try send("m3", "auto")
+    try send("m4", 7, to: ["to": token(3)])
+    // The same message again counts nobody again.
+    try send("m3", "auto", to: ["to": token(2)])
+    try send("m5", "auto")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try badges(site, "m1") == [token(1): [1], token(2): [1], token(3): [1]])
+    #expect(try badges(site, "m2") == [token(1): [2]])
+    #expect(try badges(site, "m3") == [token(1): [2], token(2): [41], token(3): [2]])
+    #expect(try badges(site, "m4") == [token(3): [7]])
+    #expect(try badges(site, "m5") == [token(1): [3], token(2): [42], token(3): [8]])
+    let messages = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8))
+      .compactMap { ($0["payload"] as? [String: Any])?["message"] as? [String: Any] }
+    let shown = messages.compactMap { ($0["android"] as? [String: Any])?["notification"] as? [String: Any] }
+    #expect(shown.map { $0["notification_count"] as? Int } == [1], "\(messages)")
+  }
+
+  @Test("a token that isn't registered has no counter: auto is a dead letter that names it, a number is sent as it is")
+  func unregistered() throws {
+    let site = try Site()
+    try site.startFleet()
+    try site.importDevices(1...1, #""user":"anna""#)
+    let worker = try site.startWorker()
+    try site.broadcast("auto", to: Self.say("auto").merging(["registration_ids": [token(1), token(2)]]) { $1 })
+    try site.broadcast("five", to: Self.say(5).merging(["to": token(2)]) { $1 })
+    #expect(try eventually { try site.depths(["results", "dead"]) == [2, 1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let letter = try #require(try site.take("dead").first)
+    #expect(letter.header("x-push-error") == "InvalidParameters" && letter.json["to"] as? String == "apns:" + token(2))
+    #expect(try badges(site, "auto") == [token(1): [1]] && badges(site, "five") == [token(2): [5]])
+  }
+
+  @Test("kill -9 of workers at random moments: each device counts each message once, and each read")
+  func killed() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var random = SeededGenerator(seed: seed)
+    let site = try Site()
+    let devices = 120
+    // Some have no answer at first, so that retries count too.
+    let unanswered = (0..<devices / 10).map { (token($0), ["reset": true, "times": 1] as [String: Any]) }
+    try site.startFleet(
+      script: Dictionary(uniqueKeysWithValues: unanswered), settings: "fanOut: { pageSize: 25 }, receipts: true,")
+    try site.importDevices(0..<devices, #""topics":["all"]"#)
+    let journal = try site.followJournal()
+    let kills = Site.rounds("KILLS", usually: 4)
+    let messages = (0..<2 * kills).map { "m\($0)" }
+    try site.acknowledge([
+      (0..<devices).map { ["op": "badge", "token": token($0), "badge": 100, "at": "2026-11-20T21:22:00Z"] as [String: Any] }
+    ])
+    let first = try site.startWorker()
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
+    first.end()
+    for round in 0..<kills {
+      let worker = try site.startWorker()
+      let before = journal.linesSoFar
+      for message in messages[2 * round..<2 * round + 2] {
+        try site.broadcast(message, to: Self.say("auto").merging(["to": "/topics/all"]) { $1 })
+      }
+      if round > 0 {
+        let read = (0..<devices).map { ["op": "read", "token": token($0), "message_id": messages[2 * round - 1]] }
+        try site.acknowledge([Array(read[..<60])] + Array(read[60...]))
+      }
+      #expect(journal.waitForLines(before + Int.random(in: 1..<devices, using: &random), seconds: 60), "seed \(seed)")
+      worker.end()
+    }
+    let worker = try site.startWorker()
+    #expect(try eventually(seconds: 60) { try site.depths(["acks"]) == [0] })
+    #expect(
+      try eventually(seconds: 60) {
+        try site.campaigns().values.filter { $0["state"] as? String == "completed" }.count == messages.count
+      }, "seed \(seed)")
+    try site.broadcast("last", to: Self.say("auto").merging(["to": "/topics/all"]) { $1 })
+    #expect(try eventually(seconds: 60) { try site.campaigns()["last"]?["state"] as? String == "completed" }, "seed \(seed)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let all = try messages.map { try badges(site, $0) }
+    for device in (0..<devices).map(token) {
+      let own = all.map { $0[device] ?? [] }
+      // However often a message was sent, it bore one number.
+      #expect(own.allSatisfy { $0.count == 1 }, "seed \(seed): \(own)")
+      #expect(try badges(site, "last")[device] == [100 + messages.count - (kills - 1) + 1], "seed \(seed): \(own)")
+    }
+    let receipts = try site.take("receipts").map { "\($0.json["registration"] ?? "") \($0.json["message_id"] ?? "")" }
+    #expect(Set(receipts).count == devices * (kills - 1), "seed \(seed)")
+    print(
+      "workers killed \(kills) times, seed \(seed): \(devices) devices counted \(messages.count) messages; receipts repeated: \(receipts.count - Set(receipts).count)"
+    )
+  }
+}

@@ -1,0 +1,92 @@
+import Testing
+
+@testable import PushCore
+
+@Suite("What a push says differently on each device")
+struct DeviceFillTests {
+  private func template(_ members: String, isUPMC: Bool = false, isKept: Bool = false) throws -> APNsTemplate {
+    let request = try accepted(members)
+    var report: LossReport?
+    var context = context(request)
+    context.isKept = isKept
+    return try APNsTemplate.make(
+      request, settings: APNsSettings(topic: "com.example.app", isUPMC: isUPMC), context: context, report: &report
+    ).get()
+  }
+
+  @Test("auto is the badge of each device's counter, on iPhones and on Android phones")
+  func automatic() throws {
+    let members = #""notification":{"body":"b","badge":"auto"}"#
+    let template = try template(members)
+    for badge in [1, 42, Int64(Int32.max)] {
+      let push = template.stamp(token: Array(apnsToken.utf8)[...], fill: DeviceFill(badge: badge))
+      #expect(utf8(push.payload) == #"{"aps":{"alert":{"body":"b"},"badge":\#(badge)}}"#)
+    }
+    var report: LossReport?
+    let request = try accepted(members)
+    let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
+    #expect(
+      utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceFill(badge: 42)))
+        == #"{"message":{"notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"notification_count":42}},"apns":{"payload":{"aps":{"badge":42}}},"token":"T:1"}}"#
+    )
+    #expect(
+      try losses(request, .apns) == ["GS-096 notification.badge converted: aps.badge, the device's counter after one more"])
+  }
+
+  @Test("a block's own badge wins over auto, and auto is no count of Android's")
+  func overridden() throws {
+    let template = try template(#""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":9}}}"#)
+    #expect(utf8(template.stamp(token: []).payload) == #"{"aps":{"alert":{"body":"b"},"badge":9}}"#)
+    #expect(throws: Rejection.self) { try accepted(#""notification":{"notification_count":"auto"}"#) }
+    #expect(throws: Rejection.self) { try accepted(#""notification":{"badge":"Auto"}"#) }
+  }
+
+  @Test("a payload that fits with the shortest badge alone is refused")
+  func limit() throws {
+    func body(_ bytes: Int) -> String { #""notification":{"body":"\#(String(repeating: "b", count: bytes))","badge":"auto"}"# }
+    let frame = #"{"aps":{"alert":{"body":""},"badge":2147483647}}"#.utf8.count
+    var limits = RequestLimits()
+    limits.notificationBytes = 65_536
+    func made(_ bytes: Int) throws -> APNsTemplate {
+      let request = try parsed(#"{"to":"\#(apnsToken)",\#(body(bytes))}"#, limits: limits)
+      var report: LossReport?
+      return try APNsTemplate.make(
+        request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
+      ).get()
+    }
+    #expect(try made(4096 - frame).stamp(token: [], fill: DeviceFill(badge: Int64(Int32.max))).payload.count == 4096)
+    #expect(throws: Rejection.self) { try made(4097 - frame) }
+  }
+
+  @Test("an alert has its mps object, a sound and mutable-content where the app's library acknowledges it (UP-19, UP-20)")
+  func mps() throws {
+    let template = try template(
+      #""notification":{"title":"t","badge":2},"data":{"ext":"6|x|https://x","k":"v"}"#, isUPMC: true, isKept: true)
+    let push = template.stamp(token: Array(apnsToken.utf8)[...])
+    let key = MessageKey.of(Array("m-1".utf8))
+    var pushKey: [UInt8] = []
+    MessageKey.appendPushKey(of: key, token: Array(apnsToken.utf8).span, to: &pushKey)
+    #expect(
+      utf8(push.payload)
+        == #"{"aps":{"alert":{"title":"t"},"badge":2,"sound":"default","mutable-content":1},"mps":{"appid":"com.example.app","sender":"admin","seqno":"\#(MessageKey.number(of: key))","ext":"6|x|https://x","senddate":"2026112021","db_in":"Y","pushkey":"\#(utf8(pushKey))"},"k":"v"}"#
+    )
+    #expect(pushKey.count == 40 && MessageKey.key(ofPushKey: pushKey) == key)
+    #expect(MessageKey.key(ofPushKey: Array(utf8(pushKey).uppercased().utf8)) == key)
+    #expect(MessageKey.keys(ofNumber: MessageKey.number(of: key))?.contains(key) == true)
+    let other = template.stamp(token: Array(repeating: 0x61, count: 64)[...])
+    #expect(push.payload != other.payload && push.payload.count == other.payload.count)
+  }
+
+  @Test("what isn't shown has no mps object, and a request's own is left as it is")
+  func withoutMPS() throws {
+    for (members, payload) in [
+      (#""content_available":true"#, #"{"aps":{"content-available":1}}"#),
+      (
+        #""notification":{"body":"b","sound":"s"},"data":{"mps":"mine","ext":"e"}"#,
+        #"{"aps":{"alert":{"body":"b"},"sound":"s","mutable-content":1},"mps":"mine","ext":"e"}"#
+      ),
+    ] {
+      #expect(utf8(try template(members, isUPMC: true).stamp(token: []).payload) == payload)
+    }
+  }
+}
