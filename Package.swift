@@ -85,9 +85,11 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
-    .testTarget(name: "CommandTests", dependencies: ["PushCore", "DeviceRegistry", "TestSupport", "pushfleet"]),
+    .testTarget(name: "CommandTests", dependencies: ["PushCore", "DeviceRegistry", "Worker", "TestSupport", "pushfleet"]),
     .testTarget(
-      name: "SchemaTests", dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Worker", "TestSupport"], exclude: ["Support"]),
+      name: "SchemaTests",
+      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Worker", "TestSupport", "pushfleet"],
+      exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,
   ],

@@ -2,6 +2,7 @@ import Foundation
 import PushCore
 import TestSupport
 import Testing
+import Worker
 
 @testable import pushfleet
 
@@ -170,14 +171,130 @@ import Testing
     #expect(child.waitForOutput(output, seconds: 10), "\(child.outputSoFar)")
   }
 
+  // MARK: as a worker with the configuration
+
+  /// Two applications; neither keys nor a broker are there.
+  static func app(_ settings: String, limits: String = "", id: String? = "com.example.app") throws -> ExplainedApp {
+    let text = """
+      { broker: "amqp://127.0.0.1/", limits: { \(limits) }, apps: { "com.example.app": { \(settings) },
+        "com.example.other": { fcm: { serviceAccount: "none.json", package: "a.b.c" } } } }
+      """
+    let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
+    defer { try? FileManager.default.removeItem(at: file) }
+    try text.write(to: file, atomically: true, encoding: .utf8)
+    return ExplainedApp(try Configuration.load(path: file.path, environment: [:]), id: id)
+  }
+
+  static let apns = #"apns: [{ key: "none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "t.one" }]"#
+  static let fcm = #"fcm: { serviceAccount: "none.json", package: "p.one" }"#
+
+  static func sending(_ body: String, _ app: ExplainedApp, _ platform: Platform, age: Int64 = 0) throws -> (
+    headers: [String: String], payload: String
+  ) {
+    let question = ExplainQuestion(body: Array(body.utf8), app: app, published: now - age * 1000, now: now)
+    let view = try #require(question.answer().views.first { $0.platform == platform })
+    let sending = try view.outcome.get()
+    let headers = Dictionary(uniqueKeysWithValues: sending.headers.map { ($0.name, $0.value) })
+    return (headers, String(decoding: sending.payload, as: UTF8.self))
+  }
+
   @Test("an application without a credential for a platform sends nothing there, and its packages are its own")
-  func application() {
-    var question = Self.question(#"{"to":"x","restricted_package_name":"a.b"}"#)
-    question.app.packages = ["com.example.app"]
-    #expect(question.answer().refusal == .invalidPackageName)
-    question.app.packages = ["a.b"]
-    #expect(question.answer().refusal == nil)
-    question.app.hasAPNs = false
-    #expect(question.answer().refusal == .mismatchSenderID)
+  func application() throws {
+    let app = try Self.app(Self.apns + "," + Self.fcm)
+    func refusal(_ package: String, _ app: ExplainedApp) -> PushError? {
+      ExplainQuestion(
+        body: Array(#"{"to":"x","restricted_package_name":"\#(package)"}"#.utf8), app: app, now: Self.now
+      ).answer().refusal
+    }
+    #expect(refusal("a.b", app) == .invalidPackageName)
+    #expect(refusal("p.one", app) == nil)
+    #expect(refusal("p.one", try Self.app(Self.apns)) == .invalidPackageName)
+    #expect(refusal("com.example.app", try Self.app(Self.apns)) == .mismatchSenderID)
+    #expect(refusal("p.one", try Self.app(Self.apns + "," + Self.fcm, id: nil)) == nil)
+  }
+
+  @Test("the configuration's default priority, limits and topic are the worker's")
+  func settings() throws {
+    let body = #"{"to":"x:y","notification":{"title":"t"}}"#
+    let high = try Self.app(Self.apns + "," + Self.fcm + ", defaultPriority: 'high'", limits: "notification: 4096")
+    #expect(try Self.sending(body, high, .apns).headers["apns-priority"] == "10")
+    #expect(try Self.sending(body, high, .apns).headers["apns-topic"] == "t.one")
+    #expect(try Self.sending(body, high, .fcm).payload.contains(#""priority":"HIGH""#))
+    #expect(try Self.sending(body, high, .fcm).payload.contains(#""apns-priority":"10""#))
+    let large = #"{"to":"x:y","notification":{"title":"\#(String(repeating: "t", count: 3000))"}}"#
+    #expect(try Self.sending(large, high, .fcm).payload.count > 3000)
+    let plain = try Self.app(Self.apns)
+    #expect(ExplainQuestion(body: Array(large.utf8), app: plain, now: Self.now).answer().refusal == .messageTooBig)
+    #expect(try Self.sending(body, plain, .apns).headers["apns-priority"] == "5")
+  }
+
+  @Test("time spent in queues is taken off, and android.ttl counts from publication as well")
+  func age() throws {
+    let app = try Self.app(Self.apns + "," + Self.fcm)
+    func ttl(_ options: String, _ age: Int64) throws -> String {
+      let payload = try Self.sending(#"{"to":"x:y",\#(options),"notification":{"title":"t"}}"#, app, .fcm, age: age).payload
+      return String(payload.split(separator: #""ttl":""#)[1].prefix { $0 != "\"" })
+    }
+    let both = #""time_to_live":1000,"android":{"ttl":"60s"}"#
+    #expect(try ttl(both, 0) == "60s")
+    #expect(try ttl(both, 20) == "40s")
+    #expect(try ttl(both, 500) == "0s")
+    #expect(try ttl(#""time_to_live":100,"android":{"ttl":"600s"}"#, 30) == "570s")
+    #expect(try ttl(#""time_to_live":100"#, 30) == "70s")
+    let expired = ExplainQuestion(
+      body: Array(#"{"to":"x:y","time_to_live":100}"#.utf8), app: app, published: Self.now - 101_000, now: Self.now)
+    #expect(expired.answer().refusal == .expired)
+    let apns = try Self.sending(#"{"to":"x","time_to_live":100,"notification":{"title":"t"}}"#, app, .apns, age: 30)
+    #expect(apns.headers["apns-expiration"] == "\(Self.now / 1000 + 70)")
+    #expect(
+      ExplainQuestion(body: expired.body, app: app, published: Self.now - 30_000, now: Self.now).answer().text(withBar: false)
+        .contains("published 2026-11-20T21:21:30.000Z, sent 2026-11-20T21:22:00.000Z"))
+  }
+
+  @Test("a sender and an environment are chosen as by the headers, and refused as by a worker")
+  func choices() throws {
+    let sandbox = #"{ key: "none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "t.two", environment: "sandbox" }"#
+    let app = try Self.app(
+      Self.apns.replacingOccurrences(of: "}]", with: "}, \(sandbox)]") + ", senders: { '42': { apns: \(sandbox) } }")
+    func topic(_ sender: String?, _ environment: String?) throws -> String {
+      var question = ExplainQuestion(
+        body: Array(#"{"to":"x","notification":{"title":"t"}}"#.utf8), app: app, sender: sender, environment: environment,
+        now: Self.now)
+      question.target = Array("apns:00".utf8)
+      let answer = question.answer()
+      if let rejection = answer.rejection { return rejection.code.rawValue }
+      return try answer.views[0].outcome.get().headers[0].value
+    }
+    #expect(try topic(nil, nil) == "t.one")
+    #expect(try topic(nil, "sandbox") == "t.two")
+    #expect(try topic(nil, "production") == "t.one")
+    #expect(try topic("42", nil) == "t.two")
+    #expect(try topic("42", "production") == "InvalidParameters")
+    #expect(try topic("43", nil) == "MismatchSenderId")
+    #expect(try topic(nil, "staging") == "InvalidParameters")
+  }
+
+  @Test("where an application ignores unknown names they are left out, and the report says so")
+  func unknownKeys() throws {
+    let body =
+      #"{"to":"x","priority":"HIGH","message_id":"m","content_available":1,"notification":{"title":"t","vibrate":5},"apns":{"headers":{"apns-id":"123E4567-E89B-12D3-A456-426614174000","authorization":"x"}}}"#
+    let strict = try Self.app(Self.apns + "," + Self.fcm)
+    let lenient = try Self.app(Self.apns + "," + Self.fcm + ", unknownKeys: 'ignore'")
+    #expect(ExplainQuestion(body: Array(body.utf8), app: strict, now: Self.now).answer().refusal == .invalidParameters)
+    let apns = try Self.sending(body, lenient, .apns)
+    #expect(apns.headers["apns-priority"] == "10" && apns.headers["apns-id"] == "123e4567-e89b-12d3-a456-426614174000")
+    #expect(apns.payload == #"{"aps":{"alert":{"title":"t"},"content-available":1}}"#)
+    #expect(try !Self.sending(body, lenient, .fcm).payload.contains("authorization"))
+    let view = try #require(ExplainQuestion(body: Array(body.utf8), app: lenient, now: Self.now).answer().views.first)
+    let lost = try view.outcome.get().losses.entries.filter { $0.rule == "GS-012" }.map(\.field)
+    #expect(lost.sorted() == ["apns.headers.authorization", "message_id", "notification.vibrate"])
+  }
+
+  @Test("what is for Android only is no push to an iPhone, and no reason to refuse the request")
+  func androidOnly() {
+    let answer = Self.question(#"{"to":"/topics/a","notification":{"icon":"i"}}"#).answer()
+    #expect(answer.refusal == nil && answer.text(withBar: false).contains("not sent: NothingForPlatform"))
+    #expect(
+      Self.question(#"{"to":"x","notification":{"icon":"i"}}"#, target: "apns:00").answer().refusal == .nothingForPlatform)
   }
 }

@@ -16,8 +16,21 @@ import Testing
     ("GS-010 data alone is sent as a background push", #""data":{"k":"v"}"#, #"{"aps":{"content-available":1},"k":"v"}"#),
     ("nothing at all is a background push", "", #"{"aps":{"content-available":1}}"#),
     (
-      "a notification of which iOS shows nothing is a background push", #""notification":{"icon":"i","tag":"t"}"#,
-      #"{"aps":{"content-available":1}}"#
+      "a notification of which iOS shows nothing is a background push where there is data",
+      #""notification":{"icon":"i","tag":"t"},"data":{"k":"v"}"#, #"{"aps":{"content-available":1},"k":"v"}"#
+    ),
+    (
+      "a push to a device's management has no aps", #""apns":{"headers":{"apns-push-type":"mdm"},"payload":{"mdm":"MAGIC"}}"#,
+      #"{"mdm":"MAGIC"}"#
+    ),
+    (
+      "nor has one to a file provider", #""data":{"domain":"d"},"apns":{"headers":{"apns-push-type":"fileprovider"}}"#,
+      #"{"domain":"d"}"#
+    ),
+    (
+      "unless the request has something for it",
+      #""notification":{"badge":1},"apns":{"headers":{"apns-push-type":"fileprovider"},"payload":{"aps":{}}}"#,
+      #"{"aps":{"badge":1}}"#
     ),
     (
       "GS-023 both parts stay one push", #""notification":{"body":"b"},"data":{"k":"v"}"#,
@@ -165,11 +178,6 @@ import Testing
     ("GS-063 zero is now or never", #""time_to_live":0,"notification":{"body":"b"}"#, "com.example.app alert 5 0 -"),
     ("GS-033 collapse_key", #""collapse_key":"news","notification":{"body":"b"}"#, "com.example.app alert 5 4W news"),
     ("an empty collapse_key is none", #""collapse_key":"","notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
-    ("a collapse_key of blanks is none", #""collapse_key":"   ","notification":{"body":"b"}"#, "com.example.app alert 5 4W -"),
-    (
-      "RFC 9113 §8.2.1 no blanks at a field's ends", #""collapse_key":" a b ","notification":{"body":"b"}"#,
-      "com.example.app alert 5 4W a b"
-    ),
     ("GS-105 a tag does not collapse", #""notification":{"body":"b","tag":"t"}"#, "com.example.app alert 5 4W -"),
     ("badge alone is an alert", #""notification":{"badge":1}"#, "com.example.app alert 5 4W -"),
     ("sound alone is an alert", #""notification":{"sound":"x"}"#, "com.example.app alert 5 4W -"),
@@ -258,19 +266,35 @@ import Testing
     #expect(try apns(accepted(#""delay_while_idle":true,"notification":{"body":"b"}"#), settings: settings).priority == 5)
   }
 
-  @Test(
-    "a collapse key is cut to 64 bytes between two characters",
-    arguments: [
-      (String(repeating: "a", count: 64), 64), (String(repeating: "a", count: 65), 64), (String(repeating: "あ", count: 30), 63),
-      ("a" + String(repeating: "あ", count: 21), 64), (String(repeating: "🇩", count: 17), 64),
-      ("abc" + String(repeating: "🇩", count: 17), 63),
-      (String(repeating: "é", count: 100), 64), (String(repeating: "a", count: 60) + "    bbbbbb", 60),
-    ])
-  func collapseKey(key: String, length: Int) throws {
-    let id = try #require(try apns(accepted(#""collapse_key":"\#(key)""#)).collapseID)
-    #expect(id.count == length)
-    #expect(String(validating: id, as: UTF8.self) != nil)
-    #expect(key.utf8.starts(with: id))
+  /// Keys of many kinds, among them such as begin alike, differ only in blanks, or look like what is made of another.
+  static let collapseKeys: [String] = {
+    let address = "https://news.example.com/match/2026/portugal-vs-denmark/live/score/minute-"
+    var keys = [address + "1", address + "2", " ", "  ", "a", " a", "a ", " a ", "~", "é", "e\u{301}"]
+    for unit in ["a", "あ", "🇩", "é"] {
+      for count in [20, 21, 22, 30, 32, 33, 64, 65, 100] { keys.append(String(repeating: unit, count: count)) }
+    }
+    keys += keys.compactMap { CollapseID.make(Array($0.utf8)).map(utf8) }
+    return Array(Set(keys)).sorted()
+  }()
+
+  @Test("GS-034 two collapse keys never become one, and a key of up to 64 bytes stays as it is")
+  func collapseKeys() throws {
+    var ids: Set<[UInt8]> = []
+    for key in Self.collapseKeys {
+      let id = try #require(try apns(accepted(#""collapse_key":"\#(key)""#)).collapseID)
+      #expect(1...64 ~= id.count && String(validating: id, as: UTF8.self) != nil && id.first != 0x20 && id.last != 0x20)
+      #expect(ids.insert(id).inserted, "\(key)")
+      if key.utf8.count <= 64, key.first != " ", key.last != " ", !key.contains("~") { #expect(utf8(id) == key) }
+    }
+    #expect(ids.count == Self.collapseKeys.count && ids.count > 50)
+  }
+
+  @Test("a collapse id is the same for ever: workers of two versions agree on it")
+  func collapseID() throws {
+    let key = "https://news.example.com/match/2026/portugal-vs-denmark/live/score/minute-1"
+    #expect(
+      try apns(accepted(#""collapse_key":"\#(key)""#)).collapseID.map(utf8)
+        == "https://news.example.com/match/2026/portuga~apqv9ad6id8viijsb3v4")
   }
 
   @Test("the block's apns-id is taken as it is, otherwise it is the message's on the device")
@@ -295,6 +319,11 @@ import Testing
     "what APNs would refuse is refused before sending, with its rule",
     arguments: [
       (#""data":{"aps":"x"}"#, .invalidDataKey, "data.aps: reserved by APNs"),
+      (#""notification":{"icon":"i"}"#, .nothingForPlatform, "nothing in the request is for an Apple device"),
+      (#""notification":{}"#, .nothingForPlatform, "nothing in the request"),
+      (#""notification":{"click_action":"X","tag":"t"},"data":{"k":null}"#, .nothingForPlatform, "nothing in the request"),
+      (#""android":{"notification":{"title":"t"}}"#, .nothingForPlatform, "nothing in the request"),
+      (#""webpush":{"notification":{"title":"t"}}"#, .nothingForPlatform, "nothing in the request"),
       (#""data":{"\u0061ps":"x"}"#, .invalidDataKey, "data.aps: reserved by APNs"),
       (#""notification":{"body":"b"},"apns":{"headers":{"apns-push-type":"background"}}"#, .invalidParameters, "background"),
       (

@@ -26,9 +26,10 @@ struct DeviceFillTests {
     let request = try accepted(members)
     let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
     #expect(
-      utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceFill(badge: 42)))
-        == #"{"message":{"notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"notification_count":42}},"apns":{"payload":{"aps":{"badge":42}}},"token":"T:1"}}"#
-    )
+      try utf8(fcm.body(token: Array("T:1".utf8)[...], fill: DeviceFill(badge: 42)))
+        == withApple(
+          #"{"message":{"notification":{"body":"b"},"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"notification_count":42}},"apns":{"payload":{"aps":{"badge":42}}},"token":"T:1"}}"#,
+          request))
     #expect(
       try losses(request, .apns) == ["GS-096 notification.badge converted: aps.badge, the device's counter after one more"])
   }

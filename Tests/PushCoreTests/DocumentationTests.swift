@@ -88,7 +88,9 @@ import Testing
     text += """
 
       The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it; FCM is never asked again within
-      10 s. The request then waits on the first step of the ladder that is long enough.
+      10 s. The request then waits on the first step of the ladder that is long enough, or on a shorter one and once more where that comes nearer or
+      it wouldn't live long enough. To a wait of five times a step or more, such a step is added for some of the requests, by chance. Where fifteen
+      minutes are more than a request has left, it is tried once more, as late as it can be.
 
       ## APNs
 
@@ -139,6 +141,24 @@ import Testing
 
       Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip), counted as sent. For FCM the keys and values of notification and
       data have at most 4,096 bytes together (2,048 to a topic of FCM's own), `apns.payload` as many. Anything above is `MessageTooBig`.
+
+      ## iPhones
+
+      An iPhone gets the same by APNs and by FCM: one decision makes push type, priority, expiration and collapse id for both, and FCM gets it in
+      `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone.
+
+      What only Android or the web shows (`icon`, `tag`, …, an `android` or `webpush` block), without data, is no push to an iPhone: a background push
+      would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a counter counts it; there is neither
+      feedback nor a dead letter, as sending it again would change nothing. A request that has neither notification nor data wakes the app on purpose.
+
+      While a device is offline APNs keeps one notification for each app, the last. So that each message without a `collapse_key` is delivered
+      (GS-031) holds up to the hand-over to APNs, not past it (GS-073); FCM keeps up to a hundred.
+
+      ## Lifetime
+
+      Everything counts from publication: the property `timestamp`, or else when a worker first saw the request, which goes along wherever it waits.
+      `time_to_live` ends the request in the fleet. `android.ttl` beside it wins for Android devices: less the time spent queued, and `0s` when that is
+      over, since a token of FCM may be an iPhone's, whose `apns-expiration` is the request's.
 
       ## Push types
 

@@ -16,19 +16,19 @@ import Testing
     ("an empty notification", #""notification":{}"#, #""android":{"priority":"NORMAL","ttl":"4W"}"#),
     (
       "GS-052 high", #""priority":"high","data":{"a":"b"}"#,
-      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"},"apns":{"headers":{"apns-priority":"10"}}"#
+      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"}"#
     ),
     (
       "GS-062 the time queued is subtracted", #""time_to_live":600"#,
-      #""android":{"priority":"NORMAL","ttl":"540s"},"apns":{"headers":{"apns-expiration":"1795210260"}}"#
+      #""android":{"priority":"NORMAL","ttl":"540s"}"#
     ),
     (
       "GS-063 zero", #""time_to_live":0"#,
-      #""android":{"priority":"NORMAL","ttl":"0s"},"apns":{"headers":{"apns-expiration":"0"}}"#
+      #""android":{"priority":"NORMAL","ttl":"0s"}"#
     ),
     (
       "GS-033 collapse_key", #""collapse_key":"k""#,
-      #""android":{"collapse_key":"k","priority":"NORMAL","ttl":"4W"},"apns":{"headers":{"apns-collapse-id":"k"}}"#
+      #""android":{"collapse_key":"k","priority":"NORMAL","ttl":"4W"}"#
     ),
     (
       "F-REF data as strings", #""data":{"n":5,"t":false,"o":{"a":1},"z":null}"#,
@@ -71,11 +71,11 @@ import Testing
     ),
     (
       "GS-009 content_available wakes Apple devices", #""content_available":true,"data":{"a":"b"}"#,
-      #""data":{"a":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"headers":{"apns-push-type":"background","apns-priority":"5"},"payload":{"aps":{"content-available":1}}}"#
+      #""data":{"a":"b"},"android":{"priority":"NORMAL","ttl":"4W"},"apns":{"payload":{"aps":{"content-available":1}}}"#
     ),
     (
       "GS-057 at priority 5", #""content_available":true,"priority":"high","data":{"a":"b"}"#,
-      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"},"apns":{"headers":{"apns-push-type":"background","apns-priority":"5"},"payload":{"aps":{"content-available":1}}}"#
+      #""data":{"a":"b"},"android":{"priority":"HIGH","ttl":"4W"},"apns":{"payload":{"aps":{"content-available":1}}}"#
     ),
     (
       "mutable_content", #""mutable_content":true,"notification":{"body":"b"}"#,
@@ -86,12 +86,12 @@ import Testing
     (
       "the android block wins key by key",
       #""priority":"high","collapse_key":"k","notification":{"tag":"t","icon":"i"},"android":{"priority":"normal","collapse_key":"K","ttl":"120.9s","notification":{"tag":"T","vibrate_timings":["1s"]},"data":{"x":"y"},"direct_boot_ok":true,"fcm_options":{"analytics_label":"l"}}"#,
-      #""android":{"collapse_key":"K","priority":"normal","ttl":"60s","notification":{"icon":"i","tag":"T","vibrate_timings":["1s"]},"data":{"x":"y"},"fcm_options":{"analytics_label":"l"},"direct_boot_ok":true},"apns":{"headers":{"apns-priority":"10","apns-collapse-id":"k"}}"#
+      #""android":{"collapse_key":"K","priority":"normal","ttl":"60s","notification":{"icon":"i","tag":"T","vibrate_timings":["1s"]},"data":{"x":"y"},"fcm_options":{"analytics_label":"l"},"direct_boot_ok":true}"#
     ),
     (
       "the apns block wins key by key",
       #""priority":"high","notification":{"body":"b","badge":1,"sound":"s"},"apns":{"headers":{"apns-priority":"5"},"payload":{"aps":{"badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#,
-      #""notification":{"body":"b"},"android":{"priority":"HIGH","ttl":"4W","notification":{"sound":"s"}},"apns":{"headers":{"apns-priority":"5"},"payload":{"aps":{"sound":"s","badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#
+      #""notification":{"body":"b"},"android":{"priority":"HIGH","ttl":"4W","notification":{"sound":"s"}},"apns":{"payload":{"aps":{"sound":"s","badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#
     ),
     (
       "the webpush block is passed on",
@@ -101,7 +101,7 @@ import Testing
     (
       "android_v2 stands in the place of android and wins key by key",
       #""priority":"high","collapse_key":"k","time_to_live":600,"notification":{"title":"t","body":"b","image":"https://i","icon":"i","tag":"t"},"android_v2":{"collapse_key":"K","restricted_package_name":"a.b","remote_notification":{"notification":{"body":"B","tag":"T","id":7},"mutable_content":false,"use_as_v1_data_message":true},"fcm_options":{"analytics_label":"l"},"bandwidth_constrained_ok":true}"#,
-      #""notification":{"title":"t","body":"b","image":"https://i"},"android_v2":{"collapse_key":"K","ttl":"540s","restricted_package_name":"a.b","remote_notification":{"notification":{"title":"t","body":"B","icon":"i","tag":"T","image":"https://i","id":7},"mutable_content":false,"use_as_v1_data_message":true},"fcm_options":{"analytics_label":"l"},"bandwidth_constrained_ok":true},"apns":{"headers":{"apns-priority":"10","apns-expiration":"1795210260","apns-collapse-id":"k"}}"#
+      #""notification":{"title":"t","body":"b","image":"https://i"},"android_v2":{"collapse_key":"K","ttl":"540s","restricted_package_name":"a.b","remote_notification":{"notification":{"title":"t","body":"B","icon":"i","tag":"T","image":"https://i","id":7},"mutable_content":false,"use_as_v1_data_message":true},"fcm_options":{"analytics_label":"l"},"bandwidth_constrained_ok":true}"#
     ),
     (
       "its images have https URLs", #""notification":{"image":"http://i"},"android_v2":{"remote_notification":{}}"#,
@@ -128,7 +128,7 @@ import Testing
     (
       "what the webpush block says of them wins",
       #""notification":{"icon":"https://x/i.png","click_action":"https://x/y"},"webpush":{"notification":{"badge":"b"},"fcm_options":{"link":"https://z","analytics_label":"l"}}"#,
-      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"https://x/i.png","click_action":"https://x/y"}},"apns":{"payload":{"aps":{"category":"https://x/y"}}},"webpush":{"notification":{"icon":"https://x/i.png","badge":"b"},"fcm_options":{"link":"https://z","analytics_label":"l"}}"#
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"icon":"https://x/i.png","click_action":"https://x/y"}},"webpush":{"notification":{"icon":"https://x/i.png","badge":"b"},"fcm_options":{"link":"https://z","analytics_label":"l"}}"#
     ),
     (
       "others are Android's alone", #""notification":{"icon":"http://x/i.png"}"#,
@@ -139,11 +139,46 @@ import Testing
 
   @Test("the v1 message is what the rules demand", arguments: bodies)
   func body(rule: String, members: String, message: String) throws {
-    let body = try fcm(accepted(members, to: "fcm:T:1"))
-    #expect(
-      body == #"{"message":{"# + message.replacingOccurrences(of: "4W", with: "2419140s") + #","token":"T:1"}}"#, "\(rule)")
+    let request = try accepted(members, to: "fcm:T:1")
+    let body = try fcm(request)
+    let expected = try withApple(message.replacingOccurrences(of: "4W", with: "2419140s"), request)
+    #expect(body == #"{"message":{\#(expected),"token":"T:1"}}"#, "\(rule)")
     // What we write is a request that we would take ourselves.
     _ = try parsed(body)
+  }
+
+  @Test(
+    "an iPhone behind FCM gets what one behind APNs gets",
+    arguments: [
+      (
+        #"{"to":"T:1","data":{"k":"v"}}"#,
+        #""headers":{"apns-push-type":"background","apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"content-available":1}}"#
+      ),
+      (
+        #"{"to":"T:1","priority":"high","data":{"k":"v"}}"#,
+        #""headers":{"apns-push-type":"background","apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"content-available":1}}"#
+      ),
+      (
+        #"{"message":{"token":"T:1","data":{"k":"v"},"apns":{"headers":{"apns-push-type":"background","apns-priority":"10"}}}}"#,
+        #""headers":{"apns-push-type":"background","apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"content-available":1}}"#
+      ),
+      (
+        #"{"to":"T:1","notification":{"title":"t"}}"#,
+        #""headers":{"apns-push-type":"alert","apns-priority":"5","apns-expiration":"4W"}"#
+      ),
+      (
+        #"{"to":"T:1","notification":{"click_action":"c"},"content_available":true,"mutable_content":true}"#,
+        #""headers":{"apns-push-type":"background","apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"content-available":1}}"#
+      ),
+      (
+        #"{"to":"T:1","apns":{"live_activity_token":"00ff","payload":{"aps":{"timestamp":1,"event":"update"}}}}"#,
+        #""headers":{"apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"timestamp":1,"event":"update"}},"live_activity_token":"00ff""#
+      ),
+    ])
+  func appleDevices(body: String, apns: String) throws {
+    let expected = apns.replacingOccurrences(of: "4W", with: "\((testNow - 60_000) / 1000 + 2_419_200)")
+    let found = try fcm(parsed(body))
+    #expect(found.contains(#""apns":{\#(expected)}"#), "\(found)")
   }
 
   @Test("dry_run is validate_only")
@@ -152,13 +187,14 @@ import Testing
     #expect(try !fcm(accepted(#""dry_run":false"#)).contains("validate_only"))
   }
 
-  @Test("a v1 request passes with its target replaced and its lifetime recomputed; FCM's own defaults stay")
+  @Test("a v1 request passes with its target replaced, its lifetime recomputed, and what APNs would get for Apple devices")
   func v1Shape() throws {
     let message =
       #""notification":{"title":"t"},"data":{"a":"b"},"android":{"ttl":"3600s","notification":{"channel_id":"c","body_loc_args":["x"]}},"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"badge":1}}},"webpush":{"data":{"w":"x"}},"fcm_options":{"analytics_label":"l"}"#
     let body = try fcm(parsed(#"{"validate_only":true,"message":{"token":"fcm:old",\#(message)}}"#))
+    let headers = #""apns-push-type":"alert","apns-priority":"10","apns-expiration":"1795213260""#
     let expected =
-      message.replacingOccurrences(of: "3600s", with: "3540s")
+      message.replacingOccurrences(of: "3600s", with: "3540s").replacingOccurrences(of: #""apns-priority":"10""#, with: headers)
       .replacingOccurrences(of: #""channel_id":"c","body_loc_args":["x"]"#, with: #""body_loc_args":["x"],"channel_id":"c""#)
     #expect(body == #"{"validate_only":true,"message":{\#(expected),"token":"T:1"}}"#)
   }
@@ -171,7 +207,8 @@ import Testing
     let expected = message.replacingOccurrences(of: "3600s", with: "3540s")
       .replacingOccurrences(
         of: #""notification_count":-1,"vibrate_timings":["1s"]"#, with: #""vibrate_timings":["1s"],"notification_count":-1"#)
-    #expect(body == #"{"message":{\#(expected),"token":"T:1"}}"#)
+    let request = try parsed(#"{"message":{"token":"fcm:old",\#(message)}}"#)
+    #expect(try body == #"{"message":{\#(withApple(expected, request)),"token":"T:1"}}"#)
   }
 
   @Test(
@@ -221,9 +258,9 @@ import Testing
       ("cXyZ0123456789_-AbCdEf:APA91", #""token":"cXyZ0123456789_-AbCdEf:APA91""#),
     ])
   func addresses(address: String, member: String) throws {
-    let body = try fcm(accepted(#""data":{"a":"b"}"#, to: "fcm:T:1"), token: address)
+    let body = try fcm(accepted(#""notification":{"icon":"i"}"#, to: "fcm:T:1"), token: address)
     #expect(
-      body == #"{"message":{"data":{"a":"b"},"android":{"priority":"NORMAL","ttl":"2419140s"},"# + member + "}}")
+      body == #"{"message":{"android":{"priority":"NORMAL","ttl":"2419140s","notification":{"icon":"i"}},"# + member + "}}")
     _ = try JSONDocument(Array(body.utf8))
   }
 

@@ -63,7 +63,13 @@ import Testing
     let source = maker.request()
     let request = try SendRequest.parse(Array(try JSONSerialization.data(withJSONObject: source))).get()
 
-    let push = try apns(request)
+    let push: APNsPush
+    do throws(Rejection) { push = try apns(request) } catch {
+      #expect(error.code == .nothingForPlatform && source["apns"] == nil && request.contentAvailable == false)
+      #expect((source["data"] as? [String: Any])?.isEmpty ?? true)
+      #expect(try !fcm(request).contains(#""apns":"#))
+      return
+    }
     _ = try JSONDocument(push.payload)
     let payload = try #require(try JSONSerialization.jsonObject(with: Data(push.payload)) as? [String: Any])
     let aps = try #require(payload["aps"] as? [String: Any])

@@ -61,6 +61,25 @@ func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
   return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
 }
 
+/// An FCM message with what Apple devices get of the request put in: the headers that it has on APNs, and a background push's `aps`. One
+/// that has nothing for them stays as it is.
+func withApple(_ message: String, _ request: SendRequest) throws -> String {
+  let push: APNsPush
+  do throws(Rejection) { push = try apns(request) } catch {
+    #expect(error.code == .nothingForPlatform || error.code == .invalidDataKey)
+    return message
+  }
+  let id = push.collapseID.map { #","apns-collapse-id":"\#(utf8($0))""# } ?? ""
+  let headers =
+    #""headers":{"apns-push-type":"\#(utf8(push.pushType))","apns-priority":"\#(push.priority)","apns-expiration":"\#(push.expiration)"\#(id)}"#
+  if message.contains(#""apns":{"#) { return message.replacingOccurrences(of: #""apns":{"#, with: #""apns":{\#(headers),"#) }
+  let payload = push.template.pushType == .background ? #","payload":{"aps":{"content-available":1}}"# : ""
+  let block = #","apns":{\#(headers)\#(payload)}"#
+  // After Android's, before what follows it.
+  guard let next = message.range(of: #","webpush":"#) ?? message.range(of: #","token":"#) else { return message + block }
+  return message.replacingCharacters(in: next.lowerBound..<next.lowerBound, with: block)
+}
+
 extension APNsPush {
   /// All headers in one line, for comparing.
   var headers: String {

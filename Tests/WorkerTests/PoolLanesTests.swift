@@ -19,9 +19,10 @@ struct PoolLanesTests {
 
   private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
-  private mutating func add(_ queue: WorkQueue, at seconds: Double, hold: Int? = nil) {
+  private mutating func add(_ queue: WorkQueue, at seconds: Double, hold: Int? = nil, isNowOrNever: Bool = false) {
     let entry = table.insert(from: queue)
     entry.hold = hold
+    entry.isNowOrNever = isNowOrNever
     lanes.append(.init(request: entry.reference, since: at(seconds)), of: entry)
   }
 
@@ -39,6 +40,21 @@ struct PoolLanesTests {
     while let queue = popQueue() { order.append(queue) }
     #expect(order.prefix(7).allSatisfy { $0 == .sendHigh } && order[7] == .sendNormal && order.last == .sendNormal)
     #expect(order.count == 32 && lanes.isEmpty)
+  }
+
+  @Test("what is for now or never passes the others of its lane, and no other lane")
+  mutating func nowOrNever() {
+    for number in 0..<3 { add(.sendNormal, at: Double(number)) }
+    add(.sendNormal, at: 5, isNowOrNever: true)
+    add(.sendHigh, at: 6)
+    var order: [Bool] = []
+    while case .waiting(let waiting)? = lanes.popFirst() {
+      guard let entry = table[waiting.request] else { continue }
+      order.append(entry.isNowOrNever)
+      // What has more recipients keeps its place.
+      if entry.isNowOrNever, order.count == 2 { lanes.putBack(waiting, of: entry) }
+    }
+    #expect(order == [false, true, true, false, false, false] && lanes.isEmpty)
   }
 
   @Test("what was held comes before what the normal lane has brought since")

@@ -291,7 +291,7 @@ final class ComingAndGoingTests {
       apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
     let entry = InFlight(index: 0)
     entry.app = 0
-    #expect(pipeline.apnsSettings(of: 0, entry) != nil)
+    #expect(pipeline.translator.apnsSettings(of: 0, entry) != nil)
   }
 
   @Test("a pool that nobody uses is closed when nothing in hand goes by it, and its number is another's")

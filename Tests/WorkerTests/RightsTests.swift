@@ -121,7 +121,10 @@ struct RightsTests {
     var random = RandomSource()
     let ticket = PageTicket(campaign: [1], number: 0, after: 0, upTo: 9, deadline: .max, using: &random)
     for (copy, exchange, queue) in [
-      (publications.retry(record, after: 1_000, at: 0, for: entry), "push.return", WorkQueue.sendNormal),
+      (
+        publications.retry(record, by: RetryStep(name: "1s", delay: 1_000), at: 0, for: entry), "push.return",
+        WorkQueue.sendNormal
+      ),
       (publications.hold(record, of: 0, at: 0, for: entry), "push.hold", .sendNormal),
       (publications.again(for: entry), "push.return", .sendNormal),
       (publications.page(ticket, for: entry), "push.fanout", .fanoutNormal),
@@ -129,6 +132,36 @@ struct RightsTests {
       #expect(copy.properties.userID == nil && copy.properties.headers["x-push-producer"] == nil, "\(exchange)")
       #expect(end(back(copy, by: exchange), from: queue) != "NotAllowed", "\(exchange)")
     }
+  }
+
+  @Test("what a producer chose beside the body, and when his request was first seen, stays with it wherever it goes on")
+  func choices() throws {
+    let entry = InFlight(index: 0)
+    entry.begin(from: .sendNormal)
+    entry.delivery = delivery(
+      "billing", by: "push.send", Self.request,
+      ["x-push-sender": .text("42"), "x-push-environment": .text("sandbox"), "x-push-first-seen": .integer(5)])
+    entry.published = 1_795_209_720_123
+    let record = RetryRecord(
+      attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
+    let publications = pipeline.publications
+    var random = RandomSource()
+    let ticket = PageTicket(campaign: [1], number: 0, after: 0, upTo: 9, deadline: .max, using: &random)
+    let letter = publications.deadLetter(DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0), for: entry)
+    let copies = [
+      publications.retry(record, by: RetryStep(name: "1s", delay: 1_000), at: 0, for: entry),
+      publications.hold(record, of: 0, at: 0, for: entry), publications.page(ticket, for: entry),
+    ]
+    for copy in copies + [letter] {
+      #expect(copy.properties.headers.string("x-push-sender") == Array("42".utf8))
+      #expect(copy.properties.headers.string("x-push-environment") == Array("sandbox".utf8))
+    }
+    for copy in copies { #expect(copy.properties.headers["x-push-first-seen"] == .integer(entry.published)) }
+    // Replayed, a request's time begins anew.
+    #expect(letter.properties.headers["x-push-first-seen"] == nil)
+    entry.delivery.properties.timestamp = 1_795_209_720
+    let dated = publications.hold(record, of: 0, at: 0, for: entry)
+    #expect(dated.properties.headers["x-push-first-seen"] == nil && dated.properties.timestamp == 1_795_209_720)
   }
 
   @Test("what a worker sends on is for the application that it was found to be for, whatever the configuration says by then")
@@ -143,7 +176,7 @@ struct RightsTests {
     let letter = DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0)
     let publications = pipeline.publications
     let copies = [
-      (publications.retry(record, after: 1_000, at: 0, for: entry), "push.return"),
+      (publications.retry(record, by: RetryStep(name: "1s", delay: 1_000), at: 0, for: entry), "push.return"),
       (publications.hold(record, of: 0, at: 0, for: entry), "push.hold"),
       (publications.again(for: entry), "push.return"),
       (publications.deadLetter(letter, for: entry), "push.return"),

@@ -15,7 +15,10 @@ extension RequestReader {
     var slots = FieldSlots<Field>()
     guard document.kind(object) == .object else { throw wrongType(object, expected: "an object") }
     for (name, value) in document.members(of: object) {
-      guard let field = table.field(name, in: document) else { throw refusal(name, .invalidParameters, "unknown key") }
+      guard let field = table.field(name, in: document) else {
+        try refuseUnknown(name)
+        continue
+      }
       if document.kind(value) == .null { continue }
       if slots[field] != nil { throw refusal(name, .invalidParameters, "given twice, in both spellings") }
       slots.set(field, value)
@@ -69,7 +72,7 @@ extension RequestReader {
     case .sound:
       if kind == .string { return }
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
-      _ = try fields(of: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .flag : .unit }
+      _ = try strict.fields(of: node, SoundKey.table) { $0 == .name ? .string : $0 == .critical ? .flag : .unit }
     case .arguments: try checkArguments(node)
     case .strings:
       guard kind == .array else { throw wrongType(node, expected: "an array of strings") }
@@ -138,19 +141,22 @@ extension RequestReader {
       guard kind == .object else { throw wrongType(node, expected: "a string or an object") }
       try checkKnown(in: node, APSAlertKey.table) { $0 == .locKey ? .string : $0 == .locArgs ? .strings : nil }
     case .labelOptions:
-      _ = try fields(of: node, LabelOptionsKey.table) { _ in .label }
+      _ = try strict.fields(of: node, LabelOptionsKey.table) { _ in .label }
     case .options:
-      _ = try fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
+      _ = try strict.fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
     case .lightSettings:
-      _ = try fields(of: node, LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
+      _ = try strict.fields(of: node, LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
     case .lightColor:
-      _ = try fields(of: node, LightColorKey.table) { _ in .unit }
+      _ = try strict.fields(of: node, LightColorKey.table) { _ in .unit }
     }
   }
 
-  /// A boolean, or the strings "true" and "false".
+  /// A boolean, or the strings "true" and "false"; from a lenient sender 0 and 1 as well.
   func looseBoolean(_ node: Int) throws(Rejection) -> Bool {
     if let value = document.bool(node) { return value }
+    if isLenient, document.kind(node) == .number, let value = try? document.integer(node), value == 0 || value == 1 {
+      return value == 1
+    }
     if document.isString(node, "true") { return true }
     if document.isString(node, "false") { return false }
     throw wrongType(node, expected: "a boolean")

@@ -49,6 +49,8 @@ extension SendRequest {
   public func apns(_ key: APNsKey) -> Int? { blocks?.apns[key] }
   /// The value, a string, of a header field in `apns.headers`.
   public func apnsHeader(_ header: APNsHeader) -> Int? { blocks?.apnsHeaders[header] }
+  /// The `apns-id` that the request names: a UUID in lower case.
+  public var apnsID: [UInt8]? { apnsHeader(.apnsId).map { document.string($0).map { $0 | 0x20 } } }
   /// The value of a key of the block `android`, or of the same key of `android_v2`.
   public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
   /// The value of a key of `android.notification`, or of the same key of `android_v2.remote_notification.notification`.
@@ -61,9 +63,10 @@ extension RequestReader {
   fileprivate func apnsHeaders(_ node: Int) throws(Rejection) -> FieldSlots<APNsHeader> {
     let headers = try fields(of: node, APNsHeader.table) { _ in .string }
     for header in APNsHeader.allCases {
-      if let value = headers[header], let broken = header.brokenRule(document.string(value)) {
-        throw refusal(value, .invalidParameters, broken)
-      }
+      guard let value = headers[header] else { continue }
+      var text = document.string(value)
+      if isLenient, header == .apnsId { text = text.map { $0 | 0x20 } }
+      if let broken = header.brokenRule(text) { throw refusal(value, .invalidParameters, broken) }
     }
     return headers
   }

@@ -37,6 +37,8 @@ public enum PushError: String, CaseIterable, Sendable {
   case cancelled = "Cancelled"
   /// The producer may not ask for it: neither for this application, nor for this topic or this queue for results.
   case notAllowed = "NotAllowed"
+  /// Nothing in the request is for a device of this platform.
+  case nothingForPlatform = "NothingForPlatform"
 
   /// A number that stays the same for ever: for compact records. 0 is left for "no error".
   public var code: UInt8 {
@@ -59,6 +61,7 @@ public enum PushError: String, CaseIterable, Sendable {
     case .expired: 16
     case .cancelled: 17
     case .notAllowed: 18
+    case .nothingForPlatform: 19
     }
   }
 

@@ -15,6 +15,9 @@ public struct RequestLimits: Sendable, Equatable {
   /// UTF-8 bytes of `collapse_key`.
   public var collapseKeyBytes: Int = 1024
 
+  /// A name that isn't known is left out instead of refusing the request (GS-012).
+  public var ignoresUnknownNames = false
+
   /// Four weeks, in seconds: the largest `time_to_live`, and what an absent one means (GS-060, GS-061).
   public static let longestTimeToLive = 2_419_200
 

@@ -3,15 +3,41 @@
 struct RequestReader {
   let document: JSONDocument
   let limits: RequestLimits
+  /// Nil where an unknown name is refused.
+  var ignored: IgnoredNames?
 
   /// An FCM v1 body has nothing beside `message` and `validate_only`, so that its first name tells the shapes apart.
   func read(into request: inout SendRequest) throws(Rejection) {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
-    let isEmpty = document.count(document.root) == 0
-    if !isEmpty, EnvelopeField.table.field(document.root + 1, in: document) != nil { return try readV1(&request) }
+    if isV1 { return try readV1(&request) }
     try readGCM(&request)
+  }
+
+  /// What old senders write is taken: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.
+  var isLenient: Bool { ignored != nil }
+  /// For objects that are passed on whole, and so can't leave an unknown name out.
+  var strict: RequestReader { RequestReader(document: document, limits: limits) }
+
+  private var isV1: Bool {
+    for (name, _) in document.members(of: document.root) {
+      if EnvelopeField.table.field(name, in: document) != nil { return true }
+      // Where other names may be ignored, they don't tell.
+      if !isLenient { return false }
+    }
+    return false
+  }
+
+  /// An unknown name is refused (GS-012), or noted and left out.
+  func refuseUnknown(_ name: Int) throws(Rejection) {
+    guard let ignored, !asksNotToSend(name) else { throw refusal(name, .invalidParameters, "unknown key") }
+    ignored.nodes.append(name)
+  }
+
+  /// Of the other shape: who asks that nothing be sent isn't ignored.
+  private func asksNotToSend(_ name: Int) -> Bool {
+    RequestField.table.field(name, in: document) == .dryRun || EnvelopeField.table.field(name, in: document) == .validateOnly
   }
 
   // MARK: GCM
@@ -21,7 +47,8 @@ struct RequestReader {
     var (apns, android, androidV2, webpush): (Int?, Int?, Int?, Int?)
     for (name, node) in document.members(of: document.root) {
       guard let field = RequestField.table.field(name, in: document) else {
-        throw refusal(name, .invalidParameters, "unknown key")
+        try refuseUnknown(name)
+        continue
       }
       if document.kind(node) == .null { continue }
       switch field {
@@ -59,7 +86,8 @@ struct RequestReader {
     request.notificationNode = node
     for (name, value) in document.members(of: node) {
       guard let key = NotificationKey.table.field(name, in: document) else {
-        throw refusal(name, .invalidParameters, "unknown key")
+        try refuseUnknown(name)
+        continue
       }
       if document.kind(value) == .null { continue }
       try check(value, key.rule)
@@ -98,6 +126,11 @@ struct RequestReader {
   private func priority(_ node: Int) throws(Rejection) -> Priority {
     if document.isString(node, "high") { return .high }
     if document.isString(node, "normal") { return .normal }
+    if isLenient, document.kind(node) == .string {
+      let word = document.string(node).map { $0 | 0x20 }
+      if word.elementsEqual("high".utf8) { return .high }
+      if word.elementsEqual("normal".utf8) { return .normal }
+    }
     throw refusal(node, .invalidParameters, "expected \"high\" or \"normal\"")
   }
 
@@ -163,4 +196,9 @@ struct RequestReader {
       throw refusal(object, .messageTooBig, "\(bytes) bytes of keys and values, at most \(most) allowed")
     }
   }
+}
+
+/// What a reader that ignores unknown names has come upon.
+final class IgnoredNames {
+  var nodes: [Int] = []
 }

@@ -39,6 +39,9 @@ public struct SendRequest: Sendable {
   /// FCM v1's `message.fcm_options`.
   public internal(set) var fcmOptionsNode: Int?
 
+  /// Nodes of names that are not known, where these are ignored.
+  public internal(set) var ignoredNames: [Int] = []
+
   /// The node that names the target: `to`, `registration_ids`, `condition`, `token`, `fid`, `topic`.
   public internal(set) var targetNode: Int
 
@@ -55,7 +58,9 @@ public struct SendRequest: Sendable {
     let document: JSONDocument
     do { document = try JSONDocument(body, limits: limits.json) } catch { throw Rejection(.invalidJSON, error.description) }
     self.init(document: document)
-    try RequestReader(document: document, limits: limits).read(into: &self)
+    let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
+    try reader.read(into: &self)
+    if let ignored = reader.ignored { ignoredNames = ignored.nodes }
   }
 
   init(document: JSONDocument) {
@@ -93,9 +98,11 @@ extension SendRequest {
     return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
   }
 
-  /// A flag of `notification` that came as a boolean or as "true" or "false".
+  /// A flag of `notification` that came as a boolean, as "true" or "false", or, from a lenient sender, as 0 or 1.
   public func flag(_ key: NotificationKey) -> Bool? {
-    notification[key].flatMap { try? RequestReader(document: document, limits: RequestLimits()).looseBoolean($0) }
+    guard let node = notification[key] else { return nil }
+    if document.kind(node) == .number { return (try? document.integer(node)) == 1 }
+    return try? RequestReader(document: document, limits: RequestLimits()).looseBoolean(node)
   }
 
   /// Appends `title_loc_args` or one of its like as a JSON array of strings: numbers in quotes, an array inside a string unpacked

@@ -10,14 +10,16 @@ enum APNsPayload {
     payload.append(contentsOf: #"{"aps":"#.utf8)
     if type == .background {
       try refuseVisible(aps, document)
-      payload.append(contentsOf: #"{"content-available":1}"#.utf8)
+      payload.append(contentsOf: background.utf8)
     } else {
       if type == .liveactivity {
         try refuseIncompleteActivity(aps, document)
       } else {
         try refuseScoreOutOfRange(aps, document)
       }
+      let start = payload.count
       aps.append(request, withAlert: true, isUPMC: settings.isUPMC && type == .alert, to: &payload)
+      if type.needsNoAPS, payload.count == start + 2 { payload.removeSubrange(1...) }
     }
     let hasObject = MPSObject.isWanted(request, aps, type, settings)
     if hasObject { MPSObject.append(request, settings, context, to: &payload) }
@@ -32,6 +34,9 @@ enum APNsPayload {
     guard bytes <= type.payloadLimit else { throw tooBig(bytes, type) }
     return payload
   }
+
+  /// `aps` of a background push.
+  static let background = #"{"content-available":1}"#
 
   private static func tooBig(_ bytes: Int, _ type: PushType) -> Rejection {
     Rejection(
@@ -99,7 +104,7 @@ enum APNsPayload {
       }
       if isUPMC, document.isString(name, MPSObject.extensionKey) { continue }
       if !custom.isEmpty, custom.contains(document.string(name)) { continue }
-      payload.append(0x2C)
+      payload.appendMemberSeparator()
       payload.appendDataMember(name, value, of: document)
     }
   }

@@ -33,14 +33,17 @@ public final class APNsTemplate: Sendable {
   /// Headers and payload by the rules of ``MappingRule``; the request's `apns` block wins over what is translated.
   ///
   /// Refused: `InvalidDataKey` (a data key `aps`), `InvalidParameters` (a payload that its push type forbids), `MessageTooBig`,
-  /// `InvalidPackageName` (an unusable topic in the settings).
+  /// `InvalidPackageName` (an unusable topic in the settings), `NothingForPlatform` (nothing is for an Apple device).
   public static func make(
     _ request: borrowing SendRequest, settings: borrowing APNsSettings, context: borrowing TranslationContext,
     report: inout LossReport?
   ) -> Result<APNsTemplate, Rejection> {
-    do {
-      let template = try APNsTemplate(request, settings, context)
-      report?.explain(request, as: template, settings)
+    guard let delivery = AppleDelivery(request, standard: settings.defaultPriority, context) else {
+      return .failure(AppleDelivery.nothing)
+    }
+    do throws(Rejection) {
+      let template = try APNsTemplate(request, delivery, settings, context)
+      report?.explain(request, forAPNs: delivery)
       return .success(template)
     } catch {
       return .failure(error)
@@ -48,25 +51,24 @@ public final class APNsTemplate: Sendable {
   }
 
   private init(
-    _ request: borrowing SendRequest, _ settings: borrowing APNsSettings, _ context: borrowing TranslationContext
+    _ request: borrowing SendRequest, _ delivery: AppleDelivery, _ settings: borrowing APNsSettings,
+    _ context: borrowing TranslationContext
   ) throws(Rejection) {
     guard settings.isUsable else { throw Rejection(.invalidPackageName, "the app's APNs topic is no bundle ID") }
     let document = request.document
-    let aps = APSContent(request)
-    pushType = request.apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
+    let aps = delivery.content
+    pushType = delivery.pushType
     form = try APNsPayload.make(request, aps, pushType, settings, context)
     hasBlanks = (aps.hasBlanks || settings.isUPMC) && Blank.isIn(form)
     message = hasBlanks ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
     topic = chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType
-    priority = Self.priority(request, pushType, settings.defaultPriority)
-    expiration =
-      request.apnsHeader(.apnsExpiration).flatMap { Self.seconds(document.string($0)) } ?? Self.expiration(request, context)
-    collapseID =
-      request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.make(document.string($0)) } ?? CollapseID.make(request)
+    priority = delivery.priority
+    expiration = delivery.expiration
+    collapseID = delivery.collapseID
     activityToken = request.apns(.liveActivityToken).map { Self.lowercased(document.string($0)) }
-    fixedID = request.apnsHeader(.apnsId).map(document.string)
+    fixedID = request.apnsID
     identity = DeviceIdentity(messageID: context.messageID)
   }
 
@@ -77,29 +79,6 @@ public final class APNsTemplate: Sendable {
 
   func payload(for fill: DeviceFill, token: ArraySlice<UInt8>) -> [UInt8] {
     hasBlanks ? Blank.filled(form, fill, message: message, token: token) : form
-  }
-
-  /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.
-  private static func priority(_ request: borrowing SendRequest, _ type: PushType, _ standard: Priority) -> Int {
-    var priority: Int
-    if let node = request.apnsHeader(.apnsPriority) {
-      priority = request.document.isString(node, "10") ? 10 : request.document.isString(node, "5") ? 5 : 1
-    } else if request.shape == .fcmV1 {
-      priority = 10
-    } else {
-      priority = request.priority ?? (request.delayWhileIdle ? .normal : standard) == .high ? 10 : 5
-    }
-    return type == .background ? min(priority, 5) : priority
-  }
-
-  /// GS-063: 0 for now or never.
-  private static func expiration(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
-    request.timeToLive == 0 || context.deadline <= context.now ? 0 : context.deadline / 1000
-  }
-
-  /// Of up to twelve digits.
-  private static func seconds(_ digits: [UInt8]) -> Int64? {
-    digits.reduce(0) { $0 * 10 + Int64($1 & 15) }
   }
 
   private static func lowercased(_ digits: [UInt8]) -> [UInt8] { digits.map { $0 | 0x20 } }

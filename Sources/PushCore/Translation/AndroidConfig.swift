@@ -40,9 +40,8 @@ struct AndroidConfig {
     if (request.androidTimeToLive ?? request.timeToLive) == 0 { return 0 }
     var deadline = context.deadline
     if let own = request.androidTimeToLive, let common = request.timeToLive {
-      let published = context.published ?? context.deadline - Int64(common) * 1000
-      let isBounded = deadline < published + Int64(common) * 1000
-      let wanted = published + Int64(own) * 1000
+      let isBounded = deadline < context.published + Int64(common) * 1000
+      let wanted = context.published + Int64(own) * 1000
       deadline = isBounded ? min(deadline, wanted) : wanted
     }
     guard deadline > context.now else { return 0 }

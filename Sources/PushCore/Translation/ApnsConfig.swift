@@ -1,18 +1,17 @@
-/// Writes `message.apns`, for tokens of FCM that belong to Apple devices: what the request says for them, and nothing by default, so
-/// that a message for Android carries no ballast. The request's `apns` block wins key by key.
+/// Writes `message.apns`, for tokens of FCM that belong to Apple devices: they get what they would get by APNs. The request's `apns`
+/// block wins key by key.
 struct ApnsConfig {
-  let content: APSContent
+  /// Nil where nothing is for an Apple device: then the block stands as it came.
+  let delivery: AppleDelivery?
 
-  func append(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
-  ) throws(Rejection) {
+  func append(_ request: borrowing SendRequest, to body: inout [UInt8]) throws(Rejection) {
     let document = request.document
     let mark = body.count
     body.appendMemberSeparator()
     body.append(contentsOf: #""apns":{"#.utf8)
     let start = body.count
-    appendHeaders(request, context, to: &body)
-    try appendPayload(request, to: &body)
+    appendHeaders(request, to: &body)
+    if let delivery { try appendPayload(request, delivery, to: &body) }
     if let options = request.apns(.fcmOptions) { body.appendMember(#""fcm_options":"#, options, of: document) }
     if let token = request.apns(.liveActivityToken) { body.appendMember(#""live_activity_token":"#, token, of: document) }
     if body.count == start {
@@ -22,41 +21,55 @@ struct ApnsConfig {
     }
   }
 
-  /// A translated header stands where the request names its option; the block's own come as they are.
-  private func appendHeaders(
-    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
-  ) {
-    let isTranslated = request.shape == .gcm
-    let isBackground =
-      isTranslated && request.contentAvailable && !content.isVisible && request.apnsHeader(.apnsPushType) == nil
+  private func appendHeaders(_ request: borrowing SendRequest, to body: inout [UInt8]) {
     let mark = body.count
     body.append(contentsOf: #""headers":{"#.utf8)
     let start = body.count
-    if isBackground { body.appendHeader("apns-push-type", "background") }
-    if request.apnsHeader(.apnsPriority) == nil, isTranslated, request.priority != nil || isBackground {
-      body.appendHeader("apns-priority", request.priority == .high && !isBackground ? "10" : "5")
-    }
-    if request.apnsHeader(.apnsExpiration) == nil, isTranslated, request.timeToLive != nil {
-      let seconds = request.timeToLive == 0 || context.deadline <= context.now ? 0 : context.deadline / 1000
-      body.appendHeader("apns-expiration", String(seconds))
-    }
-    if request.apnsHeader(.apnsCollapseId) == nil, let key = request.collapseKey, let id = CollapseID.make(key) {
+    if let delivery { append(delivery, request, to: &body) }
+    for header in request.apns(.headers) == nil ? [] : APNsHeader.allCases where delivery == nil || !Self.isDecided(header) {
+      guard let value = request.apnsHeader(header) else { continue }
       body.appendMemberSeparator()
-      body.append(contentsOf: #""apns-collapse-id":"#.utf8)
-      body.appendJSONString(id)
-    }
-    if let headers = request.apns(.headers) {
-      for (name, value) in request.document.members(of: headers) where request.document.kind(value) != .null {
-        body.appendMember(name, value, of: request.document)
-      }
+      body.appendJSONString(Array(header.wireName.utf8))
+      body.append(0x3A)
+      if header == .apnsId { body.appendJSONString(request.apnsID ?? []) } else { request.document.append(value, to: &body) }
     }
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
-  private func appendPayload(_ request: borrowing SendRequest, to body: inout [UInt8]) throws(Rejection) {
+  /// FCM finds the push type of a live activity itself.
+  private func append(_ delivery: AppleDelivery, _ request: borrowing SendRequest, to body: inout [UInt8]) {
+    if delivery.pushType == .alert || delivery.pushType == .background || request.apnsHeader(.apnsPushType) != nil {
+      body.appendHeader(#""apns-push-type":""#, delivery.pushType.word)
+    }
+    body.appendMemberSeparator()
+    body.append(contentsOf: #""apns-priority":""#.utf8)
+    body.appendDecimal(delivery.priority)
+    body.append(contentsOf: #"","apns-expiration":""#.utf8)
+    body.appendDecimal(delivery.expiration)
+    body.append(0x22)
+    if let id = delivery.collapseID {
+      body.append(contentsOf: #","apns-collapse-id":"#.utf8)
+      body.appendJSONString(id)
+    }
+  }
+
+  /// What stands there was made of the block's own value already.
+  private static func isDecided(_ header: APNsHeader) -> Bool {
+    switch header {
+    case .apnsPushType, .apnsPriority, .apnsExpiration, .apnsCollapseId: true
+    case .apnsTopic, .apnsId: false
+    }
+  }
+
+  private func appendPayload(
+    _ request: borrowing SendRequest, _ delivery: AppleDelivery, to body: inout [UInt8]
+  ) throws(Rejection) {
     let document = request.document
+    let content = delivery.content
+    // Of one that is named although something is shown, FCM has to judge.
+    let isBackground = delivery.pushType == .background && !content.isVisible
     let says =
-      content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
+      isBackground || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
       || request.notification[.badge] != nil || request.notification[.sound] != nil
       || request.notification[.clickAction] != nil
     guard says || content.payload != nil else { return }
@@ -64,7 +77,16 @@ struct ApnsConfig {
     body.append(contentsOf: #""payload":"#.utf8)
     let start = body.count
     body.append(contentsOf: #"{"#.utf8)
-    if says || content.override != nil {
+    if isBackground {
+      body.append(contentsOf: #""aps":{"content-available":1"#.utf8)
+      if let override = content.override {
+        for (name, value) in document.members(of: override)
+        where document.kind(value) != .null && !document.isString(name, "content-available") {
+          body.appendMember(name, value, of: document)
+        }
+      }
+      body.append(0x7D)
+    } else if says || content.override != nil {
       body.append(contentsOf: #""aps":"#.utf8)
       content.append(request, withAlert: content.hasRichAlert, to: &body)
     }
@@ -84,13 +106,11 @@ struct ApnsConfig {
 }
 
 extension [UInt8] {
-  /// A member whose name and value need no escaping.
-  fileprivate mutating func appendHeader(_ name: String, _ value: String) {
+  /// A member whose name, with quotes and colon and the value's first quote, and value need no escaping.
+  fileprivate mutating func appendHeader(_ name: String, _ value: [UInt8]) {
     appendMemberSeparator()
-    append(0x22)
     append(contentsOf: name.utf8)
-    append(contentsOf: #"":""#.utf8)
-    append(contentsOf: value.utf8)
+    append(contentsOf: value)
     append(0x22)
   }
 }

@@ -1,6 +1,7 @@
 /// Writes FCM v1's `message` without its target (FCM HTTP v1 API, `Message`).
 struct FCMMessage {
-  let content: APSContent
+  /// Nil where nothing is for an Apple device.
+  let apple: AppleDelivery?
   let priority: Priority
 
   /// Keys and values of `data` and of what is shown (Firebase, "Error codes": INVALID_ARGUMENT), in bytes; and `apns.payload` as JSON.
@@ -24,7 +25,7 @@ struct FCMMessage {
     AndroidConfig(priority: priority).append(request, context, to: &body)
     // What is shown and carried can't be larger than what stands here.
     if body.count - start > Self.topicPayloadLimit { try Self.refuseOversized(request, Self.payloadLimit(request)) }
-    try ApnsConfig(content: content).append(request, context, to: &body)
+    try ApnsConfig(delivery: apple).append(request, to: &body)
     appendWebpush(request, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
     body.appendMemberSeparator()

@@ -13,11 +13,10 @@ public struct FCMTemplate: Sendable {
     report: inout LossReport?
   ) -> Result<FCMTemplate, Rejection> {
     do {
-      let content = APSContent(request)
-      let message = FCMMessage(content: content, priority: settings.defaultPriority)
-      let head = try message.head(request, context)
-      let template = FCMTemplate(head: head, hasBlanks: content.hasBlanks && Blank.isIn(head))
-      report?.explain(request, asFCM: content)
+      let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
+      let head = try FCMMessage(apple: apple, priority: settings.defaultPriority).head(request, context)
+      let template = FCMTemplate(head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head))
+      report?.explain(request, forFCM: apple)
       return .success(template)
     } catch {
       return .failure(error)

@@ -1,108 +1,231 @@
 /// What a translation did, found by looking at the request once more: nothing of it is computed on the delivery path.
 extension LossReport {
-  mutating func explain(_ request: borrowing SendRequest, as template: APNsTemplate, _ settings: borrowing APNsSettings) {
-    explainNotification(request, .apns)
-    explainData(request, .apns)
-    let content = APSContent(request)
-    if template.pushType == .background {
-      if request.notification[.clickAction] != nil { add(.categoryWithoutAlert, .apns) }
-      if !request.contentAvailable { add(.dataOnly, .apns) }
-    }
-    explainFlags(request, content, .apns)
-    explainReplacedData(request, content)
-    explainPriority(request, .apns, isBackground: template.pushType == .background)
-    explainLifetime(request)
-    explainCollapseKey(request, .apns)
+  mutating func explain(_ request: borrowing SendRequest, forAPNs delivery: AppleDelivery) {
+    explainNotification(request, .apns, delivery)
+    explainData(request, .apns, replacedBy: delivery.content.payload)
+    explainEmulation(request, .apns, delivery)
+    explainFlags(request, .apns, delivery)
+    explainPriority(request, .apns, delivery)
+    explainLifetime(request, .apns, delivery)
+    explainCollapseKey(request, .apns, delivery)
     if request.restrictedPackageNameNode != nil { add(.packageName, .apns) }
     if request.isDryRun { add(.dryRun, .apns) }
     if request.blocks?.androidV2 != nil { add(.androidV2Block, .apns) }
-    if template.activityToken != nil { add(.liveActivityToken, .apns) }
+    if request.apns(.liveActivityToken) != nil { add(.liveActivityToken, .apns) }
     if request.fcmOptionsNode != nil { add(.options, .apns, field: "fcm_options") }
     if request.apns(.fcmOptions) != nil { add(.options, .apns, field: "apns.fcm_options") }
+    explainIgnored(request, .apns)
   }
 
-  mutating func explain(_ request: borrowing SendRequest, asFCM content: APSContent) {
-    explainNotification(request, .fcm)
-    explainData(request, .fcm)
-    explainFlags(request, content, .fcm)
-    explainPriority(request, .fcm, isBackground: request.contentAvailable && !content.isVisible)
-    if request.timeToLive != nil { add(.timeToLive, .fcm) }
-    explainCollapseKey(request, .fcm)
+  /// - Parameter delivery: nil where Apple devices get nothing by FCM.
+  mutating func explain(_ request: borrowing SendRequest, forFCM delivery: AppleDelivery?) {
+    explainNotification(request, .fcm, delivery)
+    explainData(request, .fcm, replacedBy: nil)
+    if request.dataNode != nil, request.android(.data) != nil { addLost("data", .fcm, .android, "\(Self.block(request)).data") }
+    explainEmulation(request, .fcm, delivery)
+    explainFlags(request, .fcm, delivery)
+    explainPriority(request, .fcm, delivery)
+    explainLifetime(request, .fcm, delivery)
+    explainCollapseKey(request, .fcm, delivery)
+    if request.restrictedPackageNameNode != nil, request.android(.restrictedPackageName) != nil {
+      addLost("restricted_package_name", .fcm, .android, "\(Self.block(request)).restricted_package_name")
+    }
     explainAndroidV2(request)
     if request.isDryRun { add(.dryRun, .fcm) }
+    explainIgnored(request, .fcm)
   }
 
   /// One entry of a rule, unless the platform carries the field as it is.
-  mutating func add(_ rule: MappingRule, _ platform: Platform, field: String? = nil, detail: String = "") {
+  mutating func add(_ rule: MappingRule, _ platform: Platform, field: String? = nil, words: String? = nil) {
     let (row, mapping) = (rule.row, rule.mapping(platform))
     guard let action = mapping.action else { return }
-    add(row.rule, field ?? row.field, action, mapping.words + detail)
+    add(row.rule, field ?? row.field, action, words ?? mapping.words)
   }
 
-  private mutating func explainNotification(_ request: borrowing SendRequest, _ platform: Platform) {
+  /// Devices that one view of a request speaks of.
+  private enum Devices: String {
+    case apple = "Apple devices"
+    case android = "Android devices"
+  }
+
+  /// The request's own block says it for these devices, and so the field doesn't.
+  private mutating func addLost(_ field: String, _ platform: Platform, _ devices: Devices, _ winner: String) {
+    let rule: MappingRule = devices == .apple ? .apnsBlock : .androidBlock
+    let whom = platform == .apns ? "" : "for \(devices.rawValue): "
+    add(rule.row.rule, field, .dropped, "\(whom)\(winner) wins")
+  }
+
+  // MARK: what is shown and carried
+
+  private mutating func explainNotification(
+    _ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?
+  ) {
     for (key, rule) in Self.notificationRules {
       guard let node = request.notification[key] else { continue }
+      let field = "notification.\(key.wireName)"
+      let apple = delivery.flatMap { Self.apsWinner(over: key, $0.content, request.document) }
+      let android =
+        platform == .fcm
+        ? AndroidNotificationKey.replacing(key).flatMap { request.androidNotification($0) == nil ? nil : $0 } : nil
+      let isDroppedByType = key == .clickAction && delivery?.isPlainBackground == true
+      if isDroppedByType {
+        add(.categoryWithoutAlert, platform, field: field)
+      } else if let apple {
+        addLost(field, platform, .apple, apple)
+      }
+      if let android {
+        let place = request.blocks?.androidV2 == nil ? "android" : "android_v2.remote_notification"
+        addLost(field, platform, .android, "\(place).notification.\(android.wireName)")
+      }
+      // What is said of it holds for those for whom nothing else wins.
+      let isOnlyForApple = platform == .apns || rule == .badge || rule == .subtitle
+      if isOnlyForApple
+        ? apple != nil || isDroppedByType || delivery == nil && platform == .fcm : apple != nil && android != nil
+      {
+        continue
+      }
       let isObject = key == .sound && request.document.kind(node) == .object
+      if isObject, platform == .fcm, android != nil { continue }
       let isCounter = key == .badge && request.document.isString(node, "auto")
-      add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: "notification.\(key.wireName)")
+      add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: field)
     }
   }
 
-  private mutating func explainData(_ request: borrowing SendRequest, _ platform: Platform) {
+  /// The key of the block's `aps` that stands where this one would; nil where it stands itself.
+  private static func apsWinner(over key: NotificationKey, _ content: APSContent, _ document: JSONDocument) -> String? {
+    guard let override = content.override else { return nil }
+    let name: String
+    switch key {
+    case .badge: name = "badge"
+    case .sound: name = "sound"
+    case .clickAction: name = "category"
+    default:
+      guard let field = APSContent.alertFields.first(where: { $0.key == key }), let alert = content.alertOverride else {
+        return nil
+      }
+      guard document.kind(alert) == .object else { return "apns.payload.aps.alert" }
+      return document.value(field.name, of: alert) == nil ? nil : "apns.payload.aps.alert.\(field.name)"
+    }
+    return document.value(name, of: override) == nil ? nil : "apns.payload.aps.\(name)"
+  }
+
+  /// - Parameter payload: the block's, whose own keys stand where data keys of the same names would.
+  private mutating func explainData(_ request: borrowing SendRequest, _ platform: Platform, replacedBy payload: Int?) {
     guard let data = request.dataNode else { return }
-    for (_, value) in request.document.members(of: data) {
-      switch request.document.kind(value) {
-      case .string: break
-      case .null: add(.dataNull, platform, field: request.document.path(to: value))
-      default: add(.dataConverted, platform, field: request.document.path(to: value))
+    let document = request.document
+    let own = payload.map { Set(document.members(of: $0).map { document.string($0.name) }) } ?? []
+    for (name, value) in document.members(of: data) {
+      let kind = document.kind(value)
+      if kind == .null {
+        add(.dataNull, platform, field: document.path(to: value))
+      } else if own.contains(document.string(name)) {
+        add(MappingRule.apnsBlock.row.rule, document.path(to: name), .dropped, "apns.payload has a key of the same name")
+      } else if kind != .string {
+        add(.dataConverted, platform, field: document.path(to: value))
       }
     }
   }
 
-  /// The block's own keys stand where data keys of the same names would.
-  private mutating func explainReplacedData(_ request: borrowing SendRequest, _ content: APSContent) {
-    guard let data = request.dataNode, let payload = content.payload else { return }
-    let document = request.document
-    let own = Set(document.members(of: payload).map { document.string($0.name) })
-    for (name, _) in document.members(of: data) where own.contains(document.string(name)) {
-      add(MappingRule.apnsBlock.row.rule, document.path(to: name), .dropped, "apns.payload has a key of the same name")
+  private mutating func explainEmulation(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    guard let delivery, delivery.isEmulated else { return }
+    let row = MappingRule.dataOnly.row
+    add(
+      .dataOnly, platform,
+      field: request.hasData
+        ? row.field
+        : delivery.content.payload == nil
+          ? "a request without notification and data" : "apns.payload (nothing to show, no content-available)")
+  }
+
+  private mutating func explainFlags(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    guard let delivery else { return }
+    let content = delivery.content
+    func isOverridden(_ name: String) -> Bool {
+      content.override.map { request.document.value(name, of: $0) != nil } ?? false
+    }
+    if request.contentAvailable {
+      if isOverridden("content-available"), !delivery.isPlainBackground {
+        addLost("content_available", platform, .apple, "apns.payload.aps.content-available")
+      } else {
+        add(.contentAvailable, platform)
+      }
+    }
+    guard request.mutableContent else { return }
+    if !content.hasAlert {
+      add(.mutableWithoutAlert, platform, field: "mutable_content")
+    } else if isOverridden("mutable-content") {
+      addLost("mutable_content", platform, .apple, "apns.payload.aps.mutable-content")
+    } else {
+      add(.mutableContent, platform)
     }
   }
 
-  private mutating func explainLifetime(_ request: borrowing SendRequest) {
-    if request.timeToLive != nil {
-      add(.timeToLive, .apns)
-    } else if request.android(.ttl) != nil, request.apnsHeader(.apnsExpiration) == nil {
-      add(
-        .androidLifetime, .apns,
-        field: "\(request.blocks?.androidV2 == nil ? "android" : "android_v2").ttl (no time_to_live)")
+  // MARK: options
+
+  /// The block for Android that the request has.
+  private static func block(_ request: borrowing SendRequest) -> String {
+    request.blocks?.androidV2 == nil ? "android" : "android_v2"
+  }
+
+  /// An option that becomes something else for each kind of device, unless their block has its own.
+  private mutating func explainOption(
+    _ request: borrowing SendRequest, _ rule: MappingRule, _ field: String, _ platform: Platform,
+    apple: (name: String, isOwn: Bool),
+    android: (name: String, isOwn: Bool), _ delivery: AppleDelivery?
+  ) {
+    // What becomes of it for Android is told with the block.
+    let isV2Priority = rule == .priority && request.blocks?.androidV2 != nil
+    let isForApple = delivery != nil && !apple.isOwn
+    let isForAndroid = platform == .fcm && !android.isOwn && !isV2Priority
+    if delivery != nil, apple.isOwn { addLost(field, platform, .apple, "apns.headers.\(apple.name)") }
+    if platform == .fcm, android.isOwn, !isV2Priority {
+      addLost(field, platform, .android, "\(Self.block(request)).\(android.name)")
+    }
+    switch (platform, isForApple, isForAndroid) {
+    case (_, false, false): return
+    case (.apns, _, _), (.fcm, true, true): add(rule, platform, field: field)
+    case (.fcm, true, false): add(rule, platform, field: field, words: "for \(Devices.apple.rawValue) only: \(apple.name)")
+    case (.fcm, false, true):
+      // What Android's own option carries as it is makes no entry.
+      if rule != .collapseKey {
+        add(rule, platform, field: field, words: "for \(Devices.android.rawValue) only: android.\(android.name)")
+      }
     }
   }
 
-  private mutating func explainFlags(_ request: borrowing SendRequest, _ content: APSContent, _ platform: Platform) {
-    if request.contentAvailable { add(.contentAvailable, platform) }
-    if request.mutableContent {
-      add(content.hasAlert ? .mutableContent : .mutableWithoutAlert, platform, field: "mutable_content")
-    }
-  }
-
-  private mutating func explainPriority(_ request: borrowing SendRequest, _ platform: Platform, isBackground: Bool) {
+  private mutating func explainPriority(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
     if platform == .fcm, request.blocks?.androidV2 != nil {
       if request.priority != nil { add(.androidV2Priority, .fcm, field: "priority") }
       if request.delayWhileIdle { add(.androidV2Priority, .fcm, field: "delay_while_idle") }
-      return
+      guard delivery != nil else { return }
     }
+    let header = request.apnsHeader(.apnsPriority)
     let isHigh = request.priority == .high
-    if platform == .apns, let header = request.apnsHeader(.apnsPriority) {
-      if isBackground, request.document.isString(header, "10") {
-        add(.backgroundPriority, platform, field: "apns.headers.apns-priority")
+    let isBackground = delivery?.pushType == .background
+    if let header, isBackground, request.document.isString(header, "10") {
+      add(.backgroundPriority, platform, field: "apns.headers.apns-priority")
+    }
+    if request.priority != nil {
+      if isHigh, isBackground, header == nil {
+        add(.backgroundPriority, platform, field: "priority")
+        if platform == .fcm, request.android(.priority) != nil { addLost("priority", platform, .android, "android.priority") }
+      } else {
+        explainOption(
+          request, .priority, "priority", platform, apple: ("apns-priority", header != nil),
+          android: ("priority", request.android(.priority) != nil), delivery)
       }
-    } else if request.priority != nil {
-      add(isHigh && isBackground ? .backgroundPriority : .priority, platform, field: "priority")
     }
     guard request.delayWhileIdle else { return }
     if isHigh {
       add(MappingRule.delayWhileIdle.row.rule, "delay_while_idle", .dropped, "no counterpart, and priority says high")
+    } else if platform == .apns, header != nil {
+      addLost("delay_while_idle", platform, .apple, "apns.headers.apns-priority")
+    } else if platform == .fcm, request.android(.priority) != nil {
+      addLost("delay_while_idle", platform, .android, "android.priority")
+    } else if platform == .fcm, request.blocks?.androidV2 != nil {
+      if delivery != nil, header == nil {
+        add(.delayWhileIdle, platform, words: "for \(Devices.apple.rawValue) only: sent with priority 5")
+      }
     } else {
       add(.delayWhileIdle, platform)
     }
@@ -119,16 +242,38 @@ extension LossReport {
     if v2.isSync, request.shape == .gcm, request.hasNotification { add(.backgroundSync, .fcm, field: "notification") }
   }
 
-  private mutating func explainCollapseKey(_ request: borrowing SendRequest, _ platform: Platform) {
-    guard let key = request.collapseKey else { return }
-    if key.count > CollapseID.limit {
-      add(.collapseKeyCut, platform, field: "collapse_key", detail: " (of \(key.count))")
-    } else {
-      add(.collapseKey, platform)
+  private mutating func explainLifetime(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    let isOwn = request.apnsHeader(.apnsExpiration) != nil
+    if request.timeToLive != nil {
+      explainOption(
+        request, .timeToLive, "time_to_live", platform, apple: ("apns-expiration", isOwn),
+        android: ("ttl", request.android(.ttl) != nil), delivery)
+    } else if request.android(.ttl) != nil, delivery != nil, !isOwn {
+      add(.androidLifetime, platform, field: "\(Self.block(request)).ttl (no time_to_live)")
     }
   }
 
+  private mutating func explainCollapseKey(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    guard let key = request.collapseKey else { return }
+    let isOwn = request.apnsHeader(.apnsCollapseId) != nil
+    if !isOwn, let delivery, let id = delivery.collapseID, id != key {
+      add(.collapseKeyCut, platform, field: "collapse_key")
+      if platform == .fcm, request.android(.collapseKey) != nil {
+        addLost("collapse_key", platform, .android, "\(Self.block(request)).collapse_key")
+      }
+      return
+    }
+    explainOption(
+      request, .collapseKey, "collapse_key", platform, apple: ("apns-collapse-id", isOwn),
+      android: ("collapse_key", request.android(.collapseKey) != nil), delivery)
+  }
+
+  private mutating func explainIgnored(_ request: borrowing SendRequest, _ platform: Platform) {
+    for name in request.ignoredNames { add(.unknownName, platform, field: request.document.path(to: name)) }
+  }
+
   private static let notificationRules: [(NotificationKey, MappingRule)] = [
+    (.title, .text), (.body, .text),
     (.subtitle, .subtitle), (.subtitleLocKey, .subtitle), (.subtitleLocArgs, .subtitle), (.badge, .badge), (.sound, .sound),
     (.clickAction, .clickAction), (.titleLocKey, .localisation), (.titleLocArgs, .localisation),
     (.bodyLocKey, .localisation), (.bodyLocArgs, .localisation), (.icon, .icon), (.color, .color), (.tag, .tag),
@@ -136,4 +281,20 @@ extension LossReport {
     (.eventTime, .android), (.notificationPriority, .android), (.visibility, .android), (.notificationCount, .android),
     (.defaultSound, .android),
   ]
+}
+
+extension AppleDelivery {
+  /// `aps` has nothing but what a background push may have.
+  var isPlainBackground: Bool { pushType == .background && !content.isVisible }
+}
+
+extension AndroidNotificationKey {
+  /// The key of `android.notification` that stands where GCM's would; nil where Android has none.
+  fileprivate static func replacing(_ key: NotificationKey) -> AndroidNotificationKey? {
+    switch key {
+    case .androidChannelId: .channelId
+    case .badge, .subtitle, .subtitleLocKey, .subtitleLocArgs: nil
+    default: allCases.first { $0.wireName == key.wireName }
+    }
+  }
 }

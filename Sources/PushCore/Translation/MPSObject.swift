@@ -30,7 +30,7 @@ enum MPSObject {
     }
     payload.append(contentsOf: #","senddate":""#.utf8)
     // As 2026-11-20T21:22:00.000Z, of which year to hour are told.
-    let time = Timestamp.text(context.published ?? context.now)
+    let time = Timestamp.text(context.published)
     payload.append(contentsOf: time.prefix(13).filter(Bytes.isDigit))
     payload.append(contentsOf: (context.isKept ? #"","db_in":"Y","pushkey":""# : #"","db_in":"N","pushkey":""#).utf8)
     payload.append(Blank.pushKey)

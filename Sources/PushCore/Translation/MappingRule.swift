@@ -7,6 +7,7 @@ public enum MappingRule: CaseIterable, Sendable {
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
   case packageName, dryRun, apnsBlock, androidBlock, androidV2Block, androidV2Priority, backgroundSync, webpushBlock,
     liveActivityToken, options, pushType
+  case androidOnly, mdm, unknownName
 
   /// What becomes of the field on one platform.
   public struct Mapping: Sendable {
@@ -99,7 +100,7 @@ public enum MappingRule: CaseIterable, Sendable {
     case .priority:
       Row(
         rule: "GS-051, GS-054", field: "priority", apns: .converted("apns-priority: normal 5, high 10; absent: normal"),
-        fcm: .converted("android.priority; when given, apns-priority too; absent: NORMAL"))
+        fcm: .converted("android.priority and, for Apple devices, apns-priority as for APNs; absent: NORMAL and 5"))
     case .backgroundPriority:
       Row(
         rule: "GS-057", field: "priority (of a background push)",
@@ -112,21 +113,21 @@ public enum MappingRule: CaseIterable, Sendable {
     case .timeToLive:
       Row(
         rule: "GS-062, GS-063", field: "time_to_live", apns: .converted("apns-expiration, counted from publishing; 0 for 0"),
-        fcm: .converted("android.ttl less the time spent queued; when given, apns-expiration too"))
+        fcm: .converted("android.ttl less the time spent queued; for Apple devices apns-expiration as for APNs"))
     case .androidLifetime:
       Row(
         rule: "FCM v1 AndroidConfig", field: "android.ttl, android_v2.ttl (no time_to_live)",
         apns: .emulated("bounds the whole request's life: apns-expiration from it"),
-        fcm: .carried("android.ttl less the time spent queued"))
+        fcm: .emulated("android.ttl less the time spent queued; for Apple devices apns-expiration from it"))
     case .collapseKey:
       Row(
         rule: "GS-033", field: "collapse_key", apns: .converted("apns-collapse-id"),
-        fcm: .carried("android.collapse_key and apns-collapse-id"))
+        fcm: .converted("android.collapse_key; for Apple devices apns-collapse-id"))
     case .collapseKeyCut:
       Row(
-        rule: "Apple: request headers", field: "collapse_key (longer than 64 bytes)",
-        apns: .cut("to at most 64 bytes, between two characters"), fcm: .cut("apns-collapse-id as for APNs; Android's is whole")
-      )
+        rule: "GS-034", field: "collapse_key (longer than 64 bytes, or with blanks at its ends)",
+        apns: .cut("at most 43 bytes of it, ~ and a hash of all of it, so that different keys stay different"),
+        fcm: .cut("apns-collapse-id as for APNs; Android's is whole"))
     case .contentAvailable:
       Row(
         rule: "GS-009", field: "content_available",
@@ -136,7 +137,7 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "GS-010", field: "data (nothing to show, no content_available)",
         apns: .emulated("GCM's own connection to the app has no counterpart: sent as a background push"),
-        fcm: .carried("a data message"))
+        fcm: .emulated("a data message; for Apple devices a background push, as for APNs"))
     case .mutableContent:
       Row(
         rule: "F-REF mutable_content", field: "mutable_content", apns: .converted("aps.mutable-content"),
@@ -149,7 +150,8 @@ public enum MappingRule: CaseIterable, Sendable {
     case .categoryWithoutAlert:
       Row(
         rule: "Apple: background updates", field: "notification.click_action (nothing to show)",
-        apns: .dropped("a background push has no category"), fcm: .carried("android.notification.click_action"))
+        apns: .dropped("a background push has no category"),
+        fcm: .dropped("for Apple devices: a background push has no category"))
     case .packageName:
       Row(
         rule: "F-REF restricted_package_name", field: "restricted_package_name",
@@ -197,7 +199,19 @@ public enum MappingRule: CaseIterable, Sendable {
         apns: .carried(
           "liveactivity when aps says so (content-state, attributes-type), alert when there is an alert, badge or sound, else "
             + "background"),
-        fcm: .carried("background when content_available and nothing is shown"))
+        fcm: .carried("for Apple devices alert or background, as for APNs; a live activity's FCM finds itself"))
+    case .androidOnly:
+      Row(
+        rule: "GS-027", field: "notification, android or webpush with nothing that an Apple device shows, and no data",
+        apns: .dropped("no push: the result says NothingForPlatform"), fcm: .carried("no apns"))
+    case .mdm:
+      Row(
+        rule: "Apple: MDM commands", field: "apns.headers.apns-push-type (mdm, fileprovider)",
+        apns: .carried("no aps where it would be empty"), fcm: .carried("the same header"))
+    case .unknownName:
+      Row(
+        rule: "GS-012", field: "an unknown name, where the application ignores such (unknownKeys)",
+        apns: .dropped("unknown"), fcm: .dropped("unknown"))
     }
   }
 

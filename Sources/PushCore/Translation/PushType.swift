@@ -23,6 +23,9 @@ public enum PushType: UInt8, CaseIterable, Sendable {
   /// Bytes of payload that APNs takes (Apple: "Generating a remote notification").
   public var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 
+  /// `aps` is left out where it would be empty (Apple: "Sending MDM commands to a device", "Using push notifications to signal changes").
+  var needsNoAPS: Bool { self == .mdm || self == .fileprovider }
+
   /// The type that a validated `apns-push-type` names.
   init?(word: [UInt8]) {
     guard let index = Self.words.firstIndex(of: word) else { return nil }

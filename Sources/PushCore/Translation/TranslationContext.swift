@@ -4,16 +4,17 @@ public struct TranslationContext: Sendable {
   /// When the request expires: counted from when it was published, not from now (GS-062).
   public var deadline: Int64
   public var messageID: [UInt8]
-  /// When the producer published it, where that is known: an `android.ttl` beside a `time_to_live` counts from here.
-  public var published: Int64?
+  /// When the producer published it, or else a worker first saw it: an `android.ttl` beside a `time_to_live` counts from here.
+  public var published: Int64
   /// The registry keeps the message's id, so that an acknowledgement by its `mps` object finds it.
   public var isKept = false
 
+  /// - Parameter published: nil for just now.
   public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {
     self.now = now
     self.deadline = deadline
     self.messageID = messageID
-    self.published = published
+    self.published = published ?? now
   }
 }
 

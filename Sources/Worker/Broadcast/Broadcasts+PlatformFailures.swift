@@ -26,7 +26,9 @@ extension Broadcasts {
       switch recipient.state {
       case .waiting where pools.insert(recipient.pool).inserted:
         var report: LossReport?
-        if case .failure(let rejection)? = pipeline.translate(entry, recipient.platform, pool: recipient.pool, &report) {
+        if case .failure(let rejection)? = pipeline.translate(entry, recipient.platform, pool: recipient.pool, &report),
+          rejection.code != .nothingForPlatform
+        {
           reportOnce(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):
@@ -50,9 +52,10 @@ extension Broadcasts {
 }
 
 extension Pipeline {
-  /// Ends one device in the dead letters, unless those of its platform have one together.
+  /// Ends one device in the dead letters, unless those of its platform have one together. For whom the request has nothing, there is nothing
+  /// to replay either: the result says so.
   func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
-    if entry.isOfCampaign {
+    if entry.isOfCampaign || rejection.code == .nothingForPlatform {
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)

@@ -334,7 +334,7 @@ final class Outbox {
 extension BasicProperties {
   fileprivate mutating func dropForeignHeaders(keepingSender: Bool) {
     headers = headers.removing {
-      !$0.starts(with: "x-push-".utf8) || (!keepingSender && $0.elementsEqual("x-push-sender".utf8))
+      !$0.starts(with: "x-push-".utf8) || (!keepingSender && Translator.choices.contains($0))
     }
   }
 }

@@ -81,6 +81,8 @@ public struct AppConfiguration: Sendable, Equatable {
   public var defaultPriority: Priority
   /// Pushes have the object `mps`, by which the app's library acknowledges them.
   public var isUPMC: Bool
+  /// Names in a request that aren't known are left out, and what old senders write is taken (GS-012); otherwise they are refused.
+  public var ignoresUnknownNames: Bool
   /// Used where a request names no sender.
   public var credentials: CredentialSet
   /// By the sender id that `x-push-sender` names.

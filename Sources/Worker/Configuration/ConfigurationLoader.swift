@@ -208,6 +208,7 @@ extension AppConfiguration {
     }
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
     isUPMC = try reader.flag("upmc") ?? false
+    ignoresUnknownNames = try reader.choice("unknownKeys", of: ["refuse", "ignore"]) == "ignore"
     credentials = try CredentialSet(reader, appID: id)
     var senders: [String: CredentialSet] = [:]
     if reader.has("senders") {

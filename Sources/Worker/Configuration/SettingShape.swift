@@ -37,8 +37,9 @@ indirect enum SettingShape: Sendable {
     "fanOut": .object(["pageSize": .number, "prefetch": .number]),
     "breaker": .object(["percent": .number, "sample": .number]),
     "apps": .named(
-      credentials.merging(["defaultPriority": .text, "upmc": .flag, "producers": .texts, "senders": .named(credentials)]) { $1 }
-    ),
+      credentials.merging([
+        "defaultPriority": .text, "unknownKeys": .text, "upmc": .flag, "producers": .texts, "senders": .named(credentials),
+      ]) { $1 }),
   ]
 
   private static let credentials: Fields = [

@@ -33,7 +33,12 @@ extension Pipeline: PoolHandler {
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
       fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
     case .retry(let kind, let code):
-      let delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
+      var delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
+      // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
+      let life = entry.deadline - time.wallClock
+      if kind == .outage, meaning.retryAfter == nil, delay > life {
+        delay = publications.ladder.longestWait(within: life) ?? delay
+      }
       postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
     }
   }
@@ -121,11 +126,14 @@ extension Pipeline: PoolHandler {
 
   /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
-    let until = time.wallClock + delay
+    let now = time.wallClock
+    var until = now + delay
     let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.isNowOrNever
     guard !isLast else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
     }
+    if entry.draw == nil { entry.draw = time.random.next() }
+    until += publications.ladder.jitter(for: delay, within: entry.deadline - now, by: entry.draw ?? 0)
     entry.lastFailure = (code, reason, status)
     entry.hasAttempted = true
     counters.postponed += 1

@@ -113,6 +113,6 @@ extension Pipeline {
 }
 
 extension Rejection {
-  fileprivate static let noCounter = Rejection(
+  static let noCounter = Rejection(
     .invalidParameters, "notification.badge: auto is for registered devices, and this is none")
 }

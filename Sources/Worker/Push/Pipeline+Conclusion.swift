@@ -95,13 +95,18 @@ extension Pipeline {
   /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
+    let now = time.wallClock
+    let delay = max(earliest - now, 0)
+    // What is too late already waits for something else than a provider.
+    let step = publications.ladder.step(for: delay, within: entry.deadline > now ? entry.deadline - now : .max)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
-    if entry.page == nil, entry.recipients.count > 1, entry.unresolved == 0 {
-      settled = SettledTargets.encode(
-        entry.recipients, byToken: !entry.members.isEmpty, names: entry.wantsResult(results) ? entry.namesToKeep : nil)
+    if entry.page == nil, entry.unresolved == 0, entry.recipients.count > 1 || entry.hasAttempted {
+      // One device has its time noted where it comes back before that.
+      let isNoted = entry.recipients.count > 1 || publications.ladder.isTooShort(step, for: delay)
+      let names = entry.wantsResult(results) ? entry.namesToKeep : nil
+      settled = isNoted ? SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty, names: names) : nil
       lag = 0
     }
-    let now = time.wallClock
     let record = RetryRecord(
       attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled)
@@ -109,12 +114,12 @@ extension Pipeline {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
     counters.retries += 1
-    publish(publications.retry(record, after: max(earliest - now, 0), at: now + lag, for: entry))
+    publish(publications.retry(record, by: step, at: now + lag, for: entry))
   }
 
   func resultTargets(of entry: InFlight) -> [SendResult.Target] {
     let identity = DeviceIdentity(messageID: entry.messageID)
-    let fixedID = entry.request.flatMap { request in request.apnsHeader(.apnsId).map(request.document.string) }
+    let fixedID = entry.request.flatMap(\.apnsID)
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(entry.recipients.count)
     for recipient in entry.recipients {

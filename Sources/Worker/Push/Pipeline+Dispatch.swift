@@ -159,15 +159,11 @@ extension Pipeline {
   }
 
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
-  private func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
+  func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     if entry.apnsPool == pool, let template = entry.apns { return template }
-    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
-      failDevice(entry, index, Rejection(.mismatchSenderID, "the sender has no APNs credential"))
-      return nil
-    }
     var report: LossReport?
-    switch APNsTemplate.make(parsed.request, settings: settings, context: context(of: entry, at: now), report: &report) {
+    switch translator.apns(entry, pool: pool, at: now, &report) {
     case .success(let template):
       entry.apns = template
       entry.isForActivity = template.activityToken != nil
@@ -181,13 +177,10 @@ extension Pipeline {
     }
   }
 
-  private func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
+  func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     if let template = entry.fcm { return template }
-    guard let parsed = entry.parsed else { return nil }
     var report: LossReport?
-    switch FCMTemplate.make(
-      parsed.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
-    {
+    switch translator.fcm(entry, at: now, &report) {
     case .success(let template):
       entry.fcm = template
       return template
@@ -195,22 +188,6 @@ extension Pipeline {
       failDevice(entry, index, rejection)
       return nil
     }
-  }
-
-  /// A device of the registry may be reached by another sender's pool than the request's.
-  func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
-    if let settings = entry.routes.apnsSettings(of: pool) { return settings }
-    guard let app = entry.app else { return nil }
-    let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
-    return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
-  }
-
-  func context(of entry: InFlight, at now: Int64) -> TranslationContext {
-    var context = TranslationContext(
-      now: now, deadline: entry.deadline, messageID: entry.messageID,
-      published: Intake.published(entry.delivery.properties, at: now))
-    context.isKept = entry.keeping == .kept
-    return context
   }
 }
 
@@ -222,6 +199,15 @@ extension Pipeline.Routes {
     case (.apns, .production): production?.pool
     case (.apns, .sandbox): sandbox?.pool
     case (.apns, .unspecified): apns?.pool
+    }
+  }
+
+  /// Of tokens that came with a request.
+  func apnsRoute(_ environment: APNsConfiguration.Environment?) -> Pipeline.APNsRoute? {
+    switch environment {
+    case nil: apns
+    case .production?: production
+    case .sandbox?: sandbox
     }
   }
 

@@ -33,7 +33,9 @@ extension Pipeline {
     if let apns = entry.routes.apns { platforms.append((.apns, apns.pool)) }
     if let fcm = entry.routes.fcm { platforms.append((.fcm, fcm)) }
     for (platform, pool) in platforms {
-      if case .failure(let rejection) = rehearse(entry, platform, pool: pool, &reports) { return reject(entry, rejection) }
+      if case .failure(let rejection) = rehearse(entry, platform, pool: pool, &reports), rejection.code != .nothingForPlatform {
+        return reject(entry, rejection)
+      }
     }
     conclude(entry) { publishResult(of: entry, targets: [.accepted(id: Self.dryRunName)], report: reports) }
   }
@@ -50,14 +52,10 @@ extension Pipeline {
 
   /// Translates without keeping what comes of it; nil where there is nothing to translate.
   func translate(_ entry: InFlight, _ platform: Platform, pool: Int, _ report: inout LossReport?) -> Result<Void, Rejection>? {
-    guard let request = entry.request else { return nil }
-    let context = context(of: entry, at: time.wallClock)
-    switch platform {
-    case .apns:
-      guard let settings = apnsSettings(of: pool, entry) else { return nil }
-      return APNsTemplate.make(request, settings: settings, context: context, report: &report).map { _ in }
-    case .fcm:
-      return FCMTemplate.make(request, settings: entry.routes.fcmSettings, context: context, report: &report).map { _ in }
+    guard entry.parsed != nil else { return nil }
+    return switch platform {
+    case .apns: translator.apns(entry, pool: pool, at: time.wallClock, &report).map { _ in }
+    case .fcm: translator.fcm(entry, at: time.wallClock, &report).map { _ in }
     }
   }
 

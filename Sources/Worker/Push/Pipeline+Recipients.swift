@@ -31,7 +31,7 @@ extension Pipeline: LookUpHandler {
 
   /// A registration, or a list's user, device group or topic, is looked up together with the others of the turn.
   private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
-    entry.recipients.append(recipient(for: target, by: routes))
+    entry.recipients.append(recipient(for: target, by: routes, entry.environment))
     guard let lookUps, let app = entry.app else { return }
     let id: [UInt8]
     switch target {
@@ -45,10 +45,12 @@ extension Pipeline: LookUpHandler {
     entry.unresolved += 1
   }
 
-  private func recipient(for target: Target, by routes: Routes) -> Recipient {
+  private func recipient(
+    for target: Target, by routes: Routes, _ environment: APNsConfiguration.Environment?
+  ) -> Recipient {
     switch target {
     case .apns(let token):
-      guard let route = routes.apns else {
+      guard let route = routes.apnsRoute(environment) else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
       return Recipient(platform: .apns, token: token[...], pool: route.pool)

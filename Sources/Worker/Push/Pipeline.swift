@@ -12,6 +12,8 @@ final class Pipeline: OutboxOwner {
     /// What `restricted_package_name` may say.
     var packages: [[UInt8]]
     var rights = AppRights()
+    /// Names in a request that aren't known are left out, and what old senders write is taken.
+    var ignoresUnknownNames = false
     var routes: Routes
     var senders: [[UInt8]: Routes] = [:]
     /// Of senders that were removed: requests that were here before may still go by them.
@@ -44,6 +46,7 @@ final class Pipeline: OutboxOwner {
 
   let apps: Applications
   let intake: Intake
+  let translator: Translator
   let noteReader: NoteReader
   let publications: OutcomePublications
   let outbox: Outbox
@@ -96,6 +99,7 @@ final class Pipeline: OutboxOwner {
     self.apps = apps
     self.pools = pools
     self.intake = intake
+    translator = Translator(apps: apps)
     noteReader = NoteReader(prefix: publications.prefix)
     self.publications = publications
     self.outbox = outbox
@@ -187,7 +191,10 @@ final class Pipeline: OutboxOwner {
       return leaveToNewer(entry)
     case .refused(let reason): rejection = reason
     }
-    if rejection == nil { rejection = intake.admit(entry, delivery, record, at: time.wallClock) ?? refusal(of: entry) }
+    if rejection == nil {
+      let firstSeen = noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.queue)
+      rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? refusal(of: entry)
+    }
     entry.delivery = consume delivery
     log.debug(
       "request taken",
@@ -225,17 +232,13 @@ final class Pipeline: OutboxOwner {
       }
       entry.deadline = page.deadline
     }
-    let sender: [UInt8]?
-    switch entry.delivery.properties.headers["x-push-sender"] {
-    case nil: sender = nil
-    case .string(let name): sender = name
-    default: return reject(entry, Rejection(.mismatchSenderID, "x-push-sender: must be a string"))
-    }
-    if isIdentified, isDuplicate(entry, sender) { return }
-    switch routes(for: entry, sender) {
+    let choice: Translator.Choice
+    switch translator.choice(of: entry.delivery.properties.headers) {
     case .failure(let rejection): return reject(entry, rejection)
-    case .success(let routes): entry.routes = routes
+    case .success(let made): choice = made
     }
+    if isIdentified, isDuplicate(entry, choice) { return }
+    if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
     entry.settledBefore = record?.settled
     if !hasRoom(for: entry) {
       waitForRoom(entry)
@@ -270,9 +273,9 @@ final class Pipeline: OutboxOwner {
 
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
-  private func isDuplicate(_ entry: InFlight, _ sender: [UInt8]?) -> Bool {
+  private func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
     let print = duplicates.fingerprint(
-      app: entry.app ?? -1, sender: sender, messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
+      app: entry.app ?? -1, sender: choice.name, messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
     if let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
@@ -295,16 +298,6 @@ final class Pipeline: OutboxOwner {
       conclude(entry) {}
     }
     return true
-  }
-
-  /// The credentials of the sender that the request names.
-  private func routes(for entry: InFlight, _ sender: [UInt8]?) -> Result<Routes, Rejection> {
-    guard let app = entry.app else { return .success(Routes()) }
-    guard let sender else { return .success(apps[app].routes) }
-    guard let routes = apps[app].senders[sender] else {
-      return .failure(Rejection(.mismatchSenderID, "x-push-sender: no such sender of the application is configured"))
-    }
-    return .success(routes)
   }
 
   /// At the end of each turn: as much is taken from the broker as there is room for.

@@ -34,14 +34,23 @@ struct PoolLanes {
     case waiting(Waiting)
   }
 
-  /// Requests of one kind; a push that certainly reached nobody goes before the others.
+  /// Requests of one kind; a push that certainly reached nobody goes before the others, then what is for now or never (GS-064).
   private struct Lane {
     var returned = Ring<Returned>()
+    var nowOrNever = Ring<Waiting>()
     var waiting = Ring<Waiting>()
-    var isEmpty: Bool { returned.isEmpty && waiting.isEmpty }
+    var isEmpty: Bool { returned.isEmpty && nowOrNever.isEmpty && waiting.isEmpty }
 
     mutating func popFirst() -> Next? {
-      returned.popFirst().map { .returned($0) } ?? waiting.popFirst().map { .waiting($0) }
+      returned.popFirst().map { .returned($0) } ?? (nowOrNever.popFirst() ?? waiting.popFirst()).map { .waiting($0) }
+    }
+
+    /// Since when the oldest request waits.
+    var since: MonotonicTime? {
+      switch (nowOrNever.first?.since, waiting.first?.since) {
+      case (let one?, let other?): min(one, other)
+      case (let one, let other): one ?? other
+      }
     }
   }
 
@@ -75,7 +84,11 @@ struct PoolLanes {
   private static func lane(of queue: WorkQueue) -> Int { queue.rawValue < held ? queue.rawValue : queue.rawValue + 1 }
 
   mutating func append(_ waiting: Waiting, of entry: InFlight) {
-    lanes[Self.lane(of: entry)].waiting.append(waiting)
+    if entry.isNowOrNever {
+      lanes[Self.lane(of: entry)].nowOrNever.append(waiting)
+    } else {
+      lanes[Self.lane(of: entry)].waiting.append(waiting)
+    }
     count += 1
   }
 
@@ -86,7 +99,11 @@ struct PoolLanes {
 
   /// Puts back, in front, a request that still has recipients.
   mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
-    lanes[Self.lane(of: entry)].waiting.prepend(waiting)
+    if entry.isNowOrNever {
+      lanes[Self.lane(of: entry)].nowOrNever.prepend(waiting)
+    } else {
+      lanes[Self.lane(of: entry)].waiting.prepend(waiting)
+    }
     count += 1
   }
 
@@ -103,7 +120,7 @@ struct PoolLanes {
   private var oldestLane: Int? {
     var oldest: (lane: Int, since: MonotonicTime)?
     for lane in lanes.indices {
-      guard let since = lanes[lane].waiting.first?.since, since < oldest?.since ?? .distantFuture else { continue }
+      guard let since = lanes[lane].since, since < oldest?.since ?? .distantFuture else { continue }
       oldest = (lane, since)
     }
     return oldest?.lane
@@ -113,11 +130,11 @@ struct PoolLanes {
   var hasLanes: Bool { lanes.indices.contains { $0 != Self.held && !lanes[$0].isEmpty } }
 
   /// Since when the oldest request waits that was held; nil where none does.
-  var heldSince: MonotonicTime? { lanes[Self.held].waiting.first?.since }
+  var heldSince: MonotonicTime? { lanes[Self.held].since }
 
   /// How those wait that came by one of the broker's lanes; a page may wait longer than a request, for pages have a prefetch of their own.
   func wait(in queue: WorkQueue, overdueAfter seconds: Double, at now: MonotonicTime) -> Bulkhead.Wait {
-    guard let since = lanes[Self.lane(of: queue)].waiting.first?.since else { return .none }
+    guard let since = lanes[Self.lane(of: queue)].since else { return .none }
     return now.seconds(since: since) > (queue.isFanOut ? max(seconds, Self.longestPageWait) : seconds) ? .overdue : .short
   }
 

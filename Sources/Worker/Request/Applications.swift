@@ -56,7 +56,9 @@ final class Applications {
   /// Takes in an application, or its packages, rights and senders as they are now; ``rerouted(_:)`` is to follow when its routes are set.
   /// - Returns: its index.
   @discardableResult
-  func put(_ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), senders: [[UInt8]]) -> Int {
+  func put(
+    _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false, senders: [[UInt8]]
+  ) -> Int {
     let index: Int
     if let place = places[id] {
       index = place
@@ -74,6 +76,7 @@ final class Applications {
     }
     all[index].packages = packages
     all[index].rights = rights
+    all[index].ignoresUnknownNames = ignoresUnknownNames
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {

@@ -82,6 +82,15 @@ struct NoteReader {
     }
   }
 
+  /// Says, on what a worker has sent on, when a worker first saw a request whose producer doesn't say when it was published.
+  static let firstSeenHeader = "x-push-first-seen"
+
+  /// Unix milliseconds; nil where no worker has noted it.
+  func firstSeen(_ properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue) -> Int64? {
+    guard isFleets(exchange, queue), case .integer(let time)? = properties.headers[Self.firstSeenHeader] else { return nil }
+    return time
+  }
+
   private func isReturned(_ exchange: [UInt8]) -> Bool { exchange == returns || exchange == retry || exchange == hold }
 
   private static func refused(_ reason: String) -> FleetNotes { .refused(Rejection(.invalidParameters, reason)) }

@@ -33,6 +33,8 @@ final class InFlight {
   var producer: [UInt8]?
   /// Whether its result may go where `reply_to` says; nothing is done before that is known.
   var reply = ReplyQueues.Verdict.allowed
+  /// When the producer published it or, where he doesn't say so, a worker first saw it; unix milliseconds.
+  var published: Int64 = 0
   /// Unix milliseconds after which the request is worth nothing.
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
@@ -50,6 +52,8 @@ final class InFlight {
   var fingerprint: UInt64?
 
   var routes = Pipeline.Routes()
+  /// Which APNs the tokens that came with the request belong to; nil for the application's first.
+  var environment: APNsConfiguration.Environment?
   var apns: APNsTemplate?
   /// `apns` goes to a live activity's own token, whose end says nothing against the device.
   var isForActivity = false
@@ -58,6 +62,8 @@ final class InFlight {
   var fcm: FCMTemplate?
   /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
   var hasAttempted = false
+  /// A random number by which its devices' next attempts differ from those of other requests.
+  var draw: UInt64?
   /// What translation would change, of a request that is not to be sent.
   var dryRun: DryRunReport?
   /// Unix milliseconds.
@@ -135,12 +141,14 @@ final class InFlight {
     ledger = Ledger()
     repeats.removeAll()
     fingerprint = nil
+    environment = nil
     apns = nil
     isForActivity = false
     apnsPool = -1
     fcm = nil
     lastFailure = nil
     hasAttempted = false
+    draw = nil
     dryRun = nil
     unresolved = 0
     badges = nil

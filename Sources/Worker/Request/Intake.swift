@@ -27,9 +27,11 @@ struct Intake {
   }
 
   /// Checks an identified delivery and fills in its entry: app, request, deadline, attempts.
-  /// - Parameter record: what an earlier round has noted.
+  /// - Parameters:
+  ///   - record: what an earlier round has noted.
+  ///   - firstSeen: when an earlier worker saw it first, unix milliseconds; nil where none has said so.
   func admit(
-    _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, at now: Int64
+    _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, firstSeen: Int64? = nil, at now: Int64
   ) -> Rejection? {
     if let rejection = Self.checkEncoding(delivery.properties) { return rejection }
     if delivery.bodySize > UInt64(limits.json.bytes) {
@@ -37,7 +39,7 @@ struct Intake {
       return Rejection(.messageTooBig, reason)
     }
     let parsed: ParsedRequest
-    do { parsed = try ParsedRequest(parsing: delivery.body, limits: limits) } catch { return error }
+    do { parsed = try parse(delivery.body, for: entry.app) } catch { return error }
     switch app(of: entry, delivery.properties.appID, parsed.package) {
     case .success(let index):
       entry.app = index
@@ -52,10 +54,31 @@ struct Intake {
       entry.clockLag = record.lag(at: now)
       entry.lastFailure = (record.error, record.reason, record.status)
     }
-    entry.deadline = record?.deadline ?? Self.deadline(parsed.lifetime, delivery.properties, at: now)
+    entry.published = Self.published(delivery.properties, at: now) ?? firstSeen.map { min(max($0, 0), now) } ?? now
+    entry.deadline = record?.deadline ?? Self.deadline(parsed.lifetime, delivery.properties, from: entry.published)
     entry.parsed = parsed
     entry.isNowOrNever = parsed.lifetime == 0
     return nil
+  }
+
+  /// - Parameter app: nil where only the body may say which it is; then that one's limits hold.
+  private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
+    if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
+    do { return try ParsedRequest(parsing: body, limits: limits) } catch {
+      var lenient = limits
+      lenient.ignoresUnknownNames = true
+      guard error.code == .invalidParameters, let parsed = try? ParsedRequest(parsing: body, limits: lenient),
+        let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames
+      else { throw error }
+      return parsed
+    }
+  }
+
+  private func limits(of app: Int) -> RequestLimits {
+    guard apps[app].ignoresUnknownNames else { return limits }
+    var lenient = limits
+    lenient.ignoresUnknownNames = true
+    return lenient
   }
 
   /// - Parameter id: what the properties say, by which the entry has been identified.
@@ -72,15 +95,15 @@ struct Intake {
       Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
   }
 
-  /// The producer's timestamp counts, unless it lies in the future; the smaller of `time_to_live` and `expiration` wins.
-  static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, at now: Int64) -> Int64 {
+  /// The smaller of `time_to_live` and `expiration` wins; all in unix milliseconds.
+  static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, from published: Int64) -> Int64 {
     var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
     if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
       milliseconds >= 0
     {
       life = min(life, milliseconds)
     }
-    return (published(properties, at: now) ?? now) + (lifetime == 0 ? graceOfNow : life)
+    return published + (lifetime == 0 ? graceOfNow : life)
   }
 
   /// When the producer published, unix milliseconds; nil where it doesn't say so or names the future.

@@ -10,7 +10,7 @@ struct OutcomePublications {
   private let retry: [UInt8]
   private let hold: [UInt8]
   private let apps: Applications
-  private let steps: [RetryStep]
+  let ladder: Ladder
   private let returns: [UInt8]
   private let ownQueues: Set<[UInt8]>
 
@@ -23,7 +23,7 @@ struct OutcomePublications {
     hold = Array(topology.holdExchange.utf8)
     returns = Array(topology.returnExchange.utf8)
     self.apps = apps
-    self.steps = steps
+    ladder = Ladder(steps: steps)
     ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
   }
 
@@ -125,16 +125,16 @@ struct OutcomePublications {
     return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
   }
 
-  /// On to the step of the ladder that is not shorter than `delay` milliseconds; the longest serves what is longer still.
+  /// On to a step of the ladder.
   /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
-  func retry(_ record: RetryRecord, after delay: Int64, at now: Int64, for entry: InFlight) -> Publication {
-    let step = step(for: delay)
+  func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
     var record = record
     if record.settled != nil { record.due = now + step.delay }
     var properties = requestProperties(entry)
     properties.messageID = entry.messageID
     record.append(to: &properties.headers)
     entry.page?.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
     return toLadder(step, properties, entry)
   }
 
@@ -146,6 +146,7 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     record.append(to: &properties.headers)
     entry.page?.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     properties.expiration = Topology.heldExpiry
     return Publication(
@@ -162,13 +163,11 @@ struct OutcomePublications {
     properties.deliveryMode = 2
     properties.expiration = nil
     properties.userID = nil
-    return toLadder(step(for: delay), properties, entry)
+    return toLadder(ladder.step(for: delay), properties, entry)
   }
 
   /// Says since when a message waits for a newer worker.
   static let asideSince = "x-push-aside-since"
-
-  private func step(for delay: Int64) -> RetryStep { steps.first { $0.delay >= delay } ?? steps[steps.count - 1] }
 
   private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
     var properties = properties
@@ -209,6 +208,7 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.appID = app(of: entry)
     ticket.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
     // Should the broker give it up, replaying finds the way back.
     properties.headers.append(Topology.originHeader, .text(entry.queue.fanOut.origin))
     let (exchange, key) = entry.queue.fanOut.route
@@ -222,6 +222,7 @@ struct OutcomePublications {
   func again(for entry: InFlight) -> Publication {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
+    Self.appendFirstSeen(of: entry, to: &properties)
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     return Publication(
       kind: .retry, exchange: returns, routingKey: [], properties: properties, body: entry.delivery.body,
@@ -256,6 +257,12 @@ struct OutcomePublications {
     return properties
   }
 
+  /// A lifetime counts from there, wherever the request goes on; a producer's own timestamp says it as well.
+  private static func appendFirstSeen(of entry: InFlight, to properties: inout BasicProperties) {
+    guard properties.timestamp == nil, entry.published > 0 else { return }
+    properties.headers.append(NoteReader.firstSeenHeader, .integer(entry.published))
+  }
+
   private static func append(producer: [UInt8]?, to headers: inout FieldTable) {
     if let producer { headers.append(NoteReader.producerHeader, .string(producer)) }
   }
@@ -280,7 +287,6 @@ struct OutcomePublications {
 
   private static let json = Array("application/json".utf8)
   private static let traceparent = "traceparent"
-  private static let sender = Array("x-push-sender".utf8)
   /// A copied `x-death` would make the broker take the next expiry for a cycle, and the message would stay unseen.
   private static let brokers = ["x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
     .map { Array($0.utf8) }
@@ -295,6 +301,6 @@ struct OutcomePublications {
   private static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
 
   private static func withoutAdded(_ headers: FieldTable) -> FieldTable {
-    headers.removing { name in name != sender && (name.starts(with: workers) || isBrokers(name)) }
+    headers.removing { name in !Translator.choices.contains(name) && (name.starts(with: workers) || isBrokers(name)) }
   }
 }

@@ -123,11 +123,11 @@ final class PoolSet {
       }
       let index = apps.put(
         Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
-        senders: app.settings.senders.keys.map { Array($0.utf8) })
+        ignoresUnknownNames: app.settings.ignoresUnknownNames, senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
-        uses += PoolUse.all(of: set, app, sender, routes)
+        uses += PoolUse.all(of: set, app.settings, app.credentials, sender, routes)
       }
     }
     let before = uses.map { use in use.pool.flatMap { recipes[$0] } }
@@ -137,8 +137,7 @@ final class PoolSet {
       if use.recipe != earlier || isTuned, !added.contains(use.place.app) { changes.append(use.place.name) }
       use.assign(pool: use.recipe.map { pool(for: $0, of: use) })
     }
-    for use in uses { use.routes.apns = nil }
-    for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
+    PoolUse.chooseFirst(uses)
     for index in indices { apps.rerouted(index) }
   }
 

@@ -29,6 +29,8 @@ struct PoolUse {
   var recipe: PoolRecipe?
   var settings: APNsSettings?
   let priority: Priority
+  /// The configuration has it.
+  var isThere = false
   /// It serves APNs tokens whose environment isn't known.
   var isFirst = false
 
@@ -37,10 +39,11 @@ struct PoolUse {
     if case .fcm = place.reach { routes.fcm } else { routes.apnsRoute(for: place.reach)?.pool }
   }
 
+  /// - Parameter credentials: nil where nothing is to be sent: then no way has a recipe.
   static func all(
-    of set: CredentialSet, _ setup: ApplicationSetup, _ sender: String?, _ routes: Pipeline.Routes
+    of set: CredentialSet, _ app: AppConfiguration, _ credentials: [CredentialPlace: LoadedCredential]?, _ sender: String?,
+    _ routes: Pipeline.Routes
   ) -> [PoolUse] {
-    let (app, credentials) = (setup.settings, setup.credentials)
     func use(_ reach: CredentialPlace.Reach) -> PoolUse {
       PoolUse(
         place: CredentialPlace(app: app.id, sender: sender, reach: reach), routes: routes, priority: app.defaultPriority)
@@ -48,19 +51,30 @@ struct PoolUse {
     var uses: [PoolUse] = []
     for environment in APNsConfiguration.Environment.allCases {
       var use = use(.apns(environment))
-      if let apns = set.apns.first(where: { $0.environment == environment }), let credential = credentials[use.place] {
-        use.recipe = PoolRecipe(credential: credential, requestTimeout: Double(apns.timeout), application: apns.topic)
+      if let apns = set.apns.first(where: { $0.environment == environment }), credentials?.keys.contains(use.place) ?? true {
+        use.recipe = credentials?[use.place].map {
+          PoolRecipe(credential: $0, requestTimeout: Double(apns.timeout), application: apns.topic)
+        }
+        use.isThere = true
         use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority, isUPMC: app.isUPMC)
         use.isFirst = set.apns.first?.environment == environment
       }
       uses.append(use)
     }
     var last = use(.fcm)
-    if let fcm = set.fcm, let credential = credentials[last.place] {
-      last.recipe = PoolRecipe(
-        credential: credential, messagesPerMinute: fcm.messagesPerMinute, application: fcm.package)
+    if let fcm = set.fcm, credentials?.keys.contains(last.place) ?? true {
+      last.recipe = credentials?[last.place].map {
+        PoolRecipe(credential: $0, messagesPerMinute: fcm.messagesPerMinute, application: fcm.package)
+      }
+      last.isThere = true
     }
     return uses + [last]
+  }
+
+  /// When all are assigned.
+  static func chooseFirst(_ uses: [PoolUse]) {
+    for use in uses { use.routes.apns = nil }
+    for use in uses where use.isFirst { use.routes.apns = use.routes.apnsRoute(for: use.place.reach) }
   }
 
   func assign(pool: Int?) {

@@ -6,32 +6,43 @@ enum ExplainCommand: Command {
   static let name = "explain"
   static let summary = "show what a request becomes on an iPhone and on an Android phone, and what is lost"
   static let help = """
-    Usage: pushfleet explain FILE [--target TARGET] [--config FILE] [--app APP] [--at TIME] [--json]
+    Usage: pushfleet explain FILE [--target TARGET] [--config FILE] [--app APP] [--sender SENDER]
+                             [--environment production|sandbox] [--age SECONDS] [--at TIME] [--json]
 
-    Prints what a worker would send for the request in FILE (- reads standard input): headers, payload, bytes used of the limit,
+    Prints what a worker with the configuration would send for the request in FILE (- reads standard input): headers, payload, bytes used of the limit,
     and a loss report: what was converted, cut, emulated or dropped, and by which rule. Neither a broker nor credentials are
     needed, and nothing is sent. A refused request is shown with its error code, reason and place (exit status 65).
 
       --target TARGET  explain the request as sent there: apns:… shows the iPhone only, fcm:… and fid:… the Android phone only;
                        without it, both
-      --config FILE    the configuration (or PUSHFLEET_CONFIG), to take the app's APNs topic from
-      --app APP        the application; may be left out when one is configured. Without a configuration, its id is the topic
-      --at TIME        when it is published and sent, RFC 3339 in UTC (default: now)
+      --config FILE    the configuration (or PUSHFLEET_CONFIG): limits, defaults, topics and packages are taken from there
+      --app APP        the application; may be left out when one is configured, or when the request names its package. Without a
+                       configuration, its id is the topic
+      --sender SENDER  the application's sender, as the header x-push-sender names it
+      --environment E  the APNs of the request's tokens, as the header x-push-environment names it
+      --age SECONDS    how long ago it was published: what a worker sends after so long in queues (default: 0)
+      --at TIME        when it is sent, RFC 3339 in UTC (default: now)
       --json           one JSON object per platform, on a line of its own
 
     Example: pushfleet explain request.json --app com.example.app
     """
 
   static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["target", "config", "app", "at"], flags: ["json"])
+    let options = try Options(
+      arguments, values: ["target", "config", "app", "sender", "environment", "age", "at"], flags: ["json"])
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
       throw CommandFailure(
         .usage, "unexpected argument \(Shown.value(options.operands[1])): one request at a time is explained")
     }
+    let body = try read(file)
+    let now = try moment(options["at"])
+    let age = try options.integer("age", in: 0...1_000_000_000).map { Int64($0) * 1000 }
     let question = ExplainQuestion(
-      body: try read(file), target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options),
-      now: try moment(options["at"]))
+      body: body, target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options, body),
+      sender: options["sender"],
+      environment: try options.choice("environment", of: ["production", "sandbox"]),
+      published: age.map { now - $0 }, now: now)
     if let target = question.target, case .failure(let rejection) = Target.classify(target) {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")
     }
@@ -74,16 +85,20 @@ enum ExplainCommand: Command {
 
 /// What is known of the application that a request is explained for.
 struct ExplainedApp {
-  /// The bundle ID; nil: unknown, and shown as a placeholder.
+  /// The bundle ID where there is no configuration; nil: unknown, and shown as a placeholder.
   var topic: String?
-  var hasAPNs = true
-  var hasFCM = true
-  /// What `restricted_package_name` may say; nil: unknown.
-  var packages: [String]?
+  var configuration: Configuration?
+  /// As `app_id` names it; nil where the request or the configuration says which it is.
+  var id: String?
 
   init(topic: String?) { self.topic = topic }
 
-  init(_ options: Options) throws {
+  init(_ configuration: Configuration, id: String? = nil) {
+    self.configuration = configuration
+    self.id = id
+  }
+
+  init(_ options: Options, _ body: [UInt8]) throws {
     let isConfigured = options["config"] != nil || ProcessInfo.processInfo.environment["PUSHFLEET_CONFIG"] != nil
     guard isConfigured else {
       topic = options["app"]
@@ -92,13 +107,18 @@ struct ExplainedApp {
       }
       return
     }
-    let apps = try options.configuration().apps
-    guard options["app"] != nil || apps.count == 1, let app = apps.first(where: { options["app"] ?? $0.id == $0.id }) else {
-      throw CommandFailure(.usage, "--app must name one of \(apps.map(\.id).joined(separator: ", "))")
-    }
-    topic = app.credentials.apns.first?.topic ?? app.id
-    hasAPNs = !app.credentials.apns.isEmpty
-    hasFCM = app.credentials.fcm != nil
-    packages = app.packages
+    let configuration = try options.configuration()
+    let ids = configuration.apps.map(\.id)
+    let isNamed = options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body) != nil)
+    guard isNamed else { throw CommandFailure(.usage, "--app must name one of \(ids.joined(separator: ", "))") }
+    self.configuration = configuration
+    id = options["app"]
+  }
+
+  /// What a request's `restricted_package_name` says.
+  static func package(in body: [UInt8]) -> [UInt8]? {
+    var limits = RequestLimits()
+    limits.ignoresUnknownNames = true
+    return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
   }
 }

@@ -1,35 +1,48 @@
 import PushCore
+import Worker
 
-/// A request to be explained, as published and sent at one moment.
+/// A request to be explained, as it is sent at one moment.
 struct ExplainQuestion {
   var body: [UInt8]
   /// Replaces the request's own.
   var target: [UInt8]?
   var app: ExplainedApp
-  /// Unix milliseconds.
+  /// As the headers `x-push-sender` and `x-push-environment` name them.
+  var sender: String?
+  var environment: String?
+  /// Unix milliseconds; nil: just now.
+  var published: Int64?
+  /// Unix milliseconds: when it is sent.
   var now: Int64
 
   func answer() -> Explanation {
     let explained = target.flatMap { target in (try? JSONDocument(body)).map { DeadLetter.body($0, naming: target) } } ?? body
-    let request: SendRequest
-    switch SendRequest.parse(explained) {
-    case .success(let parsed): request = parsed
-    case .failure(let rejection): return Explanation(now: now, refused: asWritten(rejection), in: body)
+    let rehearsal =
+      app.configuration.map { Rehearsal($0) }
+      ?? Rehearsal(topic: app.topic ?? Self.placeholder, package: ExplainedApp.package(in: explained))
+    let admitted: Rehearsal.Admitted
+    switch rehearsal.admit(question(explained)) {
+    case .success(let made): admitted = made
+    case .failure(let rejection):
+      return Explanation(now: now, published: published ?? now, refused: asWritten(rejection, rehearsal), in: body)
     }
-    if let package = request.restrictedPackageName, let packages = app.packages, !packages.contains(text(package)) {
-      let reason = "restricted_package_name: is not a package of the application that is sent to"
-      return Explanation(now: now, refused: Rejection(.invalidPackageName, reason), in: body)
+    let views = platforms(admitted.request).map { platform in
+      platform == .apns ? apnsView(admitted) : fcmView(admitted)
     }
-    let context = context(request)
-    let views = platforms(request).map { platform in
-      platform == .apns ? apnsView(request, context) : fcmView(request, context)
-    }
-    return Explanation(now: now, request: request, views: views, source: target == nil ? body : [])
+    return Explanation(
+      now: now, published: published ?? now, request: admitted.request, views: views, source: target == nil ? body : [])
+  }
+
+  private func question(_ body: [UInt8]) -> Rehearsal.Question {
+    Rehearsal.Question(
+      body: body, app: app.id, sender: sender, environment: environment, published: published ?? now, now: now)
   }
 
   /// The place in the file, not in the request whose target was replaced.
-  private func asWritten(_ rejection: Rejection) -> Rejection {
-    if target != nil, case .failure(let original) = SendRequest.parse(body), original.code == rejection.code { return original }
+  private func asWritten(_ rejection: Rejection, _ rehearsal: Rehearsal) -> Rejection {
+    if target != nil, case .failure(let original) = rehearsal.admit(question(body)), original.code == rejection.code {
+      return original
+    }
     return rejection
   }
 
@@ -41,11 +54,6 @@ struct ExplainQuestion {
     case .fcm, .fcmTopics: return [.fcm]
     default: return Platform.allCases
     }
-  }
-
-  private func context(_ request: SendRequest) -> TranslationContext {
-    let lifetime = Int64(request.timeToLive ?? request.androidTimeToLive ?? RequestLimits.longestTimeToLive)
-    return TranslationContext(now: now, deadline: now + lifetime * 1000, messageID: [], published: now)
   }
 
   private func token(_ request: SendRequest, of platform: Platform) -> [UInt8] {
@@ -62,15 +70,15 @@ struct ExplainQuestion {
     }
   }
 
-  private func apnsView(_ request: SendRequest, _ context: TranslationContext) -> Explanation.View {
+  private func apnsView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
     var view = Explanation.View(platform: .apns)
-    guard app.hasAPNs else {
+    guard admitted.hasAPNs else {
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
       return view
     }
+    let request = admitted.request
     var report: LossReport? = LossReport()
-    let settings = APNsSettings(topic: app.topic ?? Self.placeholder)
-    view.outcome = APNsTemplate.make(request, settings: settings, context: context, report: &report).map { template in
+    view.outcome = admitted.apns(&report).map { template in
       let push = template.stamp(token: token(request, of: .apns)[...])
       var headers: [Explanation.Header] = [
         .init("apns-topic", topic(push.topic, request)), .init("apns-push-type", text(push.pushType)),
@@ -86,14 +94,15 @@ struct ExplainQuestion {
     return view
   }
 
-  private func fcmView(_ request: SendRequest, _ context: TranslationContext) -> Explanation.View {
+  private func fcmView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
     var view = Explanation.View(platform: .fcm)
-    guard app.hasFCM else {
+    guard admitted.hasFCM else {
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
       return view
     }
+    let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = FCMTemplate.make(request, context: context, report: &report).map { template in
+    view.outcome = admitted.fcm(&report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
         payload: template.body(token: token(request, of: .fcm)[...]), bytes: FCMTemplate.countedBytes(of: request),
@@ -105,7 +114,7 @@ struct ExplainQuestion {
   private static let placeholder = "bundle.id"
 
   private func topic(_ topic: [UInt8], _ request: SendRequest) -> String {
-    guard app.topic == nil, request.apnsHeader(.apnsTopic) == nil else { return text(topic) }
+    guard app.configuration == nil, app.topic == nil, request.apnsHeader(.apnsTopic) == nil else { return text(topic) }
     return "<bundle ID>" + text(topic).dropFirst(Self.placeholder.count)
   }
 
@@ -148,6 +157,7 @@ struct Explanation {
 
   /// Unix milliseconds.
   var now: Int64
+  var published: Int64
   /// The whole request is refused.
   var rejection: Rejection?
   /// What reasons point into; empty when the request was changed before it was read.
@@ -155,25 +165,28 @@ struct Explanation {
   var request: SendRequest?
   var views: [View] = []
 
-  init(now: Int64, refused rejection: Rejection, in source: [UInt8]) {
+  init(now: Int64, published: Int64, refused rejection: Rejection, in source: [UInt8]) {
     self.now = now
+    self.published = published
     self.rejection = rejection
     self.source = source
   }
 
-  init(now: Int64, request: SendRequest, views: [View], source: [UInt8]) {
+  init(now: Int64, published: Int64, request: SendRequest, views: [View], source: [UInt8]) {
     self.now = now
+    self.published = published
     self.request = request
     self.views = views
     self.source = source
   }
 
-  /// The first code with which the request or one of its views is refused.
+  /// The first code with which the request or one of its views is refused; a platform that it has nothing for is left out, unless it has
+  /// nothing for any.
   var refusal: PushError? {
     if let rejection { return rejection.code }
-    for view in views {
-      if case .failure(let rejection) = view.outcome { return rejection.code }
+    let codes = views.compactMap { view in
+      if case .failure(let rejection) = view.outcome { rejection.code } else { nil }
     }
-    return nil
+    return codes.first { $0 != .nothingForPlatform } ?? (codes.count == views.count ? codes.first : nil)
   }
 }

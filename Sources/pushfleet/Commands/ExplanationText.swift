@@ -23,7 +23,9 @@ extension Explanation {
     let moment = String(decoding: Timestamp.text(now), as: UTF8.self)
     guard let request else { return "Not a request that is taken" }
     let shape = request.shape == .gcm ? "GCM's shape" : "FCM v1's shape"
-    return "A request in \(shape) to \(Self.words(request.targets)), published and sent \(moment)"
+    return "A request in \(shape) to \(Self.words(request.targets)), published "
+      + (published == now
+        ? "and sent \(moment)" : "\(String(decoding: Timestamp.text(published), as: UTF8.self)), sent \(moment)")
       + (request.isDryRun ? ", a dry run" : "")
   }
 
@@ -68,7 +70,8 @@ extension Explanation {
   }
 
   private func refusalLines(_ rejection: Rejection) -> [String] {
-    ["refused: \(rejection.code.rawValue)", rejection.reason] + (RefusedPlace(rejection.reason, in: source)?.lines ?? [])
+    ["\(rejection.code == .nothingForPlatform ? "not sent" : "refused"): \(rejection.code.rawValue)", rejection.reason]
+      + (RefusedPlace(rejection.reason, in: source)?.lines ?? [])
   }
 
   private static func indented(_ lines: [String]) -> String {

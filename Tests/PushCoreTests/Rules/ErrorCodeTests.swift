@@ -89,6 +89,7 @@ import Testing
       Row("ttl 2419200", to("x", #""time_to_live":2419200"#), nil),
       Row("ttl 2419201", to("x", #""time_to_live":2419201"#), .invalidTTL),
       Row("ttl 0.5", to("x", #""time_to_live":0.5"#), .invalidTTL),
+      Row("an icon for an iPhone", to("apns:00", #""notification":{"icon":"i"}"#), .nothingForPlatform),
       Row("ttl as a boolean", to("x", #""time_to_live":true"#), .invalidTTL),
       Row("ttl null", to("x", #""time_to_live":null"#), nil),
       Row("ttl in a string", to("x", #""time_to_live":"2419200""#), nil),

@@ -1,0 +1,127 @@
+import AMQP
+import PushCore
+import Wire
+
+/// What workers with a configuration would send for a request, said without sending it: read, admitted, routed and translated by the code
+/// that they run.
+public struct Rehearsal {
+  private let apps = Applications()
+  private let intake: Intake
+  /// A registry is configured, where badges are counted.
+  private let hasRegistry: Bool
+
+  /// A request as a worker takes it from its queue.
+  public struct Question {
+    public var body: [UInt8]
+    /// `app_id`; nil where the message has none.
+    public var app: String?
+    /// `x-push-sender` and `x-push-environment`.
+    public var sender: String?
+    public var environment: String?
+    /// Unix milliseconds: when it was published, and when it is sent.
+    public var published: Int64
+    public var now: Int64
+
+    public init(
+      body: [UInt8], app: String? = nil, sender: String? = nil, environment: String? = nil, published: Int64, now: Int64
+    ) {
+      self.body = body
+      self.app = app
+      self.sender = sender
+      self.environment = environment
+      self.published = published
+      self.now = now
+    }
+  }
+
+  public init(_ configuration: Configuration) {
+    intake = Intake(apps: apps, limits: configuration.limits)
+    hasRegistry = configuration.registry != nil
+    for app in configuration.apps {
+      let index = apps.put(
+        Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, rights: AppRights(app),
+        ignoresUnknownNames: app.ignoresUnknownNames, senders: app.senders.keys.map { Array($0.utf8) })
+      var uses: [PoolUse] = []
+      for (sender, set) in app.sets {
+        let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
+        uses += PoolUse.all(of: set, app, nil, sender, routes)
+      }
+      for (pool, use) in uses.enumerated() { use.assign(pool: use.isThere ? pool : nil) }
+      PoolUse.chooseFirst(uses)
+    }
+  }
+
+  /// Of one application with credentials for everything, of which no more is known.
+  /// - Parameters:
+  ///   - topic: the bundle ID.
+  ///   - package: what `restricted_package_name` may say.
+  public init(topic: String, package: [UInt8]?) {
+    intake = Intake(apps: apps, limits: RequestLimits())
+    hasRegistry = true
+    let index = apps.put(Array(topic.utf8), packages: package.map { [$0] } ?? [], senders: [])
+    let route = Pipeline.APNsRoute(pool: 0, settings: APNsSettings(topic: topic))
+    let routes = apps[index].routes
+    (routes.apns, routes.production, routes.sandbox, routes.fcm) = (route, route, route, 1)
+  }
+
+  /// A request that is admitted.
+  public struct Admitted {
+    private let entry: InFlight
+    private let translator: Translator
+    private let now: Int64
+    private let isCounterMissing: Bool
+    public let request: SendRequest
+    public let hasAPNs: Bool
+    public let hasFCM: Bool
+
+    fileprivate init(_ entry: InFlight, _ request: SendRequest, _ translator: Translator, hasRegistry: Bool, _ now: Int64) {
+      isCounterMissing = if case .automatic? = request.badge { !hasRegistry } else { false }
+      self.entry = entry
+      self.translator = translator
+      self.now = now
+      self.request = request
+      hasAPNs = entry.routes.apnsRoute(entry.environment) != nil
+      hasFCM = entry.routes.fcm != nil
+    }
+
+    /// For tokens that come with the request.
+    public func apns(_ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
+      guard !isCounterMissing else { return .failure(.noCounter) }
+      return translator.apns(entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, at: now, &report)
+    }
+
+    public func fcm(_ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
+      guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
+      guard !isCounterMissing else { return .failure(.noCounter) }
+      return translator.fcm(entry, at: now, &report)
+    }
+  }
+
+  public func admit(_ question: Question) -> Result<Admitted, Rejection> {
+    var delivery = Delivery()
+    delivery.body = question.body
+    delivery.bodySize = UInt64(question.body.count)
+    delivery.properties.appID = question.app.map { Array($0.utf8) }
+    let choices = [(Translator.senderHeader, question.sender), (Translator.environmentHeader, question.environment)]
+    for (name, value) in choices { if let value { delivery.properties.headers.append(name, .text(value)) } }
+    let entry = InFlight(index: 0)
+    var random = RandomSource(seed: 0)
+    intake.identify(entry, delivery, using: &random)
+    if let rejection = intake.admit(entry, delivery, nil, firstSeen: question.published, at: question.now) {
+      return .failure(rejection)
+    }
+    guard let parsed = entry.parsed, let app = entry.app else {
+      return .failure(Rejection(.internalServerError, "a request without an application"))
+    }
+    if let rejection = apps[app].rights.refusal(ofTopic: parsed.topic) { return .failure(rejection) }
+    let translator = Translator(apps: apps)
+    switch translator.choice(of: delivery.properties.headers) {
+    case .failure(let rejection): return .failure(rejection)
+    case .success(let choice): if let rejection = translator.route(entry, choice) { return .failure(rejection) }
+    }
+    guard question.now <= entry.deadline else {
+      return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
+    }
+    return .success(Admitted(entry, parsed.request, translator, hasRegistry: hasRegistry, question.now))
+  }
+}

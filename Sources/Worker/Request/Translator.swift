@@ -1,0 +1,95 @@
+import AMQP
+import PushCore
+
+/// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs
+/// rehearse, and `explain` shows.
+struct Translator {
+  let apps: Applications
+
+  static let senderHeader = "x-push-sender"
+  static let environmentHeader = "x-push-environment"
+  /// The headers that are the producer's own and stay with the request wherever it goes.
+  static let choices = [senderHeader, environmentHeader].map { Array($0.utf8) }
+
+  /// What a producer chooses beside the body.
+  struct Choice {
+    var sender: [UInt8]?
+    var environment: APNsConfiguration.Environment?
+
+    /// Tells requests apart that differ in nothing else.
+    var name: [UInt8]? {
+      guard let environment else { return sender }
+      return (sender ?? []) + [0] + Array(environment.rawValue.utf8)
+    }
+  }
+
+  func choice(of headers: FieldTable) -> Result<Choice, Rejection> {
+    var choice = Choice()
+    switch headers[Self.senderHeader] {
+    case nil: break
+    case .string(let name): choice.sender = name
+    default: return .failure(Rejection(.mismatchSenderID, "\(Self.senderHeader): must be a string"))
+    }
+    switch headers[Self.environmentHeader] {
+    case nil: break
+    case .string(let name):
+      choice.environment = APNsConfiguration.Environment(rawValue: String(decoding: name, as: UTF8.self))
+      if choice.environment == nil { fallthrough }
+    default:
+      return .failure(Rejection(.invalidParameters, "\(Self.environmentHeader): expected \"production\" or \"sandbox\""))
+    }
+    return .success(choice)
+  }
+
+  /// By the credentials of the sender that the request names, in the environment that it names.
+  func route(_ entry: InFlight, _ choice: Choice) -> Rejection? {
+    guard let app = entry.app else { return nil }
+    var routes = apps[app].routes
+    if let sender = choice.sender {
+      guard let own = apps[app].senders[sender] else {
+        return Rejection(.mismatchSenderID, "\(Self.senderHeader): no such sender of the application is configured")
+      }
+      routes = own
+    }
+    if let environment = choice.environment, routes.apnsRoute(environment) == nil {
+      return Rejection(
+        .invalidParameters,
+        "\(Self.environmentHeader): the application has no APNs credential for \(environment.rawValue)")
+    }
+    entry.routes = routes
+    entry.environment = choice.environment
+    return nil
+  }
+
+  func apns(
+    _ entry: InFlight, pool: Int, at now: Int64, _ report: inout LossReport?
+  ) -> Result<APNsTemplate, Rejection> {
+    guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
+      return .failure(Rejection(.mismatchSenderID, "the sender has no APNs credential"))
+    }
+    return APNsTemplate.make(parsed.request, settings: settings, context: context(of: entry, at: now), report: &report)
+  }
+
+  func fcm(_ entry: InFlight, at now: Int64, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
+    guard let parsed = entry.parsed else {
+      return .failure(Rejection(.internalServerError, "the request is no longer there"))
+    }
+    return FCMTemplate.make(
+      parsed.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
+  }
+
+  /// A device of the registry may be reached by another sender's pool than the request's.
+  func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
+    if let settings = entry.routes.apnsSettings(of: pool) { return settings }
+    guard let app = entry.app else { return nil }
+    let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+    return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
+  }
+
+  private func context(of entry: InFlight, at now: Int64) -> TranslationContext {
+    var context = TranslationContext(
+      now: now, deadline: entry.deadline, messageID: entry.messageID, published: entry.published)
+    context.isKept = entry.keeping == .kept
+    return context
+  }
+}

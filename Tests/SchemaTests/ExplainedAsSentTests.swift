@@ -1,0 +1,211 @@
+import AMQP
+import DeviceRegistry
+import Foundation
+import PushCore
+import Reactor
+import TestSupport
+import Testing
+import Wire
+
+@testable import Worker
+@testable import pushfleet
+
+/// `explain`, and a worker's pipeline up to the provider's pool, are given the same requests: made-up ones, under made-up configurations, after
+/// any time in the queue.
+@Suite struct ExplainedAsSentTests {
+  static let seeds: [UInt64] = Array(0..<12)
+
+  @Test(
+    "explain shows the headers and bytes that a worker hands to its provider, and refuses what it refuses", arguments: seeds)
+  func same(seed: UInt64) throws {
+    var site = try RandomSite(seed: seed)
+    var (sent, refused) = (0, 0)
+    for number in 0..<250 {
+      let message = site.message(number)
+      let shown = site.explained(message)
+      let told = try site.sent(message)
+      #expect(shown == told, "seed \(seed), message \(number): \(String(decoding: message.body, as: UTF8.self))")
+      if told.path != nil { sent += 1 } else { refused += 1 }
+    }
+    #expect(sent > 20 && refused > 5)
+  }
+}
+
+/// One configuration, a worker's pipeline under it, and requests for it.
+private struct RandomSite {
+  /// What comes of a request for one device: a push, or a code.
+  struct Outcome: Equatable {
+    var path: String?
+    var headers: [String: String] = [:]
+    var payload: [UInt8] = []
+    var error: PushError?
+  }
+
+  struct Message {
+    var body: [UInt8]
+    var id: [UInt8]
+    var isForAPNs: Bool
+    var sender: String?
+    var environment: String?
+    /// Unix seconds.
+    var published: UInt64
+  }
+
+  private var generator: RequestGenerator
+  private let configuration: Configuration
+  private let loop: EventLoop
+  private let pools: PoolSet
+  private let pipeline: Pipeline
+  private let outbox: Outbox
+  /// Dead letters, and expired requests, that have been looked at.
+  private var seen: Set<Int> = []
+  private var expired = 0
+
+  init(seed: UInt64) throws {
+    generator = RequestGenerator(seed: seed)
+    let folder = FileManager.default.temporaryDirectory.appending(path: "explained-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    configuration = try Self.configuration(&generator, in: folder)
+    loop = try EventLoop()
+    var shelf = CredentialShelf()
+    if let error = shelf.load(configuration).first { throw error }
+    let setup = ShardSetup(configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers)
+    pools = PoolSet(setup, host: LoopHost(loop))
+    let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
+    outbox = Outbox(time: time, log: log)
+    let publications = OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps)
+    let marks = TokenMarks(apps: apps, breaker: Breaker(share: 0.5, sample: 1_000), registry: nil, time: time, log: log)
+    pipeline = Pipeline(
+      apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
+      outbox: outbox, lookUps: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
+      broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
+      replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000)
+  }
+
+  private static func configuration(_ generator: inout RequestGenerator, in folder: URL) throws -> Configuration {
+    let certificates = try TestCertificates.make()
+    let account = [
+      "type": "service_account", "project_id": "p", "private_key_id": "0123abcd",
+      "private_key": try String(contentsOfFile: certificates.rsaKey, encoding: .utf8), "client_email": "a@b",
+      "token_uri": "https://oauth2.googleapis.com/token",
+    ]
+    try JSONSerialization.data(withJSONObject: account).write(to: folder.appending(path: "account.json"))
+    func apns(_ environment: String, _ topic: String) -> String {
+      "{ key: '\(certificates.p8)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', topic: '\(topic)', environment: '\(environment)' }"
+    }
+    let ways = generator.pick([
+      apns("production", "com.example.app"),
+      "[\(apns("sandbox", "com.example.dev")), \(apns("production", "com.example.app"))]",
+    ])
+    let fcm = "fcm: { serviceAccount: 'account.json', package: 'com.example.app' }"
+    let app = """
+      "com.example.app": { apns: \(ways), \(fcm), defaultPriority: '\(generator.pick(["normal", "high"]))',
+        unknownKeys: '\(generator.pick(["refuse", "ignore"]))',
+        senders: { "42": { apns: \(apns("sandbox", "com.example.other")) } } }
+      """
+    let limits = generator.pick(["", "notification: 4096, data: 100", "topicData: 10, body: 2048"])
+    let file = folder.appending(path: "c.json5")
+    try "{ broker: 'amqp://h/', limits: { \(limits) }, apps: { \(app) } }".write(to: file, atomically: true, encoding: .utf8)
+    return try Configuration.load(path: file.path, environment: [:])
+  }
+
+  /// For one device, as the two can be compared only where no registry is asked.
+  mutating func message(_ number: Int) -> Message {
+    let isForAPNs = generator.one(in: 2)
+    var body: [UInt8]
+    repeat {
+      body = Array(generator.request().text.utf8)
+      if let document = try? JSONDocument(body) {
+        body = DeadLetter.body(document, naming: Array((isForAPNs ? "apns:00ff" : "fcm:a:b").utf8))
+      }
+    } while Self.isDryRun(body)
+    let age = generator.pick([0, 0, 1, 30, 100, 3_600, 2_419_199, 2_419_300] as [UInt64])
+    return Message(
+      body: body, id: Array("m-\(number)".utf8), isForAPNs: isForAPNs,
+      sender: generator.one(in: 4) ? generator.pick(["42", "43"]) : nil,
+      environment: generator.one(in: 4) ? generator.pick(["production", "sandbox", "beta"]) : nil,
+      published: UInt64(loop.time.wallClock / 1000) - age)
+  }
+
+  /// A worker sends none of these.
+  private static func isDryRun(_ body: [UInt8]) -> Bool {
+    var limits = RequestLimits()
+    limits.ignoresUnknownNames = true
+    return (try? SendRequest.parse(body, limits: limits).get().isDryRun) ?? false
+  }
+
+  // MARK: what each says
+
+  func explained(_ message: Message) -> Outcome {
+    let question = ExplainQuestion(
+      body: message.body, app: ExplainedApp(configuration), sender: message.sender, environment: message.environment,
+      published: Int64(message.published) * 1000, now: loop.time.wallClock)
+    let answer = question.answer()
+    if let rejection = answer.rejection { return Outcome(error: rejection.code) }
+    switch answer.views[message.isForAPNs ? 0 : 1].outcome {
+    case .failure(let rejection): return Outcome(error: rejection.code)
+    case .success(let sending):
+      // No target was given to explain, so it leaves the device open.
+      return Outcome(
+        path: sending.path, headers: Dictionary(uniqueKeysWithValues: sending.headers.map { ($0.name, $0.value) }),
+        payload: Array(String(decoding: sending.payload, as: UTF8.self).replacing("<token>", with: "a:b").utf8))
+    }
+  }
+
+  mutating func sent(_ message: Message) throws -> Outcome {
+    var delivery = Delivery()
+    delivery.exchange = Array("push.send".utf8)
+    delivery.properties.messageID = message.id
+    delivery.properties.timestamp = message.published
+    if let sender = message.sender { delivery.properties.headers.append("x-push-sender", .text(sender)) }
+    if let environment = message.environment { delivery.properties.headers.append("x-push-environment", .text(environment)) }
+    delivery.body = message.body
+    delivery.bodySize = UInt64(message.body.count)
+    pipeline.accept(delivery, from: .sendNormal)
+    for pool in pipeline.pools.indices {
+      while case .waiting(let waiting)? = pipeline.pools[pool].popFirst() {
+        guard let entry = pipeline.table[waiting.request] else { continue }
+        return handedOver(entry, by: pipeline.pools[pool].provider)
+      }
+    }
+    return Outcome(error: newCode())
+  }
+
+  private mutating func handedOver(_ entry: InFlight, by provider: PoolLanes.Provider) -> Outcome {
+    let now = loop.time.wallClock
+    switch provider {
+    case .apns:
+      guard let template = pipeline.apnsTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
+      let push = template.stamp(token: entry.recipients[0].token)
+      var headers = [
+        "apns-topic": text(push.topic), "apns-push-type": text(push.pushType), "apns-priority": "\(push.priority)",
+        "apns-expiration": "\(push.expiration)",
+      ]
+      if let id = push.collapseID { headers["apns-collapse-id"] = text(id) }
+      if let id = template.fixedID { headers["apns-id"] = text(id) }
+      let token = template.activityToken.map(text) ?? "<token>"
+      return Outcome(path: "/3/device/\(token)", headers: headers, payload: push.payload)
+    case .fcm:
+      guard let template = pipeline.fcmTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
+      return Outcome(
+        path: "/v1/projects/<project>/messages:send", headers: ["content-type": "application/json"],
+        payload: template.body(token: entry.recipients[0].token))
+    }
+  }
+
+  /// Of the dead letter that has come last; without one, of what ends without.
+  private mutating func newCode() -> PushError? {
+    for slot in outbox.slots.indices where seen.insert(slot).inserted {
+      if let letter = outbox.slots[slot], letter.kind == .deadLetter,
+        let name = letter.properties.headers.string("x-push-error")
+      {
+        return PushError(rawValue: text(name))
+      }
+    }
+    defer { expired = pipeline.counters.expired }
+    return pipeline.counters.expired > expired ? .expired : .nothingForPlatform
+  }
+
+  private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}

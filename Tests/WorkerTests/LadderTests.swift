@@ -1,0 +1,57 @@
+import Testing
+
+@testable import Worker
+
+@Suite("The ladder")
+struct LadderTests {
+  /// The default one.
+  static let ladder = Ladder(
+    steps: [("1s", 1), ("10s", 10), ("1m", 60), ("5m", 300), ("15m", 900), ("1h", 3_600)].map {
+      RetryStep(name: $0, delay: $1 * 1_000)
+    })
+
+  @Test(
+    "a wait takes the first step that is long enough, or the one before where little is left after it",
+    arguments: [
+      (0, "1s"), (1, "1s"), (2, "10s"), (10, "10s"), (12, "10s"), (13, "1m"), (20, "1m"), (61, "1m"), (80, "5m"), (900, "15m"),
+      (960, "15m"), (1_200, "1h"), (3_600, "1h"), (7_200, "1h"),
+    ] as [(Int64, String)])
+  func step(seconds: Int64, name: String) { #expect(Self.ladder.step(for: seconds * 1_000).name == name) }
+
+  @Test("no step is longer than what is left to live, and all waits together are no shorter than asked for")
+  func life() {
+    for life in [1_600, 5_000, 15_000, 30_000, 59_000, 61_000, 400_000, 3_000_000] as [Int64] {
+      for delay in [0, 500, 1_000, 5_000, 20_000, 29_000, 61_000, 900_000] as [Int64] where delay <= life - Ladder.slack {
+        var (waited, rounds): (Int64, Int) = (0, 0)
+        repeat {
+          let step = Self.ladder.step(for: delay - waited, within: life - waited)
+          waited += step.delay
+          rounds += 1
+          #expect(waited < life || delay - waited > -1_000 && delay > life - 1_600, "\(life) \(delay) \(waited)")
+        } while delay - waited > Ladder.slack && rounds < 40
+        #expect(waited + Ladder.slack >= delay && rounds < 25, "\(life) \(delay)")
+      }
+    }
+  }
+
+  @Test("a request that lives less than an outage's wait is tried once more before its end, if a step is short enough")
+  func shortLife() {
+    #expect(Self.ladder.longestWait(within: 30_000) == 20_000)
+    #expect(Self.ladder.longestWait(within: 59_000) == 50_000)
+    #expect(Self.ladder.longestWait(within: 840_000) == 600_000)
+    #expect(Self.ladder.longestWait(within: 1_400) == nil)
+  }
+
+  @Test("what failed together is spread over the shorter steps, by chance, and never past its end")
+  func jitter() {
+    func all(_ delay: Int64, _ life: Int64) -> Set<Int64> {
+      Set((0..<100).map { Self.ladder.jitter(for: delay, within: life, by: $0) })
+    }
+    #expect(all(1_000, .max) == [0])
+    #expect(all(10_000, .max) == [0, 1_000])
+    #expect(all(60_000, .max) == [0, 1_000, 10_000])
+    #expect(all(900_000, .max) == [0, 1_000, 10_000, 60_000])
+    #expect(all(900_000, 930_000) == [0, 1_000, 10_000])
+    #expect(all(60_000, 60_000) == [0])
+  }
+}
