@@ -14,6 +14,8 @@ public class Connection: Machine {
   private var cause: ConnectionEnd?
   /// The largest frame in either direction, overhead included.
   private(set) var frameMax: Int
+  /// The highest number that a channel may have.
+  private(set) var channelMax: UInt16 = 1
   /// Time of the latest call into the machine.
   private(set) var latest = MonotonicTime(nanoseconds: 0)
 
@@ -75,6 +77,8 @@ public class Connection: Machine {
 
   // MARK: - For the role
 
+  /// How many channels it uses.
+  var mostChannels: UInt16 { 2 }
   /// The handshake is done; channels may be opened.
   func connectionOpened() {}
   func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {}
@@ -360,7 +364,8 @@ public class Connection: Machine {
       ? max(offeredHeartbeat, settings.heartbeat) : min(offeredHeartbeat, settings.heartbeat)
     frameMax = Int(agreed)
     heartbeat = Double(seconds)
-    send(.tuneOK(channelMax: channelMax == 0 ? 2 : min(channelMax, 2), frameMax: agreed, heartbeat: seconds), channel: 0)
+    self.channelMax = channelMax == 0 ? mostChannels : min(channelMax, mostChannels)
+    send(.tuneOK(channelMax: self.channelMax, frameMax: agreed, heartbeat: seconds), channel: 0)
     send(.open(virtualHost: Array(settings.broker.virtualHost.utf8)), channel: 0)
     phase = .awaitingOpen
     guard seconds > 0 else { return }

@@ -14,7 +14,11 @@ public protocol ConsumerHandler: AnyObject {
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd)
 }
 
-/// A connection that consumes several queues on one channel, with a prefetch for each, and acknowledges in batches.
+/// A connection that consumes several queues, with a prefetch for each, and acknowledges in batches.
+///
+/// What is consumed at any time is so on one channel; there may be others, each opened when something of it is first wanted. A channel of the broker's
+/// does one thing after the other: while it begins a consumption, none of its deliveries go out, and it looks for an acknowledged delivery
+/// among all that it has in hand.
 public final class Consumer: Connection {
   /// A queue and how many of its messages may be unacknowledged at once.
   public struct Subscription: Sendable {
@@ -22,11 +26,15 @@ public final class Consumer: Connection {
     public var prefetch: UInt16
     /// Not consumed before it is asked for.
     public var isOptional: Bool
+    /// Only what is optional is consumed on another one than 1.
+    public var channel: UInt16
 
-    public init(queue: String, prefetch: UInt16, isOptional: Bool = false) {
+    public init(queue: String, prefetch: UInt16, isOptional: Bool = false, channel: UInt16 = 1) {
+      precondition(channel == 1 || channel > 1 && isOptional)
       self.queue = queue
       self.prefetch = prefetch
       self.isOptional = isOptional
+      self.channel = channel
     }
   }
 
@@ -43,12 +51,6 @@ public final class Consumer: Connection {
 
   /// More than a channel has.
   private static let mostSubscriptions = 100_000
-  private static let channel: UInt16 = 1
-  /// Acknowledgements behind a delivery still in hand wait for it this long, in seconds …
-  static let scatteredDelay = 0.02
-  /// … unless there are more of them than this.
-  static let scatteredLimit = 64
-
   private unowned let handler: any ConsumerHandler
   private var subscriptions: [Subscription]
   /// Bytes of a body that are kept.
@@ -65,26 +67,11 @@ public final class Consumer: Connection {
   private var hasBeenReady = false
   /// The channel is new, or the broker has ended a consumption: `ready` is owed.
   private var isInterrupted = true
-  private var window = AcknowledgementWindow()
-  private var scatteredDeadline = MonotonicTime.distantFuture
-
-  private var content = Content.none
-  private var remaining: UInt64 = 0
-  private var delivery: Delivery
+  /// By their numbers, from 1.
+  private let channels: [ConsumerChannel]
   private var exchanges = RepeatedBytes()
   private var routingKeys = RepeatedBytes()
   private var cache = PropertyCache()
-
-  private enum Content {
-    /// A method may come. Then `header`.
-    case none
-    /// Then `body`, or `none` for an empty one.
-    case header
-    /// Then `none`.
-    case body
-    /// As `header` and `body`, of a delivery that nobody waits for.
-    case formerHeader, formerBody
-  }
 
   /// - Parameter maximumBody: bytes of a body that are kept; the rest is counted and dropped as it comes.
   public init(
@@ -96,12 +83,12 @@ public final class Consumer: Connection {
     states = Array(repeating: .cancelled, count: queues.count)
     isWanted = queues.map { !$0.isOptional }
     earlier = Array(repeating: -1, count: queues.count)
-    delivery = Delivery()
+    channels = (1...max(1, queues.map(\.channel).max() ?? 1)).map { ConsumerChannel($0) }
     super.init(settings: settings)
   }
 
   /// Deliveries handed over and neither acknowledged nor rejected.
-  public var unacknowledged: Int { window.inHand }
+  public var unacknowledged: Int { channels.reduce(0) { $0 + $1.window.inHand } }
 
   /// All that is to be consumed is.
   public var isReady: Bool { isOpen && !isInterrupted }
@@ -110,15 +97,17 @@ public final class Consumer: Connection {
 
   /// Marks a delivery as done; the broker is told with the next output. A token that is void or settled is ignored.
   public func acknowledge(_ token: DeliveryToken) {
-    guard isOpen, token.generation == generation, window.acknowledge(token.tag) else { return }
+    guard isOpen, token.generation == generation, channel(of: token).window.acknowledge(token.tag) else { return }
     announceOutput()
   }
 
   /// Gives a delivery back, or dead-letters it. Every return counts towards the queue's delivery limit.
   public func reject(_ token: DeliveryToken, requeue: Bool) {
-    guard isOpen, token.generation == generation, window.reject(token.tag) else { return }
-    send(.reject(tag: token.tag, requeue: requeue), channel: Self.channel)
+    guard isOpen, token.generation == generation, channel(of: token).window.reject(token.tag) else { return }
+    send(.reject(tag: token.tag, requeue: requeue), channel: token.channel)
   }
+
+  private func channel(of token: DeliveryToken) -> ConsumerChannel { channels[Int(token.channel) - 1] }
 
   /// Stops new deliveries and keeps the channel for the acknowledgements of what is in hand.
   public func cancelConsumers() {
@@ -137,8 +126,10 @@ public final class Consumer: Connection {
     guard isOpen, !isDraining, isWanted[queue], case .cancelled = states[queue] else { return }
     states[queue] = .starting
     earlier[queue] += 1
-    send(.qos(prefetch: subscriptions[queue].prefetch), channel: Self.channel)
-    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: Self.channel)
+    let channel = channel(of: queue)
+    if !channels[Int(channel) - 1].isOpen { open(channel) }
+    send(.qos(prefetch: subscriptions[queue].prefetch), channel: channel)
+    send(.consume(queue: Array(subscriptions[queue].queue.utf8), consumerTag: tag(queue)), channel: channel)
   }
 
   /// Adds an optional subscription; returns its number.
@@ -159,7 +150,7 @@ public final class Consumer: Connection {
 
   private func cancel(_ queue: Int) {
     states[queue] = .cancelling
-    send(.cancel(consumerTag: tag(queue)), channel: Self.channel)
+    send(.cancel(consumerTag: tag(queue)), channel: channel(of: queue))
   }
 
   /// Names a consumer: its subscription, plus the most that there are for each time that it was consumed before, and the opening of the channel
@@ -204,20 +195,29 @@ public final class Consumer: Connection {
     return offset == start ? nil : number
   }
 
-  // MARK: - Channel
+  // MARK: - Channels
+
+  override var mostChannels: UInt16 { UInt16(channels.count) }
+
+  /// The one that was meant, where the broker allows so many.
+  private func channel(of queue: Int) -> UInt16 { min(subscriptions[queue].channel, channelMax) }
 
   override func connectionOpened() {
-    if isDraining { becameReady() } else { openChannel() }
+    if isDraining { becameReady() } else { openChannels() }
   }
 
-  private func openChannel() {
+  private func open(_ channel: UInt16) {
+    channels[Int(channel) - 1].isOpen = true
+    send(.channelOpen, channel: channel)
+  }
+
+  /// The first one, and those of what is wanted.
+  private func openChannels() {
     generation &+= 1
-    window.reset()
-    scatteredDeadline = .distantFuture
-    content = .none
+    for channel in channels { channel.reset() }
     hasBeenReady = false
     isInterrupted = true
-    send(.channelOpen, channel: Self.channel)
+    open(1)
     for queue in subscriptions.indices {
       states[queue] = .cancelled
       earlier[queue] = -1
@@ -226,30 +226,36 @@ public final class Consumer: Connection {
   }
 
   override func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
-    guard channel == Self.channel else { return protocolError("a close of channel \(channel)") }
-    guard hasBeenReady, !isDraining else { return closeConnection(because: end) }
-    openChannel()
+    guard Int(channel) <= channels.count, channels[Int(channel) - 1].isOpen else {
+      return protocolError("a close of channel \(channel)")
+    }
+    // All tokens are void together: with several channels that takes another connection.
+    let isOnly = channels.allSatisfy { $0.isOpen == ($0.number == channel) }
+    guard hasBeenReady, !isDraining, isOnly else { return closeConnection(because: end) }
+    openChannels()
     handler.channelLost(end)
   }
 
   override func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {
-    guard channel == Self.channel, content == .none else { return protocolError("a method in the middle of a content") }
+    guard let channel = opened(channel), channel.content == .none else {
+      return protocolError("a method in the middle of a content")
+    }
     switch method {
     case .deliver(let tag, let number, let redelivered, let exchange, let routingKey):
       let addressee = addressee(tag, payload)
       if case .former = addressee {
-        content = .formerHeader
+        channel.content = .formerHeader
         return
       }
-      guard case .queue(let queue, _) = addressee, window.delivered(number) else {
-        return protocolError("a delivery of an unknown consumer or out of order")
-      }
-      delivery.consumer = queue
-      delivery.token = DeliveryToken(generation: generation, tag: number)
-      delivery.redelivered = redelivered
-      delivery.exchange = exchanges.read(exchange, in: payload)
-      delivery.routingKey = routingKeys.read(routingKey, in: payload)
-      content = .header
+      guard case .queue(let queue, _) = addressee, self.channel(of: queue) == channel.number,
+        channel.window.delivered(number)
+      else { return protocolError("a delivery of an unknown consumer or out of order") }
+      channel.delivery.consumer = queue
+      channel.delivery.token = DeliveryToken(generation: generation, channel: channel.number, tag: number)
+      channel.delivery.redelivered = redelivered
+      channel.delivery.exchange = exchanges.read(exchange, in: payload)
+      channel.delivery.routingKey = routingKeys.read(routingKey, in: payload)
+      channel.content = .header
     case .channelOpenOK:
       if !isWanted.contains(true) {
         becameReady()
@@ -267,7 +273,7 @@ public final class Consumer: Connection {
       guard let queue = current(consumer, payload) else { return }
       states[queue] = .cancelled
       isInterrupted = isInterrupted || isWanted[queue]
-      if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: Self.channel) }
+      if !nowait { send(.cancelOK(consumerTag: tag(queue)), channel: channel.number) }
       handler.cancelled(queue: queue)
     case .cancelOK(let tag):
       guard let queue = current(tag, payload), case .cancelling = states[queue] else { return }
@@ -276,6 +282,11 @@ public final class Consumer: Connection {
       consume(queue: queue)
     default: protocolError("an unexpected method on a consumer's channel")
     }
+  }
+
+  private func opened(_ number: UInt16) -> ConsumerChannel? {
+    let index = Int(number) - 1
+    return channels.indices.contains(index) && channels[index].isOpen ? channels[index] : nil
   }
 
   /// The queue of a consumer of this opening of the channel; nil for a former one's, or after a protocol error.
@@ -303,10 +314,7 @@ public final class Consumer: Connection {
   override func connectionEnded(_ end: ConnectionEnd) {
     generation &+= 1
     isInterrupted = true
-    window.reset()
-    scatteredDeadline = .distantFuture
-    content = .none
-    delivery.body = []
+    for channel in channels { channel.reset() }
     isDraining = false
     for queue in states.indices { states[queue] = .cancelled }
     handler.ended(self, end)
@@ -315,86 +323,31 @@ public final class Consumer: Connection {
   // MARK: - Content
 
   override func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
-    guard channel == Self.channel, content == .header || content == .formerHeader else {
+    guard let channel = opened(channel), channel.content == .header || channel.content == .formerHeader else {
       return protocolError("a content header out of turn")
     }
-    var cursor = WireCursor(0..<payload.byteCount)
-    let contentClass = cursor.uint16(in: payload)
-    cursor.skip(2)
-    remaining = cursor.uint64(in: payload)
-    guard contentClass == Frame.basicClass, let properties = BasicProperties(&cursor, in: payload, cache: &cache) else {
-      return protocolError("a malformed content header")
-    }
-    if content == .formerHeader {
-      content = remaining == 0 ? .none : .formerBody
-      return
-    }
-    delivery.properties = properties
-    delivery.bodySize = remaining
-    delivery.body = []
-    if remaining == 0 { handOver() } else { content = .body }
+    guard let isWhole = channel.header(payload, cache: &cache) else { return protocolError("a malformed content header") }
+    if isWhole { handler.delivered(channel.take()) }
   }
 
   override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
-    guard channel == Self.channel, content == .body || content == .formerBody, UInt64(payload.byteCount) <= remaining else {
+    guard let channel = opened(channel), let isWhole = channel.body(payload, keeping: maximumBody) else {
       return protocolError("a content body out of turn or too long")
     }
-    remaining -= UInt64(payload.byteCount)
-    if content == .formerBody {
-      if remaining == 0 { content = .none }
-      return
-    }
-    let kept = min(payload.byteCount, maximumBody - delivery.body.count)
-    if delivery.body.isEmpty {
-      if remaining > 0 { delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximumBody), 1 << 20))) }
-      if delivery.body.capacity == 0 {
-        delivery.body = payload.array(0..<kept)
-      } else {
-        payload.append(0..<kept, to: &delivery.body)
-      }
-    } else if kept > 0 {
-      payload.append(0..<kept, to: &delivery.body)
-    }
-    if remaining == 0 { handOver() }
-  }
-
-  private func handOver() {
-    content = .none
-    var whole = Delivery()
-    swap(&whole, &delivery)
-    handler.delivered(consume whole)
+    if isWhole { handler.delivered(channel.take()) }
   }
 
   // MARK: - Acknowledgements out
 
   override func willWrite(at now: MonotonicTime) {
-    guard window.waiting > 0 else { return }
-    if let (tag, multiple) = window.takePrefix() {
-      codec.append(.ack(tag: tag, multiple: multiple), channel: Self.channel, to: &output)
-    }
-    if window.waiting == 0 {
-      scatteredDeadline = .distantFuture
-    } else if window.waiting > Self.scatteredLimit || now >= scatteredDeadline {
-      writeScattered()
-    } else if scatteredDeadline == .distantFuture {
-      scatteredDeadline = now.advanced(bySeconds: Self.scatteredDelay)
-    }
-  }
-
-  private func writeScattered() {
-    scatteredDeadline = .distantFuture
-    window.takeScattered { codec.append(.ack(tag: $0, multiple: false), channel: Self.channel, to: &output) }
+    for channel in channels { channel.appendAcknowledgements(of: codec, to: &output, at: now) }
   }
 
   override func willClose() {
-    guard window.waiting > 0 else { return }
-    if let (tag, multiple) = window.takePrefix() {
-      codec.append(.ack(tag: tag, multiple: multiple), channel: Self.channel, to: &output)
-    }
-    writeScattered()
+    for channel in channels { channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture) }
   }
 
-  override var roleDeadline: MonotonicTime { scatteredDeadline }
+  override var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.scatteredDeadline) } }
 
   override func roleDeadlineReached(at now: MonotonicTime) { announceOutput() }
 }

@@ -4,11 +4,13 @@
 /// carries the channel's generation and is ignored once the channel is gone.
 public struct DeliveryToken: Hashable, Sendable {
   public let generation: UInt32
+  public let channel: UInt16
   /// The broker's delivery tag: 1, 2, 3 … on each channel.
   public let tag: UInt64
 
-  public init(generation: UInt32, tag: UInt64) {
+  public init(generation: UInt32, channel: UInt16 = 1, tag: UInt64) {
     self.generation = generation
+    self.channel = channel
     self.tag = tag
   }
 }

@@ -197,7 +197,7 @@ struct ConsumerTests {
       isTaken = window.delivered(tag) && isTaken
       guard tag > 3 else { continue }
       isTaken = window.acknowledge(tag) && isTaken
-      if window.waiting > Consumer.scatteredLimit {
+      if window.waiting > ConsumerChannel.scatteredLimit {
         if window.takePrefix() != nil { Issue.record("covered what is in hand") }
         window.takeScattered {
           told += 1

@@ -20,7 +20,7 @@ struct HandshakeTests {
     script.say(Say.tune(channelMax: 2047, frameMax: 8192, heartbeat: 60))
     let answers = script.heard()
     #expect(answers.map(\.name) == ["10.31", "10.40"])
-    #expect(answers[0].payload[4...] == [0, 2, 0, 0, 0x20, 0, 0, 10])
+    #expect(answers[0].payload[4...] == [0, 1, 0, 0, 0x20, 0, 0, 10])
     #expect(answers[1].payload[4...] == [1, 0x2f, 0, 0])
     script.say(Say.openOK)
     let opening = script.heard()

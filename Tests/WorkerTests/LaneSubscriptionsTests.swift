@@ -46,7 +46,7 @@ struct LaneSubscriptionsTests {
     #expect(wanted(lanes, "push.quarantine") == 1)
   }
 
-  @Test("take more ahead by steps, at once, and less two seconds after it was last wanted")
+  @Test("take more ahead by steps on channels of their own, at once, and less two seconds after it was last wanted")
   func ahead() {
     var lanes = LaneSubscriptions(prefetch: 64, fanOutPrefetch: 3, takesQuarantine: false)
     var hasChanged: Bool
@@ -58,6 +58,8 @@ struct LaneSubscriptionsTests {
     hasChanged = lanes.takeAhead(100_000, at: at(1))
     #expect(hasChanged)
     #expect(wanted(lanes, "push.send.normal") == 100_064 && wanted(lanes, "push.send.high") == 10_064)
+    let channels = lanes.sources.map { lanes.subscription($0, topology) }.filter { $0.prefetch == 10_000 }.map(\.channel)
+    #expect(channels == [2] + Array(2...11))
     hasChanged = lanes.takeAhead(0, at: at(2.9))
     #expect(!hasChanged)
     hasChanged = lanes.takeAhead(0, at: at(3))

@@ -14,17 +14,14 @@ struct LaneSubscriptions {
     case quarantine
   }
 
-  /// How much is taken of a lane beyond what there is room for.
-  enum Ahead: Int, PrefetchStep {
-    case few, many, most
+  /// How much is taken of a lane beyond what there is room for: tenths, each on a channel of its own.
+  struct Ahead: PrefetchStep {
+    let rawValue: Int
+    static let allCases = (0..<10).map { Ahead(rawValue: $0) }
+    static let first = Ahead(rawValue: 0)
 
-    var prefetch: UInt16 {
-      switch self {
-      case .few: 10_000
-      case .many: 40_000
-      case .most: 50_000
-      }
-    }
+    var prefetch: UInt16 { 10_000 }
+    var channel: UInt16 { UInt16(2 + rawValue) }
   }
 
   /// In the order of the consumer's subscriptions.
@@ -51,7 +48,7 @@ struct LaneSubscriptions {
     self.fanOutPrefetch = fanOutPrefetch
     var sources = WorkQueue.allCases.map { Source.lane($0) }
     if prefetch > Self.basePrefetch { sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) } }
-    sources += [.ahead(.sendHigh, .few)] + Ahead.allCases.map { .ahead(.sendNormal, $0) }
+    sources += [.ahead(.sendHigh, .first)] + Ahead.allCases.map { .ahead(.sendNormal, $0) }
     if takesQuarantine { sources.append(.quarantine) }
     self.sources = sources
   }
@@ -64,7 +61,8 @@ struct LaneSubscriptions {
     case .more(let queue):
       return .init(queue: topology.name(queue.origin), prefetch: UInt16(prefetch - base), isOptional: true)
     case .ahead(let queue, let step):
-      return .init(queue: topology.name(queue.origin), prefetch: step.prefetch, isOptional: true)
+      return .init(
+        queue: topology.name(queue.origin), prefetch: step.prefetch, isOptional: true, channel: step.channel)
     case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
   }

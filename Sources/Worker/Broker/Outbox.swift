@@ -213,10 +213,14 @@ final class Outbox {
 
   private func offerAgain(_ queue: Int) {
     queues[queue].isPauseScheduled = false
+    endRefusals(of: queue)
+    pump()
+  }
+
+  private func endRefusals(of queue: Int) {
     for slot in queues[queue].refused { queues[queue].waiting.append(slot) }
     queues[queue].refused.removeAll(keepingCapacity: true)
     makeReady(queue)
-    pump()
   }
 
   // MARK: another connection
@@ -238,6 +242,8 @@ final class Outbox {
   private func renew() {
     guard isRenewing, publisher != nil else { return }
     log.warning("publications are still refused: tried again on another connection")
+    // At once, whatever is left of their pauses: it may have been the channel that refused them.
+    for queue in queues.indices { endRefusals(of: queue) }
     use(nil)
     renewConnection?()
   }

@@ -71,7 +71,7 @@ extension Pipeline {
     ahead.removeAll(where: isForgotten) { bodies.remove($0.count + HeldBodies.aheadOverhead, keptFor: nil) }
   }
 
-  /// How many deliveries are to be taken ahead, as others' requests may stand behind those that wait.
+  /// How many deliveries are to be in hand beyond the prefetch, as others' requests may stand behind those that wait.
   var wantedAhead: Int {
     var wanted = 0
     if outbox.stuck > prefetch / 2 || isShared && leavingForHold.total > prefetch / 5 {
@@ -82,7 +82,7 @@ extension Pipeline {
     } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
       wanted = Self.aheadOfPush
     }
-    return min(wanted, bodies.fittingAhead - ahead.count)
+    return min(wanted, bodies.fittingAhead)
   }
 
   private func line(of delivery: borrowing Delivery, _ queue: WorkQueue) -> DeliveriesAhead.Line {

@@ -67,7 +67,7 @@ struct HeldBodies {
   var fitting: Int { Self.budget / max(mean, 1) }
 
   /// What deliveries that are taken ahead may take in memory, and what each takes beside its body.
-  private static let aheadBudget = 40 << 20
+  private static let aheadBudget = 44 << 20
   static let aheadOverhead = 250
   /// How many of the present size that are.
   var fittingAhead: Int { Self.aheadBudget / (max(mean, 0) + Self.aheadOverhead) }

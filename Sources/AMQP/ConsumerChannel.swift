@@ -1,0 +1,109 @@
+import Wire
+
+/// One channel of a consumer: the delivery that is coming, and what is in hand.
+final class ConsumerChannel {
+  enum Content {
+    /// A method may come. Then `header`.
+    case none
+    /// Then `body`, or `none` for an empty one.
+    case header
+    /// Then `none`.
+    case body
+    /// As `header` and `body`, of a delivery that nobody waits for.
+    case formerHeader, formerBody
+  }
+
+  /// Acknowledgements behind a delivery still in hand wait for it this long, in seconds …
+  static let scatteredDelay = 0.02
+  /// … unless there are more of them than this.
+  static let scatteredLimit = 64
+
+  let number: UInt16
+  /// It has been asked for.
+  var isOpen = false
+  var window = AcknowledgementWindow()
+  private(set) var scatteredDeadline = MonotonicTime.distantFuture
+  var content = Content.none
+  private var remaining: UInt64 = 0
+  var delivery = Delivery()
+
+  init(_ number: UInt16) { self.number = number }
+
+  func reset() {
+    isOpen = false
+    window.reset()
+    scatteredDeadline = .distantFuture
+    content = .none
+    delivery.body = []
+  }
+
+  // MARK: content
+
+  /// - Returns: whether a delivery is whole; nil for what can't be read.
+  func header(_ payload: RawSpan, cache: inout PropertyCache) -> Bool? {
+    var cursor = WireCursor(0..<payload.byteCount)
+    let contentClass = cursor.uint16(in: payload)
+    cursor.skip(2)
+    remaining = cursor.uint64(in: payload)
+    guard contentClass == Frame.basicClass, let properties = BasicProperties(&cursor, in: payload, cache: &cache) else {
+      return nil
+    }
+    if content == .formerHeader {
+      content = remaining == 0 ? .none : .formerBody
+      return false
+    }
+    delivery.properties = properties
+    delivery.bodySize = remaining
+    delivery.body = []
+    if remaining > 0 { content = .body }
+    return remaining == 0
+  }
+
+  /// - Returns: whether a delivery is whole; nil for what is out of turn or too long.
+  func body(_ payload: RawSpan, keeping maximum: Int) -> Bool? {
+    guard content == .body || content == .formerBody, UInt64(payload.byteCount) <= remaining else { return nil }
+    remaining -= UInt64(payload.byteCount)
+    if content == .formerBody {
+      if remaining == 0 { content = .none }
+      return false
+    }
+    let kept = min(payload.byteCount, maximum - delivery.body.count)
+    if delivery.body.isEmpty {
+      if remaining > 0 { delivery.body.reserveCapacity(Int(min(delivery.bodySize, UInt64(maximum), 1 << 20))) }
+      if delivery.body.capacity == 0 {
+        delivery.body = payload.array(0..<kept)
+      } else {
+        payload.append(0..<kept, to: &delivery.body)
+      }
+    } else if kept > 0 {
+      payload.append(0..<kept, to: &delivery.body)
+    }
+    return remaining == 0
+  }
+
+  /// The delivery that is whole, without a copy.
+  func take() -> Delivery {
+    content = .none
+    var whole = Delivery()
+    swap(&whole, &delivery)
+    return whole
+  }
+
+  // MARK: acknowledgements
+
+  /// All that one frame can acknowledge, and what is behind a delivery still in hand when it has waited.
+  func appendAcknowledgements(of codec: MethodCodec, to output: inout [UInt8], at now: MonotonicTime) {
+    guard window.waiting > 0 else { return }
+    if let (tag, multiple) = window.takePrefix() {
+      codec.append(.ack(tag: tag, multiple: multiple), channel: number, to: &output)
+    }
+    if window.waiting == 0 {
+      scatteredDeadline = .distantFuture
+    } else if window.waiting > Self.scatteredLimit || now >= scatteredDeadline {
+      scatteredDeadline = .distantFuture
+      window.takeScattered { codec.append(.ack(tag: $0, multiple: false), channel: number, to: &output) }
+    } else if scatteredDeadline == .distantFuture {
+      scatteredDeadline = now.advanced(bySeconds: Self.scatteredDelay)
+    }
+  }
+}

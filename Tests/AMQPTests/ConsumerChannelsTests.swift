@@ -1,0 +1,113 @@
+import TestSupport
+import Testing
+import Wire
+
+@testable import AMQP
+
+@Suite("Consumer with several channels")
+struct ConsumerChannelsTests {
+  final class TwoChannels: Script {
+    let recorder = ConsumerRecorder()
+    let consumer: Consumer
+
+    init(tune: [UInt8] = Say.tune()) {
+      consumer = Consumer(
+        settings: Self.settings,
+        queues: [.init(queue: "q", prefetch: 10), .init(queue: "q", prefetch: 20, isOptional: true, channel: 2)],
+        handler: recorder)
+      super.init(consumer)
+      say(Say.start() + tune + Say.openOK, ConsumerScript.consuming(1))
+      _ = heard()
+      recorder.events = []
+    }
+
+    /// The second queue's consumption has begun on the channel.
+    func wantMore(on channel: UInt16 = 2) {
+      consumer.want(true, queue: 1)
+      if channel == 2 { say(on(2, Say.channelOpenOK())) }
+      say(on(channel, Say.qosOK + Say.consumeOK("1.1")))
+    }
+  }
+
+  /// Frames for channel 1, as said on another one.
+  private static func on(_ channel: UInt16, _ frames: [UInt8]) -> [UInt8] {
+    ClientFrame.parse(frames).flatMap { Say.frame($0.type, channel, $0.payload) }
+  }
+  private func on(_ channel: UInt16, _ frames: [UInt8]) -> [UInt8] { Self.on(channel, frames) }
+
+  @Test("A channel is opened when something of it is first wanted, and its deliveries have tags of their own")
+  func ownTags() {
+    let script = TwoChannels()
+    script.wantMore()
+    #expect(script.heard().map(\.description) == ["20.10@2", "60.10@2", "60.20@2"])
+    // Two deliveries, frame by frame in turns.
+    script.say(Say.deliver(1), on(2, Say.deliver(1, consumer: "1.1")))
+    script.say(Say.header(size: 1), on(2, Say.header(size: 3)))
+    script.say(on(2, Say.body(bytes("two"))), Say.body(bytes("1")))
+    let deliveries = script.recorder.deliveries
+    #expect(deliveries.map(\.body) == [bytes("two"), bytes("1")] && deliveries.map(\.consumer) == [1, 0])
+    #expect(deliveries.map(\.token.tag) == [1, 1] && deliveries.map(\.token.channel) == [2, 1])
+    script.consumer.acknowledge(deliveries[0].token)
+    #expect(script.heard().map(\.description) == ["60.80@2"] && script.consumer.unacknowledged == 1)
+    script.consumer.reject(deliveries[1].token, requeue: true)
+    #expect(script.heard().map(\.description) == ["60.90@1"])
+    script.consumer.want(false, queue: 1)
+    #expect(script.heard().map(\.description) == ["60.30@2"])
+    script.say(on(2, Say.cancelOK("1.1")))
+    // The channel stays.
+    script.consumer.want(true, queue: 1)
+    #expect(script.heard().map(\.description) == ["60.10@2", "60.20@2"])
+  }
+
+  @Test("Each channel's acknowledgements wait behind what is in hand there, and for nothing else")
+  func ownWindows() {
+    let script = TwoChannels()
+    script.wantMore()
+    _ = script.heard()
+    for number in 1...3 as ClosedRange<UInt64> { script.say(Say.message(number), on(2, Say.message(number, consumer: "1.1"))) }
+    for token in script.recorder.deliveries.map(\.token) where token.channel == 2 || token.tag > 1 {
+      script.consumer.acknowledge(token)
+    }
+    let first = script.heard()
+    #expect(first.map(\.description) == ["60.80@2"] && first[0].tag == 3 && first[0].flag)
+    let late = script.wait(ConsumerChannel.scatteredDelay)
+    #expect(late.map(\.description) == ["60.80@1", "60.80@1"] && late.map(\.tag) == [2, 3])
+  }
+
+  @Test("Where the broker allows one channel, all is consumed on it")
+  func oneAllowed() {
+    let script = TwoChannels(tune: Say.tune(channelMax: 1))
+    script.wantMore(on: 1)
+    #expect(script.heard().map(\.description) == ["60.10@1", "60.20@1"])
+    script.say(Say.message(1, consumer: "1.1"))
+    #expect(script.recorder.deliveries.count == 1)
+  }
+
+  @Test("A channel that the broker closes is reopened where it is the only one; else the connection is renewed")
+  func closed() {
+    let script = TwoChannels()
+    script.say(Say.channelClose(406, "gone"))
+    #expect(script.heard().map(\.description).contains("20.10@1") && script.driver.isOpen)
+    for channel in [1, 2] as [UInt16] {
+      let script = TwoChannels()
+      script.wantMore()
+      _ = script.heard()
+      script.say(Say.channelClose(406, "gone", channel))
+      #expect(script.heard().map(\.description) == ["20.41@\(channel)", "10.50@0"])
+      #expect(script.recorder.events.allSatisfy { if case .channelLost = $0 { false } else { true } })
+    }
+  }
+
+  @Test("What comes on a channel that was never opened, or for another channel's consumer, ends the connection")
+  func foreign() {
+    for said in [on(2, Say.deliver(1)), on(3, Say.channelOpenOK()), on(2, Say.header(size: 0)), Say.channelClose(406, "x", 7)] {
+      let script = TwoChannels()
+      script.say(said)
+      #expect(!script.driver.isOpen)
+    }
+    let script = TwoChannels()
+    script.wantMore()
+    script.say(Say.deliver(1, consumer: "1.1"))
+    #expect(!script.driver.isOpen)
+  }
+}
