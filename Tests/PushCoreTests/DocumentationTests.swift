@@ -90,7 +90,7 @@ import Testing
       The wait doubles each time. A provider's `Retry-After` (seconds or a date, 1 s to 1 h) replaces it; FCM is never asked again within
       10 s. The request then waits on the first step of the ladder that is long enough, or on a shorter one and once more where that comes nearer or
       it wouldn't live long enough. To a wait of five times a step or more, such a step is added for some of the requests, by chance. Where fifteen
-      minutes are more than a request has left, it is tried once more, as late as it can be.
+      minutes are more than a request has left, it is tried again as late as it can be.
 
       ## APNs
 

@@ -20,7 +20,7 @@ public enum RetryClass: String, CaseIterable, Sendable {
 
   /// Milliseconds before attempt `attempt + 1`, when attempt `attempt` (from 1) has failed: the class's base, doubled for every
   /// further failure up to its cap. A `retryAfter` (seconds, from the provider) replaces that, but never undercuts the class's
-  /// least wait. Without jitter: the ladder's steps and the provider's pacing spread the load.
+  /// least wait. What spreads the load is added by whoever chooses the ladder's step.
   public func delay(afterAttempt attempt: Int, retryAfter: Int? = nil) -> Int64 {
     let row = row
     if let retryAfter { return max(Int64(retryAfter) * 1000, row.least) }
