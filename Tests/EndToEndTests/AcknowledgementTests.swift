@@ -52,6 +52,44 @@ struct AcknowledgementTests {
     #expect(try site.depths(["acks", "dead", "receipts"]) == [0, 0, 1])
   }
 
+  @Test("a push's mps object leads an acknowledgement back to its message, by its key and by its number (UP-17, UP-19)")
+  func mps() throws {
+    let site = try Site()
+    try site.startFleet(settings: "receipts: true,", apps: "upmc: true,")
+    try site.importDevices(1...1, #""topics":["all"]"#)
+    let worker = try site.startWorker()
+    try site.broadcast("m", to: ["to": "/topics/all", "notification": ["body": "b"]])
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    let push = try #require(try site.pushes().first)
+    let mps = try #require(push.payload["mps"] as? [String: String])
+    #expect(mps["appid"] == Site.app && mps["db_in"] == "Y" && mps["senddate"]?.count == 10)
+    let aps = try #require(push.payload["aps"] as? [String: Any])
+    #expect(aps["sound"] as? String == "default" && aps["mutable-content"] as? Int == 1 && push.violations == [])
+    let number = try #require(mps["seqno"].flatMap { Int($0) })
+    try site.acknowledge([
+      ["op": "received", "token": token(1), "push_key": mps["pushkey"] ?? ""],
+      ["op": "read", "token": token(1), "seqno": number], ["op": "read", "token": token(1), "seqno": "\(number)"],
+    ])
+    #expect(try eventually { try site.depths(["acks", "receipts"]) == [0, 2] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.take("receipts").map { $0.json["message_id"] as? String } == ["m", "m"])
+  }
+
+  @Test("who may not send to an application acknowledges nothing for it")
+  func rights() throws {
+    let site = try Site()
+    try site.startFleet(settings: "receipts: true,", apps: #"producers: ["guest"],"#)
+    try site.importDevices(1...2, #""user":"anna""#)
+    let worker = try site.startWorker()
+    try site.acknowledge([["op": "received", "token": token(1), "message_id": "m"]])
+    try site.acknowledge([["op": "received", "token": token(2), "message_id": "m"]], ["user_id": "guest"])
+    #expect(try eventually { try site.depths(["acks", "dead", "receipts"]) == [0, 1, 1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.take("dead").first?.header("x-push-error") == "NotAllowed")
+  }
+
   @Test(
     "while the registry is locked acknowledgements wait, and a worker that is killed meanwhile loses none",
     arguments: [true, false])

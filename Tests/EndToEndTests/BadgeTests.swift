@@ -37,6 +37,9 @@ struct BadgeTests {
     // The same message again counts nobody again.
     try send("m3", "auto", to: ["to": token(2)])
     try send("m5", "auto")
+    // Without a message id it is given one first.
+    try site.publish([(Self.say("auto").merging(["to": token(3), "data": ["m": "unnamed"]]) { $1 }, [:])])
+    #expect(try eventually { try badges(site, "unnamed") == [token(3): [9]] })
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try badges(site, "m1") == [token(1): [1], token(2): [1], token(3): [1]])

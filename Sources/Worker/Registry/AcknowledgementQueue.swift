@@ -54,7 +54,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
   private var stuckSince: MonotonicTime?
 
   /// Acknowledgements in one transaction, unless a single message has more.
-  private static let mostAtOnce = 2_000
+  private static let mostAtOnce = 1_000
   /// Receipts on their way above which nothing more is noted.
   private static let mostUnconfirmed = 4_096
 

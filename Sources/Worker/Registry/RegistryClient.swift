@@ -109,23 +109,26 @@ extension RegistryClient {
   /// A shard that calls for nothing is to know of an outage as well: or it would take the changes that another one has given back. Seconds.
   private static let probePause = 10.0
 
+  /// Not at first, and not at the same time in workers that are started together.
+  private func isDue(_ next: inout MonotonicTime) -> Bool {
+    guard time.now >= next else { return false }
+    let isFirst = next.nanoseconds == 0
+    next = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
+    return !isFirst
+  }
+
   /// To be called about once a second; purges every ten minutes, and notes every second while there are more of them to go.
   func lookAfter() {
     if time.now >= nextProbe {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
       note(.probe)
     }
-    if time.now >= nextPurgeOfNotes {
-      nextPurgeOfNotes = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
+    if isDue(&nextPurgeOfNotes) {
       call(.purgeNotes(before: time.wallClock - Self.notesKept, limit: Self.notesPurgedAtOnce)) { [weak self] result in
         if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
       }
     }
-    guard time.now >= nextPurge else { return }
-    let isFirst = nextPurge.nanoseconds == 0
-    // Workers that are started together don't purge together.
-    nextPurge = time.now.advanced(bySeconds: Self.purgePause * Double.random(in: 0.5...1.5, using: &time.random))
-    guard !isFirst else { return }
+    guard isDue(&nextPurge) else { return }
     note(
       .purge(
         goneBefore: time.wallClock - Self.goneKept, campaignsBefore: time.wallClock - Self.campaignsKept,
