@@ -19,12 +19,16 @@ public protocol DeviceStore: AnyObject {
   /// The devices of registrations, of any number of apps, gone ones included: their state says so.
   func resolve(_ lookUps: [LookUp]) throws(RegistryError) -> Resolution
 
+  /// Whose the devices of these numbers are; one that is registered no more isn't among them.
+  /// - Parameter ids: ascending.
+  func owners(of ids: [Int64]) throws(RegistryError) -> [Int64: DeviceOwner]
+
   func survey(_ audience: Audience, app: [UInt8]) throws(RegistryError) -> AudienceSurvey
 
-  /// The members with numbers above `cursor` (0 at first) and up to `highWater`, at most `limit` of them. A device that is a member
+  /// Of the tokens of a kind: the members with numbers above `cursor` (0 at first) and up to `highWater`, at most `limit` of them. A device that is a member
   /// throughout is on exactly one page, however others come and go.
   func page(
-    of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+    of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage
 
   // MARK: Campaigns
@@ -68,6 +72,10 @@ public protocol DeviceStore: AnyObject {
   func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord]
   /// Devices in ascending order of their numbers, of one app or of all.
   func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(RegistryError) -> [DeviceRecord]
+  /// The same of one state other than active, which they have had since `since` or later.
+  func devices(
+    app: [UInt8], in state: DeviceState, since: Int64, after id: Int64, limit: Int
+  ) throws(RegistryError) -> [DeviceRecord]
   /// Topics in the order of their names' bytes.
   func topics(app: [UInt8], after name: [UInt8], limit: Int) throws(RegistryError) -> [TopicRecord]
   func group(_ group: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord?
@@ -77,6 +85,11 @@ public protocol DeviceStore: AnyObject {
   func analyze() throws(RegistryError)
 
   // MARK: Upkeep
+
+  /// Claims devices that were last seen too long ago, so that no other worker feeds them back.
+  func claimStale(_ search: StaleSearch, now: Int64) throws(RegistryError) -> StaleDevices
+  /// They have been fed back: broadcasts pass over them, unless they have registered since.
+  func markStale(_ ids: [Int64], seenBefore: Int64, now: Int64) throws(RegistryError)
 
   /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
   func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(RegistryError) -> Int

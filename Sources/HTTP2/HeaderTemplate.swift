@@ -34,12 +34,12 @@ public final class HeaderTemplate {
   let repeats: Bool
 
   /// - Parameters:
-  ///   - constant: names in lower case with their values, `:method` `POST` among them.
+  ///   - constant: names in lower case with their values, `:method` among them.
   ///   - variable: names in the order in which `HeaderValues` gives them. Pseudo-headers among them are never absent.
   ///   - unindexed: names of variable headers whose values differ from request to request, and so must not push out of the
   ///     compression table what repeats.
   public init(constant: [(String, String)], variable: [String], unindexed: [String] = []) {
-    precondition(constant.contains { $0 == (":method", "POST") }, "requests are POSTs")
+    precondition(constant.contains { $0.0 == ":method" }, "a request has a method")
     precondition(variable.count <= HeaderValues.most, "at most sixteen headers are variable")
     var layout = constant.map { (name: $0.0, value: $0.1, field: Field(constant: $0.0, $0.1)) }
     for (index, name) in variable.enumerated() {

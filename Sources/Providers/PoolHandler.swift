@@ -37,7 +37,7 @@ public enum NotSentReason: Equatable, Sendable {
 /// What becomes of the pushes handed to a pool: exactly one of the first three calls for each.
 public protocol PoolHandler: AnyObject {
   /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
-  /// `name` is the provider's name for the message where it gives one (FCM) and the caller wanted it.
+  /// `name` is the provider's name for the message where it gives one (FCM, APNs' sandbox) and the caller wanted it.
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
   /// Certainly not processed: it may be sent again, here or elsewhere, and this costs no attempt.
   func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)

@@ -10,6 +10,7 @@ enum Pushfleet {
     [
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
+      ChannelsCommand.self,
     ]
   }
 

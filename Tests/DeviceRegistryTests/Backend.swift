@@ -73,7 +73,7 @@ struct TestRegistry {
   /// Registers an FCM token and returns the registration.
   func register(_ token: String, _ fields: String = "", now: Int64 = 1_000) throws -> [UInt8] {
     let answer = try change(#"{"platform":"fcm","token":"\#(token)"\#(fields.isEmpty ? "" : ",")\#(fields)}"#, now: now)
-    guard case .registration(let id) = answer else {
+    guard let id = answer.registration else {
       throw TestFailure("refused: \(String(decoding: answer.json, as: UTF8.self))")
     }
     return id
@@ -85,7 +85,7 @@ struct TestRegistry {
     var cursor: Int64 = 0
     var tokens: [String] = []
     while true {
-      let page = try store.page(of: audience, app: Self.app, after: cursor, upTo: highWater, limit: pageSize)
+      let page = try store.page(of: audience, kind: .alert, app: Self.app, after: cursor, upTo: highWater, limit: pageSize)
       for index in 0..<page.devices.count { tokens.append(String(decoding: page.devices.token(index), as: UTF8.self)) }
       if page.isLast { return tokens }
       #expect(page.next > cursor)

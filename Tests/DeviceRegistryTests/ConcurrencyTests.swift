@@ -27,7 +27,7 @@ struct ConcurrencyTests {
             return .register(device)
           }
           for answer in try store.apply(changes, now: Int64(round)) {
-            if case .registration(let id) = answer { registrations.add(id) } else { failures.add("\(answer)") }
+            if let id = answer.registration { registrations.add(id) } else { failures.add("\(answer)") }
           }
           _ = try store.mark(
             [DeviceMark(app: TestRegistry.app, platform: .fcm, token: Array("t1".utf8), verdict: .suspect, reason: [])], now: 1)
@@ -83,7 +83,7 @@ struct ConcurrencyTests {
     #expect(try registry.store.topics(app: bytes, after: [], limit: 9) == [TopicRecord(name: bytes, members: 1)])
     #expect(try registry.store.topics(app: bytes, after: bytes, limit: 9).isEmpty)
     for audience in [Audience.topic(bytes), .user(bytes)] {
-      #expect(try registry.store.page(of: audience, app: bytes, after: 0, upTo: 99, limit: 9).devices.count == 1)
+      #expect(try registry.store.page(of: audience, kind: .alert, app: bytes, after: 0, upTo: 99, limit: 9).devices.count == 1)
     }
     _ = try registry.store.survey(.group(bytes), app: bytes)
     #expect(try registry.store.resolve([bytes], app: bytes).entries == [.unknown])

@@ -206,7 +206,7 @@ struct RegistrationTests {
     #expect(try registry.change(#"{"platform":"fcm","token":"abcdef01"}"#) != a)
     let other = try registry.change(#"{"app":"com.other","platform":"apns","token":"abcdef01"}"#)
     #expect(other != a)
-    guard case .registration(let id) = other else { throw TestFailure("refused") }
+    guard let id = other.registration else { throw TestFailure("refused") }
     #expect(try registry.resolve(id) == nil)
     let devices = try registry.store.devices(app: TestRegistry.app, after: 0, limit: 10)
     #expect(devices.map(\.device.environment) == [.sandbox, nil])
@@ -229,7 +229,7 @@ struct RegistrationTests {
       .register(Registration(app: TestRegistry.app, platform: .fcm, token: Array("t\($0)".utf8)))
     }
     var ids: [[UInt8]] = try registry.store.apply(changes, now: 1).map { answer in
-      guard case .registration(let id) = answer else { throw TestFailure("refused") }
+      guard let id = answer.registration else { throw TestFailure("refused") }
       return id
     }
     ids.insert(RegistryID.make(.registration, high: 5, low: 5), at: 500)
@@ -254,7 +254,7 @@ struct RegistrationTests {
     for app in apps {
       for token in ["t1", "t2"] {
         let fields = #"{"app":"\#(text(app))","platform":"fcm","token":"\#(token)","user":"u","topics":["news"]}"#
-        guard case .registration(let id) = try registry.change(fields) else { throw TestFailure("refused") }
+        guard let id = try registry.change(fields).registration else { throw TestFailure("refused") }
         asked.append(LookUp(app: app, registration: id))
       }
       asked.append(LookUp(app: app, registration: Array("/users/u".utf8)))
@@ -276,7 +276,7 @@ struct RegistrationTests {
     var ids: [[UInt8]] = []
     for (token, user) in [("t1", "anna"), ("t2", "anna"), ("t3", "ben")] {
       let answer = try registry.change(#"{"platform":"fcm","token":"\#(token)","user":"\#(user)"}"#)
-      guard case .registration(let id) = answer else { throw TestFailure("refused") }
+      guard let id = answer.registration else { throw TestFailure("refused") }
       ids.append(id)
     }
     let group = #"{"op":"group_create","notification_key_name":"g","registration_ids":["fcm:t2","fcm:t3"]}"#

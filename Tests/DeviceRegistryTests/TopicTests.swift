@@ -133,7 +133,8 @@ struct TopicTests {
       var seen: [String] = []
       var round = 0
       while true {
-        let page = try registry.store.page(of: audience, app: TestRegistry.app, after: cursor, upTo: highWater, limit: 7)
+        let page = try registry.store.page(
+          of: audience, kind: .alert, app: TestRegistry.app, after: cursor, upTo: highWater, limit: 7)
         for index in 0..<page.devices.count { seen.append(text(page.devices.token(index))) }
         if page.isLast { break }
         cursor = page.next

@@ -39,7 +39,10 @@ struct AudienceTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.results()["gone"]! == (11, 1, 1))
-    let feedback = try site.take("feedback")
+    let events = try site.take("feedback")
+    let moved = events.filter { $0.json["event"] as? String == "Moved" }.map(\.json)
+    #expect(moved.map { $0["token"] as? String } == [token(2)] && moved.first?["new_token"] as? String == token(102))
+    let feedback = events.filter { $0.json["event"] as? String == "NotRegistered" }
     #expect(feedback.count == 1 && feedback.first?.json["registration"] as? String == registrations[10])
 
     // Number 10 is gone now, and number 2 has a new token.

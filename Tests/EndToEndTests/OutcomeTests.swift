@@ -60,10 +60,13 @@ struct OutcomeTests {
       ])
     #expect(facts.count == 5)
     for event in events {
-      #expect(Set(event.keys).count == 10 && event["registration"] is NSNull)
+      #expect(Set(event.keys).count == 13 && event["registration"] is NSNull)
+      #expect(event["environment"] as? String == "production" && event["kind"] as? String == "alert")
       #expect(event["app"] as? String == Site.app && event["platform"] as? String == "apns")
       #expect((event["observed_at"] as? String)?.wholeMatch(of: Self.time) != nil)
     }
+    let ids = try site.pushes().map { $0.headers["apns-id"] ?? "" }
+    #expect(events.allSatisfy { ids.contains($0["apns_id"] as? String ?? "none") })
     #expect(try site.depths(["feedback"]) == [0])
   }
 

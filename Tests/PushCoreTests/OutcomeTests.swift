@@ -18,6 +18,22 @@ import Testing
     )
   }
 
+  @Test("what is known of a token besides is told, what isn't is left out")
+  func feedbackDetails() {
+    var event = FeedbackEvent(
+      event: .moved, app: [], platform: .apns, token: Array("ab".utf8), newToken: Array("cd".utf8), reason: "replaced",
+      status: 0,
+      messageID: [], observedAt: 0)
+    event.details = .init(
+      environment: "sandbox", sender: Array("7".utf8), installation: Array("i".utf8), user: Array("u".utf8),
+      apnsID: Array("id".utf8),
+      kind: "voip")
+    #expect(
+      Self.text(event.json())
+        == #"{"event":"Moved","app":"","platform":"apns","token":"ab","new_token":"cd","registration":null,"reason":"replaced","status":0,"invalid_since":null,"message_id":"","observed_at":"1970-01-01T00:00:00.000Z","environment":"sandbox","sender":"7","installation":"i","user":"u","apns_id":"id","kind":"voip"}"#
+    )
+  }
+
   @Test("registration and platform are told, and a missing time is null")
   func feedbackOfFCM() throws {
     let event = FeedbackEvent(
@@ -71,6 +87,9 @@ import Testing
     #expect(
       Self.text(SendResult.fanOut(messageID: Array("m".utf8), success: 1_000_000, failure: 3))
         == #"{"message_id":"m","success":1000000,"failure":3}"#)
+    #expect(
+      Self.text(SendResult.fanOut(messageID: [], success: 1, failure: 2, failed: [Array("a".utf8), Array("b".utf8)]))
+        == #"{"message_id":"","success":1,"failure":2,"failed_registration_ids":["a","b"]}"#)
   }
 
   @Test("a dry run's result carries, for each platform, what translation changed")

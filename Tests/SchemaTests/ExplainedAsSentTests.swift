@@ -78,7 +78,7 @@ private struct RandomSite {
     let marks = TokenMarks(apps: apps, breaker: Breaker(share: 0.5, sample: 1_000), registry: nil, time: time, log: log)
     pipeline = Pipeline(
       apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
-      outbox: outbox, lookUps: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
+      outbox: outbox, lookUps: nil, owners: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
       broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
       replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000)
   }

@@ -4,9 +4,9 @@
 enum OutcomeSchemas {
   static let feedback = outcome(
     "Feedback event",
-    "The body of a message on push.feedback: one dead or doubtful token. Prune only a token registered before invalid_since.",
+    "The body of a message on push.feedback: one dead, doubtful, replaced or silent token. Prune only a token registered before invalid_since.",
     [
-      ("event", ["enum": .strings(feedbackCodes.map(\.rawValue))]), ("app", ["type": "string"]),
+      ("event", ["enum": .strings(FeedbackEvent.Event.allCases.map(\.rawValue))]), ("app", ["type": "string"]),
       ("platform", ["enum": .strings(Platform.allCases.map(String.init(describing:)))]),
       ("token", ["description": "the provider's; a Firebase installation as fid:<id>", "type": "string"]),
       ("registration", ["description": "the registry's id of the device", "type": ["string", "null"]]),
@@ -16,10 +16,20 @@ enum OutcomeSchemas {
         ["description": "the provider's own time", "type": ["string", "null"], "pattern": .string(Pattern.writtenTime)]
       ),
       ("message_id", ["type": "string"]), ("observed_at", time),
+    ],
+    optional: [
+      ("new_token", ["description": "of Moved: what has replaced the token", "type": "string"]),
+      ("environment", ["description": "Apple's service that the token belongs to", "enum": ["production", "sandbox"]]),
+      ("sender", ["type": "string"]), ("installation", ["type": "string"]), ("user", ["type": "string"]),
+      ("apns_id", ["description": "the push that was answered so", "type": "string"]),
+      (
+        "kind",
+        [
+          "description": "what the token is for: alert, voip, push_to_start, live_activity, or another push type",
+          "type": "string",
+        ]
+      ),
     ])
-
-  /// Reactions that say something against a token carry no other code.
-  static let feedbackCodes: [PushError] = [.notRegistered, .invalidRegistration, .mismatchSenderID]
 
   static let result = outcome(
     "Result",
@@ -53,14 +63,25 @@ enum OutcomeSchemas {
     "type": "object", "required": ["message_id"],
     "properties": [
       "message_id": ["description": "the apns-id, or FCM's name; of a dry run that asked nobody: dry_run", "type": "string"],
-      "registration_id": ["description": "the newer id to use from now on", "type": "string"], "error": false,
+      "registration_id": ["description": "the newer id to use from now on", "type": "string"],
+      "apns_unique_id": ["description": "what APNs' sandbox calls the push in its log", "type": "string"], "error": false,
     ],
   ]
   private static let failed: JSONValue = ["type": "object", "required": ["error"], "properties": ["error": error]]
 
   static let fanOutResult = outcome(
-    "Fan-out result", "The body of a result for a topic or a condition, once it has been sent to the last device.",
-    [("message_id", ["type": "string"]), ("success", count), ("failure", count)])
+    "Fan-out result",
+    "The body of a result for a topic, a condition, a user or a group, once it has been sent to the last device.",
+    [("message_id", ["type": "string"]), ("success", count), ("failure", count)],
+    optional: [
+      (
+        "failed_registration_ids",
+        [
+          "description": "of a user or group with up to a thousand devices: those that were not reached", "type": "array",
+          "items": ["type": "string"],
+        ]
+      )
+    ])
 
   static let deadLetterHeaders = outcome(
     "Dead letter headers",

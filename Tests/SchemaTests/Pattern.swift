@@ -30,13 +30,14 @@ enum Pattern {
   static let fcmToken = "(?!.*(\\.\\.|%2[eEfF]))[A-Za-z0-9_:.%\\-]{1,4096}"
   static let evenHex = "([0-9a-fA-F]{2}){32,100}"
   /// Neither one of the other forms nor a digit too many or too few of one.
-  static let bareToken = "(?!apns:|fcm:|fid:)(?![0-9a-fA-F]{64,200}$)\(fcmToken)"
+  static let bareToken = "(?!apns:|apns-channel:|fcm:|fid:)(?![0-9a-fA-F]{64,200}$)\(fcmToken)"
 
   /// FCM's own topics; of a condition over them only how it begins.
   static let fcmTopics = "/topics/\(name){1,900}|['(!].*"
 
   static let device = "apns:\(hexPairs)|fcm:(?!fid:)\(fcmToken)|fid:\(installationID)|\(registration)|\(evenHex)|\(bareToken)"
-  static let addressee = "fcm:(\(fcmTopics))|/users/\(userID)|\(notificationKey)|\(device)"
+  static let channel = "apns-channel:[A-Za-z0-9+/=_\\-]{1,256}"
+  static let addressee = "\(channel)|fcm:(\(fcmTopics))|/users/\(userID)|\(notificationKey)|\(device)"
   static let token = "^(\(addressee))$"
   static let to = "^(/topics/\(topicName)|\(addressee))$"
 

@@ -67,7 +67,16 @@ enum RegistrySchemas {
           [
             "properties": [
               "token": ["pattern": .string("^(fid:\(Pattern.installationID)|(?!fid:|fcm:fid:|fcm:$)\(Pattern.fcmToken))$")],
-              "environment": false,
+              "environment": false, "kind": ["const": "alert"],
+            ]
+          ]
+        ),
+        (
+          "allOf",
+          [
+            [
+              "if": ["properties": ["kind": ["const": "live_activity"]], "required": ["kind"]],
+              "then": ["required": ["activity"]], "else": ["properties": ["activity": false]],
             ]
           ]
         ),
@@ -82,6 +91,8 @@ enum RegistrySchemas {
     switch field {
     case .platform: ["enum": .strings(Platform.allCases.map(String.init(describing:)))]
     case .environment: ["enum": .strings(DeviceEnvironment.allCases.compactMap(\.name))]
+    case .kind:
+      ["description": "what the token is for: alert where it isn't given", "enum": .strings(TokenKind.allCases.map(\.name))]
     case .topic: ["type": "string", "pattern": .string(topic)]
     case .topics:
       [

@@ -263,7 +263,8 @@ struct RequestGenerator {
     "/topics/a", "/users/anna+x@example.com", "apns:00", "apns:" + hex, "fcm:a:b%20.", hex,
     "bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1",
     "pf1r~00000000000000000000000000", "pf1g~7zzzzzzzzzzzzzzzzzzzzzzzzz", String(repeating: "a", count: 63),
-    String(repeating: "a", count: 201), "fcm:" + String(repeating: "a", count: 65), "a.b%3", "fid:dXyZ0123456789_-AbCdEf",
+    String(repeating: "a", count: 201), "fcm:" + String(repeating: "a", count: 65), "a.b%3", "apns-channel:bm8gc3VjaA==",
+    "fid:dXyZ0123456789_-AbCdEf",
     "fcm:/topics/a", "fcm:'a' in topics && !('b' in topics)", "fcm:/topics/" + String(repeating: "t", count: 900), "fid",
     "fidx:y",
   ]
@@ -274,7 +275,8 @@ struct RequestGenerator {
     String(repeating: "a", count: 199), "é", hex + "\n", "apns:00\n", "/topics/a\n",
     "fcm:/topics/", "fcm:/topics/a b", "fcm:/topics/" + String(repeating: "t", count: 901), "fcm:(", "fcm:'a' in topic",
     "fcm:/users/a",
-    "fcm:fid:dXyZ0123456789_-AbCdEf", "fid:", "fid:bXyZ0123456789_-AbCdEf", "fid:dXyZ0123456789_-AbCdEfg",
+    "fcm:fid:dXyZ0123456789_-AbCdEf", "apns-channel:", "apns-channel:a.b", "fid:", "fid:bXyZ0123456789_-AbCdEf",
+    "fid:dXyZ0123456789_-AbCdEfg",
     "fid:dXyZ0123456789_-AbCdE\n",
   ]
 

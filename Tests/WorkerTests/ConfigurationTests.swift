@@ -208,7 +208,7 @@ struct ConfigurationTests {
   static let explained: [(text: String, said: String)] = [
     (
       text("key: 'k', keyId: 'ABC123DEFG', teamID: 'DEF123GHIJ'"),
-      "apps.a.apns.keyId is not a setting: did you mean keyID?; known here: ca, certificate"
+      "apps.a.apns.keyId is not a setting: did you mean keyID?; known here: broadcastEndpoint, ca, certificate"
     ),
     ("{ Broker: 'amqp://h/', apps: {} }", "Broker is not a setting: did you mean broker?"),
     ("{ broker: 'amqp://h/', apps: { a: { fcm: { serverKey: 'x' } } } }", "apps.a.fcm.serverKey is not a setting; known here:"),

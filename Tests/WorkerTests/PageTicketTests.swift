@@ -34,6 +34,8 @@ struct PageTicketTests {
     begun.pending = []
     #expect(carried(begun) == begun)
     #expect(carried(begun) != fresh)
+    begun.failures = [.init(id: 9, salt: 1), .init(id: 10, salt: -7)]
+    #expect(carried(begun) == begun)
   }
 
   @Test("the page after it begins at the cursor and is another copy each time it is made")

@@ -99,6 +99,8 @@ extension Registration {
     case .locale: locale
     case .timeZone: timeZone
     case .appVersion: appVersion
+    case .kind: kind.map { Array($0.name.utf8) }
+    case .activity: activity
     case .registeredAt: registeredAt.map(Timestamp.text)
     default: nil
     }

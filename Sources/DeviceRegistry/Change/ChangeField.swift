@@ -3,7 +3,7 @@ import PushCore
 /// The fields of a change (docs/schema/registry-change.schema.json). The raw value is the key in JSON and the column in CSV.
 enum ChangeField: String, CaseIterable {
   case op, app
-  case platform, token, installation, environment, sender, user, name, locale, topics
+  case platform, token, installation, environment, sender, user, name, locale, topics, kind, activity
   case timeZone = "time_zone"
   case appVersion = "app_version"
   case registeredAt = "registered_at"
@@ -15,7 +15,7 @@ enum ChangeField: String, CaseIterable {
   /// The columns of `devices import`, in the order of an export.
   static let columns: [ChangeField] = [
     .app, .platform, .token, .installation, .environment, .sender, .user, .name, .locale, .timeZone, .appVersion, .topics,
-    .registeredAt,
+    .kind, .activity, .registeredAt,
   ]
 
   /// What one text of the field must be, in words; nil when it is.
@@ -36,6 +36,8 @@ enum ChangeField: String, CaseIterable {
       return Self.environment(text) == nil ? "expected production or sandbox" : nil
     case .registeredAt:
       return Timestamp.milliseconds(of: text) == nil ? "expected a time like 2026-11-20T21:22:00.123Z" : nil
+    case .kind:
+      return Self.kind(text) == nil ? "expected alert, voip, push_to_start or live_activity" : nil
     case .platform:
       return Self.platform(text) == nil ? "expected apns or fcm" : nil
     default:
@@ -59,6 +61,8 @@ enum ChangeField: String, CaseIterable {
     if text == Array("apns".utf8) { return .apns }
     return text == Array("fcm".utf8) ? .fcm : nil
   }
+
+  static func kind(_ text: [UInt8]) -> TokenKind? { TokenKind.allCases.first { text.elementsEqual($0.name.utf8) } }
 
   static func environment(_ text: [UInt8]) -> DeviceEnvironment? {
     DeviceEnvironment.allCases.first { $0.name.map { Array($0.utf8) == text } ?? false }

@@ -23,6 +23,8 @@ struct RegistrationBuilder {
     case .locale: rest.locale = text
     case .timeZone: rest.timeZone = text
     case .appVersion: rest.appVersion = text
+    case .kind: rest.kind = ChangeField.kind(text)
+    case .activity: rest.activity = text
     case .registeredAt: rest.registeredAt = Timestamp.milliseconds(of: text)
     case .topics: rest.topics.append(ChangeField.topicName(text))
     default: throw ChangeRefusal(.invalidParameters, "\(field.rawValue): not a field of register")
@@ -42,6 +44,14 @@ struct RegistrationBuilder {
     }
     if rest.name != nil, rest.user == nil { throw ChangeRefusal(.invalidParameters, "name: without a user") }
     if rest.environment != nil, platform != .apns { throw ChangeRefusal(.invalidParameters, "environment: only for apns") }
+    if let kind = rest.kind, kind != .alert, platform != .apns {
+      throw ChangeRefusal(.invalidParameters, "kind: \(kind.name) only for apns")
+    }
+    guard (rest.activity != nil) == (rest.kind == .liveActivity) else {
+      throw ChangeRefusal(
+        .invalidParameters,
+        rest.activity == nil ? "activity: missing, a live activity's token needs it" : "activity: only of kind live_activity")
+    }
     var registration = rest
     registration.app = app
     registration.platform = platform

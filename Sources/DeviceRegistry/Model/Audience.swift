@@ -54,10 +54,13 @@ public enum ResolvedRegistration: Equatable, Sendable {
 public struct LookUp: Equatable, Sendable {
   public var app: [UInt8]
   public var registration: [UInt8]
+  /// What is sent to: where the registration is of another kind, the tokens of its installation that are. Nil for the registration as it is.
+  public var kind: TokenKind?
 
-  public init(app: [UInt8], registration: [UInt8]) {
+  public init(app: [UInt8], registration: [UInt8], kind: TokenKind? = nil) {
     self.app = app
     self.registration = registration
+    self.kind = kind
   }
 }
 

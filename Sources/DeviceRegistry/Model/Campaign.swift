@@ -1,3 +1,5 @@
+import PushCore
+
 /// The state of a campaign, the same for every worker.
 public enum CampaignState: Int64, CaseIterable, Sendable {
   /// Pages are sent. Becomes any other.
@@ -179,13 +181,16 @@ public struct PageOpening: Sendable {
   /// page sends it, as often as it is redelivered.
   public var copy: Int64
   public var app: [UInt8]
+  /// Of the tokens that it is sent to.
+  public var kind: TokenKind
   public var content: Content
 
-  public init(campaign: [UInt8], page: Int64, copy: Int64, app: [UInt8], content: Content) {
+  public init(campaign: [UInt8], page: Int64, copy: Int64, app: [UInt8], kind: TokenKind = .alert, content: Content) {
     self.campaign = campaign
     self.page = page
     self.copy = copy
     self.app = app
+    self.kind = kind
     self.content = content
   }
 }

@@ -26,15 +26,38 @@ public enum ChangeError: String, CaseIterable, Sendable {
   case noUser = "no user bound"
 }
 
+/// A token of an installation that another one has replaced.
+public struct ReplacedToken: Equatable, Sendable {
+  public var platform: Platform
+  public var token: [UInt8]
+  public var newToken: [UInt8]
+  public var environment: DeviceEnvironment
+  public var sender: [UInt8]?
+  public var installation: [UInt8]?
+  /// The user's id.
+  public var user: [UInt8]?
+  public var kind: TokenKind
+}
+
 /// What a change of the registry is answered with.
 public enum ChangeAnswer: Equatable, Sendable {
   case registration([UInt8])
+  /// The same, where the token has taken the place of another one.
+  case moved([UInt8], ReplacedToken)
   case done
   /// One for each token, nil for success.
   case results([SubscriptionError?])
   /// The entries of the request that named no device, by index, are not members.
   case notificationKey([UInt8], failed: [Int])
   case refused(ChangeError, reason: String)
+
+  /// What a registration is given.
+  public var registration: [UInt8]? {
+    switch self {
+    case .registration(let id), .moved(let id, _): id
+    case .done, .results, .notificationKey, .refused: nil
+    }
+  }
 
   public var isRefusal: Bool { if case .refused = self { true } else { false } }
 
@@ -49,7 +72,7 @@ public enum ChangeAnswer: Equatable, Sendable {
     case .notificationKey(_, let failed):
       guard let first = failed.first else { return nil }
       return (.invalidRegistration, "member \(first + 1): no such device is registered" + Self.more(failed.count))
-    case .registration, .done: return nil
+    case .registration, .moved, .done: return nil
     }
   }
 
@@ -59,7 +82,7 @@ public enum ChangeAnswer: Equatable, Sendable {
   public var json: [UInt8] {
     var output: [UInt8] = []
     switch self {
-    case .registration(let id):
+    case .registration(let id), .moved(let id, _):
       output += Array("{\"registration\":".utf8)
       output.appendJSONString(id)
     case .done: output.append(UInt8(ascii: "{"))

@@ -7,7 +7,7 @@ public enum DeviceEnvironment: UInt8, CaseIterable, Sendable {
   case production = 1
   case sandbox = 2
 
-  var name: String? {
+  public var name: String? {
     switch self {
     case .unspecified: nil
     case .production: "production"
@@ -23,6 +23,8 @@ public enum DeviceState: UInt8, CaseIterable, Sendable {
   case suspect = 1
   /// The provider said that the app is gone, or it was unregistered; not sent to. Becomes active by registering again.
   case gone = 2
+  /// It hasn't registered for longer than the configuration allows: broadcasts pass over it. Becomes active by registering again.
+  case stale = 3
 }
 
 /// The fixed part of a device, as delivery needs it; its token and sender lie in the arena of its ``DeviceRows``.
@@ -38,8 +40,19 @@ public struct DeviceRow: Sendable {
   public let platform: Platform
   public let environment: DeviceEnvironment
   public let state: DeviceState
+  public let kind: TokenKind
   /// The registration named one of the app's senders.
   public var hasSender: Bool { senderCount > 0 }
+
+  /// Whether a push for tokens of a kind goes to it. A push type is APNs' own, and means nothing to devices of FCM.
+  func isMeant(by kind: TokenKind) -> Bool { self.kind == kind || platform == .fcm }
+}
+
+/// Whose a device is.
+public struct DeviceOwner: Equatable, Sendable {
+  public var installation: [UInt8]?
+  /// The user's id.
+  public var user: [UInt8]?
 }
 
 /// Devices in compact form: one array of rows, one of bytes, nothing allocated per device.

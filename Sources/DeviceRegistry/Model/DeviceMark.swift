@@ -12,14 +12,18 @@ public struct DeviceMark: Equatable, Sendable {
   public var app: [UInt8]
   public var platform: Platform
   public var token: [UInt8]
+  /// It is meant for an activity's token, and never for a device's own; otherwise the other way round.
+  public var isForActivity: Bool
   public var verdict: Verdict
   /// The provider's word, kept for people: `Unregistered`, `BadDeviceToken`.
   public var reason: [UInt8]
 
-  public init(app: [UInt8], platform: Platform, token: [UInt8], verdict: Verdict, reason: [UInt8]) {
+  public init(app: [UInt8], platform: Platform, token: [UInt8], isForActivity: Bool = false, verdict: Verdict, reason: [UInt8])
+  {
     self.app = app
     self.platform = platform
     self.token = token
+    self.isForActivity = isForActivity
     self.verdict = verdict
     self.reason = reason
   }

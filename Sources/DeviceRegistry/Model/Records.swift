@@ -11,6 +11,35 @@ public struct DeviceRecord: Equatable, Sendable {
   /// Unix milliseconds.
   public var registeredAt: Int64
   public var lastSeen: Int64
+  /// Since when it isn't active; nil for one that is.
+  public var markedAt: Int64?
+}
+
+/// Where devices are looked for that haven't registered for long. Times are Unix milliseconds.
+public struct StaleSearch: Equatable, Sendable {
+  /// A device's number, 0 at first.
+  public var after: Int64
+  /// Devices to look at.
+  public var portion: Int
+  public var seenBefore: Int64
+  /// A claim that is older doesn't count.
+  public var claimedBefore: Int64
+  public var limit: Int
+
+  public init(after: Int64, portion: Int, seenBefore: Int64, claimedBefore: Int64, limit: Int) {
+    self.after = after
+    self.portion = portion
+    self.seenBefore = seenBefore
+    self.claimedBefore = claimedBefore
+    self.limit = limit
+  }
+}
+
+/// Devices that are the caller's to be fed back.
+public struct StaleDevices: Equatable, Sendable {
+  public var devices: [DeviceRecord]
+  /// Where to go on; nil at the end.
+  public var next: Int64?
 }
 
 public struct TopicRecord: Equatable, Sendable {

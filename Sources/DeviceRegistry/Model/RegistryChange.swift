@@ -16,6 +16,10 @@ public struct Registration: Equatable, Sendable {
   public var timeZone: [UInt8]?
   public var appVersion: [UInt8]?
   public var topics: [[UInt8]] = []
+  /// What the token is for; nil for what it was for before, at first for alerts.
+  public var kind: TokenKind?
+  /// Which live activity's token it is.
+  public var activity: [UInt8]?
   /// When the provider gave out the token, in Unix milliseconds, where the caller knows better than the time at which the change arrives.
   public var registeredAt: Int64?
 

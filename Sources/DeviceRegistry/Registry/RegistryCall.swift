@@ -1,3 +1,5 @@
+import PushCore
+
 /// One operation of the registry as a shard asks for it, with the type of its answer. ``DeviceStore`` says what each does.
 public struct RegistryCall<Answer: Sendable>: Sendable {
   public let request: RegistryRequest
@@ -65,6 +67,19 @@ extension RegistryCall<Resolution> {
   }
 }
 
+extension RegistryCall<[Int64: DeviceOwner]> {
+  /// - Parameter ids: ascending.
+  public static func owners(of ids: [Int64]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.owners(of: ids) }
+  }
+}
+
+extension RegistryCall<StaleDevices> {
+  public static func claimStale(_ search: StaleSearch) -> Self {
+    .init(.devices) { (store, now) throws(RegistryError) in try store.claimStale(search, now: now) }
+  }
+}
+
 extension RegistryCall<AudienceSurvey> {
   public static func survey(_ audience: Audience, app: [UInt8]) -> Self {
     .init(nil) { (store, _) throws(RegistryError) in try store.survey(audience, app: app) }
@@ -72,9 +87,11 @@ extension RegistryCall<AudienceSurvey> {
 }
 
 extension RegistryCall<AudiencePage> {
-  public static func page(_ audience: Audience, app: [UInt8], after: Int64, upTo: Int64, limit: Int) -> Self {
+  public static func page(
+    _ audience: Audience, kind: TokenKind, app: [UInt8], after: Int64, upTo: Int64, limit: Int
+  ) -> Self {
     .init(nil) { (store, _) throws(RegistryError) in
-      try store.page(of: audience, app: app, after: after, upTo: upTo, limit: limit)
+      try store.page(of: audience, kind: kind, app: app, after: after, upTo: upTo, limit: limit)
     }
   }
 }
@@ -156,6 +173,10 @@ extension RegistryCall<Void> {
     .init(.devices) { (store, _) throws(RegistryError) in
       _ = try store.purge(goneBefore: goneBefore, campaignsBefore: campaignsBefore, limit: limit)
     }
+  }
+
+  public static func markStale(_ ids: [Int64], seenBefore: Int64) -> Self {
+    .init(.devices) { (store, now) throws(RegistryError) in try store.markStale(ids, seenBefore: seenBefore, now: now) }
   }
 
   public static var probe: Self { .init(.probe) }

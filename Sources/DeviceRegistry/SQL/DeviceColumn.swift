@@ -10,7 +10,10 @@ enum DeviceColumn {
   static let state = 5
   static let token = 6
   static let sender = 7
-  static let list = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender"
+  static let kind = 8
+  static let list = "d.id, d.salt, d.registered_at, d.platform, d.environment, d.state, d.token, d.sender, d.kind"
+  /// The first beyond them.
+  static let next = 9
 }
 
 extension DeviceRows {
@@ -23,7 +26,8 @@ extension DeviceRows {
         start: start, tokenCount: UInt16(truncatingIfNeeded: tokenCount), senderCount: UInt16(truncatingIfNeeded: senderCount),
         platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.platform))) ?? .apns,
         environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.environment))) ?? .unspecified,
-        state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.state))) ?? .gone)
+        state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.state))) ?? .gone,
+        kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.kind))) ?? .alert)
     }
   }
 }

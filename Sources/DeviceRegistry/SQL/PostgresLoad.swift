@@ -64,7 +64,8 @@ private struct PostgresLoad {
         n BIGINT PRIMARY KEY, app BIGINT NOT NULL, platform BIGINT NOT NULL, token BYTEA NOT NULL, salt BIGINT NOT NULL,
         environment BIGINT NOT NULL, sender TEXT COLLATE "C" NOT NULL, user_name TEXT COLLATE "C", display TEXT,
         installation TEXT COLLATE "C", locale TEXT, time_zone TEXT, app_version TEXT, topics BIGINT NOT NULL,
-        user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL) ON COMMIT DELETE ROWS;
+        user_rows BIGINT NOT NULL, registered_at BIGINT NOT NULL,
+        kind BIGINT, activity TEXT COLLATE "C") ON COMMIT DELETE ROWS;
       CREATE TEMP TABLE IF NOT EXISTS load_topics (n BIGINT NOT NULL, topic BIGINT NOT NULL) ON COMMIT DELETE ROWS;
       SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off
       """)
@@ -72,7 +73,7 @@ private struct PostgresLoad {
     for registration in registrations {
       if let user = registration.user { userRows[Key(app: registration.app, platform: nil, name: user), default: 0] += 1 }
     }
-    var rows = CopyRows(columns: 16)
+    var rows = CopyRows(columns: 18)
     for (index, registration) in registrations.enumerated() {
       rows.begin()
       rows.append(Int64(index))
@@ -91,6 +92,8 @@ private struct PostgresLoad {
       rows.append(Int64(registration.topics.count))
       rows.append(registration.user.flatMap { userRows[Key(app: registration.app, platform: nil, name: $0)] } ?? 0)
       rows.append(registration.registered(by: now))
+      rows.append(registration.kind.map { Int64($0.rawValue) })
+      rows.append(registration.activity)
     }
     try store.session.copy("COPY load_devices FROM STDIN (FORMAT binary)", rows.finished())
   }
@@ -185,6 +188,10 @@ private struct CopyRows {
     PostgresBytes.append(value, to: &bytes)
   }
 
+  mutating func append(_ value: Int64?) {
+    if let value { append(value) } else { PostgresBytes.append(Int32(-1), to: &bytes) }
+  }
+
   mutating func append(_ value: [UInt8]?) {
     guard let value else { return PostgresBytes.append(Int32(-1), to: &bytes) }
     PostgresBytes.append(Int32(truncatingIfNeeded: value.count), to: &bytes)
@@ -204,6 +211,7 @@ extension SQL {
       (l.installation IS NOT NULL AND EXISTS (
         SELECT 1 FROM devices d WHERE d.app = l.app AND d.installation = l.installation
           AND (d.sender <> l.sender OR d.platform <> l.platform OR d.token <> l.token)))
+      OR (l.kind IS NOT NULL AND EXISTS (SELECT 1 FROM devices d WHERE \(ofToken) AND d.kind <> l.kind))
       OR (l.topics > 0 AND EXISTS (
         SELECT 1 FROM devices d WHERE \(ofToken)
           AND (SELECT count(*) FROM members m WHERE m.device = d.id) + l.topics > CAST(?1 AS BIGINT)))
@@ -224,9 +232,9 @@ extension SQL {
   static let loadDevices = Statement(
     """
     INSERT INTO devices (app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation,
-      locale, time_zone, app_version)
+      locale, time_zone, app_version, kind, activity)
     SELECT l.app, l.platform, l.token, l.salt, l.environment, l.sender, 0, l.registered_at, CAST(?3 AS BIGINT), u.id,
-      l.installation, l.locale, l.time_zone, l.app_version
+      l.installation, l.locale, l.time_zone, l.app_version, COALESCE(l.kind, 0), COALESCE(l.activity, '')
     FROM load_devices l LEFT JOIN users u ON u.app = l.app AND u.name = l.user_name
     WHERE l.n >= ?1 AND l.n < ?2 ORDER BY l.n
     ON CONFLICT (app, platform, token) DO UPDATE SET
@@ -241,7 +249,8 @@ extension SQL {
       user_id = COALESCE(excluded.user_id, devices.user_id),
       installation = COALESCE(excluded.installation, devices.installation),
       locale = COALESCE(excluded.locale, devices.locale), time_zone = COALESCE(excluded.time_zone, devices.time_zone),
-      app_version = COALESCE(excluded.app_version, devices.app_version)
+      app_version = COALESCE(excluded.app_version, devices.app_version),
+      activity = CASE WHEN excluded.activity = '' THEN devices.activity ELSE excluded.activity END, marked_at = NULL, stale_claim = NULL
     """)
   static let loadMembers = Statement(
     """

@@ -34,11 +34,13 @@ extension PostgresConnection {
     var apps: [Int64] = []
     for index in batch { apps.append(try store.knownApp(marks[index].app) ?? 0) }
     let times: [Int64?] = batch.map { if case .gone(let since) = marks[$0].verdict { since } else { nil } }
+    let activities: [Int64] = batch.map { marks[$0].isForActivity ? 1 : 0 }
     let values: [SQLValue] = [
       .blob(PostgresBytes.array(apps)), .blob(PostgresBytes.array(batch.map { Int64(marks[$0].platform.rawValue) })),
       .blob(PostgresBytes.array(batch.map { marks[$0].token }, type: PostgresBytes.bytea)),
       .blob(PostgresBytes.array(times)),
       .blob(PostgresBytes.array(batch.map { marks[$0].reason.filter { $0 != 0 } }, type: PostgresBytes.text)), .int(now),
+      .blob(PostgresBytes.array(activities)),
     ]
     try store.session.run(SQL.markAll, values) { row in
       let index = batch[Int(row.int(0)) - 1]
@@ -61,14 +63,15 @@ extension SQL {
     """
     WITH known AS (
       SELECT a.n, d.id, d.salt, a.token, a.since, a.reason
-      FROM unnest(?1::bigint[], ?2::bigint[], ?3::bytea[], ?4::bigint[], ?5::text[]) WITH ORDINALITY
-        AS a (app, platform, token, since, reason, n)
-      JOIN devices d ON d.app = a.app AND d.platform = a.platform AND d.token = a.token
+      FROM unnest(?1::bigint[], ?2::bigint[], ?3::bytea[], ?4::bigint[], ?5::text[], ?7::bigint[]) WITH ORDINALITY
+        AS a (app, platform, token, since, reason, activity, n)
+      JOIN devices d ON d.app = a.app AND d.platform = a.platform AND d.token = a.token AND (d.kind >= 2) = (a.activity = 1)
     ), held AS (
       SELECT id, registered_at, state FROM devices WHERE id IN (SELECT id FROM known) ORDER BY id FOR UPDATE SKIP LOCKED
     ), marked AS (
       UPDATE devices d SET state = CASE WHEN k.since IS NULL THEN 1 ELSE 2 END, reason = k.reason,
-        gone_at = CASE WHEN k.since IS NULL THEN d.gone_at ELSE ?6::bigint END
+        gone_at = CASE WHEN k.since IS NULL THEN d.gone_at ELSE ?6::bigint END,
+        marked_at = CASE WHEN k.since IS NULL THEN ?6::bigint ELSE d.marked_at END
       FROM known k JOIN held h ON h.id = k.id
       WHERE d.id = h.id AND d.token = k.token
         AND CASE WHEN k.since IS NULL THEN h.state = 0 ELSE h.state <> 2 AND k.since > h.registered_at END

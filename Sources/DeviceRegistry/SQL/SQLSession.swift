@@ -81,7 +81,7 @@ protocol SQLSession: AnyObject {
   /// last. `cursor` is where the page begins. A requirement, so that it is compiled for each kind of row: it visits every device of
   /// every broadcast.
   func devices(
-    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+    _ statement: Statement, _ values: [SQLValue], _ wanted: WantedDevices, after cursor: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage
 
   /// Runs statements that only read, against one state of the database where that is for free.
@@ -136,7 +136,7 @@ extension SQLSession {
   }
 
   func devices(
-    _ statement: Statement, _ values: [SQLValue], after cursor: Int64, limit: Int
+    _ statement: Statement, _ values: [SQLValue], _ wanted: WantedDevices, after cursor: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage {
     var devices = DeviceRows()
     devices.reserve(limit)
@@ -146,7 +146,7 @@ extension SQLSession {
       visited += 1
       guard visited <= limit else { return }
       last = row.int(DeviceColumn.id)
-      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
+      if wanted.contains(row) { devices.append(row) }
     }
     return AudiencePage(devices: devices, next: last, isLast: visited <= limit)
   }

@@ -33,7 +33,10 @@ extension SQLStore {
       for device in try found(reference, app) { try unregister(device, now) }
       return .done
     case .unregisterUser(_, let reference):
-      for device in try found(reference, app) { try session.run(SQL.unbindUser, [.int(device.id)]) }
+      for device in try found(reference, app) {
+        try session.run(SQL.unbindUser, [.int(device.id)])
+        try session.run(SQL.unbindRelatives, [.int(device.id)])
+      }
       return .done
     case .subscribe(_, let topic, let references): return try subscribe(references, topic, app)
     case .unsubscribe(_, let topic, let references): return try unsubscribe(references, topic, app)
@@ -68,5 +71,7 @@ extension SQL {
   static let unregister = Statement(
     "UPDATE devices SET state = 2, reason = ?2, gone_at = ?3, user_id = NULL WHERE id = ?1")
   static let unbindUser = Statement("UPDATE devices SET user_id = NULL WHERE id = ?1")
+  static let unbindRelatives = Statement(
+    "UPDATE devices SET user_id = NULL WHERE id IN (\(relatives))")
   static let leaveTopics = Statement("DELETE FROM members WHERE device = ?1")
 }

@@ -13,6 +13,9 @@ extension SQLStore {
     /// Unix milliseconds.
     let registeredAt: Int64
     let goneAt: Int64?
+    let kind: TokenKind
+    /// Of a live activity's token; empty for others.
+    let activity: [UInt8]
   }
 
   /// The devices a reference names: at most one, except for an installation.
@@ -70,21 +73,23 @@ extension SQLStore {
     Found(
       id: row.int(0), salt: row.int(1), user: row.optionalInt(2),
       state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, sender: row.bytes(4),
-      registeredAt: row.int(5), goneAt: row.optionalInt(6))
+      registeredAt: row.int(5), goneAt: row.optionalInt(6),
+      kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert,
+      activity: row.bytes(8))
   }
 }
 
 extension SQL {
+  private static let foundColumns =
+    "d.id, d.salt, d.user_id, d.state, d.sender, d.registered_at, d.gone_at, d.kind, d.activity"
   static let deviceByToken = Statement(
-    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE app = ?1 AND platform = ?2 AND token = ?3"
-  )
-  static let deviceByKey = Statement(
-    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE id = ?1 AND salt = ?2 AND app = ?3")
+    "SELECT \(foundColumns) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
+  static let deviceByKey = Statement("SELECT \(foundColumns) FROM devices d WHERE d.id = ?1 AND d.salt = ?2 AND d.app = ?3")
   static let deviceByAlias = Statement(
     """
-    SELECT d.id, d.salt, d.user_id, d.state, d.sender, d.registered_at, d.gone_at FROM aliases a JOIN devices d ON d.id = a.device
+    SELECT \(foundColumns) FROM aliases a JOIN devices d ON d.id = a.device
     WHERE a.id = ?1 AND a.salt = ?2 AND d.app = ?3
     """)
   static let devicesByInstallation = Statement(
-    "SELECT id, salt, user_id, state, sender, registered_at, gone_at FROM devices WHERE app = ?1 AND installation = ?2")
+    "SELECT \(foundColumns) FROM devices d WHERE d.app = ?1 AND d.installation = ?2")
 }

@@ -71,6 +71,9 @@ extension SQLStore {
   func applyAgain(_ change: RegistryChange, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
     let answer = try apply(change, now)
     switch (change, answer) {
+    case (.register(let asked), .registration(let registration)) where asked.installation != nil:
+      guard let replaced = try replacedBefore(registration), replaced.newToken == asked.token else { return answer }
+      return .moved(registration, replaced)
     case (.groupCreate(let app, let name, let members), .refused(.notificationKeyExists, _)):
       guard let app = try knownApp(app), let group = try readGroup(.name(name), app) else { return answer }
       let asked = try resolveMembers(members, app, adding: true)

@@ -18,14 +18,15 @@ extension SQLStore {
 
   private func apply(_ mark: DeviceMark, _ now: Int64) throws(RegistryError) -> MarkOutcome {
     guard let app = try knownApp(mark.app) else { return .unknown }
-    var found: (key: RegistryKey, registeredAt: Int64, state: Int64)?
+    var found: (key: RegistryKey, registeredAt: Int64, state: Int64, isForActivity: Bool)?
     try session.run(SQL.rowByToken, [.int(app), .int(Int64(mark.platform.rawValue)), .blob(mark.token)]) { row in
       found = (
         RegistryKey(id: row.int(DeviceColumn.id), salt: row.int(DeviceColumn.salt)), row.int(DeviceColumn.registeredAt),
-        row.int(DeviceColumn.state)
+        row.int(DeviceColumn.state),
+        TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(DeviceColumn.kind)))?.isForActivity == true
       )
     }
-    guard let found else { return .unknown }
+    guard let found, found.isForActivity == mark.isForActivity else { return .unknown }
     let registration = found.key.registration
     switch mark.verdict {
     case .gone(let since):
@@ -34,7 +35,7 @@ extension SQLStore {
       try session.run(SQL.markGone, [.int(found.key.id), .text(mark.reason), .int(now)])
     case .suspect:
       guard found.state == Int64(DeviceState.active.rawValue) else { return .unchanged(registration: registration) }
-      try session.run(SQL.markSuspect, [.int(found.key.id), .text(mark.reason)])
+      try session.run(SQL.markSuspect, [.int(found.key.id), .text(mark.reason), .int(now)])
     }
     return .marked(registration: registration)
   }
@@ -44,5 +45,5 @@ extension SQL {
   static let rowByToken = Statement(
     "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
   static let markGone = Statement("UPDATE devices SET state = 2, reason = ?2, gone_at = ?3 WHERE id = ?1")
-  static let markSuspect = Statement("UPDATE devices SET state = 1, reason = ?2 WHERE id = ?1")
+  static let markSuspect = Statement("UPDATE devices SET state = 1, reason = ?2, marked_at = ?3 WHERE id = ?1")
 }

@@ -26,9 +26,9 @@ extension SQLStore {
       return .open(AudiencePage(devices: devices, next: extent?.end ?? 0, isLast: extent?.isLast ?? false), record, campaign)
     case .members(let audience, let cursor, let highWater, let limit):
       if let extent = record?.extent {
-        return .open(try all(audience, opening.app, after: cursor, limit, extent), record, campaign)
+        return .open(try all(audience, opening.kind, opening.app, after: cursor, limit, extent), record, campaign)
       }
-      let page = try page(of: audience, app: opening.app, after: cursor, upTo: highWater, limit: limit)
+      let page = try page(of: audience, kind: opening.kind, app: opening.app, after: cursor, upTo: highWater, limit: limit)
       // The last page ends with its last member: who joins behind it while the page is being sent has come too late.
       let end = page.isLast ? page.devices.rows.last?.id ?? cursor : page.next
       let extent = PageExtent(end: end, isLast: page.isLast, copy: opening.copy)
@@ -47,11 +47,11 @@ extension SQLStore {
 
   /// What is within the page now, be it more than at first: a device must not fall between two pages.
   private func all(
-    _ audience: Audience, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent
+    _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], after start: Int64, _ limit: Int, _ extent: PageExtent
   ) throws(RegistryError) -> AudiencePage {
     var whole = AudiencePage(devices: DeviceRows(), next: start, isLast: false)
     while !whole.isLast {
-      let part = try page(of: audience, app: app, after: whole.next, upTo: extent.end, limit: limit)
+      let part = try page(of: audience, kind: kind, app: app, after: whole.next, upTo: extent.end, limit: limit)
       whole.devices.append(contentsOf: part.devices)
       whole.next = part.next
       whole.isLast = part.isLast

@@ -3,42 +3,42 @@ import PushCore
 /// Audiences, page by page in the order of the devices' numbers.
 extension SQLStore {
   func page(
-    of audience: Audience, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
+    of audience: Audience, kind: TokenKind, app: [UInt8], after cursor: Int64, upTo highWater: Int64, limit: Int
   ) throws(RegistryError) -> AudiencePage {
-    try session.reading { () throws(RegistryError) in try readPage(audience, app, cursor, highWater, limit) }
+    try session.reading { () throws(RegistryError) in try readPage(audience, kind, app, cursor, highWater, limit) }
   }
 
   func readPage(
-    _ audience: Audience, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ audience: Audience, _ kind: TokenKind, _ app: [UInt8], _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(RegistryError) -> AudiencePage {
     let none = AudiencePage(devices: DeviceRows(), next: cursor, isLast: true)
     guard let app = try knownApp(app), limit > 0 else { return none }
     switch audience {
     case .topic(let name):
       guard let topic = try knownTopic(name, app) else { return none }
-      return try read(SQL.topicPage, topic, cursor, highWater, limit)
+      return try read(SQL.topicPage, .init(kind, withStale: false), topic, cursor, highWater, limit)
     case .group(let key):
       guard let group = try readGroup(.key(key), app) else { return none }
-      return try read(SQL.groupPage, group.key.id, cursor, highWater, limit)
+      return try read(SQL.groupPage, .init(kind, withStale: true), group.key.id, cursor, highWater, limit)
     case .user(let name):
       guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return none }
-      return try read(SQL.userPage, user, cursor, highWater, limit)
+      return try read(SQL.userPage, .init(kind, withStale: true), user, cursor, highWater, limit)
     case .condition(let condition):
-      return try readCondition(condition, app, cursor, highWater, limit)
+      return try readCondition(condition, .init(kind, withStale: false), app, cursor, highWater, limit)
     }
   }
 
   private func read(
-    _ statement: Statement, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ statement: Statement, _ wanted: WantedDevices, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(RegistryError) -> AudiencePage {
     try session.devices(
-      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)], after: cursor, limit: limit)
+      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1)], wanted, after: cursor, limit: limit)
   }
 
   /// The members of the topics are merged in the order of their numbers; each device is judged once, by the set of topics it is in.
   /// Where a device without any of them is meant too, all devices of the app are merged as well.
   private func readCondition(
-    _ condition: Condition, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+    _ condition: Condition, _ wanted: WantedDevices, _ app: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
   ) throws(RegistryError) -> AudiencePage {
     var streams: [IDStream] = []
     for (index, name) in condition.topics.enumerated() {
@@ -75,7 +75,7 @@ extension SQLStore {
     var devices = DeviceRows()
     devices.reserve(ids.count)
     try session.runForIDs(SQL.devicesByID, ids) { row in
-      if row.int(DeviceColumn.state) != Int64(DeviceState.gone.rawValue) { devices.append(row) }
+      if wanted.contains(row) { devices.append(row) }
     }
     return AudiencePage(devices: devices, next: last, isLast: isLast)
   }
@@ -201,6 +201,9 @@ extension SQL {
     """
     SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND d.id IN (
       SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
+      UNION SELECT s.id FROM group_members g JOIN devices o ON o.id = g.member JOIN devices s ON s.app = o.app
+        AND s.installation = o.installation AND s.sender = o.sender AND s.kind <> 0
+      WHERE g.group_id = ?1 AND g.kind = 0
       UNION SELECT u.id FROM group_members g JOIN devices u ON u.user_id = g.member WHERE g.group_id = ?1 AND g.kind = 1)
     ORDER BY d.id LIMIT ?4
     """)

@@ -5,14 +5,19 @@ extension SQLStore {
   func register(_ registration: Registration, _ now: Int64) throws(RegistryError) -> ChangeAnswer {
     let app = try makeApp(registration.app)
     let owner = try found(.token(registration.platform, registration.token), app).first
+    let kind = registration.kind ?? owner?.kind ?? .alert
+    let activity = kind == .liveActivity ? registration.activity ?? owner?.activity ?? [] : []
     var holder: Found?
+    var relatives: [Found] = []
     if let installation = registration.installation {
       let devices = try found(.installation(installation), app)
+      let alike = devices.filter { $0.kind == kind && $0.activity == activity }
       // Where the caller names no sender, the token keeps its own.
       holder =
-        devices.first { $0.sender == registration.sender ?? [] }
-        ?? (registration.sender == nil ? owner.flatMap { owner in devices.first { $0.sender == owner.sender } } : nil)
-      let others = devices.count { $0.id != owner?.id }
+        alike.first { $0.sender == registration.sender ?? [] }
+        ?? (registration.sender == nil ? owner.flatMap { owner in alike.first { $0.sender == owner.sender } } : nil)
+      relatives = devices.filter { $0.kind != kind && $0.id != owner?.id }
+      let others = alike.count { $0.id != owner?.id }
       guard holder != nil || others < limits.sendersPerInstallation else {
         return .refused(
           .tooManySenders, reason: "installation: it has \(others) senders, at most \(limits.sendersPerInstallation) allowed")
@@ -27,26 +32,66 @@ extension SQLStore {
     var user: Int64?
     if let name = registration.user {
       let (known, devices) = try knownUser(name, app)
-      if let known, known != existing?.user || existing?.state == .gone, devices >= limits.devicesPerUser {
+      if let known, known != existing?.user || existing?.state == .gone, devices >= limits.devicesPerUser,
+        kind == .alert
+      {
         return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
       }
       user = try makeUser(name, registration.name, app, known: known)
     }
 
     let key: RegistryKey
+    var replaced: ReplacedToken?
     if let holder, holder.id != owner?.id {
       key = try replaceToken(of: holder, by: owner, registration, user, now)
+      replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.salt)])
     } else if let owner {
-      key = try refresh(owner, registration, user, now)
+      key = try refresh(owner, registration, user, kind, activity, now)
     } else {
-      key = try insert(registration, app, user, now)
+      key = try insert(registration, app, user, kind, activity, now)
     }
     if !registration.topics.isEmpty {
       var sets: [[SQLValue]] = []
       for topic in registration.topics { sets.append([.int(try makeTopic(topic, app)), .int(key.id)]) }
       try session.runEach(SQL.insertMember, sets) { _, _ in }
     }
-    return .registration(key.registration)
+    let sender = registration.sender ?? existing?.sender ?? []
+    try share(key.id, kind, hasUser: user != nil, with: relatives.filter { $0.sender == sender })
+    return replaced.map { .moved(key.registration, $0) } ?? .registration(key.registration)
+  }
+
+  /// The topics and the user of an installation's alert token are those of its other tokens as well.
+  private func share(_ id: Int64, _ kind: TokenKind, hasUser: Bool, with relatives: [Found]) throws(RegistryError) {
+    if kind == .alert {
+      for other in relatives {
+        try session.run(SQL.takeOverTopics, [.int(id), .int(other.id)])
+        if hasUser { try session.run(SQL.takeOverUser, [.int(id), .int(other.id)]) }
+      }
+    } else if let alert = relatives.first(where: { $0.kind == .alert }) {
+      try session.run(SQL.takeOverTopics, [.int(alert.id), .int(id)])
+      if !hasUser { try session.run(SQL.takeOverUser, [.int(alert.id), .int(id)]) }
+    }
+  }
+
+  /// What a device's token has replaced.
+  private func replacedToken(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> ReplacedToken? {
+    var replaced: ReplacedToken?
+    try session.run(statement, values) { row in
+      let sender = row.bytes(4)
+      replaced = ReplacedToken(
+        platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0))) ?? .apns, token: row.bytes(1),
+        newToken: row.bytes(2),
+        environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .unspecified,
+        sender: sender.isEmpty ? nil : sender, installation: row.optionalBytes(5), user: row.optionalBytes(6),
+        kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert)
+    }
+    return replaced
+  }
+
+  /// What a registration that was applied before has replaced then, if anything.
+  func replacedBefore(_ registration: [UInt8]) throws(RegistryError) -> ReplacedToken? {
+    guard let key = RegistryKey(registration, .registration) else { return nil }
+    return try replacedToken(SQL.latestReplacedToken, [.int(key.id)])
   }
 
   /// Whether a registration says of itself that the installation's token is a newer one, or that its own died since.
@@ -98,7 +143,7 @@ extension SQLStore {
   }
 
   private func insert(
-    _ registration: Registration, _ app: Int64, _ user: Int64?, _ now: Int64
+    _ registration: Registration, _ app: Int64, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64
   ) throws(RegistryError) -> RegistryKey {
     let salt = makeSalt()
     let id = try session.insert(
@@ -107,7 +152,7 @@ extension SQLStore {
         .int(app), .int(Int64(registration.platform.rawValue)), .blob(registration.token), .int(salt),
         .int(Int64((registration.environment ?? .unspecified).rawValue)), .text(registration.sender ?? []), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
-        .text(registration.appVersion), .int(registration.registered(by: now)),
+        .text(registration.appVersion), .int(registration.registered(by: now)), .int(Int64(kind.rawValue)), .text(activity),
       ])
     return RegistryKey(id: id, salt: salt)
   }
@@ -115,7 +160,7 @@ extension SQLStore {
   /// The same token again: given fields overwrite, absent ones stay. A registration older than `gone_at` doesn't reactivate the device;
   /// one that doesn't say when it was made is the latest, whatever the clock of the worker that noted `gone_at`.
   private func refresh(
-    _ device: Found, _ registration: Registration, _ user: Int64?, _ now: Int64
+    _ device: Found, _ registration: Registration, _ user: Int64?, _ kind: TokenKind, _ activity: [UInt8], _ now: Int64
   ) throws(RegistryError) -> RegistryKey {
     let latest = max(now, device.goneAt ?? now)
     try session.run(
@@ -124,6 +169,7 @@ extension SQLStore {
         .int(device.id), .int(registration.environment.map { Int64($0.rawValue) }), .text(registration.sender), .int(now),
         .int(user), .text(registration.installation), .text(registration.locale), .text(registration.timeZone),
         .text(registration.appVersion), .int(registration.registered(by: latest)),
+        .int(Int64(kind.rawValue)), .text(activity),
       ])
     return RegistryKey(id: device.id, salt: device.salt)
   }
@@ -148,7 +194,7 @@ extension SQLStore {
       try session.run(SQL.deleteBadge, [.int(owner.id)])
     }
     let salt = makeSalt()
-    try session.run(SQL.insertAlias, [.int(device.id), .int(device.salt), .int(device.id)])
+    try session.run(SQL.keepReplaced, [.int(device.id), .int(now)])
     try session.run(
       SQL.replaceToken,
       [
@@ -166,7 +212,7 @@ extension SQL {
   static let userByName = Statement("SELECT id FROM users WHERE app = ?1 AND name = ?2")
   static let userAndDevices = Statement(
     """
-    SELECT u.id, (SELECT count(*) FROM (SELECT 1 FROM devices d WHERE d.user_id = u.id AND d.state <> 2 LIMIT ?3) x)
+    SELECT u.id, (SELECT count(*) FROM (SELECT 1 FROM devices d WHERE d.user_id = u.id AND d.state <> 2 AND d.kind = 0 LIMIT ?3) x)
     FROM users u WHERE u.app = ?1 AND u.name = ?2
     """)
   static let insertUser = Statement(insert: "INSERT INTO users (app, name, display) VALUES (?1, ?2, ?3)")
@@ -181,9 +227,9 @@ extension SQL {
   private static let insertedColumns =
     """
     app, platform, token, salt, environment, sender, state, registered_at, last_seen, user_id, installation, locale, time_zone,
-    app_version
+    app_version, kind, activity
     """
-  private static let insertedValues = "?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12"
+  private static let insertedValues = "?1, ?2, ?3, ?4, ?5, ?6, 0, ?13, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?15"
   /// A token keeps its sender where it belongs to an installation and the caller names none: the sender is part of that key.
   static let refreshDevice = Statement(
     """
@@ -193,7 +239,7 @@ extension SQL {
       gone_at = CASE WHEN gone_at > ?10 THEN gone_at END,
       registered_at = CASE WHEN registered_at > ?10 THEN registered_at ELSE ?10 END, last_seen = ?4, user_id = COALESCE(?5, user_id),
       installation = COALESCE(?6, installation), locale = COALESCE(?7, locale), time_zone = COALESCE(?8, time_zone),
-      app_version = COALESCE(?9, app_version)
+      app_version = COALESCE(?9, app_version), kind = ?11, activity = ?12, marked_at = NULL, stale_claim = NULL
     WHERE id = ?1
     """)
   static let insertMember = Statement("INSERT INTO members (topic, device) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
@@ -207,15 +253,31 @@ extension SQL {
     INSERT INTO group_members (group_id, kind, member)
     SELECT group_id, 0, CAST(?2 AS BIGINT) FROM group_members WHERE kind = 0 AND member = ?1 ON CONFLICT DO NOTHING
     """)
+  static let takeOverUser = Statement(
+    "UPDATE devices SET user_id = (SELECT o.user_id FROM devices o WHERE o.id = ?1) WHERE id = ?2")
+  private static let replacedQuery =
+    """
+    SELECT a.platform, a.token, d.token, d.environment, d.sender, d.installation, u.name, d.kind
+    FROM aliases a JOIN devices d ON d.id = a.device LEFT JOIN users u ON u.id = d.user_id
+    """
+  static let replacedToken = Statement("\(replacedQuery) WHERE a.id = ?1 AND a.salt = ?2")
+  static let latestReplacedToken = Statement(
+    "\(replacedQuery) WHERE a.device = ?1 AND a.token IS NOT NULL AND a.token <> d.token ORDER BY a.replaced_at DESC LIMIT 1")
   static let redirectAliases = Statement("UPDATE aliases SET device = ?2 WHERE device = ?1")
   static let insertAlias = Statement(
     "INSERT INTO aliases (id, salt, device) VALUES (?1, ?2, ?3) ON CONFLICT (id, salt) DO UPDATE SET device = excluded.device")
+  static let keepReplaced = Statement(
+    """
+    INSERT INTO aliases (id, salt, device, platform, token, replaced_at)
+    SELECT id, salt, id, platform, token, CAST(?2 AS BIGINT) FROM devices WHERE id = ?1
+    """)
   static let deleteDevice = Statement("DELETE FROM devices WHERE id = ?1")
   static let replaceToken = Statement(
     """
     UPDATE devices SET platform = ?2, token = ?3, salt = ?4, environment = COALESCE(?5, environment), state = 0, reason = NULL,
       gone_at = NULL, registered_at = ?11, last_seen = ?6, user_id = COALESCE(?7, user_id), locale = COALESCE(?8, locale),
-      time_zone = COALESCE(?9, time_zone), app_version = COALESCE(?10, app_version)
+      time_zone = COALESCE(?9, time_zone), app_version = COALESCE(?10, app_version), marked_at = NULL,
+      stale_claim = NULL
     WHERE id = ?1
     """)
 }

@@ -17,7 +17,7 @@ extension SQLStore {
     var devices = DeviceRows()
     var found: [Int64: (row: Int, app: Int64)] = [:]
     try session.runForIDs(SQL.devicesWithApp, Array(Set(keys.compactMap { $0?.id })).sorted()) { row in
-      found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
+      found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
       devices.append(row)
     }
 
@@ -35,7 +35,7 @@ extension SQLStore {
       try session.runEach(SQL.aliasTarget, older.map(\.1)) { index, row in targets.append((older[index].0, row.int(0))) }
       let missing = Set(targets.map(\.1)).filter { found[$0] == nil }.sorted()
       try session.runForIDs(SQL.devicesWithApp, missing) { row in
-        found[row.int(DeviceColumn.id)] = (devices.count, row.int(8))
+        found[row.int(DeviceColumn.id)] = (devices.count, row.int(DeviceColumn.next))
         devices.append(row)
       }
       for (index, id) in targets {
@@ -45,7 +45,8 @@ extension SQLStore {
     }
     for (index, key) in keys.enumerated() where key == nil {
       guard let app = apps[lookUps[index].app], let audience = Self.audience(lookUps[index].registration) else { continue }
-      let page = try readPage(audience, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
+      let page = try readPage(
+        audience, lookUps[index].kind ?? .alert, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
       var members: [Int] = []
       for row in page.devices.rows.indices where page.isLast {
         let id = page.devices[row].id
@@ -58,8 +59,25 @@ extension SQLStore {
       }
       resolution.entries[index] = .devices(members)
     }
+    for (index, entry) in resolution.entries.enumerated() {
+      guard let kind = lookUps[index].kind, case .device(let row, _) = entry, !devices[row].isMeant(by: kind) else { continue }
+      var others: [Int] = []
+      try session.run(SQL.devicesOfInstallation, [.int(devices[row].id), .int(Int64(kind.rawValue))]) { row in
+        others.append(devices.count)
+        devices.append(row)
+      }
+      resolution.entries[index] = .devices(others)
+    }
     resolution.devices = devices
     return resolution
+  }
+
+  func owners(of ids: [Int64]) throws(RegistryError) -> [Int64: DeviceOwner] {
+    var owners: [Int64: DeviceOwner] = [:]
+    try session.runForIDs(SQL.deviceOwners, ids) { row in
+      owners[row.int(0)] = DeviceOwner(installation: row.optionalBytes(1), user: row.optionalBytes(2))
+    }
+    return owners
   }
 
   /// The user, device group or topic that a text names as a target.
@@ -77,5 +95,17 @@ extension SQL {
   static let devicesWithApp = Statement(
     "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
     postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
+  /// Those of another kind that belong to the same installation as a device.
+  static let devicesOfInstallation = Statement(
+    """
+    SELECT \(DeviceColumn.list) FROM devices o JOIN devices d ON d.app = o.app AND d.installation = o.installation
+      AND d.sender = o.sender AND d.kind = ?2
+    WHERE o.id = ?1 AND d.state <> 2 ORDER BY d.id LIMIT 100
+    """)
+  static let deviceOwners = Statement(
+    "SELECT d.id, d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1",
+    postgres: """
+      SELECT d.id, d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ANY(?1::bigint[])
+      """)
   static let aliasTarget = Statement("SELECT device FROM aliases WHERE id = ?1 AND salt = ?2")
 }

@@ -13,6 +13,7 @@ extension SQLStore {
     }
     let welcome = ids.filter { counts[$0, default: 0] < Int64(limits.topicsPerDevice) }
     try session.runEach(SQL.insertMember, welcome.map { [.int(topicID), .int($0)] }) { _, _ in }
+    try session.runEach(SQL.insertRelatives, welcome.map { [.int($0), .int(topicID)] }) { _, _ in }
     for (index, device) in devices.enumerated() {
       if let device, results[index] == nil, counts[device.id, default: 0] >= Int64(limits.topicsPerDevice) {
         results[index] = .tooManyTopics
@@ -25,7 +26,9 @@ extension SQLStore {
   func unsubscribe(_ references: [DeviceReference], _ topic: [UInt8], _ app: Int64) throws(RegistryError) -> ChangeAnswer {
     let devices = try found(references, app)
     if let topicID = try knownTopic(topic, app) {
-      try session.runEach(SQL.deleteMember, devices.compactMap { $0.map { [.int(topicID), .int($0.id)] } }) { _, _ in }
+      let ids = devices.compactMap { $0?.id }
+      try session.runEach(SQL.deleteMember, ids.map { [.int(topicID), .int($0)] }) { _, _ in }
+      try session.runEach(SQL.deleteRelatives, ids.map { [.int($0), .int(topicID)] }) { _, _ in }
     }
     return .results(Self.outcomes(references, devices))
   }
@@ -56,6 +59,17 @@ extension SQL {
   static let countOtherTopics = Statement(
     "SELECT count(*) FROM (SELECT 1 FROM members WHERE device = ?1 AND topic <> ?2 LIMIT ?3) m")
   static let deleteMember = Statement("DELETE FROM members WHERE topic = ?1 AND device = ?2")
+  /// The tokens of other kinds of the installation whose alert token a device is.
+  static let relatives =
+    """
+    SELECT s.id FROM devices o JOIN devices s ON s.app = o.app AND s.installation = o.installation AND s.sender = o.sender
+      AND s.kind <> 0
+    WHERE o.id = ?1 AND o.kind = 0
+    """
+  static let insertRelatives = Statement(
+    "INSERT INTO members (topic, device) SELECT CAST(?2 AS BIGINT), r.id FROM (\(relatives)) r WHERE 1 = 1 ON CONFLICT DO NOTHING"
+  )
+  static let deleteRelatives = Statement("DELETE FROM members WHERE topic = ?2 AND device IN (\(relatives))")
   static let topicsByName = Statement("SELECT id, name FROM topics WHERE app = ?1 AND name > ?2 ORDER BY name LIMIT ?3")
   static let countMembers = Statement(
     "SELECT count(*) FROM members m JOIN devices d ON d.id = m.device WHERE m.topic = ?1 AND d.state <> 2")

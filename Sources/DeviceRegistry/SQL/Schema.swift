@@ -34,7 +34,7 @@ enum Schema {
     ("{,id}", "", ", id"),
   ]
 
-  private static let migrations: [[String]] = [first, pauses, acknowledgements]
+  private static let migrations: [[String]] = [first, pauses, acknowledgements, kinds]
 
   private static let first = [
     "CREATE TABLE apps (id {id}, name {text} NOT NULL UNIQUE) {rows}",
@@ -87,6 +87,23 @@ enum Schema {
       campaign {blob} NOT NULL, page {int} NOT NULL, done {int} NOT NULL, sent {int} NOT NULL, failed {int} NOT NULL,
       settled {blob}, copy {int}, page_end {int}, is_last {int}, PRIMARY KEY (campaign, page)) {clustered}
     """,
+  ]
+
+  /// An installation has a token of each kind, and one of each activity. What was replaced is kept with the registration that named it.
+  private static let kinds = [
+    "ALTER TABLE devices ADD COLUMN kind {int} NOT NULL DEFAULT 0",
+    "ALTER TABLE devices ADD COLUMN activity {text} NOT NULL DEFAULT ''",
+    "ALTER TABLE devices ADD COLUMN marked_at {int}",
+    "ALTER TABLE devices ADD COLUMN stale_claim {int}",
+    "ALTER TABLE aliases ADD COLUMN platform {int}",
+    "ALTER TABLE aliases ADD COLUMN token {blob}",
+    "ALTER TABLE aliases ADD COLUMN replaced_at {int}",
+    "DROP INDEX devices_by_installation",
+    """
+    CREATE UNIQUE INDEX devices_by_installation ON devices (app, installation, sender, kind, activity)
+    WHERE installation IS NOT NULL
+    """,
+    "CREATE INDEX devices_not_active ON devices (app{,id}) WHERE state <> 0",
   ]
 
   private static let pauses = [

@@ -1,7 +1,8 @@
 import HTTP2
 import PushCore
 
-/// The header block of `POST /3/device/<token>` (Apple, "Sending notification requests to APNs"), constant parts laid out once.
+/// The header block of `POST /3/device/<token>` (Apple, "Sending notification requests to APNs"), constant parts laid out once, and that of a
+/// broadcast (Apple, "Sending broadcast push notification requests to APNs").
 ///
 /// `:path`, `authorization` and what differs between pushes stay out of the compression table, so that the 4,096 bytes of it
 /// keep what repeats: topic, push type and priority (the same page).
@@ -10,6 +11,8 @@ struct APNsHeaders {
   var authorization: [UInt8]? { didSet { latest = nil } }
   private let template: HeaderTemplate
   private let path = Array("/3/device/".utf8)
+  private let broadcast: HeaderTemplate
+  private let broadcastPath = Array("/4/broadcasts/apps/".utf8)
   /// The translation of the latest push, whose headers are laid out as constants when a second push has it: a broadcast's pushes
   /// differ in `:path` and `apns-id` only.
   private var latest: APNsTemplate? { didSet { repeating = nil } }
@@ -27,11 +30,19 @@ struct APNsHeaders {
     template = HeaderTemplate(
       constant: [(":method", "POST"), (":scheme", "https"), (":authority", authority)], variable: Self.variable,
       unindexed: [":path", "authorization", "apns-expiration", "apns-collapse-id", "apns-id"])
+    broadcast = HeaderTemplate(
+      constant: [(":method", "POST"), (":scheme", "https"), (":authority", authority)],
+      variable: [
+        ":path", "authorization", "apns-channel-id", "apns-push-type", "apns-priority", "apns-expiration", "apns-request-id",
+      ], unindexed: [":path", "authorization", "apns-expiration", "apns-request-id"])
   }
 
   /// Submits `push` under `tag`.
   mutating func submit(_ push: borrowing APNsPush, to session: ClientSession, tag: Int) {
-    if let repeating, latest === push.template {
+    if push.template.isBroadcast {
+      fillBroadcast(push)
+      session.submit(broadcast, body: push.payload, tag: tag, &values)
+    } else if let repeating, latest === push.template {
       appendPath(of: push)
       appendID(of: push)
       session.submit(repeating, body: push.payload, tag: tag, &values)
@@ -56,6 +67,18 @@ struct APNsHeaders {
     values.append(decimal: Int64(push.priority))
     values.append(decimal: push.expiration)
     if let collapseID = push.collapseID { values.append(collapseID) } else { values.appendAbsent() }
+    appendID(of: push)
+  }
+
+  /// All values of a broadcast, in its template's order.
+  private mutating func fillBroadcast(_ push: borrowing APNsPush) {
+    values.bytes += broadcastPath
+    values.append(push.topic)
+    if let authorization { values.append(authorization) } else { values.appendAbsent() }
+    values.append(push.channel)
+    values.append(push.pushType)
+    values.append(decimal: Int64(push.priority))
+    values.append(decimal: push.expiration)
     appendID(of: push)
   }
 

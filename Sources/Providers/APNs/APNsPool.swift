@@ -17,6 +17,8 @@ public final class APNsPool: ProviderPool {
     /// time in which a dead connection is found out.
     public var pingInterval = 15.0
     public var pingTimeout = 10.0
+    /// The provider names each push it takes, for its own log: only the sandbox does.
+    public var isSandbox = false
 
     public init() {}
   }
@@ -42,8 +44,8 @@ public final class APNsPool: ProviderPool {
     configuration.requestTimeout = settings.requestTimeout
     configuration.pingInterval = settings.pingInterval
     configuration.pingTimeout = settings.pingTimeout
-    configuration.keptResponseHeaders = Self.keptHeaders
-    configuration.keepsHeadersOfSuccess = false
+    configuration.keptResponseHeaders = Self.keptHeaders + ["apns-unique-id"]
+    configuration.keepsHeadersOfSuccess = settings.isSandbox
     super.init(
       time: time, dialer: dialer,
       connections: ConnectionSet(
@@ -53,8 +55,10 @@ public final class APNsPool: ProviderPool {
   }
 
   /// Hands a push over. Requires `capacity > 0`.
-  public func send(_ push: consuming APNsPush, tag: Int) {
+  /// - Parameter wantsName: what the sandbox calls the push is to be read from its answer.
+  public func send(_ push: consuming APNsPush, tag: Int, wantsName: Bool = false) {
     let slot = slots.take(tag: tag)
+    slots[slot].wantsName = wantsName
     if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
     transmit(slot)
   }
@@ -94,6 +98,11 @@ public final class APNsPool: ProviderPool {
     APNsReply.interpret(
       status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)
   }
+
+  override func messageName(in response: Response) -> [UInt8]? { response.header(Self.uniqueID) }
+
+  /// Its place among the kept headers.
+  private static let uniqueID = keptHeaders.count
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
     let words = APNsReply.words(for: meaning)

@@ -49,6 +49,9 @@ public struct DeadLetter: Sendable {
     return text
   }
 
+  /// How `to` names a broadcast channel of APNs.
+  public static func target(channel: [UInt8]) -> [UInt8] { Array("apns-channel:".utf8) + channel }
+
   /// How `to` names one device of a provider, or topics of FCM's, without the registry.
   public static func target(_ platform: Platform, token: [UInt8]) -> [UInt8] {
     if platform == .fcm, FCMAddress(token[...]) == .installation { return token }

@@ -2,8 +2,9 @@
 public struct SendResult: Sendable {
   /// How one target ended.
   public enum Target: Sendable, Equatable {
-    /// Taken by the provider under this id (`apns-id` or FCM's name); `registration` is the newer id to use from now on.
-    case accepted(id: [UInt8], registration: [UInt8]? = nil)
+    /// Taken by the provider under this id (`apns-id` or FCM's name); `registration` is the newer id to use from now on, `uniqueID` what
+    /// APNs' sandbox calls the push in its log.
+    case accepted(id: [UInt8], registration: [UInt8]? = nil, uniqueID: [UInt8]? = nil)
     case failed(PushError)
   }
 
@@ -20,7 +21,7 @@ public struct SendResult: Sendable {
 
   public var success: Int { targets.reduce(0) { if case .accepted = $1 { $0 + 1 } else { $0 } } }
   public var failure: Int { targets.count - success }
-  public var canonicalIDs: Int { targets.reduce(0) { if case .accepted(_, .some) = $1 { $0 + 1 } else { $0 } } }
+  public var canonicalIDs: Int { targets.reduce(0) { if case .accepted(_, .some, _) = $1 { $0 + 1 } else { $0 } } }
 
   /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…}]}`.
   ///
@@ -54,12 +55,16 @@ public struct SendResult: Sendable {
 
   private static func append(_ target: Target, to body: inout [UInt8]) {
     switch target {
-    case .accepted(let id, let registration):
+    case .accepted(let id, let registration, let uniqueID):
       body.append(contentsOf: #"{"message_id":"#.utf8)
       body.appendSafeJSONString(id)
       if let registration {
         body.append(contentsOf: #","registration_id":"#.utf8)
         body.appendSafeJSONString(registration)
+      }
+      if let uniqueID {
+        body.append(contentsOf: #","apns_unique_id":"#.utf8)
+        body.appendSafeJSONString(uniqueID)
       }
     case .failed(let code):
       body.append(contentsOf: #"{"error":"#.utf8)
@@ -68,8 +73,10 @@ public struct SendResult: Sendable {
     body.append(0x7D)
   }
 
-  /// A topic's or condition's, once it has been sent to the last device: `{"message_id":…,"success":N,"failure":N}`.
-  public static func fanOut(messageID: [UInt8], success: Int, failure: Int) -> [UInt8] {
+  /// An audience's, once it has been sent to the last device: `{"message_id":…,"success":N,"failure":N}`.
+  ///
+  /// - Parameter failed: registrations of a user's or group's devices that weren't reached, as `failed_registration_ids` in GCM's answer.
+  public static func fanOut(messageID: [UInt8], success: Int, failure: Int, failed: [[UInt8]] = []) -> [UInt8] {
     var body: [UInt8] = []
     body.append(contentsOf: #"{"message_id":"#.utf8)
     body.appendSafeJSONString(messageID)
@@ -77,6 +84,11 @@ public struct SendResult: Sendable {
     body.appendDecimal(success)
     body.append(contentsOf: #","failure":"#.utf8)
     body.appendDecimal(failure)
+    for (index, registration) in failed.enumerated() {
+      body.append(contentsOf: (index == 0 ? #","failed_registration_ids":["# : ",").utf8)
+      body.appendSafeJSONString(registration)
+    }
+    if !failed.isEmpty { body.append(0x5D) }
     body.append(0x7D)
     return body
   }

@@ -57,10 +57,10 @@ extension APNsReply {
       400, "MissingChannelId", .drop(.invalidParameters),
       "the channel id is missing"),
     .init(
-      400, "BadChannelId", .drop(.invalidParameters),
+      400, "BadChannelId", .drop(.invalidRegistration),
       "the channel id is malformed"),
     .init(
-      400, "ChannelNotRegistered", .drop(.invalidParameters),
+      400, "ChannelNotRegistered", .drop(.invalidRegistration),
       "the channel doesn't exist in this environment"),
     .init(
       400, "BadRequestParams", .drop(.invalidParameters),

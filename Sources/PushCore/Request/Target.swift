@@ -11,6 +11,8 @@ public enum Target: Equatable, Sendable {
   case fcm(token: [UInt8])
   /// Topics that FCM itself keeps, as ``FCMAddress`` spells one or a condition over several.
   case fcmTopics([UInt8])
+  /// A broadcast channel of APNs, by the id that APNs gave it.
+  case channel([UInt8])
   /// A topic's name, without `/topics/`.
   case topic([UInt8])
   /// A user's id, without `/users/`: all devices registered for that user.
@@ -39,6 +41,7 @@ extension Target {
   /// | `/topics/<name>` | topic |
   /// | `/users/<id>` | user |
   /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
+  /// | `apns-channel:<id>` | broadcast channel of APNs, 1 to 256 characters of base64 |
   /// | `fcm:<token>` | FCM token |
   /// | `fid:<id>` | Firebase installation: 22 of `A-Z a-z 0-9 _ -`, the first c, d, e or f |
   /// | `fcm:/topics/<name>`, `fcm:'a' in topics` | topics that FCM keeps, or a condition over them |
@@ -52,6 +55,12 @@ extension Target {
     switch text.first {
     case UInt8(ascii: "/"):
       return path(text)
+    case UInt8(ascii: "a") where text.starts(with: "apns-channel:".utf8):
+      let id = text[13...]
+      guard (1...256).contains(id.count), id.allSatisfy(isBase64) else {
+        return refused("expected 1 to 256 characters of base64 after apns-channel:")
+      }
+      return .success(.channel(Array(id)))
     case UInt8(ascii: "a") where text.starts(with: "apns:".utf8):
       let token = text[5...]
       guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
@@ -134,6 +143,11 @@ extension Target {
   private static func isFCMByte(_ byte: UInt8) -> Bool {
     Bytes.isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
       || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "-")
+  }
+
+  private static func isBase64(_ byte: UInt8) -> Bool {
+    Bytes.isAlphanumeric(byte)
+      || [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
   }
 
   private static func lowercased(_ digits: [UInt8]) -> [UInt8] {

@@ -2,11 +2,11 @@
 enum APNsPayload {
   static func make(
     _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
-    _ context: borrowing TranslationContext
+    _ context: borrowing TranslationContext, limit: Int
   ) throws(Rejection) -> [UInt8] {
     let document = request.document
     var payload: [UInt8] = []
-    payload.reserveCapacity(min(document.bytes.count + 64, 2 * type.payloadLimit))
+    payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
     payload.append(contentsOf: #"{"aps":"#.utf8)
     if type == .background {
       try refuseVisible(aps, document)
@@ -23,7 +23,7 @@ enum APNsPayload {
     }
     let hasObject = MPSObject.isWanted(request, aps, type, settings)
     if hasObject { MPSObject.append(request, settings, context, to: &payload) }
-    try appendData(request, replacedBy: customNames(aps, document, type), isUPMC: hasObject, to: &payload)
+    try appendData(request, replacedBy: customNames(aps, document, type, limit), isUPMC: hasObject, to: &payload)
     if let block = aps.payload {
       for (name, value) in document.members(of: block) where !document.isString(name, "aps") {
         payload.appendMember(name, value, of: document)
@@ -31,17 +31,17 @@ enum APNsPayload {
     }
     payload.append(0x7D)
     let bytes = aps.hasBlanks || hasObject ? Blank.count(payload[...]) : payload.count
-    guard bytes <= type.payloadLimit else { throw tooBig(bytes, type) }
+    guard bytes <= limit else { throw tooBig(bytes, type, limit) }
     return payload
   }
 
   /// `aps` of a background push.
   static let background = #"{"content-available":1}"#
 
-  private static func tooBig(_ bytes: Int, _ type: PushType) -> Rejection {
+  private static func tooBig(_ bytes: Int, _ type: PushType, _ limit: Int) -> Rejection {
     Rejection(
       .messageTooBig,
-      "an APNs payload of \(bytes) bytes, at most \(type.payloadLimit) allowed for push type \(String(decoding: type.word, as: UTF8.self))"
+      "an APNs payload of \(bytes) bytes, at most \(limit) allowed for push type \(String(decoding: type.word, as: UTF8.self))"
     )
   }
 
@@ -111,11 +111,11 @@ enum APNsPayload {
 
   /// The block's keys beside `aps`. More of them than a payload can hold are refused before any comparing.
   private static func customNames(
-    _ aps: APSContent, _ document: JSONDocument, _ type: PushType
+    _ aps: APSContent, _ document: JSONDocument, _ type: PushType, _ limit: Int
   ) throws(Rejection) -> Set<[UInt8]> {
     guard let block = aps.payload, document.count(block) > (aps.override == nil ? 0 : 1) else { return [] }
     // The shortest member takes five bytes: `"a":1`.
-    guard document.count(block) * 5 <= type.payloadLimit else { throw tooBig(document.count(block) * 5, type) }
+    guard document.count(block) * 5 <= limit else { throw tooBig(document.count(block) * 5, type, limit) }
     var names: Set<[UInt8]> = []
     for (name, _) in document.members(of: block) { names.insert(document.string(name)) }
     return names

@@ -1,8 +1,8 @@
-/// Everything that one `POST /3/device/<token>` needs. Each value is fit for a header field: no CR, LF or NUL, bounded.
+/// Everything that one `POST /3/device/<token>`, or `POST /4/broadcasts/apps/<bundle ID>`, needs. Each value is fit for a header field: no CR, LF or NUL, bounded.
 public struct APNsPush: Sendable {
   /// The translation that it shares with the pushes to the request's other devices: all but `token` and `id`.
   public let template: APNsTemplate
-  /// The token of the device that it is for.
+  /// The token of the device that it is for, or the channel's id.
   let device: ArraySlice<UInt8>
   let fill: DeviceFill
 
@@ -13,6 +13,8 @@ public struct APNsPush: Sendable {
   public func appendToken(to bytes: inout [UInt8]) {
     if let activity = template.activityToken { bytes += activity } else { bytes += device }
   }
+  /// The channel that a broadcast goes to.
+  public var channel: ArraySlice<UInt8> { device }
   public var topic: [UInt8] { template.topic }
   public var pushType: [UInt8] { template.pushType.word }
   /// 1, 5 or 10.

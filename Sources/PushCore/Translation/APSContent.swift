@@ -55,6 +55,12 @@ struct APSContent {
   /// For a request that names none: what the payload is.
   var inferredPushType: PushType { isLiveActivity ? .liveactivity : isVisible ? .alert : .background }
 
+  /// Whether `aps.event` is `start`.
+  func startsActivity(_ document: JSONDocument) -> Bool {
+    guard let override, let event = document.value(APSKey.event.wireName, of: override) else { return false }
+    return document.isString(event, "start")
+  }
+
   struct AlertField {
     let key: NotificationKey
     let name: String

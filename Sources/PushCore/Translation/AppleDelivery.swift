@@ -12,21 +12,25 @@ struct AppleDelivery {
   let collapseID: [UInt8]?
 
   /// Nil where nothing in the request is for an Apple device: it is left in peace.
+  /// - Parameter isBroadcast: it goes to a channel, which takes live activities and no collapse id.
   init?(
-    _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext
+    _ request: borrowing SendRequest, standard: Priority, _ context: borrowing TranslationContext, isBroadcast: Bool = false
   ) {
     let content = APSContent(request)
     let named = request.apnsHeader(.apnsPushType).flatMap { PushType(word: request.document.string($0)) }
-    let type = named ?? content.inferredPushType
+    let type = named ?? (isBroadcast ? .liveactivity : content.inferredPushType)
     let isAsked = named != nil || request.contentAvailable || content.asksForBackground(request.document)
     if type == .background, !isAsked, Self.isForOthersOnly(request, content) { return nil }
     self.content = content
     pushType = type
     isEmulated = type == .background && !isAsked
     priority = Self.priority(request, type, standard)
-    expiration = Self.expiration(request, context)
+    expiration = Self.expiration(request, context, isBroadcast: isBroadcast)
     collapseID =
-      request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.header(request.document.string($0)) } ?? CollapseID.make(request)
+      isBroadcast
+      ? nil
+      : request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.header(request.document.string($0)) }
+        ?? CollapseID.make(request)
   }
 
   /// In the place of a push.
@@ -55,12 +59,15 @@ struct AppleDelivery {
     return type == .background ? min(priority, 5) : priority
   }
 
-  /// GS-063: 0 for now or never.
-  private static func expiration(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> Int64 {
+  /// GS-063: 0 for now or never. A channel may store nothing, and then takes no other: only what the request says itself is more.
+  private static func expiration(
+    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, isBroadcast: Bool
+  ) -> Int64 {
     if let node = request.apnsHeader(.apnsExpiration) {
       // Of up to twelve digits.
       return request.document.string(node).reduce(0) { $0 * 10 + Int64($1 & 15) }
     }
+    if isBroadcast, request.timeToLive == nil { return 0 }
     return (request.timeToLive ?? request.androidTimeToLive) == 0 || context.deadline <= context.now
       ? 0 : context.deadline / 1000
   }

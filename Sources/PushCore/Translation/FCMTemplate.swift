@@ -3,6 +3,8 @@ public struct FCMTemplate: Sendable {
   /// The body up to its target.
   private let head: [UInt8]
   private let hasBlanks: Bool
+  /// It names a `live_activity_token` beside the device's own: which of the two an answer means isn't said.
+  public let isForActivity: Bool
   private static let tail = Array("}}".utf8)
 
   /// The body by the rules of ``MappingRule``; the request's blocks win over what is translated.
@@ -15,7 +17,9 @@ public struct FCMTemplate: Sendable {
     do {
       let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
       let head = try FCMMessage(apple: apple, priority: settings.defaultPriority).head(request, context)
-      let template = FCMTemplate(head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head))
+      let template = FCMTemplate(
+        head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head),
+        isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(request, forFCM: apple)
       return .success(template)
     } catch {
@@ -23,9 +27,10 @@ public struct FCMTemplate: Sendable {
     }
   }
 
-  private init(head: [UInt8], hasBlanks: Bool) {
+  private init(head: [UInt8], hasBlanks: Bool, isForActivity: Bool) {
     self.head = head
     self.hasBlanks = hasBlanks
+    self.isForActivity = isForActivity
   }
 
   /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.

@@ -22,9 +22,15 @@ final class APNsConnection: ServerSessionHandler {
     var entry = JournalEntry(
       time: service.environment.wallClock(), connection: number, stream: request.stream,
       method: request.header(":method") ?? [], path: path)
-    entry.token = APNsRequestCheck.token(in: path)
+    entry.token =
+      path.starts(with: BroadcastCheck.pathPrefix)
+      ? request.header("apns-channel-id") ?? [] : APNsRequestCheck.token(in: path)
     entry.headers = request.headers.filter { $0.name.first != UInt8(ascii: ":") && $0.name != Self.authorization }
     entry.payload = request.body
+    if path.starts(with: ChannelManagement.pathPrefix) {
+      manageChannels(request, &entry, session)
+      return service.journal.note(entry)
+    }
     let verdict = judge(request, &entry, session)
     let step = entry.token.isEmpty ? nil : service.decide?(entry.token) ?? service.player.next(entry.token)
     perform(verdict, step, &entry, request.stream, session)
@@ -33,9 +39,12 @@ final class APNsConnection: ServerSessionHandler {
 
   /// What APNs would say, were there no script.
   private func judge(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) -> APNsVerdict {
+    inspectPayload(request, &entry)
+    if (request.header(":path") ?? []).starts(with: BroadcastCheck.pathPrefix) {
+      return judgeBroadcast(request, &entry, session)
+    }
     let check = APNsRequestCheck(
       request: request, topics: service.topics, isTopicOptional: service.trustsCertificates)
-    inspectPayload(request, &entry)
     do throws(APNsVerdict) {
       try check.checkTarget()
       try authorise(request, &entry, session)
@@ -46,6 +55,40 @@ final class APNsConnection: ServerSessionHandler {
       return error
     }
     return .accepted
+  }
+
+  private func judgeBroadcast(
+    _ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession
+  ) -> APNsVerdict {
+    let check = BroadcastCheck(request: request, topics: service.topics)
+    entry.violations += check.violations(entry.isJSON ? try? JSONDocument(request.body) : nil)
+    do throws(APNsVerdict) {
+      try check.checkTarget()
+      try authorise(request, &entry, session)
+      try check.checkHeaders(service.channels)
+      if !entry.isJSON { throw .bad("PayloadEmpty") }
+    } catch {
+      return error
+    }
+    return .accepted
+  }
+
+  private func manageChannels(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) {
+    let management = ChannelManagement(request: request, topics: service.topics)
+    entry.isJSON = (try? JSONDocument(request.body)).map { $0.kind($0.root) == .object } ?? false
+    var answer: ChannelManagement.Answer
+    do throws(APNsVerdict) {
+      try management.checkTarget()
+      try authorise(request, &entry, session)
+      answer = try management.perform(on: &service.channels, id: service.makeChannelID())
+    } catch {
+      answer = ChannelManagement.Answer(status: error.status, body: body(error, nil, entry.time))
+      answer.headers.append(HeaderField("content-type", "application/json"))
+      entry.reason = error.reason
+    }
+    entry.status = answer.status
+    answer.headers.append(HeaderField(name: Self.requestID, value: id(given: Self.requestID, entry)))
+    session.respond(request.stream, status: answer.status, headers: answer.headers, body: answer.body)
   }
 
   private func authorise(_ request: ServerRequest, _ entry: inout JournalEntry, _ session: ServerSession) throws(APNsVerdict) {
@@ -104,15 +147,20 @@ final class APNsConnection: ServerSessionHandler {
   }
 
   private func headers(_ answer: APNsVerdict, _ step: Step?, _ entry: JournalEntry) -> [HeaderField] {
-    let given = entry.headers.first { $0.name == Self.apnsID }?.value
-    let id = given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.environment.makeUUID()
-    var headers = [HeaderField(name: Self.apnsID, value: id)]
+    let name = entry.path.starts(with: BroadcastCheck.pathPrefix) ? Self.requestID : Self.apnsID
+    var headers = [HeaderField(name: name, value: id(given: name, entry))]
     if service.configuration.isSandbox {
       headers.append(HeaderField(name: Self.uniqueID, value: service.environment.makeUUID()))
     }
     if answer.status != 200 { headers.append(HeaderField("content-type", "application/json")) }
     if let retryAfter = step?.retryAfter { headers.append(HeaderField("retry-after", retryAfter)) }
     return headers
+  }
+
+  /// Echoed, or made where none is given.
+  private func id(given name: [UInt8], _ entry: JournalEntry) -> [UInt8] {
+    let given = entry.headers.first { $0.name == name }?.value
+    return given.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? service.environment.makeUUID()
   }
 
   private func body(_ answer: APNsVerdict, _ step: Step?, _ now: Int64) -> [UInt8] {
@@ -132,5 +180,6 @@ final class APNsConnection: ServerSessionHandler {
 
   private static let authorization = Array("authorization".utf8)
   private static let apnsID = Array("apns-id".utf8)
+  private static let requestID = Array("apns-request-id".utf8)
   private static let uniqueID = Array("apns-unique-id".utf8)
 }

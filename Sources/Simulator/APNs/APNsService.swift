@@ -1,3 +1,4 @@
+import Foundation
 import HTTP2
 import TLS
 import Wire
@@ -13,6 +14,7 @@ public final class APNsService {
   let providerKey: VerifyingKey?
   let topics: [[UInt8]]
   var keyTokens = KeyTokens()
+  var channels = ChannelBook()
   var trustsCertificates: Bool { configuration.clientAuthority != nil }
   private var connections: [Int: APNsConnection] = [:]
   private var connectionCount = 0
@@ -42,6 +44,12 @@ public final class APNsService {
 
   /// Requests from now on provoke what another script says; connections stay.
   public func play(_ script: Script) { player.replace(script) }
+
+  /// Base64 of random bytes, as APNs gives them out.
+  func makeChannelID() -> [UInt8] {
+    let bytes = environment.makeUUID().filter { $0 != UInt8(ascii: "-") }
+    return Array(Data(bytes.prefix(24)).base64EncodedString().utf8)
+  }
 
   func connectionEnded(_ number: Int) { connections[number] = nil }
 }

@@ -9,7 +9,7 @@ extension SendRequest {
     case .one(.user(let id)): .user(id)
     case .one(.group(let key)): .group(key)
     case .condition(let condition): .condition(condition)
-    case .one(.apns), .one(.fcm), .one(.fcmTopics), .one(.registration), .one(.invalid), .list: nil
+    case .one(.apns), .one(.channel), .one(.fcm), .one(.fcmTopics), .one(.registration), .one(.invalid), .list: nil
     }
   }
 }

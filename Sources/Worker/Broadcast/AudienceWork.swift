@@ -48,9 +48,10 @@ struct AudienceWork {
     }
     var left = Set(pending.map(\.id))
     for index in 0..<read.devices.count { left.remove(read.devices[index].id) }
-    let gone = left.count { !settledBefore.contains($0) }
-    page.failed += Int64(gone)
-    return gone
+    left = left.filter { !settledBefore.contains($0) }
+    page.failed += Int64(left.count)
+    if page.campaign.isEmpty { page.failures += pending.filter { left.contains($0.id) } }
+    return left.count
   }
 
   /// A page ends unsent, as its campaign was cancelled. One that was not begun has no successor, and so ends the chain.
@@ -94,7 +95,9 @@ struct AudienceWork {
     for recipient in recipients {
       switch recipient.state {
       case .delivered: counted.sent += 1
-      case .failed: counted.failed += 1
+      case .failed:
+        counted.failed += 1
+        if page.campaign.isEmpty, let row = rows?[recipient.row] { counted.failures.append(.init(id: row.id, salt: row.salt)) }
       case .postponed(let until):
         earliest = min(earliest, until)
         if let row = rows?[recipient.row] { pending.append(.init(id: row.id, salt: row.salt)) }

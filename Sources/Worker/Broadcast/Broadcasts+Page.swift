@@ -20,7 +20,9 @@ extension Broadcasts {
     }
     let content: PageOpening.Content =
       rest.map { .rest($0) } ?? .members(audience, after: page.after, upTo: page.upTo, limit: pageSize)
-    let opening = PageOpening(campaign: page.campaign, page: page.number, copy: page.copy, app: app, content: content)
+    let opening = PageOpening(
+      campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.parsed?.kind ?? .alert,
+      content: content)
     ask(.openPage(opening), for: entry, then: Broadcasts.pageOpened)
   }
 
@@ -106,7 +108,10 @@ extension Broadcasts {
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) {
     ask(
-      .page(audience, app: pipeline.appID(of: entry), after: 0, upTo: .max, limit: Self.smallAudience), for: entry,
+      .page(
+        audience, kind: entry.parsed?.kind ?? .alert, app: pipeline.appID(of: entry), after: 0, upTo: .max,
+        limit: Self.smallAudience),
+      for: entry,
       then: Broadcasts.smallAudienceRead)
   }
 

@@ -16,7 +16,8 @@ extension Broadcasts {
       entry.ledger.owes()
       savePage(entry)
     case .retry(let earliest): pipeline.publishRetry(of: entry, at: earliest)
-    case .result: pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed)
+    case .result:
+      pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed, failed: page.failures)
     case .report: pipeline.perform(entry.ledger.owesReport(), entry)
     }
   }

@@ -24,6 +24,8 @@ struct PageTicket: Equatable {
   /// What earlier rounds have settled of this page.
   var sent: Int64 = 0
   var failed: Int64 = 0
+  /// Of a small audience, those that count as failed.
+  var failures: [Device] = []
   /// The devices that earlier rounds have left; nil for a page that is not yet begun, empty for one of which only the report is owed.
   var pending: [Device]?
 
@@ -60,6 +62,8 @@ struct PageTicket: Equatable {
 /// The ticket in a header: binary, as a page may have some thousand pending devices and a frame has 128 KiB.
 extension PageTicket {
   static let header = "x-push-page"
+  /// A small audience's failures, in a header of their own: an earlier build passes over it.
+  private static let failuresHeader = "x-push-page-failures"
   /// Pending devices that surely fit a frame, whatever other headers there are.
   static let mostPending = 5_000
 
@@ -91,7 +95,13 @@ extension PageTicket {
     guard let value = headers[header] else { return .absent }
     guard case .string(let bytes) = value, let version = bytes.first else { return .unreadable }
     if version > Self.version { return .newer }
-    return version == Self.version ? PageTicket(bytes).map { .ticket($0) } ?? .unreadable : .unreadable
+    guard version == Self.version, var ticket = PageTicket(bytes) else { return .unreadable }
+    if case .string(let bytes)? = headers[failuresHeader] {
+      var reader = Reader(bytes: bytes, at: 0)
+      guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
+      ticket.failures = failures
+    }
+    return .ticket(ticket)
   }
 
   private init?(_ bytes: [UInt8]) {
@@ -110,11 +120,7 @@ extension PageTicket {
       guard reader.isAtEnd else { return nil }
       return
     }
-    var pending: [Device] = []
-    while !reader.isAtEnd {
-      guard let id = reader.integer(), let salt = reader.integer() else { return nil }
-      pending.append(Device(id: id, salt: salt))
-    }
+    guard let pending = reader.devices() else { return nil }
     self.pending = pending
   }
 
@@ -126,11 +132,12 @@ extension PageTicket {
     for value in [number, copy, after, upTo, deadline, sent, failed] { bytes.append(number: value) }
     bytes.append(UInt8(truncatingIfNeeded: campaign.count))
     bytes.append(contentsOf: campaign)
-    for device in pending ?? [] {
-      bytes.append(number: device.id)
-      bytes.append(number: device.salt)
-    }
+    bytes.append(devices: pending ?? [])
     headers.append(Self.header, .string(bytes))
+    guard !failures.isEmpty else { return }
+    var failed: [UInt8] = []
+    failed.append(devices: failures)
+    headers.append(Self.failuresHeader, .string(failed))
   }
 
   private struct Reader {
@@ -149,10 +156,27 @@ extension PageTicket {
     mutating func integer() -> Int64? {
       bytes(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }
     }
+
+    /// All that are left.
+    mutating func devices() -> [Device]? {
+      var devices: [Device] = []
+      while !isAtEnd {
+        guard let id = integer(), let salt = integer() else { return nil }
+        devices.append(Device(id: id, salt: salt))
+      }
+      return devices
+    }
   }
 }
 
 extension [UInt8] {
+  fileprivate mutating func append(devices: [PageTicket.Device]) {
+    for device in devices {
+      append(number: device.id)
+      append(number: device.salt)
+    }
+  }
+
   /// Eight bytes, the highest first.
   mutating func append(number value: Int64) {
     for shift in stride(from: Int64(56), through: 0, by: -8) { append(UInt8(truncatingIfNeeded: value >> shift)) }

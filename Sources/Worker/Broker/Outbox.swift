@@ -19,6 +19,8 @@ final class Outbox {
   weak var changes: ChangeQueue?
   /// And of what follows from acknowledgements.
   weak var acknowledgements: AcknowledgementQueue?
+  /// Hears of feedback about devices that haven't registered for long.
+  weak var stale: StaleWatch?
   /// Ends the connection in use, and brings another by ``use(_:)``.
   var renewConnection: (() -> Void)?
   private let time: Turn
@@ -163,8 +165,9 @@ final class Outbox {
     forget(slot, of: publication.queue)
     switch publication.owner {
     case .request: owner?.publicationConfirmed(publication)
-    case .change(let number): changes?.answerConfirmed(number)
+    case .change(let number): changes?.consequenceConfirmed(number)
     case .acknowledgement(let number): acknowledgements?.publicationConfirmed(number)
+    case .staleDevice(let device): stale?.fedBack(device)
     }
     if wasFull, !isFull { owner?.outboxDrained() }
   }

@@ -19,6 +19,8 @@ struct Publication {
     case change(Int)
     /// A message of acknowledgements, by its number.
     case acknowledgement(Int)
+    /// A device that hasn't registered for long, by its number.
+    case staleDevice(Int64)
   }
 
   var kind: Kind

@@ -11,7 +11,7 @@ extension Configuration {
     ("metrics", { $0.metrics != $1.metrics }), ("prefetch", { $0.prefetch != $1.prefetch }),
     ("prefix", { $0.prefix != $1.prefix }), ("registry", { $0.registry != $1.registry }),
     ("receipts", { $0.receipts != $1.receipts }), ("registryLimits", { $0.registryLimits != $1.registryLimits }),
-    ("results", { $0.results != $1.results }),
+    ("registryStaleAfter", { $0.registryStaleAfter != $1.registryStaleAfter }), ("results", { $0.results != $1.results }),
     ("retry", { $0.retry != $1.retry }), ("shards", { $0.shards != $1.shards }),
   ]
 }

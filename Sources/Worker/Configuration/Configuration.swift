@@ -11,6 +11,8 @@ public struct Configuration: Sendable {
   public var brokerCA: Material?
   /// `sqlite:` with an absolute path, or `postgresql://…`; nil where only provider tokens are sent to.
   public var registry: String?
+  /// Milliseconds for which a device may not register before broadcasts pass over it; nil for ever.
+  public var registryStaleAfter: Int64?
   public var results: ResultsSetting
   /// What devices acknowledge is published to `<prefix>.receipts`.
   public var receipts: Bool
@@ -136,6 +138,12 @@ public struct APNsConfiguration: Sendable, Hashable {
   /// Apple's endpoint of the environment unless the configuration names a simulator or proxy.
   public var host: String
   public var port: Int
+  /// Where broadcasts to channels go: the same, unless the configuration names another.
+  public var broadcastHost: String
+  public var broadcastPort: Int
+  /// Where channels are managed: Apple's of the environment, or the endpoint that is named for all.
+  public var channelsHost: String
+  public var channelsPort: Int
   public var ca: Material?
   /// Seconds that APNs may take to answer a push.
   public var timeout: Int

@@ -56,6 +56,7 @@ extension Configuration {
       }
       registry = location
     }
+    registryStaleAfter = try Self.staleAfter(reader)
     results =
       ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
     receipts = try reader.flag("receipts") ?? false
@@ -91,6 +92,20 @@ extension Configuration {
     else { return registry }
     return scheme + source.absolute(String(registry.dropFirst(scheme.count)))
   }
+
+  private static func staleAfter(_ reader: ConfigurationReader) throws(ConfigurationError) -> Int64? {
+    guard let text = try reader.string("registryStaleAfter") else { return nil }
+    guard let last = text.last, let factor: Int64 = ["s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000][last],
+      let count = Int64(text.dropLast()), count > 0, count <= Self.longestStale / factor
+    else {
+      throw reader.error(
+        "registryStaleAfter", "is \(Shown.value(text)): a time is a number with s, m, h or d, from 1s to 3650d, such as 270d")
+    }
+    return count * factor
+  }
+
+  /// Ten years.
+  private static let longestStale: Int64 = 3_650 * 86_400_000
 
   private static func replyQueues(_ reader: ConfigurationReader, _ topology: Topology) throws(ConfigurationError) -> [String]? {
     guard let queues = try reader.strings("replyTo") else { return nil }
@@ -259,7 +274,13 @@ extension APNsConfiguration {
       Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")
       ?? .production
     let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
-    (host, port) = try reader.endpoint() ?? (apple, 443)
+    let given = try reader.endpoint()
+    (host, port) = given ?? (apple, 443)
+    (broadcastHost, broadcastPort) = try reader.endpoint("broadcastEndpoint") ?? (host, port)
+    let appleChannels =
+      environment == .production
+      ? ("api-manage-broadcast.push.apple.com", 2196) : ("api-manage-broadcast.sandbox.push.apple.com", 2195)
+    (channelsHost, channelsPort) = try reader.endpoint("channelsEndpoint") ?? given ?? appleChannels
     ca = try reader.material("ca")
     timeout = try reader.integer("timeout", in: 1...300) ?? 30
     if let certificate = try reader.material("certificate") {
@@ -303,14 +324,14 @@ extension ConfigurationReader {
     return text
   }
 
-  /// `https://host[:port]` of the key `endpoint`; nothing but https is spoken.
-  fileprivate func endpoint() throws(ConfigurationError) -> (host: String, port: Int)? {
-    guard let text = try string("endpoint") else { return nil }
+  /// `https://host[:port]`; nothing but https is spoken.
+  fileprivate func endpoint(_ key: String = "endpoint") throws(ConfigurationError) -> (host: String, port: Int)? {
+    guard let text = try string(key) else { return nil }
     guard let url = URLComponents(string: text), url.scheme == "https", let host = url.host, !host.isEmpty,
       url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil
-    else { throw error("endpoint", "must be https://host:port") }
+    else { throw error(key, "must be https://host:port") }
     let port = url.port ?? 443
-    guard (1...65_535).contains(port) else { throw error("endpoint", "has a port out of range") }
+    guard (1...65_535).contains(port) else { throw error(key, "has a port out of range") }
     return (host.trimmingCharacters(in: ["[", "]"]), port)
   }
 }

@@ -2,6 +2,8 @@
 package struct CredentialPlace: Hashable, Sendable {
   package enum Reach: Hashable, Sendable {
     case apns(APNsConfiguration.Environment)
+    /// Broadcasts to channels, where they go to a host of their own.
+    case broadcasts(APNsConfiguration.Environment)
     case fcm
   }
 
@@ -20,6 +22,7 @@ package struct CredentialPlace: Hashable, Sendable {
   var name: String {
     switch reach {
     case .apns(let environment): "\(owner) APNs \(environment.rawValue)"
+    case .broadcasts(let environment): "\(owner) APNs \(environment.rawValue) broadcasts"
     case .fcm: "\(owner) FCM"
     }
   }
@@ -53,6 +56,9 @@ extension CredentialSet {
   /// Each credential with what it reaches, in the configuration's order.
   var sources: [(reach: CredentialPlace.Reach, source: CredentialSource)] {
     apns.map { (.apns($0.environment), .apns($0.credential, host: $0.host, port: $0.port, ca: $0.ca)) }
+      + apns.filter(\.hasBroadcastHost).map {
+        (.broadcasts($0.environment), .apns($0.credential, host: $0.broadcastHost, port: $0.broadcastPort, ca: $0.ca))
+      }
       + (fcm.map {
         [
           (
@@ -65,6 +71,11 @@ extension CredentialSet {
   }
 }
 
+extension APNsConfiguration {
+  /// Broadcasts go to another host than pushes to devices.
+  var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
+}
+
 extension AppConfiguration {
   /// Its own credentials, then those of its senders.
   var sets: [(sender: String?, set: CredentialSet)] {
@@ -75,6 +86,9 @@ extension AppConfiguration {
   var places: [CredentialPlace] {
     sets.flatMap { sender, set in
       set.apns.map { CredentialPlace(app: id, sender: sender, reach: .apns($0.environment)) }
+        + set.apns.filter(\.hasBroadcastHost).map {
+          CredentialPlace(app: id, sender: sender, reach: .broadcasts($0.environment))
+        }
         + (set.fcm == nil ? [] : [CredentialPlace(app: id, sender: sender, reach: .fcm)])
     }
   }

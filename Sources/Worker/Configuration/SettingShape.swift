@@ -25,7 +25,8 @@ indirect enum SettingShape: Sendable {
 
   /// The whole configuration.
   static let configuration: Fields = [
-    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "results": .text, "receipts": .flag,
+    "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "registryStaleAfter": .text, "results": .text,
+    "receipts": .flag,
     "replyTo": .texts,
     "prefix": .text,
     "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "metrics": .text,
@@ -46,7 +47,8 @@ indirect enum SettingShape: Sendable {
     "apns": .objects([
       "key": .material, "keyID": .text, "teamID": .text, "certificate": .material, "passphrase": .text, "topic": .text,
       "topics": .texts,
-      "environment": .text, "endpoint": .text, "ca": .material, "timeout": .number,
+      "environment": .text, "endpoint": .text, "broadcastEndpoint": .text, "channelsEndpoint": .text, "ca": .material,
+      "timeout": .number,
     ]),
     "fcm": .object([
       "serviceAccount": .material, "package": .text, "messagesPerMinute": .number, "endpoint": .text, "ca": .material,

@@ -14,15 +14,9 @@ extension Pipeline: PoolHandler {
         "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
       ])
     let isDevice = entry.recipients[tag.recipient].isDevice
-    if let app = entry.app, !entry.isForActivity, isDevice,
-      !marks.note(meaning, entry.recipients[tag.recipient], app: app, admittedAt: entry.admittedAt)
-    {
-      broadcasts.holdCampaign(of: entry)
-    }
-    if let event = feedback(meaning, entry, tag.recipient) {
-      counters.feedback += 1
-      publish(publications.feedback(event, for: entry))
-    }
+    let meaning = ofItsToken(meaning, entry, tag.recipient)
+    if !mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
+    feedBack(meaning, entry, tag.recipient)
     switch meaning.reaction {
     case .delivered:
       // What FCM only validated has reached nobody.
@@ -78,34 +72,10 @@ extension Pipeline: PoolHandler {
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
   func capacityAvailable(in pool: ProviderPool) { time.ensureHooksRun() }
 
-  private func feedback(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> FeedbackEvent? {
-    guard meaning.reaction.isFeedback, let app = entry.app, !entry.isForActivity else { return nil }
-    let recipient = entry.recipients[index]
-    guard recipient.isDevice else { return nil }
-    return FeedbackEvent(
-      meaning, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
-      registration: registration(entry, index),
-      messageID: entry.messageID, observedAt: time.wallClock)
-  }
-
   /// The registry's id of the device, when it came from there.
   func registration(_ entry: InFlight, _ index: Int) -> [UInt8]? {
     let row = entry.recipients[index].row
     return row < 0 ? nil : entry.rows?.registration(row)
-  }
-
-  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
-  func settleGone(_ entry: InFlight, _ index: Int) {
-    let recipient = entry.recipients[index]
-    counters.failed[Int(PushError.notRegistered.code)] += 1
-    entry.recipients[index].state = .failed(.notRegistered)
-    guard let app = entry.app else { return }
-    counters.feedback += 1
-    let event = FeedbackEvent(
-      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
-      registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
-      observedAt: time.wallClock)
-    publish(publications.feedback(event, for: entry))
   }
 
   // MARK: one recipient

@@ -1,3 +1,4 @@
+import DeviceRegistry
 import Providers
 import PushCore
 
@@ -10,7 +11,10 @@ extension Pipeline {
     let target =
       registration(entry, index)
       ?? (recipient.token.isEmpty
-        ? request.targetText(index) : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
+        ? request.targetText(index)
+        : recipient.isChannel
+          ? DeadLetter.target(channel: Array(recipient.token))
+          : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
     return DeadLetter.body(request.document, naming: target)
   }
 
@@ -25,7 +29,9 @@ extension Pipeline {
     let isWholePage = entry.page != nil || entry.queue.isFanOut
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
     if let page = entry.page, page.campaign.isEmpty {
-      publishFanOutResult(of: entry, success: page.sent, failure: page.failed + Int64(page.pending?.count ?? 0))
+      let pending = page.pending ?? []
+      publishFanOutResult(
+        of: entry, success: page.sent, failure: page.failed + Int64(pending.count), failed: page.failures + pending)
     } else if isWholePage {
       pageRejected(entry, rejection)
     } else {
@@ -125,10 +131,12 @@ extension Pipeline {
     for recipient in entry.recipients {
       switch recipient.state {
       case .delivered(let name):
+        let isOfAPNs = recipient.platform == .apns && entry.dryRun == nil
         targets.append(
           .accepted(
-            id: name.isEmpty ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
-            registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil))
+            id: name.isEmpty || isOfAPNs ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
+            registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil,
+            uniqueID: isOfAPNs && !name.isEmpty ? name : nil))
       case .failed(let code): targets.append(.failed(code))
       case .sameAs(let earlier): targets.append(targets[earlier])
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
@@ -160,10 +168,12 @@ extension Pipeline {
     }
   }
 
-  /// An audience's: how many of its devices, not which.
-  func publishFanOutResult(of entry: InFlight, success: Int64, failure: Int64) {
+  /// An audience's: how many of its devices, and of a small one which have failed.
+  func publishFanOutResult(of entry: InFlight, success: Int64, failure: Int64, failed: [PageTicket.Device] = []) {
     guard entry.wantsResult(results) else { return }
-    let body = SendResult.fanOut(messageID: entry.messageID, success: Int(success), failure: Int(failure))
+    let body = SendResult.fanOut(
+      messageID: entry.messageID, success: Int(success), failure: Int(failure),
+      failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) })
     if results == .all || (results == .failures && failure > 0) {
       counters.results += 1
       publish(publications.result(body, for: entry))

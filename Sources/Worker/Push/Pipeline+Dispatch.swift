@@ -70,6 +70,7 @@ extension Pipeline {
   func dispatchAll() {
     beginAhead()
     lookUps?.flush()
+    owners?.flush()
     failRefused()
     var all = active.reduce(0) { $0 + counted($1) }
     for index in active where !pools[index].isEmpty {
@@ -142,7 +143,7 @@ extension Pipeline {
       entry.ledger.pushed()
       pool.send(
         template.stamp(token: entry.recipients[index].token, fill: fill(entry, index)),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue)
+        tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       if !entry.recipients[index].isDevice, let request = entry.request,
@@ -161,12 +162,12 @@ extension Pipeline {
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
   func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
-    if entry.apnsPool == pool, let template = entry.apns { return template }
+    let isBroadcast = entry.recipients[index].isChannel
+    if entry.apnsPool == pool, let template = entry.apns, template.isBroadcast == isBroadcast { return template }
     var report: LossReport?
-    switch translator.apns(entry, pool: pool, at: now, &report) {
+    switch translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report) {
     case .success(let template):
       entry.apns = template
-      entry.isForActivity = template.activityToken != nil
       entry.apnsPool = pool
       // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
       if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.parsed = nil }
@@ -215,6 +216,6 @@ extension Pipeline.Routes {
     if let apns, apns.pool == pool { return apns.settings }
     if let production, production.pool == pool { return production.settings }
     if let sandbox, sandbox.pool == pool { return sandbox.settings }
-    return former.last { $0.pool == pool }?.settings
+    return broadcasts.values.first { $0.pool == pool }?.settings ?? former.last { $0.pool == pool }?.settings
   }
 }

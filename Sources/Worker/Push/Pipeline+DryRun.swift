@@ -15,7 +15,7 @@ extension Pipeline {
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
-      switch rehearse(entry, recipient.platform, pool: recipient.pool, &reports) {
+      switch rehearse(entry, recipient.platform, pool: recipient.pool, isBroadcast: recipient.isChannel, &reports) {
       case .success where recipient.platform == .fcm && recipient.row < 0: break
       case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
@@ -42,19 +42,21 @@ extension Pipeline {
 
   /// Translates as for sending; each platform is reported on once.
   private func rehearse(
-    _ entry: InFlight, _ platform: Platform, pool: Int, _ reports: inout DryRunReport
+    _ entry: InFlight, _ platform: Platform, pool: Int, isBroadcast: Bool = false, _ reports: inout DryRunReport
   ) -> Result<Void, Rejection> {
     var report: LossReport? = reports[platform] == nil ? LossReport() : nil
-    let verdict = translate(entry, platform, pool: pool, &report) ?? .success(())
+    let verdict = translate(entry, platform, pool: pool, isBroadcast: isBroadcast, &report) ?? .success(())
     if case .success = verdict, let report { reports[platform] = report }
     return verdict
   }
 
   /// Translates without keeping what comes of it; nil where there is nothing to translate.
-  func translate(_ entry: InFlight, _ platform: Platform, pool: Int, _ report: inout LossReport?) -> Result<Void, Rejection>? {
+  func translate(
+    _ entry: InFlight, _ platform: Platform, pool: Int, isBroadcast: Bool = false, _ report: inout LossReport?
+  ) -> Result<Void, Rejection>? {
     guard entry.parsed != nil else { return nil }
     return switch platform {
-    case .apns: translator.apns(entry, pool: pool, at: time.wallClock, &report).map { _ in }
+    case .apns: translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: time.wallClock, &report).map { _ in }
     case .fcm: translator.fcm(entry, at: time.wallClock, &report).map { _ in }
     }
   }

@@ -15,7 +15,9 @@ extension Pipeline: LookUpHandler {
         let last = entry.recipients.count - 1
         let key: [UInt8]
         switch entry.recipients[last].state {
-        case .waiting: key = [entry.recipients[last].platform.rawValue] + entry.recipients[last].token
+        case .waiting:
+          let kind = entry.recipients[last].isChannel ? 0xFE : entry.recipients[last].platform.rawValue
+          key = [kind] + entry.recipients[last].token
         // An entry that reaches no device has one dead letter, however often it is in the list.
         case .refused:
           if texts.isEmpty { texts = parsed.request.targetTexts }
@@ -38,10 +40,10 @@ extension Pipeline: LookUpHandler {
     case .registration(let text), .group(let text): id = text
     case .user(let name): id = Array("/users/".utf8) + name
     case .topic(let name): id = Array("/topics/".utf8) + name
-    case .apns, .fcm, .fcmTopics, .invalid: return
+    case .apns, .channel, .fcm, .fcmTopics, .invalid: return
     }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
-    lookUps.append(LookUp(app: apps[app].id, registration: id), for: place)
+    lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)
     entry.unresolved += 1
   }
 
@@ -54,6 +56,11 @@ extension Pipeline: LookUpHandler {
         return unreachable("the sender has no APNs credential", .mismatchSenderID, .apns, token)
       }
       return Recipient(platform: .apns, token: token[...], pool: route.pool)
+    case .channel(let id):
+      guard let route = routes.ofChannels(environment) else {
+        return unreachable("the sender has no APNs credential", .mismatchSenderID)
+      }
+      return Recipient(platform: .apns, token: id[...], pool: route.pool, isChannel: true)
     case .fcm(let token), .fcmTopics(let token):
       guard let pool = routes.fcm else {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
@@ -107,7 +114,8 @@ extension Pipeline: LookUpHandler {
   /// The first device of a list's user, group or topic takes its place, the others stand after all of the list's entries.
   private func addMembers(_ members: [Int], of place: Int, _ rows: DeviceRows, _ entry: InFlight) {
     guard let first = members.first, entry.recipients.count + members.count <= Self.mostRecipients else {
-      let reason = "no such user, device group or topic, or none of its devices is registered, or too many of them for a list"
+      let reason =
+        "no such user, device group or topic, or none of its devices is registered for this push type, or too many of them for a list"
       entry.recipients[place].state = .refused(Rejection(.invalidRegistration, reason))
       return
     }
@@ -141,6 +149,7 @@ extension Pipeline: LookUpHandler {
       case .gone: kind = 1
       case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
       }
+      if entry.recipients[index].isChannel { kind = 2 }
       let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
       if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
     }
@@ -173,5 +182,13 @@ extension Pipeline: LookUpHandler {
       return named.elementsEqual(sender) ? entry.routes : nil
     }
     return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.routes : nil)
+  }
+}
+
+extension Pipeline.Routes {
+  /// Broadcasts go to the same service as tokens do.
+  func ofChannels(_ environment: APNsConfiguration.Environment?) -> Pipeline.APNsRoute? {
+    guard let route = apnsRoute(environment) else { return nil }
+    return broadcasts[environment ?? (route.pool == production?.pool ? .production : .sandbox)] ?? route
   }
 }

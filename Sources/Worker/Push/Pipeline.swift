@@ -31,6 +31,8 @@ final class Pipeline: OutboxOwner {
     var apns: APNsRoute?
     var production: APNsRoute?
     var sandbox: APNsRoute?
+    /// Where broadcasts to channels go, if that is elsewhere than pushes to devices.
+    var broadcasts: [APNsConfiguration.Environment: APNsRoute] = [:]
     var fcm: Int?
     var fcmSettings = FCMSettings()
     /// Devices acknowledge pushes by what the registry keeps of their messages.
@@ -60,6 +62,7 @@ final class Pipeline: OutboxOwner {
 
   /// nil where no registry is configured.
   let lookUps: LookUps?
+  let owners: DeviceOwners?
   let marks: TokenMarks
   let broadcasts: Broadcasts
   let replyQueues: ReplyQueues
@@ -93,7 +96,8 @@ final class Pipeline: OutboxOwner {
 
   init(
     apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
-    lookUps: LookUps?, holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, replyQueues: ReplyQueues, time: Turn, log: Log,
+    lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, replyQueues: ReplyQueues,
+    time: Turn, log: Log,
     results: ResultsSetting, attemptLimit: Int, prefetch: Int
   ) {
     self.apps = apps
@@ -104,6 +108,7 @@ final class Pipeline: OutboxOwner {
     self.publications = publications
     self.outbox = outbox
     self.lookUps = lookUps
+    self.owners = owners
     self.holds = holds
     self.marks = marks
     self.broadcasts = broadcasts
@@ -117,6 +122,7 @@ final class Pipeline: OutboxOwner {
     bodies = HeldBodies(isShared: apps.count > 1)
     outbox.owner = self
     lookUps?.handler = self
+    owners?.handler = self
     broadcasts.pipeline = self
     holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }

@@ -12,6 +12,8 @@ final class ChangeQueue: ChangeFeedHandler {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]
+    /// Once it has been read.
+    var app: [UInt8] = []
     /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
     var producer: [UInt8]?
     /// Whether its answer may go where `reply_to` says.
@@ -20,6 +22,8 @@ final class ChangeQueue: ChangeFeedHandler {
     var content: RegistryChange?
     /// Its connection is gone: its answer is still published, and nobody acknowledges it.
     var isLost = false
+    /// What follows from it and isn't confirmed.
+    var owed = 0
     /// Its answer is safe: it waits for the acknowledgement of what came before it.
     var isAnswered = false
   }
@@ -117,6 +121,7 @@ final class ChangeQueue: ChangeFeedHandler {
         return conclude(number, .refused(.notAllowed, reason: refusal.reason))
       }
       changes[number]?.producer = nil
+      changes[number]?.app = content.app
       changes[number]?.content = delivery.redelivered ? .repeated(content) : content
       waiting.append(number)
       apply()
@@ -161,22 +166,41 @@ final class ChangeQueue: ChangeFeedHandler {
   private func conclude(_ number: Int, _ answer: ChangeAnswer) {
     guard let change = changes[number] else { return }
     changes[number]?.content = nil
+    var following: [Publication] = []
+    if case .moved(let registration, let replaced) = answer {
+      counters.feedback += 1
+      following.append(publications.feedback(moved(change, registration, replaced), for: change, number))
+    }
     if let reply = publications.reply(answer.json, to: change, number) {
-      outbox.publish(reply)
+      following.append(reply)
     } else if let failure = answer.failure {
       let code = PushError(rawValue: failure.error.rawValue)
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
       counters.deadLetters += 1
       if let kind = letters.note(app: nil, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
-      outbox.publish(publications.deadLetter(letter, for: change, number))
-    } else {
-      acknowledge(number)
+      following.append(publications.deadLetter(letter, for: change, number))
     }
+    guard !following.isEmpty else { return acknowledge(number) }
+    changes[number]?.owed = following.count
+    for publication in following { outbox.publish(publication) }
   }
 
-  /// The reply, or the dead letter, is safe.
-  func answerConfirmed(_ number: Int) { acknowledge(number) }
+  private func moved(_ change: Change, _ registration: [UInt8], _ replaced: ReplacedToken) -> FeedbackEvent {
+    FeedbackEvent(
+      event: .moved, app: change.app, platform: replaced.platform, token: replaced.token, newToken: replaced.newToken,
+      registration: registration, reason: "the installation has registered another token", status: 0,
+      messageID: change.messageID, observedAt: time.wallClock,
+      details: .init(
+        environment: replaced.environment.name, sender: replaced.sender, installation: replaced.installation,
+        user: replaced.user, kind: replaced.kind.name))
+  }
+
+  /// Of what follows from it, one is safe: the reply, the dead letter, the feedback.
+  func consequenceConfirmed(_ number: Int) {
+    changes[number]?.owed -= 1
+    if changes[number]?.owed == 0 { acknowledge(number) }
+  }
 
   /// In the order of arrival, whatever the order of the confirms: what the broker delivers again is then applied again with all that came
   /// after it. A single one of them would undo a later change of its device.

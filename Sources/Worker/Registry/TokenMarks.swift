@@ -47,13 +47,26 @@ final class TokenMarks {
     }
     count(app, isRefused: true, meaning.reason)
     guard !isOpen(app) else { return false }
-    guard registry != nil else { return true }
-    marks.append(
+    append(
       DeviceMark(
         app: apps[app].id, platform: recipient.platform, token: Array(recipient.token), verdict: verdict,
         reason: Array(meaning.reason.utf8)))
-    if marks.count >= Self.marksPerWrite { write() }
     return true
+  }
+
+  /// The same of a token that is an activity's: such tokens die by the hour, and say nothing of devices and of settings.
+  func noteActivity(_ meaning: ReplyMeaning, token: [UInt8], app: Int, admittedAt: Int64) {
+    guard case .gone = meaning.reaction, !isOpen(app) else { return }
+    append(
+      DeviceMark(
+        app: apps[app].id, platform: .apns, token: token, isForActivity: true,
+        verdict: .gone(since: meaning.invalidSince ?? admittedAt), reason: Array(meaning.reason.utf8)))
+  }
+
+  private func append(_ mark: DeviceMark) {
+    guard registry != nil else { return }
+    marks.append(mark)
+    if marks.count >= Self.marksPerWrite { write() }
   }
 
   func isOpen(_ app: Int) -> Bool { breakers[app]?.isOpen == true }

@@ -149,7 +149,7 @@ final class Applications {
 
 extension Pipeline.Routes {
   /// May name one twice.
-  var pools: [Int] { [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) }
+  var pools: [Int] { [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) + broadcasts.values.map(\.pool) }
 
   /// Leads nowhere.
   var isEmpty: Bool { pools.isEmpty && former.isEmpty }
@@ -160,6 +160,7 @@ extension Pipeline.Routes {
     if production?.pool == pool { production = nil }
     if sandbox?.pool == pool { sandbox = nil }
     if fcm == pool { fcm = nil }
+    broadcasts = broadcasts.filter { $0.value.pool != pool }
     former.removeAll { $0.pool == pool }
   }
 }

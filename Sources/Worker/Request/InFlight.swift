@@ -55,8 +55,6 @@ final class InFlight {
   /// Which APNs the tokens that came with the request belong to; nil for the application's first.
   var environment: APNsConfiguration.Environment?
   var apns: APNsTemplate?
-  /// `apns` goes to a live activity's own token, whose end says nothing against the device.
-  var isForActivity = false
   /// Whose settings `apns` was made with.
   var apnsPool = -1
   var fcm: FCMTemplate?
@@ -143,7 +141,6 @@ final class InFlight {
     fingerprint = nil
     environment = nil
     apns = nil
-    isForActivity = false
     apnsPool = -1
     fcm = nil
     lastFailure = nil
@@ -238,6 +235,8 @@ final class ParsedRequest {
   let topic: [UInt8]?
   let audience: Audience?
   let badge: SendRequest.Badge?
+  /// Of the registered tokens that it goes to.
+  private(set) lazy var kind = request.tokenKind
 
   init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
     let request = try SendRequest(parsing: body, limits: limits)
@@ -264,7 +263,7 @@ struct Recipient {
     case refused(Rejection)
     /// On a stream. Becomes delivered, failed, postponed, or waiting again when it was certainly not processed.
     case sent
-    /// The provider took it; FCM's name where one is wanted, empty for APNs, whose id follows from the request.
+    /// The provider took it; FCM's name, or what APNs' sandbox calls it, where one is wanted. APNs' own id follows from the request.
     case delivered(name: [UInt8])
     case failed(PushError)
     /// To be tried again, not before this unix millisecond.
@@ -284,9 +283,11 @@ struct Recipient {
   var row = -1
   /// The request named the device by a registration that has a newer one.
   var isOldRegistration = false
+  /// A broadcast channel of APNs: the token is its id.
+  var isChannel = false
 
   /// What the provider says of it concerns a device.
-  var isDevice: Bool { platform != .fcm || !FCMAddress(token).isForTopics }
+  var isDevice: Bool { !isChannel && (platform != .fcm || !FCMAddress(token).isForTopics) }
 }
 
 /// A request in the shard's table, for as long as its place is its own.

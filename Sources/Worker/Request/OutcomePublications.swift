@@ -28,10 +28,25 @@ struct OutcomePublications {
   }
 
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
+    feedback(event, outcomeProperties(entry), owner: .request(entry.index))
+  }
+
+  /// Of the token that a registration has replaced.
+  func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ number: Int) -> Publication {
+    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: event.app)
+    return feedback(event, properties, owner: .change(number))
+  }
+
+  /// Of a device that hasn't registered for long; nobody has asked.
+  func feedback(_ event: FeedbackEvent, ofStale device: Int64) -> Publication {
+    let properties = outcomeProperties(of: BasicProperties(), event.messageID, app: event.app)
+    return feedback(event, properties, owner: .staleDevice(device))
+  }
+
+  private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
     Publication(
-      kind: .feedback, exchange: events, routingKey: Self.key(Topology.feedbackKey, event.app),
-      properties: outcomeProperties(entry),
-      body: event.json(), owner: .request(entry.index))
+      kind: .feedback, exchange: events, routingKey: Self.key(Topology.feedbackKey, event.app), properties: properties,
+      body: event.json(), owner: owner)
   }
 
   /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,

@@ -87,7 +87,9 @@ public struct Rehearsal {
     /// For tokens that come with the request.
     public func apns(_ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
       guard !isCounterMissing else { return .failure(.noCounter) }
-      return translator.apns(entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, at: now, &report)
+      let isBroadcast = if case .one(.channel) = request.targets { true } else { false }
+      return translator.apns(
+        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: isBroadcast, at: now, &report)
     }
 
     public func fcm(_ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {

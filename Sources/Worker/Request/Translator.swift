@@ -62,12 +62,13 @@ struct Translator {
   }
 
   func apns(
-    _ entry: InFlight, pool: Int, at now: Int64, _ report: inout LossReport?
+    _ entry: InFlight, pool: Int, isBroadcast: Bool = false, at now: Int64, _ report: inout LossReport?
   ) -> Result<APNsTemplate, Rejection> {
     guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
       return .failure(Rejection(.mismatchSenderID, "the sender has no APNs credential"))
     }
-    return APNsTemplate.make(parsed.request, settings: settings, context: context(of: entry, at: now), report: &report)
+    return APNsTemplate.make(
+      parsed.request, settings: settings, context: context(of: entry, at: now), isBroadcast: isBroadcast, report: &report)
   }
 
   func fcm(_ entry: InFlight, at now: Int64, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {

@@ -180,6 +180,7 @@ final class PoolSet {
     case .apns(let credentials):
       var settings = APNsPool.Settings()
       settings.requestTimeout = recipe.requestTimeout
+      settings.isSandbox = recipe.environment == .sandbox
       let pool = APNsPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
       new = PoolLanes(.apns(pool))
     case .fcm(let credentials):

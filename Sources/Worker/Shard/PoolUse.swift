@@ -9,10 +9,12 @@ struct PoolRecipe: Hashable {
   var messagesPerMinute = 0
   /// The bundle id or the package: applications are kept apart, whatever their credential reaches.
   let application: String
+  /// Of APNs; nil for FCM.
+  var environment: APNsConfiguration.Environment?
 
   static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
     a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute
-      && a.application == b.application
+      && a.application == b.application && a.environment == b.environment
   }
 
   func hash(into hasher: inout Hasher) {
@@ -50,16 +52,21 @@ struct PoolUse {
     }
     var uses: [PoolUse] = []
     for environment in APNsConfiguration.Environment.allCases {
-      var use = use(.apns(environment))
-      if let apns = set.apns.first(where: { $0.environment == environment }), credentials?.keys.contains(use.place) ?? true {
-        use.recipe = credentials?[use.place].map {
-          PoolRecipe(credential: $0, requestTimeout: Double(apns.timeout), application: apns.topic)
+      let apns = set.apns.first { $0.environment == environment }
+      for reach in [CredentialPlace.Reach.apns(environment), .broadcasts(environment)] {
+        var use = use(reach)
+        let isOwn = reach == .apns(environment) || apns?.hasBroadcastHost == true
+        if let apns, isOwn, credentials?.keys.contains(use.place) ?? true {
+          use.recipe = credentials?[use.place].map {
+            PoolRecipe(
+              credential: $0, requestTimeout: Double(apns.timeout), application: apns.topic, environment: environment)
+          }
+          use.isThere = true
+          use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority, isUPMC: app.isUPMC)
+          use.isFirst = reach == .apns(environment) && set.apns.first?.environment == environment
         }
-        use.isThere = true
-        use.settings = APNsSettings(topic: apns.topic, defaultPriority: app.defaultPriority, isUPMC: app.isUPMC)
-        use.isFirst = set.apns.first?.environment == environment
+        uses.append(use)
       }
-      uses.append(use)
     }
     var last = use(.fcm)
     if let fcm = set.fcm, credentials?.keys.contains(last.place) ?? true {
@@ -80,12 +87,12 @@ struct PoolUse {
   func assign(pool: Int?) {
     let route = pool.flatMap { pool in settings.map { Pipeline.APNsRoute(pool: pool, settings: $0) } }
     switch place.reach {
+    case .broadcasts(let environment):
+      retire(unless: pool)
+      routes.broadcasts[environment] = route
     case .apns(let environment):
       if let settings { routes.isUPMC = settings.isUPMC }
-      if let old = routes.apnsRoute(for: place.reach), old.pool != pool {
-        routes.former.removeAll { $0.pool == old.pool }
-        routes.former.append(old)
-      }
+      retire(unless: pool)
       switch environment {
       case .production: routes.production = route
       case .sandbox: routes.sandbox = route
@@ -97,11 +104,21 @@ struct PoolUse {
   }
 }
 
+extension PoolUse {
+  /// Requests that were here before may still go by the route that there was.
+  private func retire(unless pool: Int?) {
+    guard let old = routes.apnsRoute(for: place.reach), old.pool != pool else { return }
+    routes.former.removeAll { $0.pool == old.pool }
+    routes.former.append(old)
+  }
+}
+
 extension Pipeline.Routes {
   func apnsRoute(for reach: CredentialPlace.Reach) -> Pipeline.APNsRoute? {
     switch reach {
     case .apns(.production): production
     case .apns(.sandbox): sandbox
+    case .broadcasts(let environment): broadcasts[environment]
     case .fcm: nil
     }
   }

@@ -18,6 +18,8 @@ package final class Shard: TurnHook {
   private let changes: ChangeQueue
   private let acknowledgements: AcknowledgementQueue
   private let registry: RegistryClient?
+  /// Of the first shard, where the configuration says how long a device may be silent.
+  private let stale: StaleWatch?
   private let outbox: Outbox
   private let replyQueues: ReplyQueues
   private let broker: BrokerSession
@@ -59,6 +61,13 @@ package final class Shard: TurnHook {
       apps: apps, registry: registry, publications: publications, wantsReceipts: configuration.receipts, outbox: outbox,
       time: time,
       log: log)
+    stale = registry.flatMap { [outbox, time] registry in
+      number > 0
+        ? nil
+        : setup.configuration.registryStaleAfter.map {
+          StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
+        }
+    }
     let marks = TokenMarks(
       apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
       registry: registry, time: time, log: log)
@@ -66,7 +75,7 @@ package final class Shard: TurnHook {
     pipeline = Pipeline(
       apps: apps, pools: pools.lanes,
       intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
-      outbox: outbox, lookUps: registry.map(LookUps.init), holds: holds, marks: marks,
+      outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init), holds: holds, marks: marks,
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
@@ -108,6 +117,7 @@ package final class Shard: TurnHook {
     var counters = pipeline.counters
     counters += changes.counters
     counters += acknowledgements.counters
+    if let stale { counters += stale.counters }
     return counters
   }
 
@@ -187,6 +197,7 @@ package final class Shard: TurnHook {
     acknowledgements.retry()
     broker.acknowledgements?.check()
     registry?.lookAfter()
+    stale?.look()
     pipeline.broadcasts.renewResultClaims()
     pipeline.broadcasts.savePages()
     pipeline.reportDeadLetters()

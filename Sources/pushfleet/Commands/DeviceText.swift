@@ -18,6 +18,7 @@ extension DeviceRecord {
     case .active: "active"
     case .suspect: "suspect"
     case .gone: "gone"
+    case .stale: "stale"
     }
   }
 
@@ -38,9 +39,12 @@ extension DeviceRecord {
     line.set("locale", device.locale)
     line.set("time_zone", device.timeZone)
     line.set("app_version", device.appVersion)
+    line.set("kind", (device.kind ?? .alert).name)
+    line.set("activity", device.activity)
     line.set("topics", device.topics)
     line.set("registered_at", time: registeredAt)
     line.set("last_seen", time: lastSeen)
+    if let markedAt { line.set("state_since", time: markedAt) }
     return line.closed()
   }
 
@@ -51,6 +55,7 @@ extension DeviceRecord {
       ("registration", String(printing: registration)), ("app", String(printing: device.app)),
       ("state", stateWord + (reason.map { " (\(String(printing: $0)))" } ?? "")),
       ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
+      ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
       ("installation", device.installation.map { String(printing: $0) }),
       ("sender", device.sender.map { String(printing: $0) }), ("user", device.user.map { String(printing: $0) }),
       ("name", device.name.map { String(printing: $0) }), ("locale", device.locale.map { String(printing: $0) }),

@@ -3,39 +3,44 @@ import PushCore
 
 enum DevicesCommand: Command {
   static let name = "devices"
-  static let summary = "import, export, show, register and unregister devices in the registry"
+  static let summary = "import, export, list, show, register and unregister devices in the registry"
   static let help = """
     Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--json] FILE...
            pushfleet devices export --config FILE [--app APP] [--format csv|ndjson] [--times]
+           pushfleet devices list --config FILE [--app APP] --state gone|suspect|stale [--since TIME] [--json]
            pushfleet devices show --config FILE [--app APP] (--token T | --registration R | --installation I | --user U) [--json]
            pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
            pushfleet devices unregister --config FILE [--app APP] (--token T | --registration R | --installation I) [--json]
 
     Imported are CSV (a header line with the names of register's fields: app, platform, token, installation, environment,
-    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |, and registered_at) and NDJSON (one
+    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |, kind, activity, and registered_at) and NDJSON (one
     change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}); - reads standard input. A
     row that is refused is reported with its file and line and costs only itself (exit status 65). A device counts as
     registered when it is imported, unless registered_at says since when the token is known: then a token that died later is
     found out, and a device that is gone since then stays gone. Without it, importing a file again brings gone devices back.
-    An export can be imported again; gone devices are left out. show finds gone ones as well, except by --user.
+    An export can be imported again; gone devices are left out. show finds gone ones as well, except by --user. list prints those
+    that are in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause) or
+    stale (not registered for longer than registryStaleAfter).
 
       --config FILE     the configuration (or PUSHFLEET_CONFIG), which names the registry
       --app APP         the application; may be left out when one is configured. For import, what rows without an app belong
                         to; export writes all applications' devices without it
       --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
+      --since TIME      of list: only those that came into the state then or later, such as 2026-11-20T21:22:00Z
       --times           export registered_at as well
       --json            print JSON, one object on a line
 
     Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
-    --time-zone Z, --app-version V, --topics news,sport. It prints the registration, to which requests can be sent.
+    --time-zone Z, --app-version V, --topics news,sport, --kind alert|voip|push_to_start|live_activity, --activity A. It prints the registration, to which requests can be sent.
 
     Example: pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv
     """
 
   static func run(_ arguments: inout [String]) throws {
-    switch try Subcommand.take(&arguments, of: ["import", "export", "show", "register", "unregister"]) {
+    switch try Subcommand.take(&arguments, of: ["import", "export", "list", "show", "register", "unregister"]) {
     case "import": try DevicesImport.run(arguments)
     case "export": try DevicesExport.run(arguments)
+    case "list": try DevicesList.run(arguments)
     case "show": try show(arguments)
     case "register": try register(arguments)
     default: try unregister(arguments)
@@ -46,7 +51,7 @@ enum DevicesCommand: Command {
   private static let fields = [
     ("platform", "platform"), ("token", "token"), ("installation", "installation"), ("environment", "environment"),
     ("sender", "sender"), ("user", "user"), ("name", "name"), ("locale", "locale"), ("time-zone", "time_zone"),
-    ("app-version", "app_version"),
+    ("app-version", "app_version"), ("kind", "kind"), ("activity", "activity"),
   ]
 
   private static func register(_ arguments: [String]) throws {
@@ -58,7 +63,7 @@ enum DevicesCommand: Command {
     if let topics = options["topics"] {
       change.set("topics", topics.split { $0 == "," || $0 == "|" }.map(String.init))
     }
-    if case .registration(let id) = try session.apply(change, options), !options.has("json") { Terminal.print(id) }
+    if let id = try session.apply(change, options).registration, !options.has("json") { Terminal.print(id) }
   }
 
   private static func unregister(_ arguments: [String]) throws {
@@ -100,8 +105,11 @@ enum DevicesCommand: Command {
     switch kind {
     case "installation": return try store.device(.installation(text), app: app)
     case "user":
-      let devices = try store.page(of: .user(text), app: app, after: 0, upTo: .max, limit: 10_000).devices
-      return try (0..<devices.count).flatMap { try store.device(.registration(devices.registration($0)), app: app) }
+      return try TokenKind.allCases.flatMap { kind in
+        let devices = try store.page(of: .user(text), kind: kind, app: app, after: 0, upTo: .max, limit: 10_000).devices
+        let ofKind = (0..<devices.count).filter { devices[$0].kind == kind }
+        return try ofKind.flatMap { try store.device(.registration(devices.registration($0)), app: app) }
+      }
     default:
       switch Target.classify(text) {
       case .success(.registration): return try store.device(.registration(text), app: app)

@@ -48,6 +48,7 @@ struct ExplainQuestion {
 
   private func platforms(_ request: SendRequest) -> [Platform] {
     if case .one(.fcmTopics) = request.targets { return [.fcm] }
+    if case .one(.channel) = request.targets { return [.apns] }
     guard target != nil, case .one(let target) = request.targets else { return Platform.allCases }
     switch target {
     case .apns: return [.apns]
@@ -59,7 +60,7 @@ struct ExplainQuestion {
   private func token(_ request: SendRequest, of platform: Platform) -> [UInt8] {
     // Which member of the message names the target, what is no token says itself.
     switch request.targets {
-    case .one(.fcmTopics(let address)): return address
+    case .one(.fcmTopics(let address)), .one(.channel(let address)): return address
     case .one(.fcm(let address)) where platform == .fcm && FCMAddress(address[...]) != .token: return address
     default: break
     }
@@ -80,16 +81,20 @@ struct ExplainQuestion {
     var report: LossReport? = LossReport()
     view.outcome = admitted.apns(&report).map { template in
       let push = template.stamp(token: token(request, of: .apns)[...])
+      let target =
+        template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
       var headers: [Explanation.Header] = [
-        .init("apns-topic", topic(push.topic, request)), .init("apns-push-type", text(push.pushType)),
+        .init(target.0, target.1), .init("apns-push-type", text(push.pushType)),
         .init("apns-priority", "\(push.priority)"),
         .init("apns-expiration", "\(push.expiration)", note: push.expiration == 0 ? "now or never" : utc(push.expiration)),
       ]
       if let id = push.collapseID { headers.append(.init("apns-collapse-id", text(id))) }
-      if let id = template.fixedID { headers.append(.init("apns-id", text(id))) }
+      if let id = template.fixedID { headers.append(.init(template.isBroadcast ? "apns-request-id" : "apns-id", text(id))) }
       return Explanation.Sending(
-        path: "/3/device/\(text(Array(push.token)))", headers: headers, payload: push.payload, bytes: push.payload.count,
-        limit: template.pushType.payloadLimit, counted: "the payload", losses: report ?? LossReport())
+        path: template.isBroadcast
+          ? "/4/broadcasts/apps/\(topic(push.topic, request))" : "/3/device/\(text(Array(push.token)))",
+        headers: headers, payload: push.payload, bytes: push.payload.count, limit: template.payloadLimit,
+        counted: "the payload", losses: report ?? LossReport())
     }
     return view
   }

@@ -33,6 +33,7 @@ extension Explanation {
     switch targets {
     case .one(.apns): "an APNs token"
     case .one(.fcm(let token)): FCMAddress(token[...]) == .installation ? "a Firebase installation" : "an FCM token"
+    case .one(.channel): "a broadcast channel of APNs"
     case .one(.fcmTopics): "topics that FCM keeps"
     case .one(.topic(let name)): "the topic \(String(decoding: name, as: UTF8.self))"
     case .one(.user): "a user's devices"

@@ -1,0 +1,37 @@
+/// What a token of a device is for. An installation may hold one of each, and of live activities any number.
+public enum TokenKind: UInt8, CaseIterable, Sendable {
+  case alert = 0, voip, pushToStart, liveActivity
+
+  /// As registrations and feedback spell it.
+  public var name: String {
+    switch self {
+    case .alert: "alert"
+    case .voip: "voip"
+    case .pushToStart: "push_to_start"
+    case .liveActivity: "live_activity"
+    }
+  }
+
+  /// It ends with an activity or is replaced when one has started, and says nothing of the app on its device.
+  public var isForActivity: Bool { self == .pushToStart || self == .liveActivity }
+
+  /// What a push type is sent to; nil for one whose tokens have no kind of their own.
+  init?(_ type: PushType, startsActivity: @autoclosure () -> Bool) {
+    switch type {
+    case .alert, .background: self = .alert
+    case .voip: self = .voip
+    case .liveactivity: self = startsActivity() ? .pushToStart : .liveActivity
+    case .complication, .fileprovider, .mdm, .location, .pushtotalk, .widgets, .controls: return nil
+    }
+  }
+}
+
+extension SendRequest {
+  /// What kind of token its push type goes to; a token that it names itself takes the place of the device's own.
+  public var tokenKind: TokenKind {
+    guard blocks != nil, apns(.liveActivityToken) == nil else { return .alert }
+    let aps = APSContent(self)
+    let type = apnsHeader(.apnsPushType).flatMap { PushType(word: document.string($0)) } ?? aps.inferredPushType
+    return TokenKind(type, startsActivity: aps.startsActivity(document)) ?? .alert
+  }
+}

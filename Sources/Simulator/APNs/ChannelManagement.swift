@@ -1,0 +1,83 @@
+import HTTP2
+import PushCore
+
+/// One request to make, read, delete or list channels (Apple, "Sending channel management requests to APNs").
+struct ChannelManagement {
+  struct Answer {
+    var status: Int
+    var headers: [HeaderField] = []
+    var body: [UInt8] = []
+  }
+
+  let request: ServerRequest
+  /// Bundle ids allowed; empty for any.
+  let topics: [[UInt8]]
+
+  static let pathPrefix = Array("/1/apps/".utf8)
+
+  private enum Operation { case create, read, delete, list }
+
+  /// The bundle id, and what is asked for.
+  private func target() throws(APNsVerdict) -> (app: [UInt8], Operation) {
+    let path = (request.header(":path") ?? []).dropFirst(Self.pathPrefix.count)
+    let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty else { throw APNsVerdict(status: 404, reason: "BadPath") }
+    let (app, method) = (Array(parts[0]), request.header(":method") ?? [])
+    switch String(decoding: parts[1], as: UTF8.self) {
+    case "channels":
+      if method.elementsEqual("POST".utf8) { return (app, .create) }
+      if method.elementsEqual("GET".utf8) { return (app, .read) }
+      if method.elementsEqual("DELETE".utf8) { return (app, .delete) }
+    case "all-channels": if method.elementsEqual("GET".utf8) { return (app, .list) }
+    default: throw APNsVerdict(status: 404, reason: "BadPath")
+    }
+    throw APNsVerdict(status: 405, reason: "MethodNotAllowed")
+  }
+
+  func checkTarget() throws(APNsVerdict) { _ = try target() }
+
+  /// - Parameter id: for a channel that is made.
+  func perform(on channels: inout ChannelBook, id: [UInt8]) throws(APNsVerdict) -> Answer {
+    let (app, operation) = try target()
+    guard PushType.byName[Array("alert".utf8)]?.bundleID(of: app) != nil, topics.isEmpty || topics.contains(app) else {
+      throw .bad("TopicDisallowed")
+    }
+    switch operation {
+    case .create:
+      guard let made = channels.make(for: app, try policy(), id: id) else { throw .bad("CannotCreateChannelConfig") }
+      return Answer(status: 201, headers: [HeaderField(name: Self.channelID, value: made)])
+    case .read:
+      guard let policy = channels.policy(of: try channel(), app) else { throw .bad("ChannelNotRegistered") }
+      var body = JSONObjectWriter()
+      body.set("message-storage-policy", policy.rawValue)
+      body.set("push-type", "LiveActivity")
+      return Answer(status: 200, body: body.closed())
+    case .delete:
+      guard channels.remove(try channel(), of: app) else { throw .bad("ChannelNotRegistered") }
+      return Answer(status: 204)
+    case .list:
+      var body = JSONObjectWriter()
+      body.set("channels", channels.all(of: app))
+      return Answer(status: 200, body: body.closed())
+    }
+  }
+
+  private func channel() throws(APNsVerdict) -> [UInt8] {
+    guard let id = request.header("apns-channel-id"), !id.isEmpty else { throw .bad("MissingChannelId") }
+    return id
+  }
+
+  /// Both fields are required; an absent or bad policy has an undocumented reason (seen by clients).
+  private func policy() throws(APNsVerdict) -> ChannelBook.Policy {
+    guard request.bodySize > 0 else { throw .bad("PayloadEmpty") }
+    guard let body = try? JSONDocument(request.body), body.kind(body.root) == .object else { throw .bad("BadRequestPayload") }
+    guard let node = body.value("message-storage-policy", of: body.root), let number = try? body.integer(node),
+      let policy = ChannelBook.Policy(rawValue: number)
+    else { throw .bad("MissingChannelQueueSize") }
+    guard let type = body.value("push-type", of: body.root) else { throw .bad("MissingPushType") }
+    guard body.isString(type, "LiveActivity") else { throw .bad("InvalidPushType") }
+    return policy
+  }
+
+  static let channelID = Array("apns-channel-id".utf8)
+}

@@ -1,0 +1,37 @@
+import Providers
+
+extension Configuration {
+  /// What the broadcast channels of an application are managed with.
+  package struct ChannelAccess {
+    package let credentials: APNsCredentials
+    package let bundleID: String
+    package let environment: APNsConfiguration.Environment
+  }
+
+  /// - Parameters:
+  ///   - sender: one of the application's senders; nil for its own credential.
+  ///   - environment: nil for the first that is configured.
+  /// - Throws: naming the setting that is missing or can't be used.
+  package func channelAccess(
+    app id: String, sender: String?, environment: APNsConfiguration.Environment?
+  ) throws(ConfigurationError) -> ChannelAccess {
+    let app = apps.first { $0.id == id }
+    guard let set = sender == nil ? app?.credentials : app?.senders[sender ?? ""] else {
+      throw ConfigurationError(key: "apps.\(id)", problem: "is not configured, or has no such sender")
+    }
+    guard let apns = set.apns.first(where: { environment == nil || $0.environment == environment }) else {
+      let what = environment.map { " of the environment \($0.rawValue)" } ?? ""
+      throw ConfigurationError(key: "apps.\(id).apns", problem: "is missing: channels need an APNs credential\(what)")
+    }
+    let place = CredentialPlace(app: id, sender: sender, reach: .apns(apns.environment))
+    let files = MaterialCache()
+    var trusts = TrustCache()
+    let trust = try trusts.trust(apns.ca, files, for: "\(place.setting).ca")
+    let source = CredentialSource.apns(apns.credential, host: apns.channelsHost, port: apns.channelsPort, ca: apns.ca)
+    let loaded = try LoadedCredential(source, setting: place.setting, fingerprint: 0, files: files, trust: trust)
+    guard case .apns(let credentials) = loaded.value else {
+      throw ConfigurationError(key: "\(place.setting)", problem: "is no APNs credential")
+    }
+    return ChannelAccess(credentials: credentials, bundleID: apns.topic, environment: apns.environment)
+  }
+}

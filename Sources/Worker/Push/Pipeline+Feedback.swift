@@ -1,0 +1,112 @@
+import DeviceRegistry
+import Providers
+import PushCore
+
+/// What is said against tokens: to the registry, and to those who prune.
+extension Pipeline {
+  /// The token that a recipient's push went to: its own, or the activity's that the request names in its place.
+  private func token(of entry: InFlight, _ recipient: Recipient) -> [UInt8] {
+    recipient.platform == .apns ? entry.apns?.activityToken ?? Array(recipient.token) : Array(recipient.token)
+  }
+
+  private func isForActivity(_ entry: InFlight, _ platform: Platform) -> Bool {
+    platform == .apns ? entry.apns?.isForActivity == true : entry.fcm?.isForActivity == true
+  }
+
+  /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel is nobody's token.
+  func ofItsToken(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> ReplyMeaning {
+    var meaning = meaning
+    if entry.recipients[index].isChannel {
+      if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
+    } else if case .gone = meaning.reaction, entry.recipients[index].platform == .fcm, isForActivity(entry, .fcm) {
+      meaning.reaction = .suspect(.invalidRegistration)
+    }
+    return meaning
+  }
+
+  /// - Returns: false when the answer isn't believed, as the application's breaker is open.
+  func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
+    let recipient = entry.recipients[index]
+    guard let app = entry.app, recipient.isDevice else { return true }
+    guard recipient.platform == .apns, isForActivity(entry, .apns) else {
+      return marks.note(meaning, recipient, app: app, admittedAt: entry.admittedAt)
+    }
+    marks.noteActivity(meaning, token: token(of: entry, recipient), app: app, admittedAt: entry.admittedAt)
+    return true
+  }
+
+  func feedBack(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
+    let recipient = entry.recipients[index]
+    guard meaning.reaction.isFeedback, let app = entry.app, recipient.isDevice else { return }
+    var details = details(of: entry, recipient)
+    if recipient.platform == .apns {
+      details.kind = entry.apns?.kindName
+      details.apnsID = entry.apns?.fixedID ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span)
+    } else if !isForActivity(entry, .fcm) {
+      details.kind = TokenKind.alert.name
+    }
+    let event = FeedbackEvent(
+      meaning, app: apps[app].id, platform: recipient.platform, token: token(of: entry, recipient),
+      registration: registration(entry, index), messageID: entry.messageID, observedAt: time.wallClock, details: details)
+    if let event { feedBack(event, entry, index) }
+  }
+
+  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
+  func settleGone(_ entry: InFlight, _ index: Int) {
+    let recipient = entry.recipients[index]
+    counters.failed[Int(PushError.notRegistered.code)] += 1
+    entry.recipients[index].state = .failed(.notRegistered)
+    guard let app = entry.app else { return }
+    let event = FeedbackEvent(
+      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
+      registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.messageID,
+      observedAt: time.wallClock, details: details(of: entry, recipient))
+    feedBack(event, entry, index)
+  }
+
+  private func details(of entry: InFlight, _ recipient: Recipient) -> FeedbackEvent.Details {
+    var details = FeedbackEvent.Details(sender: entry.delivery.properties.headers.string("x-push-sender"))
+    if recipient.platform == .apns, let app = entry.app {
+      details.environment =
+        ([entry.routes] + apps[app].senders.values).lazy.compactMap { $0.environment(of: recipient.pool) }.first
+    }
+    if recipient.row >= 0, let rows = entry.rows {
+      details.environment = rows[recipient.row].environment.name ?? details.environment
+      details.kind = rows[recipient.row].kind.name
+      if rows[recipient.row].hasSender { details.sender = Array(rows.sender(recipient.row)) }
+    }
+    return details
+  }
+
+  /// What came from the registry is completed there first.
+  private func feedBack(_ event: FeedbackEvent, _ entry: InFlight, _ index: Int) {
+    let row = entry.recipients[index].row
+    guard row >= 0, let rows = entry.rows, let owners else {
+      return publish(event, entry)
+    }
+    entry.ledger.owes()
+    owners.append(event, of: rows[row].id, for: entry.reference)
+  }
+
+  func publish(_ event: FeedbackEvent, _ entry: InFlight) {
+    counters.feedback += 1
+    publish(publications.feedback(event, for: entry))
+  }
+}
+
+extension Pipeline: DeviceOwnersHandler {
+  func completed(_ event: FeedbackEvent, for request: RequestReference) {
+    guard let entry = table[request] else { return }
+    publish(event, entry)
+    consequenceEnded(of: entry)
+  }
+}
+
+extension Pipeline.Routes {
+  /// Which of Apple's services a pool sends to; nil for a pool of another's, or of another setup's.
+  func environment(of pool: Int) -> String? {
+    if let production, production.pool == pool { return DeviceEnvironment.production.name }
+    if let sandbox, sandbox.pool == pool { return DeviceEnvironment.sandbox.name }
+    return nil
+  }
+}

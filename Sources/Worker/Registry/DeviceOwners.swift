@@ -1,0 +1,44 @@
+import DeviceRegistry
+import PushCore
+
+/// Who has feedback completed.
+protocol DeviceOwnersHandler: AnyObject {
+  /// Called once for each event that was handed over.
+  func completed(_ event: FeedbackEvent, for request: RequestReference)
+}
+
+/// Feedback of registered devices, to which the registry adds whose they are: asked for together, all that a turn of the loop has brought.
+/// What the registry can't say now is left out.
+final class DeviceOwners {
+  private struct Waiting {
+    var event: FeedbackEvent
+    var device: Int64
+    var request: RequestReference
+  }
+
+  weak var handler: (any DeviceOwnersHandler)?
+  private let registry: RegistryClient
+  private var waiting: [Waiting] = []
+
+  init(_ registry: RegistryClient) { self.registry = registry }
+
+  func append(_ event: FeedbackEvent, of device: Int64, for request: RequestReference) {
+    waiting.append(Waiting(event: event, device: device, request: request))
+  }
+
+  /// At the end of a turn.
+  func flush() {
+    guard !waiting.isEmpty else { return }
+    let asked = waiting
+    waiting.removeAll(keepingCapacity: true)
+    registry.call(.owners(of: Set(asked.map(\.device)).sorted())) { [weak self] result in
+      let owners = (try? result.get()) ?? [:]
+      for entry in asked {
+        var event = entry.event
+        event.details.installation = owners[entry.device]?.installation
+        event.details.user = owners[entry.device]?.user
+        self?.handler?.completed(event, for: entry.request)
+      }
+    }
+  }
+}

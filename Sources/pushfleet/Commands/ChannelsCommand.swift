@@ -1,0 +1,171 @@
+import Foundation
+import Providers
+import PushCore
+import Reactor
+import Worker
+
+enum ChannelsCommand: Command {
+  static let name = "channels"
+  static let summary = "create, list, show and delete APNs broadcast channels"
+  static let help = """
+    Usage: pushfleet channels create --config FILE [--app APP] [--storage none|latest] [--json]
+           pushfleet channels list --config FILE [--app APP] [--json]
+           pushfleet channels show --config FILE [--app APP] [--json] ID
+           pushfleet channels delete --config FILE [--app APP] [--json] ID
+
+    A channel reaches every Live Activity that listens on it: send to "apns-channel:<ID>". create prints the ID, which APNs chooses.
+    An app has at most 10,000 channels in each environment; they don't end with activities, and a deleted one doesn't come back.
+    Broadcasts have to be switched on for the app in Apple's developer portal.
+
+      --config FILE       the configuration (or PUSHFLEET_CONFIG)
+      --app APP           the application; may be left out when one is configured
+      --sender S          one of its senders, in place of the application's own credential
+      --environment E     production or sandbox: channels belong to one of them. The app's first without it
+      --storage none      APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)
+      --storage latest    APNs keeps the latest broadcast for devices that are away, up to 8 hours
+      --json              print JSON, one object on a line
+
+    When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).
+
+    Example: pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let word = try Subcommand.take(&arguments, of: ["create", "list", "show", "delete"])
+    var valued: Set = ["config", "app", "sender", "environment"]
+    if word == "create" { valued.insert("storage") }
+    let options = try Options(arguments, values: valued, flags: ["json"])
+    let operation: ChannelRequest.Operation
+    switch word {
+    case "create":
+      try options.refuseOperands()
+      operation = .create(storesLatest: try options.choice("storage", of: ["none", "latest"]) == "latest")
+    case "list":
+      try options.refuseOperands()
+      operation = .list
+    case "show": operation = .read(channel: try channel(options))
+    default: operation = .delete(channel: try channel(options))
+    }
+    let environment = try options.choice("environment", of: APNsConfiguration.Environment.allCases.map(\.rawValue))
+    let configuration = try options.configuration()
+    let access = try configuration.channelAccess(
+      app: try app(options, configuration), sender: options["sender"],
+      environment: environment.flatMap(APNsConfiguration.Environment.init))
+    let answer = try ask(operation, access)
+    try print(operation, answer, asJSON: options.has("json"))
+  }
+
+  /// With or without the prefix that requests use.
+  private static func channel(_ options: Options) throws(CommandFailure) -> [UInt8] {
+    guard let text = options.operands.first, options.operands.count == 1 else {
+      throw CommandFailure(.usage, "name one channel by its id; `pushfleet channels list` lists them")
+    }
+    let target = text.hasPrefix("apns-channel:") ? text : "apns-channel:" + text
+    guard case .success(.channel(let id)) = Target.classify(Array(target.utf8)) else {
+      throw CommandFailure(.usage, "\(Shown.value(text)) is no channel's id: 1 to 256 characters of base64")
+    }
+    return id
+  }
+
+  private static func app(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> String {
+    guard let app = options["app"] else {
+      guard configuration.apps.count == 1 else {
+        throw CommandFailure(.usage, "--app is missing: \(configuration.apps.count) applications are configured")
+      }
+      return configuration.apps[0].id
+    }
+    guard configuration.apps.contains(where: { $0.id == app }) else {
+      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
+    }
+    return app
+  }
+
+  // MARK: the request
+
+  private static func ask(_ operation: ChannelRequest.Operation, _ access: Configuration.ChannelAccess) throws -> Answer {
+    let loop = try EventLoop()
+    var outcome = ChannelRequest.Outcome.notSent("interrupted")
+    let request = try ChannelRequest(
+      operation, bundleID: access.bundleID, credentials: access.credentials, wallClock: loop.wallClock
+    ) {
+      outcome = $0
+      loop.stop()
+    }
+    request.start(loop.time, LoopDialer(loop: loop))
+    loop.run()
+    switch outcome {
+    case .notSent(let reason): throw CommandFailure(.unavailable, "APNs is unreachable: \(reason)")
+    case .unknown(let reason):
+      let advice = if case .create = operation { ": the channel may have been made, compare with `channels list`" } else { "" }
+      throw CommandFailure(.unavailable, "the outcome is unknown: \(reason)\(advice)")
+    case .answered(let status, let channel, let body):
+      guard !(200...299).contains(status) else { return Answer(channel: channel, body: body) }
+      let meaning = APNsReply.interpret(status: status, body: body)
+      throw CommandFailure(
+        Self.status(of: meaning), "APNs refuses: \(meaning.reason) (\(status)): \(APNsReply.words(for: meaning))")
+    }
+  }
+
+  private struct Answer {
+    var channel: [UInt8]?
+    var body: [UInt8]
+  }
+
+  private static func status(of meaning: ReplyMeaning) -> ExitStatus {
+    switch meaning.reaction {
+    case .retry: .unavailable
+    case .credential(let code) where code == .unavailable: .unavailable
+    case .credential: .configuration
+    case .drop(let code) where code == .invalidAPNsCredential || code == .invalidPackageName: .configuration
+    case .delivered, .drop, .gone, .suspect: .badInput
+    }
+  }
+
+  // MARK: the answer
+
+  private static func print(_ operation: ChannelRequest.Operation, _ answer: Answer, asJSON: Bool) throws {
+    switch operation {
+    case .create(let storesLatest):
+      guard let id = answer.channel else {
+        throw CommandFailure(.unavailable, "APNs has named no channel: compare with `pushfleet channels list`")
+      }
+      show(id, storage: storesLatest ? "latest" : "none", asJSON, text: String(decoding: id, as: UTF8.self))
+    case .delete(let id):
+      if asJSON { show(id, storage: nil, true, text: "") } else { Terminal.say("pushfleet: deleted") }
+    case .read(let id):
+      let storage = try document(answer.body) { document in
+        guard let policy = document.value("message-storage-policy", of: document.root) else { return nil as String? }
+        return switch try? document.integer(policy) {
+        case 0: "none"
+        case 1: "latest"
+        default: nil
+        }
+      }
+      show(
+        id, storage: storage, asJSON,
+        text: FactList.text([("channel", String(decoding: id, as: UTF8.self)), ("storage", storage ?? "unknown")]))
+    case .list:
+      let ids = try document(answer.body) { document -> [[UInt8]]? in
+        guard let list = document.value("channels", of: document.root), document.kind(list) == .array else { return nil }
+        return document.elements(of: list).filter { document.kind($0) == .string }.map(document.string)
+      }
+      guard let ids else { throw CommandFailure(.unavailable, "APNs' answer can't be read") }
+      for id in ids { show(id, storage: nil, asJSON, text: String(printing: id)) }
+    }
+  }
+
+  private static func show(_ id: [UInt8], storage: String?, _ asJSON: Bool, text: String) {
+    guard asJSON else { return Terminal.print(text) }
+    var line = JSONObjectWriter()
+    line.set("channel", id)
+    if let storage { line.set("storage", storage) }
+    Terminal.print(line.closed())
+  }
+
+  private static func document<Value>(_ body: [UInt8], _ read: (JSONDocument) -> Value) throws(CommandFailure) -> Value {
+    guard let document = try? JSONDocument(body, limits: JSONLimits(bytes: 4 << 20, depth: 8)),
+      document.kind(document.root) == .object
+    else { throw CommandFailure(.unavailable, "APNs' answer can't be read") }
+    return read(document)
+  }
+}
