@@ -139,7 +139,8 @@ import Testing
     }
     text += """
 
-      Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip), counted as sent. For FCM the keys and values of notification and
+      Sizes: an APNs payload has at most 4,096 bytes (5,120 for voip and for a broadcast to a channel), counted as sent.
+      For FCM the keys and values of notification and
       data have at most 4,096 bytes together (2,048 to a topic of FCM's own), `apns.payload` as many. Anything above is `MessageTooBig`.
 
       ## iPhones
