@@ -2,10 +2,11 @@
 """The scenes of deploy/demo and how they are shown.
 
 demo.py prepare FOLDER    writes requests/*.json and malformed (what is sent), devices.csv, change.json and gone.token (whom the
-                          registry knows), first.ndjson and second.ndjson (what is sent to them), script.json (what the APNs
-                          simulator does with which device) and service-account.json (around account.key)
+                          registry knows), first.ndjson to fourth.ndjson (what is sent to them), read.ndjson (what one of them
+                          acknowledges between the last two), script.json (what the APNs simulator does with which device) and
+                          service-account.json (around account.key)
 demo.py show FOLDER       shows what came of it, from apns.ndjson, fcm.ndjson, feedback.ndjson, dead.ndjson, results.ndjson,
-                          campaigns.ndjson and campaigns.txt; exits 1 when a request is not accounted for
+                          receipts.ndjson, campaigns.ndjson and campaigns.txt; exits 1 when a request is not accounted for
 """
 
 import collections
@@ -17,6 +18,7 @@ import os
 import pathlib
 import sys
 import textwrap
+import time
 import unicodedata
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "Tests" / "Fixtures" / "requests"
@@ -61,6 +63,14 @@ SENDS = [
     ("second", "news-2", "/topics/news", "It has melted.", DEVICES),
     ("second", "sold-1", REGISTRATION, "Still there?", []),
 ]
+
+# A phone whose badge counts up until its owner reads: when, message id, the badge it gets.
+COUNTED = ("ben", "apns", "ben")
+BADGES = [("third", "chat-1", 1), ("third", "chat-2", 2), ("fourth", "chat-3", 1)]
+READ = "chat-2"
+# A Live Activity, by its own tokens: when, message id, event, whose token, the score.
+ACTIVITY = [("third", "match-1", "start", "dora-start", 0), ("fourth", "match-2", "update", "dora-match", 1),
+            ("fourth", "match-3", "end", "dora-match", 2)]
 
 
 def apns_token(name):
@@ -116,9 +126,26 @@ def prepare_registry(folder):
     (folder / "change.json").write_text(json.dumps(change), encoding="utf-8")
     (folder / "gone.token").write_text(token_of(BY_COMMAND), encoding="utf-8")
     for when, name, target, text, _ in SENDS:
-        message = {"body": {"to": target, "notification": {"body": text}}, "properties": {"app_id": APP, "message_id": name}}
-        with open(folder / f"{when}.ndjson", "a", encoding="utf-8") as file:
-            file.write(json.dumps(message) + "\n")
+        publish(folder, when, name, {"to": target, "notification": {"body": text}})
+    for when, name, _ in BADGES:
+        publish(folder, when, name, {"to": f"/users/{COUNTED[2]}", "notification": {"body": f"{name}: hello", "badge": "auto"}})
+    for when, name, event, token, score in ACTIVITY:
+        publish(folder, when, name, {"to": f"apns:{apns_token(token)}", "apns": activity(event, score)})
+    read = {"op": "read", "app": APP, "token": f"apns:{token_of(COUNTED)}", "message_id": READ, "badge_option": "reset"}
+    (folder / "read.ndjson").write_text(json.dumps({"exchange": "push.acks", "routing_key": "ack", "body": read}) + "\n")
+
+
+def publish(folder, when, name, body):
+    message = {"body": body, "properties": {"app_id": APP, "message_id": name}}
+    with open(folder / f"{when}.ndjson", "a", encoding="utf-8") as file:
+        file.write(json.dumps(message) + "\n")
+
+
+def activity(event, score):
+    aps = {"timestamp": int(time.time()), "event": event, "content-state": {"goals": score}}
+    if event == "start":
+        aps |= {"attributes-type": "Match", "attributes": {"home": "Porto"}, "alert": {"title": "Kick-off"}}
+    return {"headers": {"apns-push-type": "liveactivity", "apns-priority": "10"}, "payload": {"aps": aps}}
 
 
 # --- what a phone would show ---
@@ -309,6 +336,38 @@ def show_registry(folder, pushes, results, feedback):
     return unaccounted
 
 
+def show_badges(folder, pushes):
+    """A badge that counts up until its owner reads; returns what is unaccounted for."""
+    unaccounted = []
+    heading("A badge that counts up, and what was read (push.acks, push.receipts)")
+    for _, name, expected in BADGES:
+        got = [entry["payload"]["aps"].get("badge") for entry in pushes if body_of(entry) == f"{name}: hello"]
+        print(f"  {BOLD}{name}{PLAIN} {DIM}\"badge\": \"auto\"{PLAIN}: badge {', '.join(map(str, got))}")
+        if got != [expected]:
+            unaccounted.append(f"{name}: expected the badge {expected}, got {got}")
+        if name == READ:
+            receipts = [json.loads(one["body"]) for one in read_lines(folder / "receipts.ndjson")]
+            for receipt in receipts:
+                print(f"    {receipt['event']} by {receipt['user']}: badge {receipt['badge']}")
+            if [(one["event"], one["message_id"], one["badge"]) for one in receipts] != [("Read", READ, 0)]:
+                unaccounted.append(f"{READ}: expected one receipt, got {receipts}")
+    return unaccounted
+
+
+def show_activity(pushes):
+    """A Live Activity from start to end; returns what is unaccounted for."""
+    heading("A Live Activity, by its own tokens")
+    found = []
+    for entry in pushes:
+        aps = entry.get("payload", {}).get("aps", {})
+        if "content-state" in aps:
+            found.append((aps["event"], entry["token"], aps["content-state"]["goals"]))
+            print(f"  {aps['event']:<8} {entry['token'][:8]}…  {json.dumps(aps['content-state'])}  "
+                  f"{DIM}{entry['headers']['apns-push-type']}, {entry['headers']['apns-topic']}{PLAIN}")
+    expected = [(event, apns_token(token), score) for _, _, event, token, score in ACTIVITY]
+    return [] if found == expected else [f"Live Activity: expected {expected}, got {found}"]
+
+
 def show(folder):
     journals = [read_lines(folder / f"{provider}.ndjson") for provider in ("apns", "fcm")]
     pushes = [entry for journal in journals for entry in journal if entry.get("path") != "/token" and entry.get("token")]
@@ -330,6 +389,8 @@ def show(folder):
         unaccounted.append("malformed: expected one dead letter")
 
     unaccounted += show_registry(folder, pushes, results, feedback)
+    unaccounted += show_badges(folder, pushes)
+    unaccounted += show_activity(pushes)
 
     heading("Feedback: tokens to prune or to look at (push.feedback)")
     for event in feedback:
@@ -342,9 +403,9 @@ def show(folder):
         print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
 
     delivered = sum(entry["answer"].get("status") == 200 for entry in pushes)
-    again = len(pushes) - len({(entry["token"], body_of(entry)) for entry in pushes})
+    again = len(pushes) - len({(entry["token"], body_of(entry), entry["headers"].get("apns-id")) for entry in pushes})
     heading("Summary")
-    print(f"  {len(SCENES) + 1 + len(SENDS)} requests published: {len(pushes)} pushes, {again} of them a second attempt, "
+    print(f"  {len(SCENES) + 1 + len(SENDS) + len(BADGES) + len(ACTIVITY)} requests published: {len(pushes)} pushes, {again} of them a second attempt, "
           f"{delivered} delivered;\n  {len(feedback)} feedback events, {len(dead)} dead letters")
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
