@@ -147,9 +147,16 @@ struct CampaignTests {
   func migrates(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
-    let columns = ["idle", "stopped_at", "received", "opened"].map { "ALTER TABLE campaigns DROP COLUMN \($0);" }
+    let added = [
+      "campaigns": ["idle", "stopped_at", "received", "opened"], "devices": ["kind", "activity", "marked_at", "stale_claim"],
+      "aliases": ["platform", "token", "replaced_at"],
+    ]
+    let columns = added.flatMap { table, names in names.map { "ALTER TABLE \(table) DROP COLUMN \($0);" } }
+    let indexes = ["campaigns_by_message", "devices_by_installation", "devices_not_active"].map { "DROP INDEX \($0);" }
     let tables = ["notes", "badges", "messages"].map { "DROP TABLE \($0);" }
-    let back = "DROP INDEX campaigns_by_message;" + (columns + tables).joined()
+    let back =
+      (indexes + columns + tables).joined()
+      + "CREATE UNIQUE INDEX devices_by_installation ON devices (app, installation, sender) WHERE installation IS NOT NULL;"
     switch backend {
     case .sqlite:
       let raw = try SQLiteConnection(path: registry.location, create: false, busyTimeout: 1_000)

@@ -63,6 +63,38 @@ struct RetryTests {
     #expect(pushes.map(\.connection) == [1, 2, 3] && figures["unknown"] as? Int == 2)
   }
 
+  @Test("a push whose answer never came ends as Unknown where it is not to be sent again, by its application or by itself")
+  func droppedUnknown() throws {
+    let site = try Site()
+    let script = Dictionary(uniqueKeysWithValues: (1...4).map { (token($0), [["close": true, "times": 20]]) })
+    try site.startFleet(script: script, options: ["--streams", "1"], apps: "unknownOutcomes: 'drop',")
+    func request(_ number: Int, _ more: String = "") -> String { #"{"to":"\#(token(number))","data":{"k":"v"}\#(more)}"# }
+    try site.publish([
+      (request(1), ["message_id": "by the application"]),
+      (request(2), ["message_id": "by itself", "headers": ["x-push-unknown": "drop"]]),
+      (request(3), ["message_id": "again", "headers": ["x-push-unknown": "retry"]]),
+      (request(4), ["message_id": "neither", "headers": ["x-push-unknown": "maybe"]]),
+    ])
+    let figures = try site.drain()
+    let pushes = try site.pushes()
+    #expect([1, 2, 3, 4].map { number in pushes.count { $0.token == token(number) } } == [1, 1, 9, 0])
+    #expect(figures["unknown"] as? Int == 11)
+    let letters = Dictionary(uniqueKeysWithValues: try site.take("dead").map { ($0.id, $0) })
+    #expect(letters.count == 4)
+    for (id, attempts) in [("by the application", "1"), ("by itself", "1"), ("again", "9")] {
+      let letter = try #require(letters[id])
+      #expect(letter.header("x-push-error") == "Unknown" && letter.header("x-push-attempts") == attempts, "\(id)")
+      #expect(letter.header("x-push-reason")?.hasPrefix("outcome unknown: ") == true, "\(id)")
+    }
+    #expect(letters["by itself"]?.header("x-push-unknown") == "drop")
+    #expect(letters["neither"]?.header("x-push-reason") == #"x-push-unknown: expected "retry" or "drop""#)
+    let results = try site.take("results").map {
+      "\($0.id) \(($0.json["results"] as? [[String: String]])?.first?["error"] ?? "")"
+    }
+    #expect(
+      Set(results) == ["by the application Unknown", "by itself Unknown", "again Unknown", "neither InvalidParameters"])
+  }
+
   @Test("attempts end at their limit, in the dead letters with the last reason; time_to_live 0 allows one")
   func attemptLimit() throws {
     let site = try Site()

@@ -39,6 +39,8 @@ public enum PushError: String, CaseIterable, Sendable {
   case notAllowed = "NotAllowed"
   /// Nothing in the request is for a device of this platform.
   case nothingForPlatform = "NothingForPlatform"
+  /// The push was sent and its answer never came: it may have been delivered.
+  case unknown = "Unknown"
 
   /// A number that stays the same for ever: for compact records. 0 is left for "no error".
   public var code: UInt8 {
@@ -62,6 +64,7 @@ public enum PushError: String, CaseIterable, Sendable {
     case .cancelled: 17
     case .notAllowed: 18
     case .nothingForPlatform: 19
+    case .unknown: 20
     }
   }
 

@@ -85,6 +85,8 @@ public struct AppConfiguration: Sendable, Equatable {
   public var isUPMC: Bool
   /// Names in a request that aren't known are left out, and what old senders write is taken (GS-012); otherwise they are refused.
   public var ignoresUnknownNames: Bool
+  /// Of requests that don't say it.
+  public var unknownOutcome: UnknownOutcome
   /// Used where a request names no sender.
   public var credentials: CredentialSet
   /// By the sender id that `x-push-sender` names.
@@ -147,4 +149,12 @@ public struct APNsConfiguration: Sendable, Hashable {
   public var ca: Material?
   /// Seconds that APNs may take to answer a push.
   public var timeout: Int
+}
+
+/// What follows where a push was sent and its answer never came: it may have been delivered.
+public enum UnknownOutcome: String, CaseIterable, Sendable {
+  /// It is sent again, with the same `apns-id`: rather twice than not at all.
+  case retry
+  /// It ends as `Unknown` in the dead letters: rather not at all than twice.
+  case drop
 }

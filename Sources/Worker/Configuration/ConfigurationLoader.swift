@@ -223,6 +223,8 @@ extension AppConfiguration {
     }
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
     isUPMC = try reader.flag("upmc") ?? false
+    unknownOutcome =
+      try reader.choice("unknownOutcomes", of: UnknownOutcome.allCases.map(\.rawValue)).flatMap(UnknownOutcome.init) ?? .retry
     ignoresUnknownNames = try reader.choice("unknownKeys", of: ["refuse", "ignore"]) == "ignore"
     credentials = try CredentialSet(reader, appID: id)
     var senders: [String: CredentialSet] = [:]

@@ -39,7 +39,8 @@ indirect enum SettingShape: Sendable {
     "breaker": .object(["percent": .number, "sample": .number]),
     "apps": .named(
       credentials.merging([
-        "defaultPriority": .text, "unknownKeys": .text, "upmc": .flag, "producers": .texts, "senders": .named(credentials),
+        "defaultPriority": .text, "unknownKeys": .text, "unknownOutcomes": .text, "upmc": .flag, "producers": .texts,
+        "senders": .named(credentials),
       ]) { $1 }),
   ]
 

@@ -65,8 +65,12 @@ extension Pipeline: PoolHandler {
     entry.ledger.pushReturned()
     log.debug(
       "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
+    let words = "outcome unknown: \(reason)"
+    guard entry.unknownOutcome == .retry else {
+      return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempts + 1)
+    }
     let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
-    postpone(entry, tag.recipient, by: delay, .unavailable, reason: "outcome unknown: \(reason)")
+    postpone(entry, tag.recipient, by: delay, .unknown, reason: words)
   }
 
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.

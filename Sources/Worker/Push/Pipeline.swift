@@ -14,6 +14,8 @@ final class Pipeline: OutboxOwner {
     var rights = AppRights()
     /// Names in a request that aren't known are left out, and what old senders write is taken.
     var ignoresUnknownNames = false
+    /// Of requests that don't say it.
+    var unknownOutcome = UnknownOutcome.retry
     var routes: Routes
     var senders: [[UInt8]: Routes] = [:]
     /// Of senders that were removed: requests that were here before may still go by them.

@@ -57,7 +57,8 @@ final class Applications {
   /// - Returns: its index.
   @discardableResult
   func put(
-    _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false, senders: [[UInt8]]
+    _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false,
+    unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
   ) -> Int {
     let index: Int
     if let place = places[id] {
@@ -77,6 +78,7 @@ final class Applications {
     all[index].packages = packages
     all[index].rights = rights
     all[index].ignoresUnknownNames = ignoresUnknownNames
+    all[index].unknownOutcome = unknownOutcome
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)
     for (sender, routes) in all[index].senders where !wanted.contains(sender) {

@@ -54,6 +54,7 @@ final class InFlight {
   var routes = Pipeline.Routes()
   /// Which APNs the tokens that came with the request belong to; nil for the application's first.
   var environment: APNsConfiguration.Environment?
+  var unknownOutcome = UnknownOutcome.retry
   var apns: APNsTemplate?
   /// Whose settings `apns` was made with.
   var apnsPool = -1

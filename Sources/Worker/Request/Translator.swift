@@ -9,12 +9,14 @@ struct Translator {
   static let senderHeader = "x-push-sender"
   static let environmentHeader = "x-push-environment"
   /// The headers that are the producer's own and stay with the request wherever it goes.
-  static let choices = [senderHeader, environmentHeader].map { Array($0.utf8) }
+  static let unknownHeader = "x-push-unknown"
+  static let choices = [senderHeader, environmentHeader, unknownHeader].map { Array($0.utf8) }
 
   /// What a producer chooses beside the body.
   struct Choice {
     var sender: [UInt8]?
     var environment: APNsConfiguration.Environment?
+    var unknownOutcome: UnknownOutcome?
 
     /// Tells requests apart that differ in nothing else.
     var name: [UInt8]? {
@@ -38,6 +40,14 @@ struct Translator {
     default:
       return .failure(Rejection(.invalidParameters, "\(Self.environmentHeader): expected \"production\" or \"sandbox\""))
     }
+    switch headers[Self.unknownHeader] {
+    case nil: break
+    case .string(let name):
+      choice.unknownOutcome = UnknownOutcome(rawValue: String(decoding: name, as: UTF8.self))
+      if choice.unknownOutcome == nil { fallthrough }
+    default:
+      return .failure(Rejection(.invalidParameters, "\(Self.unknownHeader): expected \"retry\" or \"drop\""))
+    }
     return .success(choice)
   }
 
@@ -58,6 +68,7 @@ struct Translator {
     }
     entry.routes = routes
     entry.environment = choice.environment
+    entry.unknownOutcome = choice.unknownOutcome ?? apps[app].unknownOutcome
     return nil
   }
 

@@ -123,7 +123,8 @@ final class PoolSet {
       }
       let index = apps.put(
         Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
-        ignoresUnknownNames: app.settings.ignoresUnknownNames, senders: app.settings.senders.keys.map { Array($0.utf8) })
+        ignoresUnknownNames: app.settings.ignoresUnknownNames, unknownOutcome: app.settings.unknownOutcome,
+        senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
