@@ -231,7 +231,11 @@ public final class Consumer: Connection {
     }
     // All tokens are void together: with several channels that takes another connection.
     let isOnly = channels.allSatisfy { $0.isOpen == ($0.number == channel) }
-    guard hasBeenReady, !isDraining, isOnly else { return closeConnection(because: end) }
+    guard hasBeenReady, !isDraining, isOnly else {
+      // Nothing is acknowledged on it any more.
+      channels[Int(channel) - 1].reset()
+      return closeConnection(because: end)
+    }
     openChannels()
     handler.channelLost(end)
   }

@@ -42,6 +42,15 @@ struct PoolLanesTests {
     #expect(order.count == 32 && lanes.isEmpty)
   }
 
+  @Test("what is for now or never leaves one turn of eight to what has waited longer")
+  mutating func nowOrNeverForLong() {
+    add(.sendNormal, at: 0)
+    for number in 1...20 { add(.sendNormal, at: Double(number), isNowOrNever: true) }
+    var order: [Bool] = []
+    while case .waiting(let waiting)? = lanes.popFirst() { order.append(table[waiting.request]?.isNowOrNever == true) }
+    #expect(order.firstIndex(of: false) == 7 && order.count == 21)
+  }
+
   @Test("what is for now or never passes the others of its lane, and no other lane")
   mutating func nowOrNever() {
     for number in 0..<3 { add(.sendNormal, at: Double(number)) }

@@ -166,6 +166,19 @@ struct RetryRecordTests {
     }
   }
 
+  @Test("lets a device that is gone meanwhile, or named twice, not wait again")
+  func endedTargets() {
+    for state in [Recipient.State.gone, .sameAs(0)] {
+      let bytes = SettledTargets.encode([Recipient(platform: .apns, token: [1], pool: 0, state: .postponed(until: 5))])
+      var recipients = [Recipient(platform: .apns, token: [1], pool: -1, state: state)]
+      SettledTargets.restore(bytes, to: &recipients, until: .max)
+      switch recipients[0].state {
+      case .gone, .sameAs: continue
+      default: Issue.record("\(state) became \(recipients[0].state)")
+      }
+    }
+  }
+
   @Test("never lets a forged record wake a target that no pool can take")
   func refusedTargets() {
     let refused = Recipient.State.refused(Rejection(.invalidRegistration, "no"))

@@ -114,7 +114,7 @@ extension LossReport {
     guard let data = request.dataNode else { return }
     let document = request.document
     let own = payload.map { Set(document.members(of: $0).map { document.string($0.name) }) } ?? []
-    for (name, value) in document.members(of: data) {
+    for (name, value) in document.members(of: data) where !isFull {
       let kind = document.kind(value)
       if kind == .null {
         add(.dataNull, platform, field: document.path(to: value))
@@ -269,7 +269,7 @@ extension LossReport {
   }
 
   private mutating func explainIgnored(_ request: borrowing SendRequest, _ platform: Platform) {
-    for name in request.ignoredNames { add(.unknownName, platform, field: request.document.path(to: name)) }
+    for name in request.ignoredNames where !isFull { add(.unknownName, platform, field: request.document.path(to: name)) }
   }
 
   private static let notificationRules: [(NotificationKey, MappingRule)] = [

@@ -25,8 +25,16 @@ public struct LossReport: Sendable, Equatable {
 
   public init() {}
 
+  /// A producer chooses how many names a request has.
+  private static let mostEntries = 200
+  /// Nothing more is taken in.
+  var isFull: Bool { entries.count > Self.mostEntries }
+
   public mutating func add(_ rule: String, _ field: String, _ action: Action, _ words: String) {
-    entries.append(Entry(rule: rule, field: field, action: action, words: words))
+    guard !isFull else { return }
+    let isLast = entries.count == Self.mostEntries
+    entries.append(
+      Entry(rule: rule, field: isLast ? "…" : field, action: action, words: isLast ? "and more: the report ends here" : words))
   }
 
   /// As a JSON array of objects with `rule`, `field`, `action`, `words`.

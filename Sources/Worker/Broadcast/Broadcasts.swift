@@ -102,12 +102,12 @@ final class Broadcasts {
   func nameAndPublishAgain(_ entry: InFlight) {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
-      let sender = properties.headers.string("x-push-sender") ?? []
+      let choices = Translator.choices.map { properties.headers.string(String(decoding: $0, as: UTF8.self)) ?? [] }
       let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.queue) ?? []
-      let parts = [
-        pipeline.appID(of: entry), sender, producer, properties.correlationID ?? [], properties.replyTo ?? [],
-        Array("\(timestamp)".utf8),
-      ]
+      let parts =
+        [pipeline.appID(of: entry)] + choices + [
+          producer, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
+        ]
       entry.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }

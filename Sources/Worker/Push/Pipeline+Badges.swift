@@ -6,6 +6,7 @@ import PushCore
 extension Pipeline {
   /// Into the lanes, as soon as the registry has what the request asks for.
   func enqueueCounted(_ entry: InFlight) {
+    if entry.parsed?.isDryRun == true { return enqueue(entry) }
     if entry.routes.isUPMC, lookUps != nil {
       switch entry.keeping {
       case .kept, .failed: break

@@ -88,9 +88,9 @@ extension Pipeline {
 
   /// Whether a request goes to the hold queue instead of into the pool's lanes.
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
-    guard pools[pool].bulkhead.isClosed(to: entry.queue), entry.hold == nil, !entry.isNowOrNever, let app = entry.app else {
-      return false
-    }
+    guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.queue), entry.hold == nil, !entry.isNowOrNever,
+      let app = entry.app
+    else { return false }
     return holds.isPresent(app)
   }
 

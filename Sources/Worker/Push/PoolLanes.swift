@@ -41,8 +41,13 @@ struct PoolLanes {
     var waiting = Ring<Waiting>()
     var isEmpty: Bool { returned.isEmpty && nowOrNever.isEmpty && waiting.isEmpty }
 
-    mutating func popFirst() -> Next? {
-      returned.popFirst().map { .returned($0) } ?? (nowOrNever.popFirst() ?? waiting.popFirst()).map { .waiting($0) }
+    /// - Parameter oldest: the turn is that of what waits longest.
+    mutating func popFirst(oldest: Bool) -> Next? {
+      if let push = returned.popFirst() { return .returned(push) }
+      if oldest, let first = waiting.first, nowOrNever.first.map({ first.since < $0.since }) ?? true {
+        return waiting.popFirst().map { .waiting($0) }
+      }
+      return (nowOrNever.popFirst() ?? waiting.popFirst()).map { .waiting($0) }
     }
 
     /// Since when the oldest request waits.
@@ -114,7 +119,7 @@ struct PoolLanes {
     let isOldestsTurn = turns.isMultiple(of: Self.turnsOfUrgency)
     guard let lane = (isOldestsTurn ? oldestLane : nil) ?? lanes.firstIndex(where: { !$0.isEmpty }) else { return nil }
     count -= 1
-    return lanes[lane].popFirst()
+    return lanes[lane].popFirst(oldest: isOldestsTurn)
   }
 
   private var oldestLane: Int? {
@@ -148,7 +153,7 @@ struct PoolLanes {
     var taken: [Next] = []
     let lanes = WorkQueue.allCases.filter(isTaken).map(Self.lane) + (withHeld ? [Self.held] : [])
     for lane in lanes.sorted() {
-      while let next = self.lanes[lane].popFirst() { taken.append(next) }
+      while let next = self.lanes[lane].popFirst(oldest: false) { taken.append(next) }
     }
     count -= taken.count
     return taken

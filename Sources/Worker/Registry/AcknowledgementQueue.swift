@@ -16,6 +16,8 @@ final class AcknowledgementQueue: ChangeFeedHandler {
     let producer: [UInt8]?
     /// Publications that aren't confirmed, and one for as long as more may follow.
     var owed = 1
+    /// The registry was asked to note it, and what came of that isn't known.
+    var mayBeNoted = false
     /// Its connection is gone: its receipts are still published, and nobody acknowledges it.
     var isLost = false
   }
@@ -122,7 +124,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
       {
         return .failure(ChangeRefusal(.notAllowed, refusal.reason))
       }
-      said[index].isRedelivered = delivery.redelivered
+      said[index].isRedelivered = delivery.redelivered || message.mayBeNoted
     }
     return .success(said)
   }
@@ -147,6 +149,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
     case .failure:
       if stuckSince == nil { stuckSince = time.now }
       isHeld = true
+      for (number, _) in batch.parts { messages[number]?.mayBeNoted = true }
       putBack(batch)
     }
   }

@@ -156,6 +156,10 @@ final class ChangeQueue: ChangeFeedHandler {
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
       if stuckSince == nil { stuckSince = time.now }
+      // It may have been applied all the same.
+      if let content = changes[number]?.content {
+        if case .repeated = content {} else { changes[number]?.content = .repeated(content) }
+      }
       // Behind what came before it and before what came after it.
       waiting.insert(number, at: waiting.firstIndex { $0 > number } ?? waiting.endIndex)
     }

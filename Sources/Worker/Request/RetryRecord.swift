@@ -207,10 +207,12 @@ enum SettledTargets {
     }
     guard states.count == recipients.count else { return }
     for (index, state) in states.enumerated() {
-      if case .refused = recipients[index].state {
-        if case .failed(let code)? = state { recipients[index].state = .failed(code) }
-      } else if let state {
-        recipients[index].state = state
+      switch (recipients[index].state, state) {
+      case (_, nil): break
+      case (.refused, .failed(let code)?): recipients[index].state = .failed(code)
+      // What was put off has ended meanwhile: the registry knows the device as gone, or as one that is named twice.
+      case (.refused, _), (.gone, .postponed?), (.sameAs, .postponed?): break
+      case (_, let state?): recipients[index].state = state
       }
     }
   }
