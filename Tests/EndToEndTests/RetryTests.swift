@@ -210,7 +210,9 @@ struct RetryTests {
     let ended = try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"])
     #expect(ended.status == 0)
     let messages = Site.objects(ended.output).compactMap { $0["message"] as? String }
-    #expect(messages.count { $0 == "provider token in use" } == 2 && messages.count { $0 == "connected to the provider" } == 2)
+    #expect(
+      messages.count { $0 == "provider token in use" } == 2 && messages.count { $0 == "connected to the provider" } == 2,
+      "\(ended.output)")
     #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (0..<300).map { (token($0), 1) }))
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
