@@ -104,7 +104,11 @@ class Books:
         if events & SUSPECT:
             ends.add("suspect")
             if key not in self.dead and request.id not in self.dead_whole:
-                self.half.append(key)
+                # Its worker was lost between the two, and it had expired when it came back.
+                if self._is_said_to_be_expired(request, device):
+                    ends.add("expired")
+                else:
+                    self.half.append(key)
         elif key in self.dead:
             ends.add("dead")
         elif self._is_said_to_be_expired(request, device):

@@ -159,6 +159,12 @@ class BooksTests(unittest.TestCase):
         self.story.dead.pop(0)
         self.assertEqual(self.found(), ["feedback without its dead letter"])
 
+    def test_a_suspect_device_whose_request_expired_before_its_dead_letter_has_two_ends(self):
+        self.story.dead.pop(0)
+        self.story.results[self.story.of(self.story.results, "suspect")] = self.story.result("suspect", {"error": "Expired"})
+        self.assertEqual(self.found(Bound(devices=1)), [])
+        self.assertEqual(len(self.story.books().in_two), 1)
+
     def test_a_broadcast_that_counts_wrongly_or_never_ends_is_found(self):
         self.story.results[-1] = self.story.message("all", {"success": 2, "failure": 0})
         self.story.campaigns = {"all": "running"}
