@@ -23,9 +23,9 @@ import Wire
     for number in 0..<250 {
       let message = site.message(number)
       let shown = site.explained(message)
-      let told = try site.sent(message)
-      #expect(shown == told, "seed \(seed), message \(number): \(String(decoding: message.body, as: UTF8.self))")
-      if told.path != nil { sent += 1 } else { refused += 1 }
+      let actual = try site.sent(message)
+      #expect(shown == actual, "seed \(seed), message \(number): \(String(decoding: message.body, as: UTF8.self))")
+      if actual.path != nil { sent += 1 } else { refused += 1 }
     }
     #expect(sent > 20 && refused > 5)
   }

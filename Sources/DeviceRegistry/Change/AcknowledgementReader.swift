@@ -136,14 +136,7 @@ private struct AcknowledgementReader {
     }
     let text = try text(values, field)
     if let rule = rules.broken(by: text) { throw ChangeRefusal(.invalidParameters, "\(field.rawValue): \(rule)") }
-    if field == .installation { return .installation(text) }
-    let reference = ChangeField.device(text)
-    if case .registration = reference { return reference }
-    guard field == .token, reference != .invalid else {
-      throw ChangeRefusal(
-        .invalidRegistration, "\(field.rawValue): not \(field == .token ? "a token" : "an issued registration")")
-    }
-    return reference
+    return try rules.reference(text)
   }
 
   /// Exactly one of message_id, push_key, seqno.

@@ -93,4 +93,15 @@ enum ChangeField: String, CaseIterable {
     default: .invalid
     }
   }
+
+  /// The device that `token`, `registration` or `installation` names.
+  func reference(_ text: [UInt8]) throws(ChangeRefusal) -> DeviceReference {
+    if self == .installation { return .installation(text) }
+    let reference = ChangeField.device(text)
+    if case .registration = reference { return reference }
+    guard self == .token, reference != .invalid else {
+      throw ChangeRefusal(.invalidRegistration, "\(rawValue): not \(self == .token ? "a token" : "an issued registration")")
+    }
+    return reference
+  }
 }

@@ -127,15 +127,7 @@ private struct ChangeReader {
     guard given.count == 1, let field = given.first else {
       throw ChangeRefusal(.invalidParameters, "expected exactly one of token, registration, installation")
     }
-    let text = try text(field)
-    if field == .installation { return .installation(text) }
-    let reference = ChangeField.device(text)
-    if case .registration = reference { return reference }
-    guard field == .token, reference != .invalid else {
-      throw ChangeRefusal(
-        .invalidRegistration, "\(field.rawValue): not \(field == .token ? "a token" : "an issued registration")")
-    }
-    return reference
+    return try field.reference(try text(field))
   }
 
   private func devices(_ field: ChangeField) throws(ChangeRefusal) -> [DeviceReference] {

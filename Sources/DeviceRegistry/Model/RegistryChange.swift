@@ -74,6 +74,11 @@ public enum RegistryChange: Equatable, Sendable {
   /// One that may have been applied before, and whose answer is lost: it is answered as it was then.
   indirect case repeated(RegistryChange)
 
+  /// It, as one that may have been applied before.
+  public var asRepeated: RegistryChange {
+    if case .repeated = self { self } else { .repeated(self) }
+  }
+
   /// The application that it concerns.
   public var app: [UInt8] {
     switch self {

@@ -174,17 +174,17 @@ extension SQLStore {
     _ acknowledgements: [Acknowledgement], _ devices: [Speaker?], _ messages: [Noted?],
     _ outcomes: inout [AcknowledgementOutcome]
   ) throws(RegistryError) {
-    let told = outcomes.indices.filter { index in
+    let withReceipt = outcomes.indices.filter { index in
       switch outcomes[index] {
       case .noted: true
       case .repeated: acknowledgements[index].isRedelivered
       case .unknown: false
       }
     }
-    let users = try names(of: Set(told.compactMap { devices[$0]?.user }))
-    let badges = try badges(of: told.compactMap { devices[$0]?.counter })
-    let times = try times(of: told.map { [.int(messages[$0]?.key), .int(devices[$0]?.counter)] })
-    for (place, index) in told.enumerated() {
+    let users = try names(of: Set(withReceipt.compactMap { devices[$0]?.user }))
+    let badges = try badges(of: withReceipt.compactMap { devices[$0]?.counter })
+    let times = try times(of: withReceipt.map { [.int(messages[$0]?.key), .int(devices[$0]?.counter)] })
+    for (place, index) in withReceipt.enumerated() {
       guard let device = devices[index], let message = messages[index] else { continue }
       let event: Receipt.Event
       switch acknowledgements[index].operation {

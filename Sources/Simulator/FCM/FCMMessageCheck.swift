@@ -117,13 +117,7 @@ struct FCMMessageCheck {
     let given = ["token", "fid", "topic", "condition"].filter { field($0, of: message) != nil }
     guard let name = given.first else { throw invalid("message", "Recipient of the message is not set.") }
     guard given.count == 1 else {
-      throw FCMError(
-        status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
-        violations: [
-          .init(
-            field: "message",
-            description: "Invalid value (oneof), oneof field 'target' is already set. Cannot set '\(given[1])'")
-        ])
+      throw unreadable("message", "Invalid value (oneof), oneof field 'target' is already set. Cannot set '\(given[1])'")
     }
     let value = field(name, of: message).map { document.string($0) } ?? []
     switch name {
@@ -156,13 +150,8 @@ struct FCMMessageCheck {
     }
     let kinds = ["remote_notification", "background_sync"].filter { field($0, of: second) != nil }
     guard kinds.count != 2 else {
-      throw FCMError(
-        status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
-        violations: [
-          .init(
-            field: "message.android_v2",
-            description: "Invalid value (oneof), oneof field is already set. Cannot set 'background_sync'")
-        ])
+      throw unreadable(
+        "message.android_v2", "Invalid value (oneof), oneof field is already set. Cannot set 'background_sync'")
     }
     guard kinds.count == 1 else {
       throw invalid("message.android_v2", "One of remote_notification and background_sync must be set.")
@@ -221,6 +210,13 @@ struct FCMMessageCheck {
   private func invalid(_ field: String, _ description: String) -> FCMError {
     FCMError(
       status: 400, code: "INVALID_ARGUMENT", message: description, errorCode: "INVALID_ARGUMENT",
+      violations: [.init(field: field, description: description)])
+  }
+
+  /// What isn't a message by its shape.
+  private func unreadable(_ field: String, _ description: String) -> FCMError {
+    FCMError(
+      status: 400, code: "INVALID_ARGUMENT", message: "Invalid JSON payload received.",
       violations: [.init(field: field, description: description)])
   }
 

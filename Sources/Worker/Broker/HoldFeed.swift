@@ -28,11 +28,12 @@ final class HoldFeed {
   private(set) var inHand = 0
 
   /// How much is taken of one application's queue.
-  enum Flow: Int, PrefetchStep {
+  enum Flow: Int, CaseIterable {
     /// What a provider in trouble is tried with.
     case probes
     case some, most
 
+    /// Requests in hand beyond those of the step below. Each step is a consumer of its own, as a consumer's prefetch can't be changed.
     var prefetch: UInt16 {
       switch self {
       case .probes: 8
@@ -40,6 +41,8 @@ final class HoldFeed {
       case .most: 200
       }
     }
+    /// Requests in hand.
+    var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
     var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
     var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
   }

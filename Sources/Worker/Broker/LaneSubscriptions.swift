@@ -8,21 +8,15 @@ struct LaneSubscriptions {
     case lane(WorkQueue)
     /// The part of a lane's prefetch that large requests do without.
     case more(WorkQueue)
-    /// More than there is room for, where so many are wanted.
-    case ahead(WorkQueue, Ahead)
+    /// One of the parts, from 0, of what is taken beyond what there is room for, where so many are wanted.
+    case ahead(WorkQueue, part: Int)
     /// Messages of any lane.
     case quarantine
   }
 
-  /// How much is taken of a lane beyond what there is room for: tenths, each on a channel of its own.
-  struct Ahead: PrefetchStep {
-    let rawValue: Int
-    static let allCases = (0..<10).map { Ahead(rawValue: $0) }
-    static let first = Ahead(rawValue: 0)
-
-    var prefetch: UInt16 { 10_000 }
-    var channel: UInt16 { UInt16(2 + rawValue) }
-  }
+  /// What is taken beyond what there is room for comes in parts of so many deliveries, each a consumer on a channel of its own.
+  private static let part = 10_000
+  private static let parts = 10
 
   /// In the order of the consumer's subscriptions.
   let sources: [Source]
@@ -48,7 +42,7 @@ struct LaneSubscriptions {
     self.fanOutPrefetch = fanOutPrefetch
     var sources = WorkQueue.allCases.map { Source.lane($0) }
     if prefetch > Self.basePrefetch { sources += WorkQueue.allCases.filter { !$0.isFanOut }.map { .more($0) } }
-    sources += [.ahead(.sendHigh, .first)] + Ahead.allCases.map { .ahead(.sendNormal, $0) }
+    sources += [.ahead(.sendHigh, part: 0)] + (0..<Self.parts).map { .ahead(.sendNormal, part: $0) }
     if takesQuarantine { sources.append(.quarantine) }
     self.sources = sources
   }
@@ -60,9 +54,9 @@ struct LaneSubscriptions {
       return .init(queue: topology.name(queue.origin), prefetch: UInt16(queue.isFanOut ? fanOutPrefetch : base))
     case .more(let queue):
       return .init(queue: topology.name(queue.origin), prefetch: UInt16(prefetch - base), isOptional: true)
-    case .ahead(let queue, let step):
+    case .ahead(let queue, let part):
       return .init(
-        queue: topology.name(queue.origin), prefetch: step.prefetch, isOptional: true, channel: step.channel)
+        queue: topology.name(queue.origin), prefetch: UInt16(Self.part), isOptional: true, channel: UInt16(2 + part))
     case .quarantine: return .init(queue: topology.quarantineQueue, prefetch: 1)
     }
   }
@@ -71,7 +65,7 @@ struct LaneSubscriptions {
     switch source {
     case .lane: takesLanes
     case .more: takesLanes && takesMore
-    case .ahead(_, let step): takesLanes && step.total <= ahead
+    case .ahead(_, let part): takesLanes && (part + 1) * Self.part <= ahead
     case .quarantine: true
     }
   }
@@ -95,7 +89,7 @@ struct LaneSubscriptions {
   }
 
   mutating func takeAhead(_ wanted: Int, at now: MonotonicTime) -> Bool {
-    let total = Ahead.allCases.last { $0.total <= wanted }?.total ?? 0
+    let total = min(wanted / Self.part, Self.parts) * Self.part
     if total >= ahead { aheadUntil = now.advanced(bySeconds: Self.aheadPause) }
     guard total > ahead || total < ahead && now >= aheadUntil else { return false }
     ahead = total

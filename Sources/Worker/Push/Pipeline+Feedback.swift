@@ -13,7 +13,7 @@ extension Pipeline {
     platform == .apns ? entry.apns?.isForActivity == true : entry.fcm?.isForActivity == true
   }
 
-  /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel is nobody's token.
+  /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel isn't a device's token.
   func ofItsToken(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> ReplyMeaning {
     var meaning = meaning
     if entry.recipients[index].isChannel {

@@ -37,8 +37,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
   private let wantsReceipts: Bool
   private let outbox: Outbox
   private let time: Turn
-  private let log: Log
-  private var letters = DeadLetterLog()
+  private var letters: QueueLetterLog
 
   /// In hand, by number.
   private var messages: [Int: Message] = [:]
@@ -72,7 +71,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
     self.wantsReceipts = wantsReceipts
     self.outbox = outbox
     self.time = time
-    self.log = log
+    letters = QueueLetterLog(queue: Topology.acknowledgementOrigin, log: log)
     registry?.acknowledgements = self
     outbox.acknowledgements = self
   }
@@ -182,7 +181,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
     let letter = DeadLetter(
       error: PushError(rawValue: refusal.code.rawValue) ?? .invalidParameters, reason: refusal.reason, attempts: 0,
       failedAt: time.wallClock)
-    if let kind = letters.note(app: nil, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
+    letters.note(letter)
     publish(publications.deadLetter(letter, for: message, number), number)
     meet(number)
   }
@@ -212,15 +211,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
   }
 
   /// To be called about once a second.
-  func reportDeadLetters() {
-    for (kind, count) in letters.due(at: time.now) { logLetters(kind, count) }
-  }
-
-  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int) {
-    log.warning(
-      "dead letters",
-      ["queue": Topology.acknowledgementOrigin, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
-  }
+  func reportDeadLetters() { letters.report(at: time.now) }
 
   // MARK: what can't be noted here
 

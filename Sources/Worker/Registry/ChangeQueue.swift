@@ -38,8 +38,7 @@ final class ChangeQueue: ChangeFeedHandler {
   private let replyQueues: ReplyQueues
   private let outbox: Outbox
   private let time: Turn
-  private let log: Log
-  private var letters = DeadLetterLog()
+  private var letters: QueueLetterLog
 
   /// In hand, by number; numbers ascend in the order of arrival.
   private var changes: [Int: Change] = [:]
@@ -70,7 +69,7 @@ final class ChangeQueue: ChangeFeedHandler {
     self.publications = publications
     self.outbox = outbox
     self.time = time
-    self.log = log
+    letters = QueueLetterLog(queue: Topology.registryOrigin, log: log)
     registry?.changes = self
     outbox.changes = self
   }
@@ -122,7 +121,7 @@ final class ChangeQueue: ChangeFeedHandler {
       }
       changes[number]?.producer = nil
       changes[number]?.app = content.app
-      changes[number]?.content = delivery.redelivered ? .repeated(content) : content
+      changes[number]?.content = delivery.redelivered ? content.asRepeated : content
       waiting.append(number)
       apply()
     }
@@ -157,9 +156,8 @@ final class ChangeQueue: ChangeFeedHandler {
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
       if stuckSince == nil { stuckSince = time.now }
       // It may have been applied all the same.
-      if let content = changes[number]?.content {
-        if case .repeated = content {} else { changes[number]?.content = .repeated(content) }
-      }
+      let content = changes[number]?.content
+      changes[number]?.content = content?.asRepeated
       // Behind what came before it and before what came after it.
       waiting.insert(number, at: waiting.firstIndex { $0 > number } ?? waiting.endIndex)
     }
@@ -182,7 +180,7 @@ final class ChangeQueue: ChangeFeedHandler {
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
       counters.deadLetters += 1
-      if let kind = letters.note(app: nil, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
+      letters.note(letter)
       following.append(publications.deadLetter(letter, for: change, number))
     }
     guard !following.isEmpty else { return acknowledge(number) }
@@ -227,14 +225,7 @@ final class ChangeQueue: ChangeFeedHandler {
   }
 
   /// To be called about once a second.
-  func reportDeadLetters() {
-    for (kind, count) in letters.due(at: time.now) { logLetters(kind, count) }
-  }
-
-  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int) {
-    log.warning(
-      "dead letters", ["queue": Topology.registryOrigin, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
-  }
+  func reportDeadLetters() { letters.report(at: time.now) }
 
   // MARK: what can't be applied here
 

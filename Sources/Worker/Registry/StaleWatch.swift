@@ -20,7 +20,7 @@ final class StaleWatch {
   /// Claimed, and their feedback isn't confirmed.
   private var waiting: Set<Int64> = []
   /// Fed back, and not marked yet.
-  private var told: [Int64] = []
+  private var unmarked: [Int64] = []
   private(set) var counters = Counters()
 
   /// Devices looked at, and of them fed back, in a second.
@@ -43,7 +43,7 @@ final class StaleWatch {
   /// To be called about once a second.
   func look() {
     mark()
-    guard !isAsking, waiting.isEmpty, told.isEmpty, time.now >= nextLook, !outbox.isFull else { return }
+    guard !isAsking, waiting.isEmpty, unmarked.isEmpty, time.now >= nextLook, !outbox.isFull else { return }
     isAsking = true
     let now = time.wallClock
     let search = StaleSearch(
@@ -78,17 +78,17 @@ final class StaleWatch {
   /// The feedback of a device is confirmed.
   func fedBack(_ device: Int64) {
     guard waiting.remove(device) != nil else { return }
-    told.append(device)
+    unmarked.append(device)
     if waiting.isEmpty { mark() }
   }
 
   /// What can't be marked now is tried again; should the process end before, another one feeds it back once more.
   private func mark() {
-    guard !isAsking, !told.isEmpty, waiting.isEmpty else { return }
+    guard !isAsking, !unmarked.isEmpty, waiting.isEmpty else { return }
     isAsking = true
-    registry.call(.markStale(told, seenBefore: time.wallClock - staleAfter)) { [weak self] result in
+    registry.call(.markStale(unmarked, seenBefore: time.wallClock - staleAfter)) { [weak self] result in
       self?.isAsking = false
-      if case .success = result { self?.told = [] }
+      if case .success = result { self?.unmarked = [] }
     }
   }
 }
