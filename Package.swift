@@ -11,6 +11,9 @@ let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 /// In the place of the C library's malloc (docs/decisions/0007-hot-path.md), and out of the way of a sanitizer's.
 let allocator: [LinkerSetting] = Context.environment["PUSHFLEET_SANITIZE"] == nil ? [.linkedLibrary("jemalloc")] : []
 
+/// Said by `pushfleet --version`: deploy/package, the image and `deploy/test` name it.
+let commit: [CSetting] = Context.environment["PUSHFLEET_COMMIT"].map { [.define("PUSHFLEET_COMMIT", to: "\"\($0)\"")] } ?? []
+
 func library(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
@@ -18,7 +21,8 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `deploy/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
-    "PushCore", "Wire", "HTTP2", "AMQP", "DeviceRegistry", "Providers", "Worker", "TestSupport",
+    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Worker", "Gateway",
+    "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -35,6 +39,7 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CLinux", path: "Sources/C/CLinux"),
+    .target(name: "CBuild", path: "Sources/C/CBuild", cSettings: commit),
     library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
     library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
     library("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
@@ -52,14 +57,19 @@ let package = Package(
     .target(
       name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
-    .target(name: "StatusHTTP", dependencies: ["CMicroHTTPD"], swiftSettings: door),
+    .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
     .target(
       name: "Worker",
       dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP"],
       swiftSettings: strict),
+    .target(
+      name: "Gateway",
+      dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Worker"],
+      swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
-      name: "pushfleet", dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Simulator"],
+      name: "pushfleet",
+      dependencies: ["CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Gateway", "Simulator"],
       swiftSettings: strict,
       linkerSettings: allocator),
     .target(
@@ -85,7 +95,12 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
-    .testTarget(name: "CommandTests", dependencies: ["PushCore", "DeviceRegistry", "Worker", "TestSupport", "pushfleet"]),
+    .testTarget(
+      name: "GatewayTests",
+      dependencies: ["Gateway", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Worker", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests",
       dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Worker", "TestSupport", "pushfleet"],

@@ -12,6 +12,8 @@ public class Connection: Machine {
   private(set) var phase = Phase.idle
   /// The first reason is the true one; what follows from it isn't reported.
   private var cause: ConnectionEnd?
+  /// What the broker says of itself; nil before it has.
+  public private(set) var server: BrokerServer?
   /// The largest frame in either direction, overhead included.
   private(set) var frameMax: Int
   /// The highest number that a channel may have.
@@ -334,7 +336,9 @@ public class Connection: Machine {
       phase = .finished
     case (.closing, .closeOK): phase = .finished
     case (.closing, _): break
-    case (.awaitingStart, .start(let mechanisms)): started(offering: payload.text(mechanisms))
+    case (.awaitingStart, .start(let properties, let mechanisms)):
+      server = FieldTable(validating: payload, range: properties).map(BrokerServer.init)
+      started(offering: payload.text(mechanisms))
     case (.awaitingTune, .tune(let channelMax, let frameMax, let heartbeat)):
       tuned(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
     case (.awaitingOpen, .openOK):

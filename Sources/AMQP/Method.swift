@@ -1,6 +1,6 @@
 /// What the broker may say on a connection; ranges lie in the payload of the frame being read.
 enum InboundMethod {
-  case start(mechanisms: Range<Int>)
+  case start(serverProperties: Range<Int>, mechanisms: Range<Int>)
   case tune(channelMax: UInt16, frameMax: UInt32, heartbeat: UInt16)
   case openOK
   case close(code: UInt16, text: Range<Int>)
@@ -39,14 +39,23 @@ enum OutboundMethod {
 
   case channelOpen
   case channelFlowOK(active: Bool)
+  case channelClose
   case channelCloseOK
 
   case exchangeDeclare(name: [UInt8], type: [UInt8], arguments: FieldTable)
+  /// Passive.
+  case exchangeInspect(name: [UInt8])
   case queueDeclare(name: [UInt8], passive: Bool, arguments: FieldTable)
+  /// Exclusive: it ends with the connection.
+  case ownQueueDeclare(name: [UInt8])
   case queueBind(queue: [UInt8], exchange: [UInt8], routingKey: [UInt8], arguments: FieldTable)
 
   case qos(prefetch: UInt16)
-  case consume(queue: [UInt8], consumerTag: [UInt8])
+  case consume(queue: [UInt8], consumerTag: [UInt8], arguments: FieldTable)
+  /// Direct reply-to: what is published with `reply_to: amq.rabbitmq.reply-to` on this channel is answered on it, without acknowledgements.
+  case consumeReplies(consumerTag: [UInt8])
+  /// What is delivered counts as acknowledged.
+  case listen(queue: [UInt8], consumerTag: [UInt8])
   case cancel(consumerTag: [UInt8])
   case cancelOK(consumerTag: [UInt8])
   case ack(tag: UInt64, multiple: Bool)

@@ -10,8 +10,14 @@ public protocol PublisherHandler: AnyObject {
   /// An alarm on the broker: nothing more is taken until `unblocked`. What is outstanding stays so.
   func blocked(_ publisher: Publisher, reason: String)
   func unblocked(_ publisher: Publisher)
+  /// What somebody has answered to a message that was published with ``Publisher/replyTo``.
+  func replied(_ publisher: Publisher, _ reply: consuming Delivery)
   /// Follows the failure of everything outstanding. The machine may be opened on a new transport.
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd)
+}
+
+extension PublisherHandler {
+  public func replied(_ publisher: Publisher, _ reply: consuming Delivery) {}
 }
 
 /// Why a publish was not confirmed.
@@ -70,6 +76,22 @@ public final class Publisher: Connection {
   private var returnFingerprint = Fingerprint()
   private var returnRemaining: UInt64 = 0
   private var cache = PropertyCache()
+  /// Takes answers; nil where none are asked for.
+  private let replies: ConsumerChannel?
+  private let maximumReply: Int
+  private let calls: Calls?
+
+  /// What everybody hears who listens to an exchange, by a queue that ends with the connection.
+  public struct Calls: Sendable {
+    /// A fanout exchange; it is declared.
+    public var exchange: String
+    public var queue: String
+
+    public init(exchange: String, queue: String) {
+      self.exchange = exchange
+      self.queue = queue
+    }
+  }
 
   private enum Returned {
     /// Then `header`.
@@ -80,14 +102,24 @@ public final class Publisher: Connection {
     case body
   }
 
+  /// - Parameters:
+  ///   - maximumReply: bytes of an answer that are kept; nil where no answers are taken.
+  ///   - calls: taken in the place of answers.
   public init(
-    settings: ConnectionSettings, window: Int = 1000, confirmTimeout: Double = 30, handler: any PublisherHandler
+    settings: ConnectionSettings, window: Int = 1000, confirmTimeout: Double = 30, maximumReply: Int? = nil,
+    calls: Calls? = nil, handler: any PublisherHandler
   ) {
+    self.calls = calls
+    replies = maximumReply.map { _ in ConsumerChannel(Self.channel) }
+    self.maximumReply = maximumReply ?? 0
     self.handler = handler
     self.window = window
     self.confirmTimeout = confirmTimeout
     super.init(settings: settings)
   }
+
+  /// The `reply_to` of a message whose answer is to come back on this connection.
+  public static let replyTo = Array("amq.rabbitmq.reply-to".utf8)
 
   /// Publishes without a confirm.
   public var unconfirmed: Int { confirms.unconfirmed }
@@ -181,6 +213,14 @@ public final class Publisher: Connection {
     returned = .none
     send(.channelOpen, channel: Self.channel)
     send(.select, channel: Self.channel)
+    guard let replies else { return }
+    replies.reset()
+    guard let calls else { return send(.consumeReplies(consumerTag: Array("replies".utf8)), channel: Self.channel) }
+    let (exchange, queue) = (Array(calls.exchange.utf8), Array(calls.queue.utf8))
+    send(.exchangeDeclare(name: exchange, type: Array("fanout".utf8), arguments: FieldTable()), channel: Self.channel)
+    send(.ownQueueDeclare(name: queue), channel: Self.channel)
+    send(.queueBind(queue: queue, exchange: exchange, routingKey: [], arguments: FieldTable()), channel: Self.channel)
+    send(.listen(queue: queue, consumerTag: Array("calls".utf8)), channel: Self.channel)
   }
 
   override func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {
@@ -200,7 +240,9 @@ public final class Publisher: Connection {
   }
 
   override func methodReceived(_ method: InboundMethod, channel: UInt16, payload: RawSpan) {
-    guard returned == .none else { return protocolError("a method in the middle of a content") }
+    guard returned == .none, replies == nil || replies?.content == ConsumerChannel.Content.none else {
+      return protocolError("a method in the middle of a content")
+    }
     switch channel {
     case Self.channel: confirmReceived(method, payload)
     case CommandQueue.channel: answerReceived(method)
@@ -219,13 +261,27 @@ public final class Publisher: Connection {
       returnFingerprint.add(payload, exchange)
       returnFingerprint.add(payload, routingKey)
     case .channelOpenOK: break
+    case .exchangeDeclareOK where calls != nil: break
+    case .queueDeclareOK where calls != nil: break
+    case .queueBindOK where calls != nil: break
+    case .cancel where calls != nil: closeConnection(because: .notFound("the queue of calls"))
     case .selectOK:
       guard !isReady else { return protocolError("confirm.select answered twice") }
-      isReady = true
-      becameReady()
-      handler.ready(self)
+      if replies == nil { channelReady() }
+    case .consumeOK where replies != nil && !isReady: channelReady()
+    case .deliver(_, _, let redelivered, let exchange, let routingKey) where replies != nil && isReady:
+      replies?.delivery.redelivered = redelivered
+      replies?.delivery.exchange = payload.array(exchange)
+      replies?.delivery.routingKey = payload.array(routingKey)
+      replies?.content = .header
     default: protocolError("an unexpected method on a publisher's channel")
     }
+  }
+
+  private func channelReady() {
+    isReady = true
+    becameReady()
+    handler.ready(self)
   }
 
   private func settle(_ sequence: UInt64, multiple: Bool, isAck: Bool) {
@@ -278,6 +334,11 @@ public final class Publisher: Connection {
   // MARK: - Returned messages
 
   override func contentHeaderReceived(_ payload: RawSpan, channel: UInt16) {
+    if let replies, channel == Self.channel, replies.content == .header {
+      guard let isWhole = replies.header(payload, cache: &cache) else { return protocolError("a malformed content header") }
+      if isWhole { handler.replied(self, replies.take()) }
+      return
+    }
     guard channel == Self.channel, returned == .header else { return protocolError("a content header out of turn") }
     var cursor = WireCursor(0..<payload.byteCount)
     let contentClass = cursor.uint16(in: payload)
@@ -291,6 +352,13 @@ public final class Publisher: Connection {
   }
 
   override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
+    if let replies, channel == Self.channel, replies.content == .body {
+      guard let isWhole = replies.body(payload, keeping: maximumReply) else {
+        return protocolError("a content body out of turn or too long")
+      }
+      if isWhole { handler.replied(self, replies.take()) }
+      return
+    }
     guard channel == Self.channel, returned == .body, UInt64(payload.byteCount) <= returnRemaining else {
       return protocolError("a content body out of turn or too long")
     }

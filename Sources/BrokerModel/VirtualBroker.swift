@@ -25,7 +25,8 @@ public final class VirtualBroker {
   var queues: [String: Queue] = [:]
   /// In the order in which they were accepted.
   private var connections: [ServerConnection] = []
-  private var connectionCount = 0
+  /// Accepted so far: the number of the newest.
+  public private(set) var connectionCount = 0
   private var publisherCount = 0
   private var publicationCount = 0
   private var nameCount = 0

@@ -51,6 +51,8 @@ public protocol DeviceStore: AnyObject {
   /// held a second time: an operator has judged it.
   func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool
   func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign?
+  /// How many there are of each state.
+  func countCampaigns() throws(RegistryError) -> [CampaignState: Int]
   /// The newest first.
   func campaigns(limit: Int) throws(RegistryError) -> [Campaign]
 
@@ -67,6 +69,20 @@ public protocol DeviceStore: AnyObject {
   /// that isn't registered.
   func countBadges(_ count: BadgeCount, now: Int64) throws(RegistryError) -> [Int64?]
 
+  // MARK: Requests that wait
+
+  /// Notes which requests wait: the newest in each place stands, whoever comes later. Places once each.
+  func noteWaiting(_ notes: [CollapseNote]) throws(RegistryError)
+  /// Answered in the order of the places; nil where none was noted.
+  func newestWaiting(in places: [CollapsePlace]) throws(RegistryError) -> [CollapseOrder?]
+
+  // MARK: Content that pushes have no room for
+
+  /// Keeps it, or what is left of its life is made longer; gives the name of its page, the same each time.
+  func keepPage(_ page: ContentPage, now: Int64) throws(RegistryError) -> [UInt8]
+  /// Nil where there is no such page, or no longer.
+  func content(ofPage name: [UInt8], now: Int64) throws(RegistryError) -> [UInt8]?
+
   // MARK: For commands
 
   func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord]
@@ -76,6 +92,8 @@ public protocol DeviceStore: AnyObject {
   func devices(
     app: [UInt8], in state: DeviceState, since: Int64, after id: Int64, limit: Int
   ) throws(RegistryError) -> [DeviceRecord]
+  /// How many devices there are of each application, platform, kind and state, of one app or of all.
+  func deviceCounts(app: [UInt8]?) throws(RegistryError) -> [DeviceCount]
   /// Topics in the order of their names' bytes.
   func topics(app: [UInt8], after name: [UInt8], limit: Int) throws(RegistryError) -> [TopicRecord]
   func group(_ group: GroupReference, app: [UInt8]) throws(RegistryError) -> GroupRecord?
@@ -83,6 +101,22 @@ public protocol DeviceStore: AnyObject {
   func load(_ registrations: [Registration], now: Int64) throws(RegistryError) -> [ChangeAnswer]
   /// Brings the planner's statistics up to date: after a bulk load.
   func analyze() throws(RegistryError)
+
+  // MARK: Who comes in by the gateway
+
+  func createKey(_ key: GatewayKey) throws(RegistryError)
+  /// The oldest first, revoked ones included.
+  func keys() throws(RegistryError) -> [GatewayKey]
+  func key(_ id: [UInt8]) throws(RegistryError) -> GatewayKey?
+  /// False where there is none, or it was revoked before.
+  func revokeKey(_ id: [UInt8], now: Int64) throws(RegistryError) -> Bool
+  func keyUsed(_ id: [UInt8], now: Int64) throws(RegistryError)
+  /// The hash of what a device proves itself with, by the installation that it is.
+  func secret(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> [UInt8]?
+  /// False where the installation has one, which isn't to be replaced.
+  func setSecret(
+    _ hash: [UInt8], ofInstallation installation: [UInt8], app: [UInt8], replacing: Bool, now: Int64
+  ) throws(RegistryError) -> Bool
 
   // MARK: Upkeep
 
@@ -93,8 +127,16 @@ public protocol DeviceStore: AnyObject {
 
   /// Removes devices gone and campaigns over since before these times, a bounded number a call; returns how many.
   func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes tokens of live activities that were registered last before a time, a bounded number a call; returns how many.
+  func purgeActivities(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Removes what was noted before a time, a bounded number a call; returns how many.
   func purgeNotes(before: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes what was noted of requests that nobody waits for any more, a bounded number a call; returns how many.
+  func purgeWaiting(before: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes content whose time is over, a bounded number a call; returns how many.
+  func purgeContent(before: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes secrets of installations that are registered no more and got theirs before a time, a bounded number a call; returns how many.
+  func purgeSecrets(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Cheap: whether the store answers, or whether a write may begin.
   func probe(isWriting: Bool) throws(RegistryError)
 }

@@ -6,6 +6,7 @@ import Wire
 extension ProviderPool: ConnectionSetOwner {
   func answersReady(on connection: PooledConnection) {
     let handler = handler
+    answering = connection.number
     connection.heardAt = time.now
     heardAt = time.now
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
@@ -16,6 +17,7 @@ extension ProviderPool: ConnectionSetOwner {
     _ slot: Int, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
     let meaning = interpret(response)
+    answerTimes?.record(seconds: time.now.seconds(since: slots[slot].sentAt))
     connection.answers += 1
     paused(health.answered(meaning, at: time.now, using: &time.random))
     switch meaning.connection {
@@ -143,6 +145,7 @@ extension ProviderPool: ConnectionSetOwner {
 
   func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
     connection.heardAt = time.now
+    answering = connection.number
     switch failure {
     case .notProcessed:
       slots[slot].refusals += 1

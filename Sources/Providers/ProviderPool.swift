@@ -12,6 +12,8 @@ import Wire
 public class ProviderPool {
   public weak var handler: (any PoolHandler)?
   public weak var observer: (any PoolObserver)?
+  /// How long the provider takes to answer; shared with other pools.
+  public final var answerTimes: Latencies?
 
   /// So often connection control may turn one push away before it goes back to the caller.
   static let refusalLimit: UInt8 = 3
@@ -39,6 +41,8 @@ public class ProviderPool {
   final var heardAt = MonotonicTime(nanoseconds: 0)
   /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
+  /// The number of the connection that the push came back by which is being reported.
+  public internal(set) final var answering = 0
   /// Takes nothing more.
   private var isClosing = false
   final var isClosed = false
@@ -106,6 +110,9 @@ public class ProviderPool {
 
   /// Pushes handed over and not yet reported back.
   public var inFlight: Int { slots.count }
+
+  /// Whom it sends to.
+  public var server: (host: String, port: UInt16) { (connections.target.host, connections.target.port) }
 
   /// Connections that take pushes or finish them.
   public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
@@ -177,6 +184,7 @@ public class ProviderPool {
   final func transmit(_ slot: Int) {
     guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
+    slots[slot].sentAt = time.now
     if slots.count == 1 { heardAt = time.now }
     paceTaken()
     submit(slot, to: session)
@@ -249,6 +257,9 @@ public class ProviderPool {
     giveBackResends(.unauthorised)
     rearm()
   }
+
+  /// The provider takes no push, or the token endpoint gives no token, by the present credential.
+  public var isCredentialRefused: Bool { health.stop != nil }
 
   /// What a push ends with that can't wait for the pool.
   public var refusalCode: PushError { health.stop?.code ?? .unavailable }

@@ -32,6 +32,13 @@ public final class Link: Transport {
     case ended
   }
 
+  private enum OutputEnd {
+    case open
+    /// → `closed`, once all is with the kernel.
+    case wanted
+    case closed
+  }
+
   private unowned let loop: EventLoop
   private let options: LinkOptions
   private let security: Security
@@ -48,6 +55,7 @@ public final class Link: Transport {
   private var isDirty = false
   private var isResuming = false
   private var pendingEnd: TransportEnd?
+  private var outputEnd = OutputEnd.open
   private var establishing: TimerToken?
   private var deadlineTimer: TimerToken?
   private var armedDeadline = MonotonicTime.distantFuture
@@ -129,6 +137,15 @@ public final class Link: Transport {
   }
 
   public func close() { finish(.closedLocally) }
+
+  public func finishOutput() {
+    guard outputEnd == .open else { return }
+    outputEnd = .wanted
+    outputReady()
+  }
+
+  var tlsSession: TLSSession? { stream?.tls }
+  var hasNothingUnacknowledged: Bool { stream.map { Socket.unacknowledged($0.raw) == 0 } ?? false }
 
   /// The first reason wins; it is delivered when the loop flushes.
   private func finish(_ reason: TransportEnd) {
@@ -255,6 +272,10 @@ public final class Link: Transport {
     }
     bufferedOutput = output.count
     if share <= 0 { outputReady() }
+    if output.isEmpty, outputEnd == .wanted {
+      outputEnd = .closed
+      stream.finishWriting()
+    }
     if output.isEmpty, pendingEnd == nil, machine.isFinished { pendingEnd = .closedLocally }
   }
 

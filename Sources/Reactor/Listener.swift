@@ -1,7 +1,7 @@
 import TLS
 import Wire
 
-/// Accepts connections and puts a machine on each. For the simulators; bind it to loopback unless asked.
+/// Accepts connections and puts a machine on each. For the gateway and the simulators.
 public final class Listener {
   /// What is listened on; the port is the real one where 0 was asked for.
   public let endpoint: Endpoint
@@ -10,13 +10,16 @@ public final class Listener {
   private unowned let loop: EventLoop
   private var descriptor: Descriptor?
   private let raw: Int32
-  private let tls: TLSServerContext?
+  /// What connections from now on are served with.
+  public var tls: TLSServerContext?
   private let options: LinkOptions
   private let accept: (Endpoint) -> (any Machine)?
   private var watch: Watch?
   private var resting: TimerToken?
   private var exhaustion = Backoff(base: 0.05, cap: 1)
   private var links: [WeakLink] = []
+  /// So many links are kept before those that have ended are looked for.
+  private var sweepMark = 64
 
   /// Listens at once and until `close`; the loop owns the listener meanwhile.
   /// - Parameters:
@@ -61,7 +64,10 @@ public final class Listener {
     let peer = peer.endpoint
     guard let machine = accept(peer) else { return }
     let link = Link(loop: loop, machine: machine, accepted: connection, from: peer, tls: tls, options: options)
-    links.removeAll { $0.link?.end != nil || $0.link == nil }
+    if links.count >= sweepMark {
+      links.removeAll { $0.link?.end != nil || $0.link == nil }
+      sweepMark = max(64, 2 * links.count)
+    }
     links.append(WeakLink(link: link))
     link.start()
   }

@@ -17,15 +17,18 @@ struct Calm {
   static let afterBroker = 5.0
   /// The same after a provider's GOAWAY.
   static let afterGoAway = 2.0
+  /// Seconds until a queue that confirms nothing is known for it, which begins with its first publication: until then what waits takes room.
+  static let untilStuck = 10.0
   /// Seconds that a push takes from the producer's confirm to the provider.
   static let latency = 2.0
 
   mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
     switch kind {
-    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .leaderChanged, .confirmsLate:
+    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged,
+      .confirmsLate:
       troubles.append(Trouble(from: start, to: start + seconds + Self.afterBroker))
-    // Results wait; pushes go on.
-    case .outcomesUnconfirmed: return
+    // Results wait; pushes go on, as soon as it is known that they do.
+    case .outcomesUnconfirmed: troubles.append(Trouble(from: start, to: start + Self.untilStuck))
     case .goAway: troubles.append(Trouble(from: start, to: start + seconds + Self.afterGoAway))
     default: isUnknown = true
     }

@@ -34,6 +34,7 @@ public final class FleetSimulation {
   private(set) var providers: [ProviderHouse] = []
   private let books: Books
   private let producer: Producer
+  private let devices: Devices
   private var nemesis: Nemesis?
   private let workload: Workload
   private let folder: String
@@ -51,12 +52,15 @@ public final class FleetSimulation {
     let chance = StoreChance(seed: world.random.next()) { [unowned world] in world.wallClock }
     store = SharedStore(try openRegistry(sqlite: "\(folder)/registry.db", chance: chance, limits: RegistryLimits()))
     var settings = BrokerSettings()
-    settings.consumerTimeout = Double(Int.random(in: 100...400, using: &world.random))
+    // Longer than a worker keeps what it has taken from a hold queue to try its provider with; RabbitMQ's default is the longest.
+    settings.consumerTimeout = Double(Int.random(in: 800...1_800, using: &world.random))
     settings.consumerTimeoutCheck = 10
     node = BrokerNode(settings: settings, in: world)
     books = Books(world)
     let books = books
     node.broker.observer = { event, _ in books.observe(event) }
+    books.party = { [unowned node] in node.party(of: $0) }
+    books.lastAlarmEnd = { [unowned node] in node.lastAlarmEnd }
     let all = 0...scenario.apps
     for number in 0..<Scenario.apnsHouses {
       let served = scenario.addresses(.apns, of: all.filter { $0 % Scenario.apnsHouses == number })
@@ -65,11 +69,17 @@ public final class FleetSimulation {
     providers.append(try ProviderHouse(.fcm, at: scenario.addresses(.fcm, of: all), in: world))
     for provider in providers { books.follow(provider.journal) }
     let setups = try scenario.setups()
-    for number in 0..<scenario.workers { workers.append(WorkerProcess("worker \(number)", setups, store: store, in: world)) }
+    for number in 0..<scenario.workers {
+      let worker = WorkerProcess("worker \(number)", setups, store: store, in: world)
+      worker.ended = { [books, name = worker.name] in books.ended(name) }
+      workers.append(worker)
+    }
     producer = try Producer(in: world)
+    devices = Devices(providers.map(\.journal), producer, books, in: world)
     workload = try Workload(scenario, producer, books, store.store, in: world)
     world.network.sliceOneIn = [0, 0, 3, 20][Int.random(in: 0...3, using: &world.random)]
     let nemesis = Nemesis(self, world, selection: .init(kinds: kinds, events: events))
+    books.judgesCopies = !nemesis.kinds.contains(where: \.mayDelayCopies)
     books.mayDropReplies = nemesis.kinds.contains(where: \.mayDropReplies)
     if nemesis.kinds.contains(.pathStalled) { books.tolerance = 30_000 }
     // What is sent again, as its stream was refused, may have stood still in between.
@@ -88,11 +98,19 @@ public final class FleetSimulation {
       world.schedule(after: delay) { worker.start() }
     }
     workload.plan()
+    devices.begin()
     watchBounds()
     world.run(seconds: scenario.duration + 60) { [world] in world.hasFailed }
     for worker in workers { worker.start() }
+    resumeCampaigns()
     let longestRest = Self.longestRest + scenario.duration
-    let hasCome = world.run(seconds: longestRest) { [self] in world.hasFailed || isAtRest }
+    var nextLook = 0.0
+    let hasCome = world.run(seconds: longestRest) { [self] in
+      if world.hasFailed { return true }
+      guard world.elapsed >= nextLook else { return false }
+      nextLook = world.elapsed + Self.restInterval
+      return isAtRest
+    }
     books.readJournals()
     if !hasCome { world.fail("not at rest after \(Int(longestRest)) s: \(unrest)") }
     if !world.hasFailed { audit() }
@@ -104,6 +122,21 @@ public final class FleetSimulation {
 
   /// Seconds after the last trouble, and as long as it may have lasted, until everything has to be at rest.
   private static let longestRest = 3_600.0
+  /// Seconds between two looks at whether everything is at rest.
+  private static let restInterval = 0.1
+
+  /// Every minute of calm: an operator lets campaigns go on that are held, as so many tokens were refused. Nothing else ends them.
+  private func resumeCampaigns() {
+    do throws(RegistryError) {
+      for campaign in try store.store.campaigns(limit: 1_000) where campaign.state == .held {
+        world.note("an operator resumes the campaign of \(String(decoding: campaign.description.messageID, as: UTF8.self))")
+        _ = try store.store.setState(.running, of: campaign.description.id, now: world.wallClock)
+      }
+    } catch {
+      world.fail("campaigns can't be resumed: \(error)")
+    }
+    world.schedule(after: 60) { [self] in resumeCampaigns() }
+  }
 
   /// Every second: no worker holds more than its prefetch allows.
   private func watchBounds() {

@@ -16,6 +16,8 @@ public enum Affliction: String, CaseIterable, Sendable {
   /// Some applications' providers alone: nobody listens, or answers; requests are taken and not answered, or late; all are refused for
   /// their credential, for their number, or for want of service; the token endpoint takes requests and doesn't answer.
   case appRefuses, appUnanswered, appSilent, appSlow, appForbidden, appThrottled, appUnavailable, appTokenHangs
+  /// The channels that workers take requests from are closed, and not those that they publish on: as after a consumer timeout.
+  case consumersClosed
 
   /// A device may get a push twice for it: what was sent is not known to have arrived, or an acknowledgement is lost.
   var mayDouble: Bool {
@@ -27,7 +29,8 @@ public enum Affliction: String, CaseIterable, Sendable {
       .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
-      .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled,
+      .consumersClosed, .leaderChanged, .confirmsNacked, .outcomesUnconfirmed, .pathCut, .pathDead, .pathStalled, .streamsReset,
+      .streamsStalled,
       .appRefuses, .appUnanswered, .appSilent, .appSlow:
       true
     }
@@ -40,7 +43,7 @@ public enum Affliction: String, CaseIterable, Sendable {
   var isLoss: Bool {
     switch self {
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
-      .leaderChanged, .pathCut, .pathDead, .pathStalled:
+      .consumersClosed, .leaderChanged, .pathCut, .pathDead, .pathStalled:
       true
     default: false
     }
@@ -50,10 +53,20 @@ public enum Affliction: String, CaseIterable, Sendable {
   /// has the request; or a confirm goes to a worker that has given the connection up.
   var doublesUnseen: Bool {
     switch self {
-    case .workerFrozen, .brokerFrozen, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled, .appRefuses,
+    case .workerFrozen, .brokerFrozen, .brokerAlarm, .pathCut, .pathDead, .pathStalled, .streamsReset, .streamsStalled,
+      .appRefuses,
       .appUnanswered, .appSilent, .appSlow:
       true
     default: false
+    }
+  }
+
+  /// A copy that a worker publishes may arrive long after it was written, or be published again on another channel.
+  var mayDelayCopies: Bool {
+    switch self {
+    case .consumersClosed: false
+    case .confirmsNacked, .outcomesUnconfirmed: true
+    default: isLoss
     }
   }
 
@@ -164,6 +177,13 @@ final class Nemesis {
       note(kind, 0)
       world.note("channels are closed")
       fleet.node.broker.closeChannels(at: world.now) { $0.name != "producer" }
+      fleet.node.wake()
+    case .consumersClosed:
+      note(kind, 0)
+      world.note("consumers' channels are closed")
+      fleet.node.broker.closeChannels(reason: "delivery acknowledgement timed out", at: world.now) {
+        $0.name.hasSuffix(", consuming") || $0.name.hasSuffix(", hold queues")
+      }
       fleet.node.wake()
     case .confirmsLate, .confirmsNacked: strikeConfirms(kind)
     case .outcomesUnconfirmed: withholdOutcomes()
@@ -283,7 +303,7 @@ final class Nemesis {
     case .streamsRefused: step.fault = .refuse
     case .streamsReset: step.fault = .reset(.internalError)
     case .streamsStalled: step.fault = .stall
-    case .streamsLimited: step.streams = Int.random(in: 1...8, using: &random)
+    case .streamsLimited: step.streams = Int.random(in: 0...8, using: &random)
     case .storm:
       let answers =
         isAPNs ? [(429, "TooManyRequests"), (503, "ServiceUnavailable")] : [(429, "QUOTA_EXCEEDED"), (503, "UNAVAILABLE")]

@@ -76,12 +76,14 @@ struct Scenario {
   /// Seconds that APNs has for an answer.
   static let timeout = 10.0
   static let attempts = 8
+  /// Seconds that a worker has to drain.
+  static let drainTimeout = 20.0
   private static let prefetch = 100
   private static let pages = 2
-  /// Of two lanes, pages, the quarantine, and changes of the registry, once more as much where applications with little in hand have room when all
+  /// Of two lanes, pages, the quarantine, changes of the registry and acknowledgements, once more as much where applications with little in hand have room when all
   /// others fill it; of each hold queue, and on the way there.
   static func mostHeld(holds: Int) -> Int {
-    2 * (2 * prefetch + 100) + 64 + (holds == 0 ? 0 : 264 * holds + 2_000)
+    2 * (2 * prefetch + 100) + 64 + prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
   }
   /// What waits for a queue that confirms nothing.
   static let mostStuck = 16_000
@@ -120,10 +122,10 @@ struct Scenario {
       return "'\(Self.app(number))': { producers: ['\(Self.user)'], \(senders) \(apns(number, nil, timeout)), \(fcm) }"
     }
     return """
-      { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all',
-        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch), drainTimeout: 20,
+      { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', receipts: true,
+        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch), drainTimeout: \(Int(Self.drainTimeout)),
         retry: { steps: ['1s', '10s', '1m'], attempts: \(Self.attempts) }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
-        log: 'info', apps: { \(apps.joined(separator: ",\n")) } }
+        log: 'info', trace: { keep: 'none' }, apps: { \(apps.joined(separator: ",\n")) } }
       """
   }
 

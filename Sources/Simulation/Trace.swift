@@ -8,10 +8,15 @@ struct Trace {
 
   init(keepsLines: Bool) { self.keepsLines = keepsLines }
 
-  mutating func note(_ text: String, at now: MonotonicTime) {
+  /// What two runs have to have in common without a line of its own.
+  mutating func mix(_ value: Int) {
     // FNV-1a.
-    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    hash = (hash ^ UInt64(bitPattern: now.nanoseconds)) &* 0x100_0000_01B3
+    hash = (hash ^ UInt64(bitPattern: Int64(value))) &* 0x100_0000_01B3
+  }
+
+  mutating func note(_ text: String, at now: MonotonicTime) {
+    for byte in text.utf8 { mix(Int(byte)) }
+    mix(Int(now.nanoseconds))
     if keepsLines { lines.append("\(Double(now.nanoseconds / 1_000_000 - 1_000_000) / 1000) \(text)") }
   }
 }

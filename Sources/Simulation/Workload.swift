@@ -48,6 +48,9 @@ final class Workload {
     changes.append(.groupCreate(app: Array(Scenario.app(app).utf8), name: Array("group".utf8), .devices(references)))
     var audiences = [all] + users.filter { !$0.members.isEmpty }
     let answers = try store.apply(changes, now: world.wallClock)
+    for (answer, token) in zip(answers, all.members) {
+      if case .registration(let id) = answer { books.registered(String(decoding: id, as: UTF8.self), token) }
+    }
     if case .notificationKey(let key, _)? = answers.last {
       audiences.append((String(decoding: key, as: UTF8.self), Array(all.members.prefix(Self.groupSize))))
     }
@@ -64,10 +67,15 @@ final class Workload {
 
   static func platform(of token: String) -> Platform { token.hasPrefix("device-") ? .fcm : .apns }
 
+  /// Whether it is a device of the registry, that audiences have.
+  static func isRegistered(_ token: String) -> Bool { (1_000..<5_000).contains(number(of: token) % 100_000) }
+
   /// Whose device a token is.
-  static func app(of token: String) -> Int {
+  static func app(of token: String) -> Int { number(of: token) / 100_000 }
+
+  private static func number(of token: String) -> Int {
     let digits = token.hasPrefix("device-") ? token.dropFirst(7).prefix { $0 != ":" } : token[...]
-    return (Int(digits) ?? 0) / 100_000
+    return Int(digits) ?? 0
   }
 
   // MARK: requests
@@ -105,6 +113,8 @@ final class Workload {
         })
     }
     var request = makeRequest(number, app, audience)
+    if case .registered = audience { request.countsBadge = number.isMultiple(of: 2) }
+    collapse(&request)
     switch random.next() % 16 {
     case 0: request.sender = .unknown
     case 1...4 where Scenario.has(.other, app: app): request.sender = .other
@@ -115,11 +125,21 @@ final class Workload {
     schedule(request)
   }
 
+  /// Every fourth request to one device has a collapse key that it shares with others to the same one.
+  private func collapse(_ request: inout Request) {
+    guard request.number.isMultiple(of: 4), case .tokens(let tokens) = request.audience, tokens.count == 1 else { return }
+    let platform = Self.platform(of: FinalAudit.own(tokens[0]))
+    let own = Self.token(platform, app: request.app, number: 9_990 + request.number % 3)
+    request.audience = .tokens([(platform == .fcm ? "fcm:" : "apns:") + own])
+    request.collapseKey = "key-\(request.number % 2)"
+  }
+
   /// The same announcement to two applications, sometimes.
   private func planBroadcast(_ number: Int) {
     let app = Int.random(in: 0..<scenario.apps, using: &random)
     guard let all = audiences[app].first else { return }
     var request = makeRequest(number, app, .registered(to: all.to, members: all.members))
+    request.countsBadge = number.isMultiple(of: 2)
     request.wantsReply = random.next() % 4 == 0
     let isForTwo = random.next() % 2 == 0
     let time = schedule(request)
@@ -171,9 +191,10 @@ final class Workload {
 
   // MARK: changes of the registry
 
-  /// Devices that join and leave a topic, then those that come and go. None does both: what is refused at first may be taken when it
-  /// is delivered again.
-  private static let (joining, coming) = (3, 3)
+  /// Devices that join and leave a topic, those that come and go, and installations whose token changes. None does two of these: what is
+  /// refused at first may be taken when it is delivered again.
+  private static let (joining, coming, moving) = (3, 3, 2)
+  private static let tokensOfMoving = 3
 
   private func registerJoining(_ store: any DeviceStore) throws {
     let changes = (0..<Self.joining).map { place in
@@ -185,11 +206,14 @@ final class Workload {
   }
 
   private func planChange(_ number: Int) {
-    let device = Int.random(in: 0..<Self.joining + Self.coming, using: &random)
+    let device = Int.random(in: 0..<Self.joining + Self.coming + Self.moving, using: &random)
     let isOn = random.next() % 2 == 0
     let operation: RegistryOrder.Operation =
-      device < Self.joining ? (isOn ? .subscribe : .unsubscribe) : isOn ? .register : .unregister
-    let order = RegistryOrder(number: number, app: 0, device: device, operation: operation)
+      device < Self.joining
+      ? (isOn ? .subscribe : .unsubscribe)
+      : device < Self.joining + Self.coming ? (isOn ? .register : .unregister) : .move
+    let order = RegistryOrder(
+      number: number, app: 0, device: device, operation: operation, variant: number % Self.tokensOfMoving)
     books.expect(order)
     world.schedule(after: scenario.moment(after: 0, within: Self.burst, &random)) { [self] in
       var outgoing = order.outgoing

@@ -32,6 +32,8 @@ public final class World {
 
   func note(_ line: @autoclosure () -> String) { trace.note(line(), at: now) }
 
+  func mix(_ value: Int) { trace.mix(value) }
+
   /// A fork of the seed, for a part whose number of draws must not change what others draw.
   func fork() -> RandomSource { RandomSource(seed: random.next()) }
 
@@ -50,6 +52,7 @@ public final class World {
   @discardableResult
   func run(seconds: Double, until isDone: () -> Bool = { false }) -> Bool {
     let end = now.advanced(bySeconds: seconds)
+    for party in parties { party.forgetDeadline() }
     while !isDone() {
       var next = time.nextTimer
       for party in parties { next = min(next, party.deadline) }
@@ -58,7 +61,10 @@ public final class World {
         return isDone()
       }
       move(to: max(next, now))
-      time.runTimers()
+      if time.nextTimer <= now {
+        time.runTimers()
+        for party in parties { party.forgetDeadline() }
+      }
       for party in parties { party.turn(at: now) }
     }
     return true

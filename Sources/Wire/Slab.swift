@@ -21,7 +21,7 @@ public struct Slab<Element> {
 
   /// nil where nothing is known by the number, which can only be given by ``insert(_:)``.
   @inlinable public subscript(index: Int) -> Element? {
-    get { storage.indices.contains(index) ? storage[index] : nil }
+    get { index >= 0 && index < storage.count ? storage[index] : nil }
     set {
       guard let newValue else { return _ = remove(index) }
       if self[index] != nil { storage[index] = newValue }

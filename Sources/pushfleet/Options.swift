@@ -31,8 +31,12 @@ struct Options {
           throw CommandFailure(.usage, "--\(parts[0]) needs a value")
         }
       } else {
+        let meant = Spelling.nearest(to: parts[0], among: valued.union(known).sorted()).map { ": did you mean --\($0)?" } ?? ""
         let names = (valued.map { "--\($0) VALUE" } + known.map { "--\($0)" }).sorted().joined(separator: ", ")
-        throw CommandFailure(.usage, "unknown option \(Shown.key("--" + parts[0])); known: \(names)")
+        throw CommandFailure(
+          .usage,
+          "unknown option \(Shown.key("--" + parts[0]))\(meant)\(names.isEmpty ? "" : meant.isEmpty ? "; known: \(names)" : " Known: \(names)")"
+        )
       }
     }
   }

@@ -10,7 +10,9 @@ enum Pushfleet {
     [
       WorkerCommand.self, SendCommand.self, ExplainCommand.self, TopologyCommand.self, FeedbackCommand.self,
       SimulateCommand.self, DevicesCommand.self, TopicsCommand.self, GroupsCommand.self, CampaignsCommand.self,
-      ChannelsCommand.self,
+      ChannelsCommand.self, GatewayCommand.self, KeysCommand.self, DeadCommand.self, ConfigCommand.self, StatusCommand.self,
+      TraceCommand.self, TopCommand.self, DoctorCommand.self,
+      CompletionsCommand.self, ManualCommand.self,
     ]
   }
 
@@ -22,7 +24,7 @@ enum Pushfleet {
     case "help", "--help", "-h":
       guard let topic = words.first else { return Terminal.print(overview) }
       return Terminal.print(command(topic).help)
-    case "version", "--version": return Terminal.print("pushfleet \(version)")
+    case "version", "--version": return Terminal.print("pushfleet \(version)\(Build.commit.map { " (\($0))" } ?? "")")
     default: break
     }
     let command = command(name)
@@ -47,11 +49,14 @@ enum Pushfleet {
   /// Ends the process with status 64 where there is none of that name.
   private static func command(_ name: String) -> any Command.Type {
     if let command = commands.first(where: { $0.name == name }) { return command }
-    Terminal.complain("unknown command \(Shown.value(name)); `pushfleet help` lists them")
+    let meant = Spelling.nearest(to: name, among: commands.map { $0.name } + ["help", "version"]).map {
+      ": did you mean `pushfleet \($0)`?"
+    }
+    Terminal.complain("unknown command \(Shown.value(name))\(meant ?? "; `pushfleet help` lists them")")
     exit(ExitStatus.usage.rawValue)
   }
 
-  static let version = "0.1.0"
+  static let version = Build.version
 
   private static var overview: String {
     let width = commands.map { $0.name.count }.max() ?? 0

@@ -70,13 +70,18 @@ struct ProgressBar {
   }
 
   func finish() {
-    if Terminal.isInteractive { Terminal.say("") }
+    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.say("") }
+  }
+
+  /// Makes room for a result's line: the bar moves on below it.
+  mutating func clear() {
+    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.show("\r\u{1B}[K") }
+    lastDrawn = -1
   }
 
   /// Says something in between: the bar moves on below it.
   mutating func interrupt(_ sentence: String) {
-    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.show("\r\u{1B}[K") }
-    lastDrawn = -1
+    clear()
     Terminal.complain(sentence)
   }
 }

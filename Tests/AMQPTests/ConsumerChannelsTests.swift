@@ -110,4 +110,39 @@ struct ConsumerChannelsTests {
     script.say(Say.deliver(1, consumer: "1.1"))
     #expect(!script.driver.isOpen)
   }
+
+  @Test("Closed in turn, each channel gives back what it holds before the next one does, and nothing is consumed meanwhile")
+  func closedInTurn() {
+    let script = TwoChannels()
+    script.wantMore()
+    script.say(Say.message(1), on(2, Say.message(1, consumer: "1.1")))
+    _ = script.heard()
+    script.consumer.acknowledge(script.recorder.deliveries[0].token)
+    script.consumer.closeInTurn()
+    #expect(script.heard().map(\.description) == ["60.30@1", "60.30@2", "60.80@1"])
+    script.say(Say.cancelOK("0.1"))
+    #expect(script.heard().isEmpty)
+    // What was on its way is held until its channel closes.
+    script.say(on(2, Say.message(2, consumer: "1.1")), on(2, Say.cancelOK("1.1")))
+    #expect(script.heard().map(\.description) == ["20.40@1"])
+    script.say(Say.channelCloseOK)
+    #expect(script.heard().map(\.description) == ["20.40@2"])
+    script.say(on(2, Say.channelCloseOK))
+    #expect(script.heard().map(\.description) == ["10.50@0"])
+  }
+
+  @Test("A consumption that is beginning is cancelled when it has begun")
+  func closedWhileBeginning() {
+    let script = TwoChannels()
+    script.consumer.want(true, queue: 1)
+    _ = script.heard()
+    script.consumer.closeInTurn()
+    #expect(script.heard().map(\.description) == ["60.30@1"])
+    script.say(on(2, Say.channelOpenOK()), Say.cancelOK("0.1"))
+    #expect(script.heard().isEmpty)
+    script.say(on(2, Say.qosOK + Say.consumeOK("1.1")))
+    #expect(script.heard().map(\.description) == ["60.30@2"])
+    script.say(on(2, Say.cancelOK("1.1")))
+    #expect(script.heard().map(\.description) == ["20.40@1"])
+  }
 }

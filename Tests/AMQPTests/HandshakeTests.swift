@@ -43,6 +43,19 @@ struct HandshakeTests {
     #expect(script.heard().first?.payload.last == agreed)
   }
 
+  @Test(
+    "The broker's product and version are known, and a release has two numbers",
+    arguments: [("3.10.8", 3, 10), ("4.1.0-rc.1", 4, 1), ("4", nil, nil), ("", nil, nil), ("next", nil, nil)])
+  func server(version: String, major: Int?, minor: Int?) throws {
+    let script = ConsumerScript(isReady: false)
+    #expect(script.consumer.server == nil)
+    let properties: FieldTable = ["product": .text("RabbitMQ"), "version": .text(version), "platform": .integer(1)]
+    script.say(Say.start(properties: properties.encoded))
+    let server = try #require(script.consumer.server)
+    #expect(server.product == "RabbitMQ" && server.version == version)
+    #expect(server.release?.major == major && server.release?.minor == minor)
+  }
+
   @Test("A handshake that stops on its way ends at its deadline", arguments: [0, 1, 2, 3, 4])
   func handshakeDeadline(_ steps: Int) {
     let script = ConsumerScript(isReady: false)

@@ -36,6 +36,7 @@ final class PublisherRecorder: PublisherHandler {
 
   var events: [Event] = []
   var confirmedCount = 0
+  var replies: [Delivery] = []
 
   var confirmed: [Int] { events.compactMap { if case .confirmed(let tag) = $0 { tag } else { nil } } }
   var failed: [Int] { events.compactMap { if case .failed(let tag, _) = $0 { tag } else { nil } } }
@@ -50,6 +51,7 @@ final class PublisherRecorder: PublisherHandler {
   func failed(_ tag: Int, _ failure: PublishFailure) { events.append(.failed(tag, failure)) }
   func blocked(_ publisher: Publisher, reason: String) { events.append(.blocked(reason)) }
   func unblocked(_ publisher: Publisher) { events.append(.unblocked) }
+  func replied(_ publisher: Publisher, _ reply: consuming Delivery) { replies.append(reply) }
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) { events.append(.ended(reason)) }
 }
 

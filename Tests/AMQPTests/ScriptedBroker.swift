@@ -30,6 +30,7 @@ enum Say {
   static let unblocked = method(0, 10, 61)
   static let heartbeat = frame(8, 0, [])
 
+  static let channelCloseOK = method(1, 20, 41)
   static func channelOpenOK(_ channel: UInt16 = 1) -> [UInt8] { method(channel, 20, 11, long([])) }
   static func channelClose(_ code: UInt16, _ text: String, _ channel: UInt16 = 1) -> [UInt8] {
     method(channel, 20, 40, be(code) + short(text) + [0, 0, 0, 0])

@@ -147,6 +147,58 @@ struct DevicesTests {
     #expect(try site.run(["devices", "import"]).status == 64)
   }
 
+  @Test(
+    "a dry run says what is wrong and stores nothing; refused rows are written to a file that can be corrected and imported")
+  func dryRunAndRejects() throws {
+    let site = try RegistrySite()
+    let refused = "xx,\(token(2)),\"c,\"\"d\"\"\"\n"
+    let text = "platform,token,app_version\napns,\(token(1)),\"a, b\"\r\n\(refused)apns,\(token(3)),é\nfcm,,\n"
+    let file = try site.write(text, "devices.csv")
+    let rejects = site.folder.appendingPathComponent("rejects.csv").path
+    for (words, line) in [(["--dry-run"], "2 of 4 rows would be stored, 2 refused"), ([], "2 of 4 rows stored, 2 refused")] {
+      let ended = try site.run(["devices", "import", "--rejects", rejects, file] + words)
+      #expect(ended.status == 65 && ended.errors.contains(line), "\(ended.errors)")
+      #expect(ended.errors.contains("line 3: ") && ended.errors.contains("line 5: ") && ended.errors.contains(rejects))
+      #expect(
+        try String(contentsOfFile: rejects, encoding: .utf8)
+          == "platform,token,app_version\n\(refused)fcm,,\n")
+      #expect(try site.run(["devices", "export"]).lines.count == (words.isEmpty ? 2 : 0))
+    }
+    let corrected = try String(contentsOfFile: rejects, encoding: .utf8).replacing("xx,", with: "apns,").replacing(
+      "fcm,,\n", with: "")
+    #expect(try site.run(["devices", "import", try site.write(corrected, "corrected.csv")]).status == 0)
+    #expect(try site.run(["devices", "import", "--rejects", "/no/such/file", file]).status == 65)
+  }
+
+  @Test("devices are counted by application, platform, kind and state", arguments: Backend.available)
+  func count(backend: Backend) throws {
+    let site = try RegistrySite(backend)
+    #expect(try site.run(["devices", "count"]).output == (backend == .sqlite ? "" : "no devices\n"))
+    try site.configure(#"registry: "\#(site.location)","#, apps: [RegistrySite.app, "other"])
+    let lines =
+      (1...3).map { #"{"app":"\#(RegistrySite.app)","platform":"apns","token":"\#(token($0))"}"# }
+      + [
+        #"{"app":"other","platform":"fcm","token":"abcdefgh"}"#,
+        #"{"app":"other","platform":"apns","token":"aa","kind":"voip"}"#,
+      ]
+    #expect(try site.run(["devices", "import", "-"], input: Array(lines.joined(separator: "\n").utf8)).status == 0)
+    #expect(try site.run(["devices", "unregister", "--app", RegistrySite.app, "--token", token(1)]).status == 0)
+    let counted = try site.run(["devices", "count", "--json"]).objects.map { row in
+      ["app", "platform", "kind", "state", "devices"].map { "\(row[$0] ?? "")" }.joined(separator: " ")
+    }
+    #expect(
+      counted == [
+        "com.example.app apns alert active 2", "com.example.app apns alert gone 1", "other apns voip active 1",
+        "other fcm alert active 1",
+      ])
+    let table = try site.run(["devices", "count", "--app", "other"]).lines
+    #expect(
+      table == [
+        "DEVICES  STATE   KIND   PLATFORM  APP", "      1  active  voip   apns      other",
+        "      1  active  alert  fcm       other",
+      ])
+  }
+
   @Test("rows of which none says whose they are cost one sentence where several applications are configured")
   func namelessRows() throws {
     let site = try RegistrySite()

@@ -60,7 +60,7 @@ import Worker
     "a target chooses the phone that is shown",
     arguments: [
       (nil, [.apns, .fcm]), ("apns:00ff", [.apns]), ("fcm:a:b", [.fcm]), ("/topics/news", [.apns, .fcm]),
-      ("/users/u", [.apns, .fcm]),
+      ("/users/u", [.apns, .fcm]), ("/all", [.apns, .fcm]),
     ] as [(String?, [Platform])])
   func target(target: String?, platforms: [Platform]) {
     let explanation = Self.question(#"{"to":"fcm:x","notification":{"body":"b"}}"#, target: target).answer()
@@ -112,6 +112,24 @@ import Worker
       ])
   }
 
+  @Test(
+    "a badge that is counted is refused where nothing has a counter, as a worker refuses it",
+    arguments: [
+      (#""to":"fcm:/topics/a""#, true), (#""to":"fcm:'a' in topics""#, true), (#""to":"apns-channel:bm8=""#, true),
+      (#""registration_ids":["fcm:/topics/a","fcm:/topics/b"]"#, true), (#""to":"fid:cXyZ0123456789_-AbCdEf""#, false),
+      (#""to":"fcm:a:b""#, false), (#""to":"apns:00ff""#, false), (#""to":"/topics/a""#, false),
+      (#""condition":"'a' in topics""#, false),
+      (#""registration_ids":["fcm:/topics/a","fcm:a:b","apns-channel:bm8=","apns:00"]"#, false),
+    ])
+  func counter(target: String, isRefused: Bool) {
+    let activity = target.contains("channel") ? #","apns":{"payload":{"aps":{"timestamp":1,"event":"end"}}}"# : ""
+    func refusal(_ badge: String) -> PushError? {
+      Self.question("{\(target),\"notification\":{\"body\":\"b\",\"badge\":\(badge)}\(activity)}").answer().refusal
+    }
+    #expect(refusal("\"auto\"") == (isRefused ? .invalidParameters : nil))
+    #expect(refusal("2") == nil)
+  }
+
   @Test("a raw control byte in the file is pointed at, not obeyed")
   func hostile() {
     let text = Self.question("{\"to\": \"x\u{1B}[2J\"}").answer().text(withBar: false)
@@ -152,6 +170,26 @@ import Worker
     #expect(line(4096, true) == "4096 of 4096 bytes of notification and data, ████████████████████ 100 %")
     #expect(line(1, true) == "1 of 4096 bytes of notification and data, █░░░░░░░░░░░░░░░░░░░ 0 %")
     #expect(line(2048, false) == "2048 of 4096 bytes of notification and data, 50 %")
+  }
+
+  @Test("on a terminal the loss report is broken between words, and marks what doesn't reach the phone as it was asked for")
+  func narrow() {
+    let body = #"{"to":"x","collapse_key":"k","notification":{"body":"b","icon":"i","badge":1}}"#
+    let answer = Self.question(body, target: "apns:00").answer()
+    func report(_ width: Int, hasColour: Bool = false) -> [Substring] {
+      let lines = answer.text(withBar: true, width: width, hasColour: hasColour).split(separator: "\n")
+      return Array(lines[lines.firstIndex { $0.contains("notification.badge") }!...])
+    }
+    #expect(report(.max).count == 3 && report(.max)[1] == "  dropped    notification.icon: iOS shows the app's icon [GS-098]")
+    #expect(
+      report(40).prefix(4) == [
+        "  converted  notification.badge:", "             aps.badge, a number", "             [GS-096]",
+        "  dropped    notification.icon: iOS",
+      ])
+    #expect(report(40).allSatisfy { $0.count < 40 })
+    #expect(report(1).contains { $0.hasSuffix("notification.badge:") })
+    #expect(report(.max, hasColour: true)[1].hasPrefix("  \u{1B}[33mdropped    \u{1B}[0mnotification.icon"))
+    #expect(report(.max, hasColour: true)[0].hasPrefix("  converted  notification.badge"))
   }
 
   @Test(
@@ -288,6 +326,39 @@ import Worker
     let view = try #require(ExplainQuestion(body: Array(body.utf8), app: lenient, now: Self.now).answer().views.first)
     let lost = try view.outcome.get().losses.entries.filter { $0.rule == "GS-012" }.map(\.field)
     #expect(lost.sorted() == ["apns.headers.authorization", "message_id", "notification.vibrate"])
+  }
+
+  @Test("content that no push has room for: what would help is said where nothing becomes a page")
+  func pages() throws {
+    func answer(_ settings: String, bytes: Int = 5_000, top: String = "") throws -> Explanation {
+      let text = """
+        { broker: "amqp://127.0.0.1/", \(top) apps: { "com.example.app": { \(settings) \(Self.apns), \(Self.fcm) } } }
+        """
+      let file = FileManager.default.temporaryDirectory.appending(path: "explain-\(UUID().uuidString).json5")
+      defer { try? FileManager.default.removeItem(at: file) }
+      try text.write(to: file, atomically: true, encoding: .utf8)
+      let app = ExplainedApp(try Configuration.load(path: file.path, environment: [:]))
+      let body = #"{"to":"x:y","notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: bytes))"}}"#
+      return ExplainQuestion(body: Array(body.utf8), app: app, now: Self.now).answer()
+    }
+    let upmc = "upmc: true,"
+    #expect(try answer("").refusal == .messageTooBig && answer("").hint == nil)
+    let both = try #require(try answer(upmc).hint)
+    #expect(both == "data.ext would be sent as the address of a page if richPages.url and registry were set")
+    #expect(
+      try answer(upmc, bytes: 4_000).hint == both && answer(upmc, top: "registry: 'sqlite:r',").hint?.contains("and") == false)
+    #expect(String(decoding: try answer(upmc).jsonLines[0], as: UTF8.self).contains(#""hint":"data.ext would"#))
+    #expect(try answer(upmc).text(withBar: false).hasSuffix("\n\nData.ext" + both.dropFirst(8) + "."))
+    let pages = "registry: 'sqlite:r', richPages: { url: 'https://h' },"
+    let explained = try answer(upmc, top: pages)
+    #expect(explained.refusal == nil && explained.hint == nil)
+    for view in explained.views {
+      let sending = try view.outcome.get()
+      let text = String(decoding: sending.payload, as: UTF8.self)
+      #expect(text.contains(#""ext":"https://h/pages/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx""#) && sending.bytes < 400)
+      #expect(sending.losses.entries.contains { $0.rule == "UP-21" })
+    }
+    #expect(try answer(upmc, bytes: 65_537, top: pages).refusal == .messageTooBig)
   }
 
   @Test("what is for Android only is no push to an iPhone, and no reason to refuse the request")

@@ -67,11 +67,11 @@ final class RegistrySite {
 
   /// Runs a command to its end.
   @discardableResult
-  func run(_ words: [String], input: [UInt8] = []) throws -> Ended {
+  func run(_ words: [String], input: [UInt8] = [], isConfigured: Bool = true) throws -> Ended {
     let names = try ["out", "err"].map { try write([], "\($0)-\(UUID().uuidString)") }
     let process = Process()
     process.executableURL = URL(filePath: Program.path)
-    process.arguments = words + ["--config", configuration]
+    process.arguments = words + (isConfigured ? ["--config", configuration] : [])
     process.environment = Self.environment
     process.standardInput = FileHandle(forReadingAtPath: try write(input, "in"))
     process.standardOutput = FileHandle(forWritingAtPath: names[0])

@@ -6,8 +6,12 @@ import Testing
 
 private final class Rows: BulkImportHandler {
   var refused: [(line: Int, error: ChangeError, reason: String)] = []
+  var texts: [String] = []
   var progress: [BulkCount] = []
-  func rowRefused(line: Int, _ error: ChangeError, _ reason: String) { refused.append((line, error, reason)) }
+  func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) {
+    refused.append((line, error, reason))
+    texts.append(String(decoding: row, as: UTF8.self))
+  }
   func progressed(_ count: BulkCount) { progress.append(count) }
 }
 
@@ -20,7 +24,7 @@ struct BulkTests {
     let rows = Rows()
     let bulk = BulkImport(
       into: registry.store, format: format, apps: [TestRegistry.app], defaultApp: TestRegistry.app, now: 7_000, handler: rows,
-      limits: registry.limits)
+      limits: registry.limits, keepsRows: true)
     let bytes = Array(text.utf8)
     for start in stride(from: 0, to: bytes.count, by: step) {
       try bulk.feed(Array(bytes[start..<min(start + step, bytes.count)]))
@@ -41,6 +45,17 @@ struct BulkTests {
     #expect(count.stored == 2 && count.refused == 1)
     #expect(rows.refused.map(\.line) == [format == .csv ? 3 : 2] && rows.refused[0].reason.contains("app"))
     #expect(try registry.store.devices(app: nil, after: 0, limit: 9).count == 2)
+  }
+
+  @Test("What is refused is given back as it came, in whatever portions it came", arguments: [1, 3, 1 << 20])
+  func refusedRows(step: Int) throws {
+    let registry = try Backend.sqlite.open()
+    let bad = ["fcm,bad token,\"a \"\"b\"\"\r\nc\"", "xx,t2,", "fcm,t3,\"closed\" badly", "fcm,t4", "fcm,t5,\"never closed"]
+    let text = "platform,token,name\r\nfcm,t0,\r\n" + bad[..<4].map { $0 + "\r\nfcm,t1,\n" }.joined() + bad[4]
+    let (count, rows) = try load(text, .csv, into: registry, step: step)
+    #expect(rows.texts == bad && count.refused == 5 && count.stored == 5)
+    let (_, lines) = try load("{}\n{\"platform\":1}\r\nx", .ndjson, into: registry, step: step)
+    #expect(lines.texts == ["{}", "{\"platform\":1}", "x"])
   }
 
   private static let csv = """

@@ -148,12 +148,20 @@ struct CampaignTests {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
-      "campaigns": ["idle", "stopped_at", "received", "opened"], "devices": ["kind", "activity", "marked_at", "stale_claim"],
-      "aliases": ["platform", "token", "replaced_at"],
+      "campaigns": ["idle", "stopped_at", "received", "opened"],
+      "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
+      "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]
     let columns = added.flatMap { table, names in names.map { "ALTER TABLE \(table) DROP COLUMN \($0);" } }
-    let indexes = ["campaigns_by_message", "devices_by_installation", "devices_not_active"].map { "DROP INDEX \($0);" }
-    let tables = ["notes", "badges", "messages"].map { "DROP TABLE \($0);" }
+    let indexes = [
+      "campaigns_by_message", "devices_by_installation", "devices_not_active", "devices_of_activities", "devices_by_counter",
+      "aliases_by_token",
+    ].map {
+      "DROP INDEX \($0);"
+    }
+    let tables = ["notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages"].map {
+      "DROP TABLE \($0);"
+    }
     let back =
       (indexes + columns + tables).joined()
       + "CREATE UNIQUE INDEX devices_by_installation ON devices (app, installation, sender) WHERE installation IS NOT NULL;"

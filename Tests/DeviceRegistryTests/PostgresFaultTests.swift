@@ -54,7 +54,7 @@ struct PostgresFaultTests {
   @Test("A lock held by somebody else ends in the time limit, not for ever")
   func lockHeld() throws {
     let location = try server().makeDatabase()
-    let store = try PostgresStore(location: location, options: PostgresOptions(statementTimeout: 100))
+    let store = try PostgresStore(location: location, options: PostgresOptions(statementTimeout: 1_000))
     _ = try store.apply([Self.register], now: 1)
     let other = try PostgresConnection(location: location, options: PostgresOptions())
     try other.execute("BEGIN; LOCK TABLE devices IN ACCESS EXCLUSIVE MODE")
@@ -92,7 +92,7 @@ struct PostgresFaultTests {
     let server = try Postgres()
     defer { server.stop() }
     let location = try server.makeDatabase()
-    let store = try PostgresStore(location: location, options: PostgresOptions(connectTimeout: 200, statementTimeout: 200))
+    let store = try PostgresStore(location: location, options: PostgresOptions(connectTimeout: 5_000, statementTimeout: 1_000))
     _ = try store.apply([Self.register], now: 1)
     let backend = try #require(
       pid_t(

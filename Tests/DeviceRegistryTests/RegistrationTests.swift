@@ -270,6 +270,22 @@ struct RegistrationTests {
     for (index, entry) in others.entries.enumerated() { #expect(index % 3 == 2 && index < 9 || entry == .unknown) }
   }
 
+  @Test("All devices of an application, and none of another, are an audience", arguments: Backend.all)
+  func everybody(_ backend: Backend) throws {
+    let registry = try backend.open()
+    #expect(try registry.tokens(.all).isEmpty)
+    #expect(try !registry.store.survey(.all, app: TestRegistry.app).exists)
+    for number in 0..<8 { _ = try registry.register("t\(number)", number % 2 == 0 ? #""topics":["news"]"# : "") }
+    _ = try registry.change(#"{"app":"com.example.other","platform":"fcm","token":"o1"}"#)
+    try registry.mark("t3", .gone(since: 8_000))
+    #expect(try registry.tokens(.all) == ["t0", "t1", "t2", "t4", "t5", "t6", "t7"])
+    let survey = try registry.store.survey(.all, app: TestRegistry.app)
+    #expect(survey.exists && survey.estimate == 8)
+    let resolution = try registry.store.resolve([Array("/all".utf8)], app: TestRegistry.app)
+    guard case .devices(let rows) = resolution.entries[0] else { throw TestFailure("no devices") }
+    #expect(rows.count == 7)
+  }
+
   @Test("Users and groups among registrations resolve to their devices, each device once", arguments: Backend.all)
   func resolvesAudiences(_ backend: Backend) throws {
     let registry = try backend.open()

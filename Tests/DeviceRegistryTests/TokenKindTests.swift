@@ -40,7 +40,7 @@ struct TokenKindTests {
 
     let answer = try registry.change(
       #"{"platform":"apns","token":"c3","installation":"i","kind":"live_activity","activity":"x"}"#)
-    guard case .moved(_, let replaced) = answer else { throw TestFailure("\(answer)") }
+    guard case .moved(_, let moved) = answer, let replaced = moved.first else { throw TestFailure("\(answer)") }
     #expect(text(replaced.token) == "c1" && text(replaced.newToken) == "c3" && replaced.kind == .liveActivity)
     #expect(replaced.installation == Array("i".utf8) && replaced.user == Array("u".utf8))
     for audience in [Audience.user(Array("u".utf8)), .topic(Array("news".utf8))] {
@@ -72,6 +72,68 @@ struct TokenKindTests {
     _ = try registry.change(#"{"op":"unsubscribe","topic":"two","tokens":["\#(text(alert))"]}"#)
     _ = try registry.change(#"{"op":"unregister_user","registration":"\#(text(alert))"}"#)
     #expect(try tokens(registry, audiences[1], .voip).isEmpty && tokens(registry, audiences[2], .voip).isEmpty)
+  }
+
+  @Test(
+    "activities that have ended crowd nobody out: of an installation the latest are kept, and dead ones take no place",
+    arguments: Backend.all)
+  func crowd(_ backend: Backend) throws {
+    var limits = RegistryLimits()
+    limits.activitiesPerInstallation = 3
+    let registry = try backend.open(limits)
+    let alert = try register(registry, "a1", #""installation":"i","user":"u""#)
+    for number in 0..<5 {
+      _ = try register(
+        registry, "c\(number)", #""installation":"i","kind":"live_activity","activity":"\#(number)""#,
+        now: 2_000 + Int64(number)
+      )
+    }
+    #expect(try resolved(registry, alert, .liveActivity) == ["c2", "c3", "c4"])
+    #expect(try registry.store.device(.installation(Array("i".utf8)), app: TestRegistry.app).count == 4)
+    // One that is there already takes no other one's place.
+    _ = try register(registry, "d4", #""installation":"i","kind":"live_activity","activity":"4""#, now: 3_000)
+    #expect(try resolved(registry, alert, .liveActivity).count == 3)
+    _ = try registry.store.mark(
+      ["c2", "c3"].map {
+        DeviceMark(
+          app: TestRegistry.app, platform: .apns, token: Array($0.utf8), isForActivity: true, verdict: .gone(since: 9_000),
+          reason: [])
+      }, now: 9_000)
+    // Pages of two rows: those that aren't wanted would fill the first.
+    let user = Audience.user(Array("u".utf8))
+    let page = try registry.store.page(of: user, kind: .liveActivity, app: TestRegistry.app, after: 0, upTo: .max, limit: 1)
+    #expect(page.isLast && page.devices.count == 1 && text(page.devices.token(0)) == "d4")
+    #expect(try registry.store.page(of: user, kind: .alert, app: TestRegistry.app, after: 0, upTo: .max, limit: 1).isLast)
+    #expect(try registry.store.purgeActivities(before: 2_003, limit: 10) == 1)
+    #expect(try registry.store.purgeActivities(before: 10_000, limit: 10) == 2)
+    #expect(try tokens(registry, user, .alert) == ["a1"] && tokens(registry, user, .liveActivity).isEmpty)
+  }
+
+  @Test(
+    "a token that becomes another kind's or activity's takes the place of what its installation has for that",
+    arguments: Backend.all)
+  func changesKind(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try register(registry, "a1", #""installation":"i""#)
+    _ = try register(registry, "b1", #""installation":"i","kind":"voip""#)
+    _ = try register(registry, "c1", #""installation":"i","kind":"live_activity","activity":"x""#)
+    _ = try register(registry, "c2", #""installation":"i","kind":"live_activity","activity":"y""#)
+    let moved = try registry.change(#"{"platform":"apns","token":"c1","kind":"live_activity","activity":"y"}"#)
+    guard case .moved(_, let tokens) = moved, let replaced = tokens.first else { throw TestFailure("\(moved)") }
+    #expect(text(replaced.token) == "c2" && text(replaced.newToken) == "c1")
+    #expect(try registry.change(#"{"platform":"apns","token":"c1","kind":"voip"}"#).registration != nil)
+    let all = try registry.store.device(.installation(Array("i".utf8)), app: TestRegistry.app)
+    #expect(all.map { text($0.device.token) }.sorted() == ["a1", "c1"])
+    // Many at once, among which the database stores sets.
+    let app = TestRegistry.app
+    _ = try register(registry, "e1", #""installation":"j","kind":"live_activity","activity":"x""#)
+    _ = try register(registry, "e2", #""installation":"j","kind":"live_activity","activity":"y""#)
+    var rows = (0..<40).map { Registration(app: app, platform: .apns, token: Array("f\($0)".utf8)) }
+    rows[20] = Registration(app: app, platform: .apns, token: Array("e1".utf8))
+    rows[20].kind = .liveActivity
+    rows[20].activity = Array("y".utf8)
+    #expect(try registry.store.load(rows, now: 2_000).allSatisfy { $0.registration != nil })
+    #expect(try registry.store.device(.installation(Array("j".utf8)), app: app).map { text($0.device.token) } == ["e1"])
   }
 
   @Test("what dies of an activity never marks a device, nor the other way round", arguments: Backend.all)
@@ -124,7 +186,7 @@ struct TokenKindTests {
 
   private final class Refusals: BulkImportHandler {
     var reasons: [String] = []
-    func rowRefused(line: Int, _ error: ChangeError, _ reason: String) { reasons.append(reason) }
+    func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) { reasons.append(reason) }
     func progressed(_ count: BulkCount) {}
   }
 
@@ -183,8 +245,32 @@ struct TokenKindTests {
     guard case .moved(let id, let replaced) = try registry.store.apply([.register(new)], now: 2_000)[0] else {
       throw TestFailure("not moved")
     }
-    #expect(text(replaced.token) == "t1")
+    #expect(replaced.map { text($0.token) } == ["t1"])
     #expect(try registry.store.apply([.repeated(.register(new))], now: 3_000) == [.moved(id, replaced)])
     #expect(try registry.store.apply([.register(new)], now: 3_000) == [.registration(id)])
+  }
+
+  @Test("two registrations that come again after each other say all that they replaced", arguments: Backend.all)
+  func bothMovedAgain(_ backend: Backend) throws {
+    let registry = try backend.open()
+    func register(_ token: String, again: Bool = false, now: Int64) throws -> [String] {
+      var new = Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))
+      new.installation = Array("i".utf8)
+      let change = RegistryChange.register(new)
+      let answer = try registry.store.apply([again ? change.asRepeated : change], now: now)[0]
+      guard case .moved(_, let replaced) = answer else { return [] }
+      return replaced.map { "\(text($0.token)) \(text($0.newToken))" }
+    }
+    #expect(try register("t1", now: 1_000) == [])
+    #expect(try register("t2", now: 2_000) == ["t1 t2"])
+    #expect(try register("t3", now: 3_000) == ["t2 t3"])
+    // The second is in its place again, until the third comes once more.
+    #expect(try register("t2", again: true, now: 4_000) == ["t1 t2", "t3 t2"])
+    #expect(try register("t3", again: true, now: 5_000) == ["t2 t3"])
+    #expect(try register("t3", again: true, now: 6_000) == ["t2 t3"])
+    #expect(try register("t4", again: true, now: 7_000) == ["t3 t4"])
+    // There and back: whatever it may have been.
+    #expect(try register("t2", now: 8_000) == ["t4 t2"])
+    #expect(try register("t2", again: true, now: 9_000) == ["t1 t2", "t3 t2", "t4 t2"])
   }
 }

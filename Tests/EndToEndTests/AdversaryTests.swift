@@ -6,7 +6,7 @@ import Wire
 @testable import AMQP
 @testable import Worker
 
-@Suite("A producer that means harm")
+@Suite("A producer that means harm", .blocking)
 struct AdversaryTests {
   @Test("replies to nowhere, to the fleet's own queues and to what only looks like a queue hold nothing up")
   func replies() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Allocations")
+@Suite("Allocations", .blocking)
 struct AllocationTests {
   /// Of what one push of a request with one device costs, from the broker's bytes to its acknowledgement, in the release build. What an
   /// allocation costs depends on the machine, their number doesn't.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Badge counters of devices", .serialized)
+@Suite("Badge counters of devices", .blocking, .serialized)
 struct BadgeTests {
   private static func say(_ badge: Any) -> [String: Any] { ["notification": ["body": "b", "badge": badge]] }
 
@@ -27,6 +27,19 @@ struct BadgeTests {
       #expect(try eventually { try site.take("results", count: 1).first?.id == messageID })
     }
     try send("m1", "auto")
+    // A dry run counts nobody, asks with the number that would be sent, and refuses what has no counter as a push would be.
+    try site.broadcast(
+      "dry",
+      to: Self.say("auto").merging(["registration_ids": ["fcm:robot", "fcm:nobody", token(1), token(99)], "dry_run": true]) {
+        $1
+      })
+    var dry: [[String: Any]] = []
+    #expect(
+      try eventually {
+        dry = try site.take("results", count: 1).first?.json["results"] as? [[String: Any]] ?? []
+        return !dry.isEmpty
+      })
+    #expect(dry.map { $0["error"] as? String } == [nil, "InvalidParameters", nil, "InvalidParameters"], "\(dry)")
     try send("m2", "auto", to: ["registration_ids": [token(1), "fcm:robot", android]])
     try site.acknowledge([
       ["op": "read", "token": token(1), "message_id": "m1"], ["op": "badge", "token": token(2), "badge": 40],
@@ -47,10 +60,13 @@ struct BadgeTests {
     #expect(try badges(site, "m3") == [token(1): [2], token(2): [41], token(3): [2]])
     #expect(try badges(site, "m4") == [token(3): [7]])
     #expect(try badges(site, "m5") == [token(1): [3], token(2): [42], token(3): [8]])
-    let messages = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8))
-      .compactMap { ($0["payload"] as? [String: Any])?["message"] as? [String: Any] }
-    let shown = messages.compactMap { ($0["android"] as? [String: Any])?["notification"] as? [String: Any] }
-    #expect(shown.map { $0["notification_count"] as? Int } == [1], "\(messages)")
+    let requests = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8))
+      .compactMap { $0["payload"] as? [String: Any] }.filter { $0["message"] != nil }
+    #expect(requests.map { $0["validate_only"] as? Bool } == [true, nil], "\(requests)")
+    let shown = requests.compactMap {
+      (($0["message"] as? [String: Any])?["android"] as? [String: Any])?["notification"] as? [String: Any]
+    }
+    #expect(shown.map { $0["notification_count"] as? Int } == [1, 1], "\(requests)")
   }
 
   @Test("a token that isn't registered has no counter: auto is a dead letter that names it, a number is sent as it is")

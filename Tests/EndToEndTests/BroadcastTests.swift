@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Broadcasts", .serialized)
+@Suite("Broadcasts", .blocking, .serialized)
 struct BroadcastTests {
   @Test(
     "a broadcast that iPhones can't have is one dead letter for all of them; they count as failed, and Android devices have it")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Each with the same broker, which is not the one that other suites share.
-@Suite("Faults of the broker", .serialized)
+@Suite("Faults of the broker", .blocking, .serialized)
 struct BrokerFaultTests {
   /// A site with a broker of its own, reached by TLS, and a worker that consumes.
   private func makeSite(_ broker: Broker, gone: [String] = []) throws -> Site {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Changes that the registry doesn't take", .serialized)
+@Suite("Changes that the registry doesn't take", .blocking, .serialized)
 struct ChangeFeedTests {
   @Test("the broker's time-out for them comes, and no push notices; another worker applies them, in their order")
   func consumerTimeout() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Broadcast channels of APNs", .serialized)
+@Suite("Broadcast channels of APNs", .blocking, .serialized)
 struct ChannelTests {
   private func channels(_ site: Site, _ words: String...) throws -> Site.Ended {
     try site.run(["channels"] + words + ["--config", site.file("pushfleet.json5")])

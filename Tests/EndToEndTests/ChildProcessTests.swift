@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A child process")
+@Suite("A child process", .blocking)
 struct ChildProcessTests {
   @Test("a child's output goes into what the path names, which is not replaced")
   func outputIsNotReplaced() throws {

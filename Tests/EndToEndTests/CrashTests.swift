@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Crashes and refusals")
+@Suite("Crashes and refusals", .blocking)
 struct CrashTests {
   @Test("kill -9 of the worker, again and again at random moments: nothing is lost, at most what was in flight is doubled")
   func workerKilled() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Once is enough")
+@Suite("Once is enough", .blocking)
 struct DuplicateTests {
   @Test("a producer's retransmission is sent once, in a list as well; another body or id is another request")
   func retransmission() throws {

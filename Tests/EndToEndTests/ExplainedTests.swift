@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What explain promises")
+@Suite("What explain promises", .blocking)
 struct ExplainedTests {
   /// Requests of many kinds, each for an iPhone and, by FCM, for whatever it is.
   static let requests: [String] = [

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Clients and servers that share no code with pushfleet")
+@Suite("Clients and servers that share no code with pushfleet", .blocking)
 struct ForeignClientTests {
   @Test("amqp-publish reaches Python's HTTP/2 server, through the exchange and through the default exchange")
   func amqpPublish() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// FCM and its token endpoint by Python's h2, which checks assertions with OpenSSL and messages against the schema (`fcm_server.py`).
-@Suite("An FCM that shares no code with pushfleet")
+@Suite("An FCM that shares no code with pushfleet", .blocking)
 struct ForeignFCMTests {
   @Test("gets GCM's fixtures as v1 messages, with one access token, on connections as wide as SETTINGS allow")
   func fixtures() throws {

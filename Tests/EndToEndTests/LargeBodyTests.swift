@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Bodies that together outgrow a worker")
+@Suite("Bodies that together outgrow a worker", .blocking)
 struct LargeBodyTests {
   /// Seconds between signs of life; without one for two of these either side gives the other up.
   private static let heartbeat = 2

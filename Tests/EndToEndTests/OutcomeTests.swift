@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What comes of a request")
+@Suite("What comes of a request", .blocking)
 struct OutcomeTests {
   static let gone = token(0xdead)
   static let bad = token(0xbad)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A provider that can't be trusted or reached")
+@Suite("A provider that can't be trusted or reached", .blocking)
 struct ProviderFaultTests {
   static let identities: [(name: String, reason: String)] = [
     ("expired", "expired"), ("self-signed", "self-signed"), ("wrong-host", "is not for 127.0.0.1"),

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A request that kills its worker")
+@Suite("A request that kills its worker", .blocking)
 struct QuarantineTests {
   @Test("ends alone in the dead letters after a few workers; what they had in hand beside it is delivered")
   func culprit() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A registry that fails under a worker", .serialized)
+@Suite("A registry that fails under a worker", .blocking, .serialized)
 struct RegistryFaultTests {
   /// What must hold whatever is wrong: sends to provider tokens go on, the rest waits, nothing is lost, the reason is in the log.
   ///
@@ -27,6 +27,12 @@ struct RegistryFaultTests {
       ["platform": "fcm", "token": "new", "topics": ["late"]], ["op": "unsubscribe", "topic": "late", "tokens": ["fcm:new"]],
     ])
     #expect(try eventually { try site.deliveries(of: "token")[token(2_000)] == 1 }, "\(worker.outputSoFar)")
+    if isLocked {
+      // The counter isn't set then, which is no reason not to send.
+      let say = ["to": registration, "time_to_live": 0, "notification": ["body": "b", "badge": 7]] as [String: Any]
+      try site.broadcast("number", to: say)
+      #expect(try eventually { try site.deliveries(of: "number")[token(1_000)] == 1 }, "\(worker.outputSoFar)")
+    }
     #expect(try eventually { try site.depths(["dead"]) == [1] })
     #expect(try site.deliveries(of: "topic").isEmpty && site.depths(["answers"]) == [0])
     try end()

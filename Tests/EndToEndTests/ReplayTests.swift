@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The recipe of docs/operations.md, by the broker's own shovel.
-@Suite("Replaying dead letters")
+@Suite("Replaying dead letters", .blocking)
 struct ReplayTests {
   /// Moves what is in the dead letters to an exchange, and waits for the end of it.
   private func shovel(_ site: Site, to exchange: String, _ destination: [String: String] = [:]) throws {

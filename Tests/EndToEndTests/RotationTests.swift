@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Credentials changed under load", .serialized)
+@Suite("Credentials changed under load", .blocking, .serialized)
 struct RotationTests {
   @Test("key, service account, the broker's password and its way are replaced while pushes go out, and none fails")
   func rotation() throws {

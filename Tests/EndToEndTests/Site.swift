@@ -14,6 +14,8 @@ final class Site {
   private(set) var simulator: ChildProcess?
   private(set) var port = 0
   private var children: [ChildProcess] = []
+  /// Those of `pushfleet`, by what they are.
+  private var commands: [(words: [String], child: ChildProcess)] = []
 
   init(broker: Broker? = nil) throws {
     self.broker = try broker ?? .shared
@@ -26,6 +28,7 @@ final class Site {
 
   deinit {
     for child in children { child.end() }
+    for (words, child) in commands { SpokenSecrets.look(in: child.outputSoFar, of: words) }
     try? FileManager.default.removeItem(at: folder)
   }
 
@@ -146,9 +149,20 @@ final class Site {
 
   private var openPipes: [Pipe] = []
 
+  /// Starts Python's collector of spans, which prints its port and what it takes.
+  func startCollector(_ options: [String] = []) throws -> (process: ChildProcess, port: Int) {
+    let child = try ChildProcess(
+      ["/usr/bin/python3", Self.support("otlp_collector.py")] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    children.append(child)
+    guard child.waitForLines(1, seconds: 30), let port = Int(child.outputSoFar.prefix { $0.isNumber }) else {
+      throw Broken("no collector: \(child.outputSoFar)")
+    }
+    return (child, port)
+  }
+
   // MARK: commands
 
-  private static func support(_ script: String) -> String {
+  static func support(_ script: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Support/\(script)").path
   }
 
@@ -158,6 +172,7 @@ final class Site {
     let child = try ChildProcess(
       [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: nil)
     children.append(child)
+    commands.append((words, child))
     return child
   }
 
@@ -182,7 +197,9 @@ final class Site {
       [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: log,
       input: input.flatMap { FileHandle(forReadingAtPath: $0) })
     let status = child.wait()
-    return Ended(status: status, output: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
+    let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+    SpokenSecrets.look(in: output, of: words)
+    return Ended(status: status, output: output)
   }
 
   /// Delivers everything that waits, to the last retry; returns the worker's figures.
@@ -309,6 +326,9 @@ final class Site {
   func depths(_ queues: [String]) throws -> [Int] {
     try peer(["depth"] + queues.map { "\(prefix).\($0)" }).split(separator: "\n").map { Int($0) ?? -1 }
   }
+
+  /// Requests ready in an application's hold queue; none where there is no such queue: it is declared when it is first needed.
+  func held(_ app: String) -> Int { (try? depths(["hold.\(app)"]).first) ?? 0 }
 
   /// Runs `amqp_peer.py`, which speaks through Python's pika.
   ///

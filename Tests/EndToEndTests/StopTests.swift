@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Stopping a worker")
+@Suite("Stopping a worker", .blocking)
 struct StopTests {
   private static let terminate: Int32 = 15
 

@@ -39,7 +39,7 @@ private final class NotifySocket {
   }
 }
 
-@Suite("What supervisors see")
+@Suite("What supervisors see", .blocking)
 struct SupervisionTests {
   private func answers(_ probe: HTTPProbe) -> [String] {
     ["/livez", "/readyz"].map { path in probe.ask(path).map { "\($0.status) \($0.body)" } ?? "nothing" }

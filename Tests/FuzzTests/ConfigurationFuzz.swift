@@ -9,7 +9,16 @@ enum ConfigurationFuzz {
 
   static func run(_ input: inout Input) throws(Violation) {
     let text = Array(input.remainder())
-    do throws(ConfigurationError) { _ = try ConfigurationValue.parse(text, name: "text") } catch { try check(error) }
+    var isSound = true
+    do throws(ConfigurationError) { _ = try ConfigurationValue.parse(text, name: "text") } catch {
+      isSound = false
+      try check(error)
+    }
+    if let string = String(validating: text, as: UTF8.self) {
+      let reading = JSON5Reader.readOn(string)
+      try require(reading.faults.isEmpty == isSound && (reading.value != nil || !isSound), "read on: \(reading.faults)")
+      try require(reading.faults.count <= 101, "more faults than are told")
+    }
     guard (try? Data(text).write(to: file)) != nil else { return }
     defer { try? FileManager.default.removeItem(at: file) }
     let configuration: Configuration

@@ -14,6 +14,10 @@ enum FuzzTarget: String, CaseIterable {
   /// Registry changes and rows of CSV.
   case registry
   case configuration
+  /// What senders of APNs' binary interface write.
+  case binary
+  /// What is asked of the gateway over HTTP, and what workers say of it.
+  case door
 
   /// - Throws: when a promise is not kept. A trap is a finding too.
   func run(_ bytes: [UInt8]) throws(Violation) {
@@ -27,6 +31,8 @@ enum FuzzTarget: String, CaseIterable {
     case .answers: try AnswersFuzz.run(&input)
     case .registry: try RegistryFuzz.run(&input)
     case .configuration: try ConfigurationFuzz.run(&input)
+    case .binary: try BinaryFuzz.run(&input)
+    case .door: try DoorFuzz.run(&input)
     }
   }
 }

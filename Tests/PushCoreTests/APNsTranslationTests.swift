@@ -228,7 +228,7 @@ import Testing
     ),
     (
       "a live activity is started by its attributes",
-      #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes-type":"A","attributes":{},"alert":{"title":"t"}}}}"#,
+      #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes-type":"A","attributes":{},"content-state":{},"alert":{"title":"t"}}}}"#,
       "com.example.app.push-type.liveactivity liveactivity 5 4W -"
     ),
   ]
@@ -309,7 +309,7 @@ import Testing
   func liveActivityToken() throws {
     let activity = String(repeating: "AB", count: 80)
     let push = try apns(
-      accepted(#""apns":{"live_activity_token":"\#(activity)","payload":{"aps":{"timestamp":1,"event":"update"}}}"#))
+      accepted(#""apns":{"live_activity_token":"\#(activity)","payload":{"aps":{"timestamp":1,"event":"end"}}}"#))
     #expect(utf8(push.token) == activity.lowercased())
     #expect(utf8(push.pushType) == "liveactivity")
     #expect(push.id == DeviceIdentity.apnsID(messageID: Array("m-1".utf8), token: Array(apnsToken.utf8)))

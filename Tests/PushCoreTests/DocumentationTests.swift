@@ -71,7 +71,7 @@ import Testing
       taken: the push is a dead letter with the code.
 
       What can't be translated for a platform (too large, a reserved name), or has no credential for it, never gets there: each device of a
-      request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or everybody it is one for each such platform and
+      request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or `/all` it is one for each such platform and
       reason, the request as it came, and its devices count as failed in the result; replayed under its message id it reaches nobody twice; a
       corrected request needs a new id.
 
@@ -146,7 +146,8 @@ import Testing
       ## iPhones
 
       An iPhone gets the same by APNs and by FCM: one decision makes push type, priority, expiration and collapse id for both, and FCM gets it in
-      `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone.
+      `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. What `upmc` adds to an
+      alert (a sound, `mutable-content`, the object `mps`) it has by APNs alone.
 
       What only Android or the web shows (`icon`, `tag`, …, an `android` or `webpush` block), without data, is no push to an iPhone: a background push
       would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a counter counts it; there is neither

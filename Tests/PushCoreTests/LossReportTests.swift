@@ -71,7 +71,7 @@ import Testing
       "FCM v1 AndroidNotification notification.ticker dropped: no counterpart"
     ),
     (
-      #""apns":{"live_activity_token":"abcd","payload":{"aps":{"timestamp":1,"event":"update"}}}"#, .apns,
+      #""apns":{"live_activity_token":"abcd","payload":{"aps":{"timestamp":1,"event":"update","content-state":{}}}}"#, .apns,
       "FCM v1 ApnsConfig apns.live_activity_token converted: the push goes to this token, as liveactivity"
     ),
     (
@@ -196,6 +196,112 @@ import Testing
       ]
     ),
   ]
+
+  /// To a channel: no collapse id, and an expiration only where the request says so.
+  @Test(
+    "what a channel has no place for is in the report as it is",
+    arguments: [
+      (#""collapse_key":"k""#, ["Apple: broadcasts collapse_key dropped: a channel has no collapse id"]),
+      (
+        #""android":{"ttl":"60s"}"#,
+        [
+          "Apple: broadcasts android.ttl (no time_to_live) emulated: bounds the whole request's life; apns-expiration is 0, as every channel takes it"
+        ]
+      ),
+      (#""time_to_live":60"#, ["GS-062, GS-063 time_to_live converted: apns-expiration, counted from publishing; 0 for 0"]),
+      ("", []),
+    ])
+  func channel(members: String, entries: [String]) throws {
+    let aps = #""payload":{"aps":{"timestamp":1,"event":"update","content-state":{}}}"#
+    let request = try accepted(#"\#(members)\#(members.isEmpty ? "" : ",")"apns":{\#(aps)}"#, to: "apns-channel:bm8=")
+    #expect(try losses(request, .apns) == entries)
+  }
+
+  static let sync = #""android_v2":{"background_sync":{}}"#
+  static let shown = #""android_v2":{"remote_notification":{}}"#
+
+  @Test(
+    "beside android_v2 the words name its paths, and what it has",
+    arguments: [
+      (
+        #""notification":{"badge":"auto"},\#(sync)"#,
+        [
+          "GS-096 notification.badge converted: for Apple devices only: apns.payload.aps.badge, the device's counter after one more",
+          "FCM v1 AndroidConfigV2 notification dropped: for Android, but for what the common notification has: a background_sync shows nothing",
+        ]
+      ),
+      (
+        #""notification":{"sound":{"name":"n","critical":1}},\#(sync)"#,
+        [
+          "FCM v1 AndroidConfigV2 notification dropped: for Android, but for what the common notification has: a background_sync shows nothing"
+        ]
+      ),
+      (
+        #""notification":{"badge":"auto"},\#(shown)"#,
+        [
+          "GS-096 notification.badge converted: android_v2.remote_notification.notification.notification_count and apns.payload.aps.badge, the same"
+        ]
+      ),
+      (
+        #""notification":{"body":"b"},"time_to_live":60,\#(shown)"#,
+        [
+          "GS-062, GS-063 time_to_live converted: android_v2.ttl less the time spent queued; for Apple devices apns-expiration as for APNs"
+        ]
+      ),
+      (
+        #""notification":{"body":"b"},"time_to_live":60,"apns":{"headers":{"apns-expiration":"0"}},\#(shown)"#,
+        [
+          "FCM v1 ApnsConfig time_to_live dropped: for Apple devices: apns.headers.apns-expiration wins",
+          "GS-062, GS-063 time_to_live converted: for Android devices only: android_v2.ttl",
+        ]
+      ),
+      (
+        #""notification":{"body":"b"},"collapse_key":"k",\#(shown)"#,
+        ["GS-033 collapse_key converted: android_v2.collapse_key; for Apple devices apns-collapse-id"]
+      ),
+      (
+        #""notification":{"body":"b"},"android_v2":{"remote_notification":{},"ttl":"60s"}"#,
+        [
+          "FCM v1 AndroidConfig android_v2.ttl (no time_to_live) emulated: android_v2.ttl less the time spent queued; for Apple devices apns-expiration from it"
+        ]
+      ),
+    ])
+  func androidV2(members: String, entries: [String]) throws {
+    #expect(try losses(accepted(members), .fcm) == entries)
+  }
+
+  @Test("a collapse id of the request's own that can't stand as it is makes an entry, on either way")
+  func collapseID() throws {
+    let id = #""notification":{"body":"b"},"apns":{"headers":{"apns-collapse-id":" k "}}"#
+    let entry =
+      "GS-034 apns.headers.apns-collapse-id cut: at most 43 bytes of it, ~ and a hash of all of it, so that different keys stay different"
+    for platform in Platform.allCases {
+      #expect(try losses(accepted(id), platform) == [entry])
+      #expect(try losses(accepted(id + #","collapse_key":"c""#), platform).contains(entry))
+      #expect(try losses(accepted(id.replacing(" k ", with: "k")), platform) == [])
+    }
+  }
+
+  @Test("where data.ext stands in mps, the report says so, whatever apns.payload has")
+  func upmc() throws {
+    func losses(_ members: String) throws -> [String] {
+      let request = try accepted(members)
+      var report: LossReport? = LossReport()
+      _ = try APNsTemplate.make(
+        request, settings: APNsSettings(topic: "a.b", isUPMC: true), context: context(request), report: &report
+      ).get()
+      return report?.entries.map { "\($0.rule) \($0.field) \($0.action.rawValue): \($0.words)" } ?? []
+    }
+    let moved = "UP-19 data.ext converted: mps.ext, for the app's library"
+    #expect(try losses(#""notification":{"body":"b"},"data":{"ext":"e","k":"v"}"#) == [moved])
+    #expect(try losses(#""notification":{"body":"b"},"data":{"ext":"e"},"apns":{"payload":{"ext":"x"}}"#) == [moved])
+    #expect(
+      try losses(#""notification":{"body":"b"},"data":{"ext":{"a":1}}"#) == [
+        moved, "F-REF data data.ext converted: written as a string",
+      ])
+    #expect(try losses(#""notification":{"body":"b"},"data":{"ext":"e","mps":"m"}"#) == [])
+    #expect(try losses(#""data":{"ext":"e"},"content_available":true"#).contains { $0.contains("ext") } == false)
+  }
 
   @Test("the report says what happened, all of it, and nothing else", arguments: exact)
   func whole(members: String, platform: Platform, entries: [String]) throws {

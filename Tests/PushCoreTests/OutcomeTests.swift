@@ -77,6 +77,12 @@ import Testing
       Self.text(result.json())
         == #"{"message_id":"m-1","app":"a","success":2,"failure":1,"canonical_ids":1,"results":[{"message_id":"id-1"},{"error":"NotRegistered"},{"message_id":"id-2","registration_id":"new"}]}"#
     )
+    let refused = SendResult(
+      messageID: [], app: [],
+      targets: [.failed(.invalidParameters, reason: "\u{7}a \"b\"" + String(repeating: "é", count: 600))])
+    #expect(
+      Self.text(refused.json()).hasSuffix(
+        ##"[{"error":"InvalidParameters","reason":" a \"b\""## + String(repeating: "é", count: 253) + #""}]}"#))
     #expect(
       Self.text(SendResult(messageID: [], app: [], targets: []).json())
         == #"{"message_id":"","app":"","success":0,"failure":0,"canonical_ids":0,"results":[]}"#)

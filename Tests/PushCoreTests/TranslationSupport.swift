@@ -54,7 +54,8 @@ func losses(_ request: SendRequest, _ platform: Platform) throws -> [String] {
   switch platform {
   case .apns:
     _ = try APNsTemplate.make(
-      request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
+      request, settings: APNsSettings(topic: "com.example.app"), context: context(request),
+      isBroadcast: request.targets.isChannel, report: &report
     ).get()
   case .fcm: _ = try FCMTemplate.make(request, context: context(request), report: &report).get()
   }
@@ -78,6 +79,10 @@ func withApple(_ message: String, _ request: SendRequest) throws -> String {
   // After Android's, before what follows it.
   guard let next = message.range(of: #","webpush":"#) ?? message.range(of: #","token":"#) else { return message + block }
   return message.replacingCharacters(in: next.lowerBound..<next.lowerBound, with: block)
+}
+
+extension Targets {
+  var isChannel: Bool { if case .one(.channel) = self { true } else { false } }
 }
 
 extension APNsPush {

@@ -77,13 +77,22 @@ import Testing
     for (name, _) in SchemaFiles.all { #expect(text.contains("./schema/\(name)"), "\(name)") }
   }
 
-  @Test("its queues are the topology's, durable, and no others")
+  /// With the names of an application's and a worker's own queues as the document spells them.
+  static let others = [
+    topology.holdQueue("{app}"), topology.traceQueue, topology.binaryFeedbackQueue("{app}"),
+    topology.controlExchange + ".{worker}",
+  ]
+
+  @Test(
+    "its queues are the topology's and those that are declared as they are needed, durable but for a worker's own, and no others"
+  )
   func queues() {
     let channels = objects("channels").values.filter { amqp($0)["is"] as? String == "queue" }
-    #expect(
-      channels.flatMap(addresses).sorted() == (Self.topology.queues.map(\.name) + [Self.topology.holdQueue("{app}")]).sorted())
+    #expect(channels.flatMap(addresses).sorted() == (Self.topology.queues.map(\.name) + Self.others).sorted())
     for channel in channels {
-      #expect((amqp(channel)["queue"] as? [String: Bool]) == ["durable": true, "exclusive": false, "autoDelete": false])
+      let isOwn = (channel["address"] as? String)?.hasPrefix(Self.topology.controlExchange) == true
+      #expect(
+        (amqp(channel)["queue"] as? [String: Bool]) == ["durable": !isOwn, "exclusive": isOwn, "autoDelete": isOwn])
     }
   }
 
@@ -98,7 +107,8 @@ import Testing
       types[name] = exchange["type"] as? String
       keys[name, default: []] += addresses(channel)
     }
-    #expect(types == Dictionary(uniqueKeysWithValues: Self.topology.exchanges.map { ($0.name, $0.type) }))
+    let others = [(Self.topology.traceExchange, "direct"), (Self.topology.controlExchange, "fanout")]
+    #expect(types == Dictionary(uniqueKeysWithValues: Self.topology.exchanges.map { ($0.name, $0.type) } + others))
     for binding in Self.topology.bindings {
       let key = binding.routingKey.replacing("#", with: "{app}")
       #expect(keys[binding.exchange]?.contains(key) == true, "\(binding.exchange) \(key)")

@@ -44,7 +44,8 @@ private struct RandomSite {
   struct Message {
     var body: [UInt8]
     var id: [UInt8]
-    var isForAPNs: Bool
+    var target: String
+    var isForAPNs: Bool { target.hasPrefix("apns") }
     var sender: String?
     var environment: String?
     /// Unix seconds.
@@ -79,6 +80,7 @@ private struct RandomSite {
     pipeline = Pipeline(
       apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
       outbox: outbox, lookUps: nil, owners: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
+      collapses: Collapses(registry: nil, time: time),
       broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
       replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000)
   }
@@ -112,20 +114,33 @@ private struct RandomSite {
 
   /// For one device, as the two can be compared only where no registry is asked.
   mutating func message(_ number: Int) -> Message {
-    let isForAPNs = generator.one(in: 2)
+    let target = generator.pick(Self.targets)
     var body: [UInt8]
     repeat {
-      body = Array(generator.request().text.utf8)
-      if let document = try? JSONDocument(body) {
-        body = DeadLetter.body(document, naming: Array((isForAPNs ? "apns:00ff" : "fcm:a:b").utf8))
-      }
+      let isActivity = generator.one(in: target.contains("channel") ? 2 : 20)
+      body = Array((isActivity ? generator.pick(Self.activities) : generator.request().text).utf8)
+      if let document = try? JSONDocument(body) { body = DeadLetter.body(document, naming: Array(target.utf8)) }
     } while Self.isDryRun(body)
     let age = generator.pick([0, 0, 1, 30, 100, 3_600, 2_419_199, 2_419_300] as [UInt64])
     return Message(
-      body: body, id: Array("m-\(number)".utf8), isForAPNs: isForAPNs,
+      body: body, id: Array("m-\(number)".utf8), target: target,
       sender: generator.one(in: 4) ? generator.pick(["42", "43"]) : nil,
       environment: generator.one(in: 4) ? generator.pick(["production", "sandbox", "beta"]) : nil,
       published: UInt64(loop.time.wallClock / 1000) - age)
+  }
+
+  private static let targets = [
+    "apns:00ff", "apns:00ff", "fcm:a:b", "fcm:a:b", "apns-channel:bm8=", "fid:cXyZ0123456789_-AbCdEf", "fcm:/topics/a",
+    "fcm:'a' in topics && 'b' in topics",
+  ]
+  /// What a channel takes, and what it doesn't.
+  private static let activities = [
+    #""event":"update","content-state":{}"#, #""event":"update""#, #""event":"end""#, #""event":"start","content-state":{}"#,
+  ].flatMap { aps in
+    [
+      "", #","collapse_key":"k","android":{"ttl":"60s"}"#, #","time_to_live":60,"notification":{"title":"t","badge":1}"#,
+      #","notification":{"badge":"auto"}"#,
+    ].map { #"{"apns":{"payload":{"aps":{"timestamp":1,\#(aps)}}}\#($0)}"# }
   }
 
   /// A worker sends none of these.
@@ -143,7 +158,8 @@ private struct RandomSite {
       published: Int64(message.published) * 1000, now: loop.time.wallClock)
     let answer = question.answer()
     if let rejection = answer.rejection { return Outcome(error: rejection.code) }
-    switch answer.views[message.isForAPNs ? 0 : 1].outcome {
+    switch answer.views.first(where: { $0.platform == (message.isForAPNs ? .apns : .fcm) })?.outcome {
+    case nil: return Outcome()
     case .failure(let rejection): return Outcome(error: rejection.code)
     case .success(let sending):
       // No target was given to explain, so it leaves the device open.
@@ -178,14 +194,17 @@ private struct RandomSite {
     case .apns:
       guard let template = pipeline.apnsTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
       let push = template.stamp(token: entry.recipients[0].token)
+      let isBroadcast = template.isBroadcast
       var headers = [
-        "apns-topic": text(push.topic), "apns-push-type": text(push.pushType), "apns-priority": "\(push.priority)",
+        isBroadcast ? "apns-channel-id" : "apns-topic": text(isBroadcast ? Array(push.channel) : push.topic),
+        "apns-push-type": text(push.pushType), "apns-priority": "\(push.priority)",
         "apns-expiration": "\(push.expiration)",
       ]
       if let id = push.collapseID { headers["apns-collapse-id"] = text(id) }
-      if let id = template.fixedID { headers["apns-id"] = text(id) }
+      if let id = template.fixedID { headers[isBroadcast ? "apns-request-id" : "apns-id"] = text(id) }
+      let path = isBroadcast ? "/4/broadcasts/apps/\(text(push.topic))" : nil
       let token = template.activityToken.map(text) ?? "<token>"
-      return Outcome(path: "/3/device/\(token)", headers: headers, payload: push.payload)
+      return Outcome(path: path ?? "/3/device/\(token)", headers: headers, payload: push.payload)
     case .fcm:
       guard let template = pipeline.fcmTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
       return Outcome(

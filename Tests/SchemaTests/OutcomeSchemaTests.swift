@@ -43,7 +43,8 @@ import Testing
     let outcome = SendResult(
       messageID: bytes(&random), app: bytes(&random),
       targets: [
-        .accepted(id: bytes(&random)), .failed(code), .accepted(id: [], registration: bytes(&random), uniqueID: bytes(&random)),
+        .accepted(id: bytes(&random)), .failed(code), .failed(code, reason: text(bytes(&random))),
+        .accepted(id: [], registration: bytes(&random), uniqueID: bytes(&random)),
       ])
     let letter = DeadLetter(
       error: code, reason: text(bytes(&random)) + String(repeating: "é", count: Int(seed) * 5),

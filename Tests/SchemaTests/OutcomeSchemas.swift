@@ -67,7 +67,12 @@ enum OutcomeSchemas {
       "apns_unique_id": ["description": "what APNs' sandbox calls the push in its log", "type": "string"], "error": false,
     ],
   ]
-  private static let failed: JSONValue = ["type": "object", "required": ["error"], "properties": ["error": error]]
+  private static let failed: JSONValue = [
+    "type": "object", "required": ["error"],
+    "properties": [
+      "error": error, "reason": ["description": "what the dead letter says of it, where there is one", "type": "string"],
+    ],
+  ]
 
   static let fanOutResult = outcome(
     "Fan-out result",

@@ -38,8 +38,10 @@ enum Pattern {
   static let device = "apns:\(hexPairs)|fcm:(?!fid:)\(fcmToken)|fid:\(installationID)|\(registration)|\(evenHex)|\(bareToken)"
   static let channel = "apns-channel:[A-Za-z0-9+/=_\\-]{1,256}"
   static let addressee = "\(channel)|fcm:(\(fcmTopics))|/users/\(userID)|\(notificationKey)|\(device)"
+  static let severalDevices =
+    "/all|/topics/\(topicName)|/users/\(userID)|\(notificationKey)|\(channel)|fcm:(\(fcmTopics))"
   static let token = "^(\(addressee))$"
-  static let to = "^(/topics/\(topicName)|\(addressee))$"
+  static let to = "^(/all|/topics/\(topicName)|\(addressee))$"
 
   /// The whole numbers from 0 to `most` in up to `digits` digits, leading zeros among them; `then` follows.
   static func atMost(_ most: Int, digits: Int, then: String = "") -> String {

@@ -75,7 +75,7 @@ struct RequestGenerator {
             case .android: generator.android()
             case .androidV2: generator.androidV2()
             case .webpush: generator.object(WebpushKey.self) { $0.rule }
-            case .fcmOptions: generator.value(.options)
+            case .fcmOptions: generator.value(.labelOptions)
             default: generator.value(.string)
             }
           }
@@ -124,7 +124,7 @@ struct RequestGenerator {
           [:], ["aps": generator.object(APSKey.self) { $0.rule }],
           ["aps": generator.object(APSKey.self) { $0.rule }, "k": [1, .null]],
         ])
-      case .fcmOptions: generator.value(.options)
+      case .fcmOptions: generator.value(.imageOptions)
       case .liveActivityToken: generator.pick("00ff", "00f")
       }
     }
@@ -252,7 +252,8 @@ struct RequestGenerator {
     case .alert: one(in: 3) ? "text" : object(APSAlertKey.self) { $0.rule }
     case .criticalSound: pick(["default", [:], ["critical": 1, "name": "n", "volume": 1, "next": 5]])
     case .localisedText: pick(["text", ["loc-key": "K", "loc-args": ["a"]], ["other": 1]])
-    case .options: object(OptionsKey.self) { $0 == .analyticsLabel ? .label : .string }
+    case .imageOptions: object(ImageOptionsKey.self) { $0 == .analyticsLabel ? .label : .string }
+    case .linkOptions: object(LinkOptionsKey.self) { $0 == .analyticsLabel ? .label : .secureURL }
     case .lightSettings: object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }
     case .lightColor: object(LightColorKey.self) { _ in .unit }
     }
@@ -260,7 +261,7 @@ struct RequestGenerator {
 
   static let hex = String(repeating: "0aF", count: 32)
   static let goodTargets = [
-    "/topics/a", "/users/anna+x@example.com", "apns:00", "apns:" + hex, "fcm:a:b%20.", hex,
+    "/topics/a", "/all", "/users/anna+x@example.com", "apns:00", "apns:" + hex, "fcm:a:b%20.", hex,
     "bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1",
     "pf1r~00000000000000000000000000", "pf1g~7zzzzzzzzzzzzzzzzzzzzzzzzz", String(repeating: "a", count: 63),
     String(repeating: "a", count: 201), "fcm:" + String(repeating: "a", count: 65), "a.b%3", "apns-channel:bm8gc3VjaA==",
@@ -270,7 +271,7 @@ struct RequestGenerator {
   ]
   static let badTargets = [
     "", " x", "x\n", "apns:0", "apns:", "apns:0g", "fcm:", "fcm:..", "a..b", "%2e", "%2Fx", "/topics/", "/topics/a b",
-    "/users/", "/x", "a~b",
+    "/users/", "/x", "/all/", "/alls", "a~b",
     "pf1r~80000000000000000000000000", "pf1r~0000000000000000000000000i", String(repeating: "a", count: 65),
     String(repeating: "a", count: 199), "é", hex + "\n", "apns:00\n", "/topics/a\n",
     "fcm:/topics/", "fcm:/topics/a b", "fcm:/topics/" + String(repeating: "t", count: 901), "fcm:(", "fcm:'a' in topic",

@@ -40,8 +40,9 @@ enum RequestSchema {
         ("remoteNotification", remoteNotification),
         ("androidNotificationV2", object(AndroidNotificationV2Key.self) { $0.rule }),
         ("webpush", object(WebpushKey.self) { $0.rule }),
-        ("fcmOptions", object(OptionsKey.self) { $0 == .analyticsLabel ? .label : .string }),
         ("labelOptions", object(LabelOptionsKey.self) { _ in .label }),
+        ("imageOptions", object(ImageOptionsKey.self) { $0 == .analyticsLabel ? .label : .string }),
+        ("linkOptions", object(LinkOptionsKey.self) { $0 == .analyticsLabel ? .label : .secureURL }),
         ("lightSettings", object(LightSettingsKey.self) { $0 == .color ? .lightColor : .duration }),
         ("lightColor", object(LightColorKey.self) { _ in .unit }),
         ("present", ["not": ["type": "null"]]),
@@ -65,7 +66,7 @@ enum RequestSchema {
         .to: target.adding([
           (
             "description",
-            "a token, /topics/<name>, /users/<id>, apns:<hex>, fcm:<token>, fid:<id>, fcm:/topics/<name>, or an id of the registry"
+            "a token, /topics/<name>, /users/<id>, /all, apns:<hex>, fcm:<token>, fid:<id>, fcm:/topics/<name>, or an id of the registry"
           )
         ]),
         .notificationKey: [
@@ -94,7 +95,16 @@ enum RequestSchema {
       ], isNullable: false
     ).adding([
       ("oneOf", exactlyOne(["to", "notification_key", "registration_ids", "condition"])),
-      ("not", both(["android", "android_v2"])),
+      ("not", both(["android", "android_v2"])), ("if", hasActivity),
+      (
+        "then",
+        [
+          "properties": [
+            "to": oneDevice, "notification_key": oneDevice, "condition": ["type": "null"],
+            "registration_ids": ["maxItems": 1, "items": ["not": ["pattern": .string("^(\(Pattern.severalDevices))$")]]],
+          ]
+        ]
+      ),
     ])
   }
 
@@ -117,11 +127,13 @@ enum RequestSchema {
         .topic: ["type": ["string", "null"], "pattern": .string("^\(Pattern.topicName)$")], .condition: condition,
         .name: value(.string), .notification: ["$ref": "#/$defs/plainNotification"], .data: value(.data),
         .apns: ["$ref": "#/$defs/apns"], .android: ["$ref": "#/$defs/android"], .androidV2: ["$ref": "#/$defs/androidV2"],
-        .webpush: ["$ref": "#/$defs/webpush"], .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
+        .webpush: ["$ref": "#/$defs/webpush"], .fcmOptions: value(.labelOptions),
       ], isNullable: false
     ).adding([
       ("oneOf", exactlyOne(["token", "fid", "topic", "condition"])),
       ("not", ["anyOf": [both(["android", "android_v2"]), both(["android", "androidV2"])]]),
+      ("if", hasActivity),
+      ("then", ["properties": ["token": oneDevice, "topic": ["type": "null"], "condition": ["type": "null"]]]),
     ])
   }
 
@@ -136,6 +148,15 @@ enum RequestSchema {
     ["required": .strings(names), "properties": .object(names.map { ($0, present) })]
   }
 
+  private static let activityTokens: JSONValue = [
+    "anyOf": .array([both(["live_activity_token"]), both(["liveActivityToken"])])
+  ]
+  /// The token of a live activity is one device's.
+  private static let hasActivity: JSONValue = [
+    "required": ["apns"], "properties": ["apns": activityTokens.adding([("type", "object")])],
+  ]
+  private static let oneDevice: JSONValue = ["pattern": .string("^(\(Pattern.device))$")]
+
   private static var apns: JSONValue {
     object(
       APNsKey.self,
@@ -145,9 +166,13 @@ enum RequestSchema {
           "properties": .object(APNsHeader.allCases.map { ($0.wireName, header($0)) }),
         ],
         .payload: ["type": ["object", "null"], "properties": ["aps": ["$ref": "#/$defs/aps"]]],
-        .fcmOptions: ["$ref": "#/$defs/fcmOptions"],
+        .fcmOptions: value(.imageOptions),
         .liveActivityToken: ["type": ["string", "null"], "pattern": .string("^\(Pattern.hexPairs)$")],
-      ])
+      ]
+    ).adding([
+      ("if", activityTokens),
+      ("then", ["properties": ["headers": ["properties": ["apns-push-type": ["const": "liveactivity"]]]]]),
+    ])
   }
 
   private static func header(_ header: APNsHeader) -> JSONValue {
@@ -295,8 +320,9 @@ enum RequestSchema {
       ]
     case .localisedText:
       ["type": ["string", "object", "null"], "properties": ["loc-key": value(.string), "loc-args": value(.strings)]]
-    case .options: ["$ref": "#/$defs/fcmOptions"]
     case .labelOptions: ["$ref": "#/$defs/labelOptions"]
+    case .imageOptions: ["$ref": "#/$defs/imageOptions"]
+    case .linkOptions: ["$ref": "#/$defs/linkOptions"]
     case .lightSettings: ["$ref": "#/$defs/lightSettings"]
     case .lightColor: ["$ref": "#/$defs/lightColor"]
     }

@@ -42,26 +42,49 @@ import Testing
     #expect((1_000...3_000).contains(accepted), "\(accepted) accepted: the generator is of no use when nearly all or none are")
   }
 
-  static let bounds = [
-    #"{"to":"x"}"#, #"{"to":null}"#, "{}", "[]", "5", #"{"to":"x","to_":1}"#, #"{"message":{"token":"x"}}"#,
-    #"{"message":null}"#,
-    #"{"message":{"token":"x"},"validate_only":null}"#, #"{"validate_only":true,"validateOnly":true,"message":{"token":"x"}}"#,
-    #"{"validate_only":true,"validateOnly":null,"message":{"token":"x"}}"#, #"{"message":{"token":"/topics/a"}}"#,
-    #"{"to":"x","time_to_live":-1}"#, #"{"to":"x","time_to_live":2419200}"#, #"{"to":"x","time_to_live":2419201}"#,
-    #"{"to":"x","time_to_live":"2419200"}"#, #"{"to":"x","time_to_live":"2419201"}"#, #"{"to":"x","time_to_live":"02419200"}"#,
-    #"{"to":"x","time_to_live":"00000002419200"}"#, #"{"to":"x","notification":{"badge":"2147483648"}}"#,
-    #"{"to":"x","notification":{"badge":"2147483647"}}"#, #"{"to":"x","notification":{"badge":"\u0032"}}"#,
-    #"{"to":"x","android":{"ttl":"2419200.9s"}}"#, #"{"to":"x","android":{"ttl":"2419201s"}}"#,
-    #"{"to":"x","android":{"ttl":"9s\n"}}"#,
-    #"{"to":"x","data":{"from":1}}"#, #"{"to":"x","data":{"from\n":1}}"#, #"{"to":"x","data":{"froma":1}}"#,
-    #"{"to":"\#(String(repeating: "a", count: 4096))"}"#, #"{"to":"\#(String(repeating: "a", count: 4097))"}"#,
-    #"{"to":"/topics/\#(String(repeating: "a", count: 899))"}"#, #"{"to":"/topics/\#(String(repeating: "a", count: 900))"}"#,
-    #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1000).joined(separator: ","))]}"#,
-    #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1001).joined(separator: ","))]}"#, #"{"registration_ids":[]}"#,
-    #"{"to":"x","apns":{"payload":{"aps":{"relevance-score":1e400}}}}"#,
-    #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1024))"}"#,
-    #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1025))"}"#,
-  ]
+  static let bounds =
+    [
+      #"{"to":"x"}"#, #"{"to":null}"#, "{}", "[]", "5", #"{"to":"x","to_":1}"#, #"{"message":{"token":"x"}}"#,
+      #"{"message":null}"#,
+      #"{"message":{"token":"x"},"validate_only":null}"#,
+      #"{"validate_only":true,"validateOnly":true,"message":{"token":"x"}}"#,
+      #"{"validate_only":true,"validateOnly":null,"message":{"token":"x"}}"#, #"{"message":{"token":"/topics/a"}}"#,
+      #"{"to":"x","time_to_live":-1}"#, #"{"to":"x","time_to_live":2419200}"#, #"{"to":"x","time_to_live":2419201}"#,
+      #"{"to":"x","time_to_live":"2419200"}"#, #"{"to":"x","time_to_live":"2419201"}"#,
+      #"{"to":"x","time_to_live":"02419200"}"#,
+      #"{"to":"x","time_to_live":"00000002419200"}"#, #"{"to":"x","notification":{"badge":"2147483648"}}"#,
+      #"{"to":"x","notification":{"badge":"2147483647"}}"#, #"{"to":"x","notification":{"badge":"\u0032"}}"#,
+      #"{"to":"x","android":{"ttl":"2419200.9s"}}"#, #"{"to":"x","android":{"ttl":"2419201s"}}"#,
+      #"{"to":"x","android":{"ttl":"9s\n"}}"#,
+      #"{"to":"x","data":{"from":1}}"#, #"{"to":"x","data":{"from\n":1}}"#, #"{"to":"x","data":{"froma":1}}"#,
+      #"{"to":"\#(String(repeating: "a", count: 4096))"}"#, #"{"to":"\#(String(repeating: "a", count: 4097))"}"#,
+      #"{"to":"/topics/\#(String(repeating: "a", count: 899))"}"#, #"{"to":"/topics/\#(String(repeating: "a", count: 900))"}"#,
+      #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1000).joined(separator: ","))]}"#,
+      #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1001).joined(separator: ","))]}"#, #"{"registration_ids":[]}"#,
+      #"{"to":"x","apns":{"payload":{"aps":{"relevance-score":1e400}}}}"#,
+      #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1024))"}"#,
+      #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1025))"}"#,
+    ] + activities
+
+  /// Targets beside the token of a live activity.
+  static let activities =
+    [
+      #""to":"apns:00""#, #""to":"x""#, #""to":"pf1r~00000000000000000000000000""#, #""to":"pf1g~00000000000000000000000000""#,
+      #""to":"/topics/a""#, #""to":"/all""#, #""registration_ids":["/all"]"#, #""to":"/users/a""#, #""to":"fcm:/topics/a""#,
+      #""to":"apns-channel:bm8=""#,
+      #""notification_key":"x""#, #""notification_key":"/users/a""#, #""condition":"'a' in topics""#,
+      #""registration_ids":["x"]"#, #""registration_ids":["x","y"]"#, #""registration_ids":["/users/a"]"#,
+      #""registration_ids":["/topics/"]"#, #""registration_ids":["fcm:/topics/a"]"#,
+      #""to":"x","condition":null,"registration_ids":null"#,
+    ].map { #"{\#($0),"apns":{"live_activity_token":"00"}}"# }
+    + [
+      #""token":"x""#, #""fid":"cXyZ0123456789_-AbCdEf""#, #""topic":"a""#, #""condition":"'a' in topics""#,
+      #""token":"/users/a""#, #""token":"x","topic":null"#,
+    ].map { #"{"message":{\#($0),"apns":{"liveActivityToken":"00"}}}"# }
+    + [#""liveactivity""#, #""alert""#].map {
+      #"{"to":"x","apns":{"live_activity_token":"00","headers":{"apns-push-type":\#($0)}}}"#
+    }
+    + [#"{"to":"/users/a","apns":{"live_activity_token":null}}"#, #"{"to":"/users/a","apns":null}"#]
 
   @Test("at each bound they agree as well")
   func agreement() throws {

@@ -20,6 +20,18 @@ struct SimulationTests {
     #expect(outcome.afflictions == [kind])
   }
 
+  @Test(
+    "does better where it failed once",
+    arguments: [
+      (901_050, [.pathCut, .streamsReset, .workerDrained, .workerSkewed], [0, 1, 2, 3, 5, 7]),
+      (960_214, [.brokerAlarm, .streamsStalled, .consumersClosed], nil),
+      (18_172, [.appTokenHangs, .brokerCrash, .registryFailsAfter, .workerFrozen], [0, 3, 6]),
+    ] as [(UInt64, Set<Affliction>, Set<Int>?)])
+  func past(_ seed: UInt64, _ kinds: Set<Affliction>, _ events: Set<Int>?) throws {
+    let outcome = try FleetSimulation(seed: seed, kinds: kinds, events: events).run()
+    #expect(outcome.failures == [])
+  }
+
   @Test("does the same again for the same seed, and something else for another one")
   func repeats() throws {
     let first = try FleetSimulation(seed: 10).run()

@@ -15,10 +15,21 @@ public struct HTTPProbe {
   public init(port: UInt16) { self.port = port }
 
   /// nil when nobody listens, or no answer comes within so many seconds.
-  public func ask(_ path: String, method: String = "GET", seconds: Int = 10) -> Answer? {
+  public func ask(
+    _ path: String, method: String = "GET", headers: [String: String] = [:], body: String? = nil, seconds: Int = 10
+  ) -> Answer? {
+    let fields = headers.map { "\($0): \($1)\r\n" }.joined()
+    let length = body.map { "Content-Length: \($0.utf8.count)\r\n" } ?? ""
+    return say(
+      "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(fields)\(length)\r\n\(body ?? "")",
+      seconds: seconds)
+  }
+
+  /// Whatever is sent, and the first answer to it; nil when the connection ends without one.
+  public func say(_ text: String, seconds: Int = 10) -> Answer? {
     guard let raw = connection(seconds: seconds) else { return nil }
     defer { close(raw) }
-    let request = Array("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+    let request = Array(text.utf8)
     guard send(raw, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return nil }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -236,6 +236,13 @@ struct ConfigurationTests {
     (text(key, "replyTo: [''],"), "replyTo has \"\": a queue's name is"),
     (text(key, "replyTo: 5,"), "replyTo must be a string"),
     ("{ broker: 'amqp://h/', prefetch: '7', \(text().dropFirst(24))", "prefetch must be a whole number"),
+    ("{ broker: 'amqp://h/', apps: { a: { unknownOutcomes: 'keep', apns: { \(key) } } } }", "apps.a.unknownOutcomes must be"),
+    ("{ broker: 'amqp://h/', apps: { a: { unknownOutcomes: 'Drop', apns: { \(key) } } } }", "apps.a.unknownOutcomes must be"),
+    ("{ broker: 'amqp://h/', apps: { a: { unknownOutcomes: true, apns: { \(key) } } } }", "apps.a.unknownOutcomes must be"),
+    ("{ broker: 'amqp://h/', apps: { a: { unknownKeys: 'allow', apns: { \(key) } } } }", "apps.a.unknownKeys must be"),
+    ("{ broker: 'amqp://h/', apps: { a: { upmc: 'true', apns: { \(key) } } } }", "apps.a.upmc must be true or false"),
+    ("{ broker: 'amqp://h/', apps: { a: { upmc: 1, apns: { \(key) } } } }", "apps.a.upmc must be true or false"),
+    (text(key, "receipts: 1,"), "receipts must be true or false"),
   ]
 
   @Test("explains what is wrong", arguments: explained)

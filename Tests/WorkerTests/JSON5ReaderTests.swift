@@ -59,6 +59,50 @@ struct JSON5ReaderTests {
     #expect("\(fault)" == said)
   }
 
+  static let manyFaults: [(text: String, places: [String], isCertain: Bool)] = [
+    (
+      "{\n a: 01,\n b: 'x\\u12',\n # no\n c: x y z,\n d: [1 2],\n e: 1\n f: 2,\n g:,\n}",
+      ["2:5", "3:7", "4:2", "5:5", "6:8", "8:2", "9:4"], true
+    ),
+    ("{ broker: amqp://h/, prefetch: 01, log: warn }", ["1:11", "1:32", "1:41"], true),
+    ("{\n replyTo: one, two,\n log: 'x',\n shards: 01 }", ["2:11", "4:10"], false),
+    ("{\n a: 'x,\n b: 01,\n}", ["2:5", "3:5"], false),
+    ("{\n key: '-----BEGIN\n AAAA\n BBBB\n -----END',\n b: 01 }", ["2:7"], false),
+    ("{\n a: [1, 2,\n b: 3 }", ["3:2"], false), ("{\n a: [ { b: 1 ],\n c: 01 }", ["2:14", "3:5"], false),
+    ("{\n a = 1,\n 7: 2,\n c: 3", ["2:4", "3:2"], false), ("{ a: 1 ]\n, b: 01 }", ["1:8", "2:6"], false),
+    ("{ a: 1,, b: 2,\n ], c: 01 }", ["1:8", "2:2", "2:8"], false), ("{ a: { b: 1 }", ["1:14"], false),
+    ("{ a: 1 } }", ["1:10"], false),
+    ("", ["1:1"], false), (String(repeating: "[", count: 70), ["1:65"], false),
+  ]
+
+  @Test("reading on tells every fault apart, and none that only follows from another", arguments: manyFaults)
+  func readingOn(_ text: String, _ places: [String], _ isCertain: Bool) {
+    let reading = JSON5Reader.readOn(text)
+    #expect(reading.faults.map { "\($0.line):\($0.column)" } == places, "\(text): \(reading.faults)")
+    #expect(reading.isCertain == isCertain)
+  }
+
+  @Test("what is read behind a fault stands where it was meant to")
+  func readBehind() {
+    let reading = JSON5Reader.readOn("{ a: 01, b: [x, 2 3], c: { d: 'e\\1f' }\n g: true, g: false }")
+    #expect(
+      reading.value
+        == .object([
+          "a": .null, "b": .array([.null, .integer(2), .integer(3)]), "c": .object(["d": .string("ef")]), "g": .bool(true),
+        ]))
+    #expect(reading.broken == ["a", "b[0]"] && reading.faults.count == 6 && reading.isCertain)
+  }
+
+  @Test("a document with nothing but faults ends, with a hundred of them at most")
+  func hopeless() {
+    for text in [
+      String(repeating: "#\n", count: 10_000), "{" + String(repeating: "a: ,\n", count: 10_000),
+      String(repeating: "{]}[\"\n", count: 5_000),
+    ] {
+      #expect((1...101).contains(JSON5Reader.readOn(text).faults.count))
+    }
+  }
+
   @Test("reads or refuses every mutilation of a document", arguments: 0..<200)
   func mutilated(_ seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
@@ -68,6 +112,13 @@ struct JSON5ReaderTests {
       text[place] = ["{", "}", "[", "'", "\"", "\\", "/", "*", "\n", "-", ".", "u", "0", "e", "\u{2028}"].randomElement(
         using: &random)!
     }
-    _ = try? JSON5Reader.read(String(String.UnicodeScalarView(text)))
+    let mutilated = String(String.UnicodeScalarView(text))
+    let reading = JSON5Reader.readOn(mutilated)
+    do {
+      let value = try JSON5Reader.read(mutilated)
+      #expect(reading.faults.isEmpty && reading.value == value)
+    } catch {
+      #expect(reading.faults.first == error as? JSON5Reader.Fault && !reading.faults.isEmpty)
+    }
   }
 }

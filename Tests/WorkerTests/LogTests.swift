@@ -7,7 +7,7 @@ import Testing
 struct LogTests {
   @Test("is one JSON object, in which numbers and truth values are JSON's own and texts can't break out")
   func types() throws {
-    let log = Log(level: .debug, shard: 3, to: .standardError)
+    let log = Log(level: .debug, format: .json, shard: 3, to: .standardError)
     let hostile = "x\r\n\u{1B}[31m\u{2028}\"\\"
     let line = log.line(
       .warning, "what \(hostile)",
@@ -23,6 +23,19 @@ struct LogTests {
     #expect(object["seconds"] as? Double == 0.493 && object["endless"] is NSNull)
     #expect(object["cancelled"] as? Bool == false && object["pools"] as? [String] == ["a", "b\"c"])
     #expect(String(decoding: line, as: UTF8.self).contains(#""count":42,"#))
+  }
+
+  @Test("for people has the fields as words, quoted where they are not plain ones, and nothing that a terminal obeys")
+  func text() {
+    let output = LogOutput(clock: { 1_763_829_001_123 }, write: { _ in })
+    let log = Log(level: .debug, format: .text, shard: 0, to: output)
+    let line = log.line(
+      .warning, "provider unreachable",
+      ["pool": "com.a/apns", "reason": "no answer", "seconds": 1.5, "empty": "", "esc": "\u{1B}[31m", "held": true, "a": "b=c"])
+    #expect(
+      String(decoding: line, as: UTF8.self)
+        == #"16:30:01.123 WARNING [0] provider unreachable pool=com.a/apns reason="no answer" seconds=1.5 empty="" "#
+        + #"esc="\u001b[31m" held=true a="b=c""# + "\n")
   }
 
   @Test("of level debug costs nothing where it isn't written")

@@ -10,7 +10,7 @@ import Wire
 @testable import Worker
 
 /// A process of two shards without their threads, whose figures are served; its time stands still until it is moved.
-private final class QuietFleet {
+final class QuietFleet {
   let board = ShardBoard(shards: 2, at: QuietFleet.time(0))
   let controls: [ShardControl]
   let probe: HTTPProbe
@@ -33,7 +33,7 @@ private final class QuietFleet {
     controls = (0..<2).map { _ in ShardControl(at: Self.time(0)) {} }
     port = try FreePorts.take(1)[0]
     probe = HTTPProbe(port: port)
-    server = try MetricsServer(Endpoint(host: "127.0.0.1", port: port), board) { [now] in
+    server = try MetricsServer(Endpoint(host: "127.0.0.1", port: port), board, version: "1.2.3") { [now] in
       QuietFleet.time(now.seconds.withLock { $0 })
     }
   }
@@ -138,7 +138,7 @@ struct MetricsServerTests {
       let answer = try #require(fleet.probe.ask("/livez", method: method))
       #expect(answer.status == 405 && answer.headers["allow"] == "GET, HEAD")
     }
-    for path in ["/", "/health", "/livez/", "/metrics/../livez", "/%2e%2e", "//"] {
+    for path in ["/index.html", "/status", "/health", "/livez/", "/metrics/../livez", "/%2e%2e", "//"] {
       #expect(try #require(fleet.probe.ask(path)).status == 404, "\(path)")
     }
   }
@@ -154,65 +154,6 @@ struct MetricsServerTests {
     #expect(ContinuousClock.now - begin < .seconds(8))
   }
 
-  @Test("the figures sum up the shards, one sample for each code; names of the configuration can't break the format")
-  func figures() throws {
-    let fleet = try QuietFleet()
-    for number in 0..<2 {
-      fleet.board.register(fleet.controls[number], as: number)
-      fleet.report(number, at: 1) {
-        $0.isReady = true
-        $0.counters.delivered = 3
-        $0.counters.failed[Int(PushError.notRegistered.code)] = 2
-        $0.expiries = [.init(name: #"a"} 1 \"# + "\n# x", notAfter: 99)]
-      }
-    }
-    let answer = try #require(fleet.probe.ask("/metrics"))
-    #expect(answer.status == 200 && answer.headers["content-type"] == "text/plain; version=0.0.4")
-    #expect(answer.body.contains("\npushfleet_pushes_delivered_total 6\n"))
-    #expect(answer.body.contains("\npushfleet_pushes_failed_total{code=\"NotRegistered\"} 4\n"))
-    #expect(answer.body.contains("\npushfleet_shards_ready 2\n"))
-    #expect(answer.body.contains("\npushfleet_log_lines_dropped_total 0\n"))
-    #expect(
-      answer.body.contains(#"pushfleet_credential_not_after_seconds{credential="a\"} 1 \\\n# x"} 99"# + "\n"), "\(answer.body)")
-    let sample = /pushfleet_[a-z_]+(\{[a-z]+="(\\["\\n]|[^"\\\n])*"\})? [0-9.e+-]+/
-    for line in answer.body.split(separator: "\n") {
-      #expect(
-        line.hasPrefix("# HELP pushfleet_") || line.hasPrefix("# TYPE pushfleet_") || line.wholeMatch(of: sample) != nil,
-        "\(line)")
-    }
-  }
-
-  @Test("a hold queue counts once however many shards see it, and only applications that have one are named")
-  func holds() throws {
-    let fleet = try QuietFleet()
-    for number in 0..<2 {
-      fleet.board.register(fleet.controls[number], as: number)
-      fleet.report(number, at: 1) {
-        $0.counters.putToHold = 5
-        $0.counters.parked = 1
-        $0.ahead = 20
-        $0.unconfirmed = 9
-        $0.stuck = 4
-        $0.holds = [
-          .init(app: Array("a".utf8), ready: 70 + number, inHand: 8), .init(app: Array("b".utf8), ready: nil, inHand: 0),
-        ]
-        $0.pools = [.init(name: "a APNs", isInTrouble: number == 0), .init(name: "b FCM", isInTrouble: false)]
-      }
-    }
-    let samples = try #require(fleet.probe.ask("/metrics")).body.split(separator: "\n").filter {
-      $0.hasPrefix("pushfleet_hold_") || $0.hasPrefix("pushfleet_pool_") || $0.hasPrefix("pushfleet_parked")
-        || $0.hasPrefix("pushfleet_publications_") || $0.hasPrefix("pushfleet_requests_ahead")
-    }
-    #expect(
-      samples == [
-        "pushfleet_parked_total 2", "pushfleet_hold_queue_requests_total 10",
-        "pushfleet_requests_ahead 40", "pushfleet_publications_unconfirmed 18", "pushfleet_publications_stuck 8",
-        #"pushfleet_hold_queue_requests_ready{app="a"} 71"#, #"pushfleet_hold_queue_requests_in_hand{app="a"} 16"#,
-        #"pushfleet_hold_queue_requests_in_hand{app="b"} 0"#, #"pushfleet_pool_in_trouble{pool="a APNs"} 1"#,
-        #"pushfleet_pool_in_trouble{pool="b FCM"} 0"#,
-      ])
-  }
-
   @Test("an address that can't be listened on says why, and whether trying again may help")
   func refusedAddresses() throws {
     let fleet = try QuietFleet()
@@ -220,7 +161,9 @@ struct MetricsServerTests {
       ("127.0.0.1", fleet.port, "in use", true), ("192.0.2.1", UInt16(9464), "assign requested address", true),
       ("localhost", 9464, "numeric", false),
     ] {
-      let error = #expect(throws: HTTPServerError.self) { try MetricsServer(Endpoint(host: host, port: port), fleet.board) }
+      let error = #expect(throws: HTTPServerError.self) {
+        try MetricsServer(Endpoint(host: host, port: port), fleet.board, version: "1.2.3")
+      }
       #expect(error?.isPassing == isPassing && "\(error.map { "\($0)" } ?? "")".contains(reason))
     }
   }

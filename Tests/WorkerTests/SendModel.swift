@@ -224,6 +224,14 @@ final class SendModel {
     }
 
     var lanes: PoolLanes { pipeline.pools[0] }
+    /// Whether every request taken in is accounted for.
+    var isLedgerBalanced: Bool {
+      func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.counters.ledger.amount(entry, AppSeries.others + 1) }
+      let inHand = pipeline.table.entries.count { $0.isHeld && $0.account != nil }
+      return amount(.inHand) == inHand
+        && amount(.accepted) + amount(.resumed)
+          == amount(.settled) + amount(.putOff) + amount(.givenBack) + amount(.inHand)
+    }
     var isBreakerOpen: Bool { pipeline.marks.isOpen(0) }
 
     /// The places of the requests in hand, in the order in which they came.

@@ -48,6 +48,7 @@ struct SendModelTests {
       #expect(lost == [], "seed \(seed)")
       #expect(model.workers.flatMap(\.doneTooEarly) == [], "seed \(seed)")
       #expect(model.isQuiet, "seed \(seed): something is held for ever")
+      for worker in model.workers { #expect(worker.isLedgerBalanced, "seed \(seed)") }
     }
   }
 

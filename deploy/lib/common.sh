@@ -48,6 +48,8 @@ require_swift() {
 
 # build_release [PRODUCT]: builds the command line, or another product, as it is shipped; prints the folder that it is in.
 build_release() {
+  # For the build alone: the program would take it for a setting.
+  local -x PUSHFLEET_COMMIT=${PUSHFLEET_COMMIT-$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || true)}
   (cd "$root" && swift build -c release --static-swift-stdlib --product "${1:-pushfleet}" >&2) || fail "the build failed"
   (cd "$root" && swift build -c release --static-swift-stdlib --show-bin-path)
 }
@@ -177,16 +179,17 @@ start_postgres() {
   postgres_location="postgresql://postgres@/postgres?host=${home//\//%2F}"
 }
 
-# make_certificates FOLDER [NAME]: a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
-# loopback and the host name given.
+# make_certificates FOLDER [NAME…]: a certificate authority (ca.pem) and a server's certificate (server.pem, server.key) for
+# loopback and the host names given.
 make_certificates() (
   cd "$1" || exit 1
+  shift
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj '/CN=pushfleet test CA' \
     -keyout ca.key -out ca.pem -addext 'keyUsage=critical,keyCertSign' 2>openssl.log
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=localhost' \
     -keyout server.key -out server.csr 2>>openssl.log
   openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out server.pem \
-    -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1,DNS:%s\nextendedKeyUsage=serverAuth\n' "${2:-localhost}") 2>>openssl.log
+    -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1%s\nextendedKeyUsage=serverAuth\n' "$(printf ',DNS:%s' "${@:-localhost}")") 2>>openssl.log
   rm server.csr openssl.log
 )
 

@@ -36,17 +36,15 @@ final class MethodCodec {
       var decoded: UnsafeMutableRawPointer?
       defer { recycle_amqp_pool(pool) }
       guard amqp_decode_method(id, pool, arguments, &decoded) == 0, let decoded else { return nil }
-      return Self.method(id, decoded, base)
+      return Self.method(id, decoded, base, payload)
     }
   }
 
   private static func expected(_ id: UInt32, _ payload: RawSpan) -> Bool {
     switch id {
     case AMQP_CONNECTION_START_METHOD:
-      var cursor = WireCursor(4..<payload.byteCount)
-      cursor.skip(2)
-      let table = cursor.longString(in: payload)
-      return !cursor.isBroken && FieldTable.isWellFormed(payload, range: table, depth: 0)
+      let table = serverProperties(payload)
+      return table.upperBound < payload.byteCount && FieldTable.isWellFormed(payload, range: table, depth: 0)
     case AMQP_CONNECTION_TUNE_METHOD, AMQP_CONNECTION_OPEN_OK_METHOD, AMQP_CONNECTION_CLOSE_METHOD,
       AMQP_CONNECTION_CLOSE_OK_METHOD, AMQP_CONNECTION_BLOCKED_METHOD, AMQP_CONNECTION_UNBLOCKED_METHOD,
       AMQP_CHANNEL_OPEN_OK_METHOD, AMQP_CHANNEL_FLOW_METHOD, AMQP_CHANNEL_CLOSE_METHOD, AMQP_CHANNEL_CLOSE_OK_METHOD,
@@ -58,7 +56,16 @@ final class MethodCodec {
     }
   }
 
-  private static func method(_ id: UInt32, _ decoded: UnsafeMutableRawPointer, _ base: UnsafeMutableRawPointer)
+  /// Where the entries lie that a broker introduces itself with; at the payload's end where there are none.
+  private static func serverProperties(_ payload: RawSpan) -> Range<Int> {
+    var cursor = WireCursor(4..<payload.byteCount)
+    cursor.skip(2)
+    return cursor.longString(in: payload)
+  }
+
+  private static func method(
+    _ id: UInt32, _ decoded: UnsafeMutableRawPointer, _ base: UnsafeMutableRawPointer, _ payload: RawSpan
+  )
     -> InboundMethod?
   {
     func fields<T>(_ type: T.Type) -> T { decoded.load(as: T.self) }
@@ -101,7 +108,9 @@ final class MethodCodec {
       let m = fields(amqp_channel_close_t.self)
       return .channelClose(code: m.reply_code, text: range(m.reply_text))
     case AMQP_CHANNEL_CLOSE_OK_METHOD: return .channelCloseOK
-    case AMQP_CONNECTION_START_METHOD: return .start(mechanisms: range(fields(amqp_connection_start_t.self).mechanisms))
+    case AMQP_CONNECTION_START_METHOD:
+      let mechanisms = range(fields(amqp_connection_start_t.self).mechanisms)
+      return .start(serverProperties: Self.serverProperties(payload), mechanisms: mechanisms)
     case AMQP_CONNECTION_TUNE_METHOD:
       let m = fields(amqp_connection_tune_t.self)
       return .tune(channelMax: m.channel_max, frameMax: m.frame_max, heartbeat: m.heartbeat)
@@ -139,6 +148,9 @@ final class MethodCodec {
     case .channelOpen: append(AMQP_CHANNEL_OPEN_METHOD, amqp_channel_open_t(), channel, &output)
     case .channelFlowOK(let active):
       append(AMQP_CHANNEL_FLOW_OK_METHOD, amqp_channel_flow_ok_t(active: active ? 1 : 0), channel, &output)
+    case .channelClose:
+      let m = amqp_channel_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
+      append(AMQP_CHANNEL_CLOSE_METHOD, m, channel, &output)
     case .channelCloseOK: append(AMQP_CHANNEL_CLOSE_OK_METHOD, amqp_channel_close_ok_t(), channel, &output)
     case .exchangeDeclare(let name, let type, let arguments):
       var m = amqp_exchange_declare_t()
@@ -147,12 +159,24 @@ final class MethodCodec {
       m.durable = 1
       m.arguments = table(arguments)
       append(AMQP_EXCHANGE_DECLARE_METHOD, m, channel, &output)
+    case .exchangeInspect(let name):
+      var m = amqp_exchange_declare_t()
+      m.exchange = bytes(name)
+      m.type = bytes(Array("direct".utf8))
+      m.passive = 1
+      append(AMQP_EXCHANGE_DECLARE_METHOD, m, channel, &output)
     case .queueDeclare(let name, let passive, let arguments):
       var m = amqp_queue_declare_t()
       m.queue = bytes(name)
       m.passive = passive ? 1 : 0
       m.durable = 1
       m.arguments = table(arguments)
+      append(AMQP_QUEUE_DECLARE_METHOD, m, channel, &output)
+    case .ownQueueDeclare(let name):
+      var m = amqp_queue_declare_t()
+      m.queue = bytes(name)
+      m.exclusive = 1
+      m.auto_delete = 1
       append(AMQP_QUEUE_DECLARE_METHOD, m, channel, &output)
     case .queueBind(let queue, let exchange, let routingKey, let arguments):
       var m = amqp_queue_bind_t()
@@ -163,10 +187,23 @@ final class MethodCodec {
       append(AMQP_QUEUE_BIND_METHOD, m, channel, &output)
     case .qos(let prefetch):
       append(AMQP_BASIC_QOS_METHOD, amqp_basic_qos_t(prefetch_size: 0, prefetch_count: prefetch, global: 0), channel, &output)
-    case .consume(let queue, let consumerTag):
+    case .consume(let queue, let consumerTag, let arguments):
       var m = amqp_basic_consume_t()
       m.queue = bytes(queue)
       m.consumer_tag = bytes(consumerTag)
+      m.arguments = table(arguments)
+      append(AMQP_BASIC_CONSUME_METHOD, m, channel, &output)
+    case .consumeReplies(let consumerTag):
+      var m = amqp_basic_consume_t()
+      m.queue = bytes(Publisher.replyTo)
+      m.consumer_tag = bytes(consumerTag)
+      m.no_ack = 1
+      append(AMQP_BASIC_CONSUME_METHOD, m, channel, &output)
+    case .listen(let queue, let consumerTag):
+      var m = amqp_basic_consume_t()
+      m.queue = bytes(queue)
+      m.consumer_tag = bytes(consumerTag)
+      m.no_ack = 1
       append(AMQP_BASIC_CONSUME_METHOD, m, channel, &output)
     case .cancel(let consumerTag):
       append(AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t(consumer_tag: bytes(consumerTag), nowait: 0), channel, &output)

@@ -1,24 +1,81 @@
-// libmicrohttpd: the HTTP server of the figures. Inline functions stand for the variadic call and the cast constants that Swift
-// cannot import.
+// libmicrohttpd: the HTTP server of the figures and of the gateway. Inline functions stand for the variadic call and the cast constants
+// that Swift cannot import.
 #pragma once
 #include <microhttpd.h>
 
+struct pushfleet_mhd_options {
+  unsigned connections;
+  unsigned idle_seconds;
+  size_t connection_memory;
+  // Nonzero: without a thread of its own, run by calls of MHD_run.
+  int is_driven;
+  // PEM; both NULL for plain HTTP.
+  const char *certificate;
+  const char *key;
+};
+
 // Listens on `descriptor`, which is the library's from now on.
-static inline struct MHD_Daemon *pushfleet_mhd_start(int descriptor, MHD_AccessHandlerCallback handler, void *context,
-                                                     unsigned connections, unsigned idle_seconds) {
-  return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handler, context, MHD_OPTION_LISTEN_SOCKET, descriptor,
-                          MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_END);
+static inline struct MHD_Daemon *pushfleet_mhd_start(int descriptor, MHD_NotifyConnectionCallback notified,
+                                                     void *(*arrived)(void *, const char *, struct MHD_Connection *),
+                                                     MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
+                                                     void *context, const struct pushfleet_mhd_options *options) {
+  // Whoever drives the library knows when answers have been given: without its own signal each answer is a system call cheaper.
+  unsigned flags = options->is_driven ? MHD_USE_EPOLL | (MHD_ALLOW_SUSPEND_RESUME & ~MHD_USE_ITC)
+                                      : MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+  struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->certificate},
+                                 {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key},
+                                 {MHD_OPTION_END, 0, NULL}};
+  struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+  if (options->certificate != NULL) flags |= MHD_USE_TLS;
+  return MHD_start_daemon(flags, 0, NULL, NULL, handler, context, MHD_OPTION_LISTEN_SOCKET, descriptor,
+                          MHD_OPTION_CONNECTION_LIMIT, options->connections, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_seconds,
+                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory, MHD_OPTION_URI_LOG_CALLBACK, arrived,
+                          context, MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_NOTIFY_CONNECTION, notified, context,
+                          MHD_OPTION_ARRAY,
+                          options->certificate != NULL ? tls : none, MHD_OPTION_END);
 }
 
 static inline enum MHD_Result pushfleet_mhd_refuse(void) { return MHD_NO; }
+static inline enum MHD_Result pushfleet_mhd_go_on(void) { return MHD_YES; }
 
-static inline enum MHD_Result pushfleet_mhd_respond(struct MHD_Connection *connection, unsigned status, const char *type,
-                                                    const void *body, size_t size) {
-  struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
-  if (response == NULL) return MHD_NO;
-  MHD_add_response_header(response, "Content-Type", type);
-  if (status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, "Allow", "GET, HEAD");
-  enum MHD_Result result = MHD_queue_response(connection, status, response);
-  MHD_destroy_response(response);
-  return result;
+static inline struct MHD_Response *pushfleet_mhd_response(const void *body, size_t size) {
+  return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
 }
+
+static inline const char *pushfleet_mhd_header(struct MHD_Connection *connection, const char *name) {
+  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static inline int pushfleet_mhd_descriptor(struct MHD_Connection *connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+// What the notification of the connection's start has set; 0 for nothing.
+static inline long pushfleet_mhd_id(struct MHD_Connection *connection) {
+  return (long)MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static inline unsigned pushfleet_mhd_connections(struct MHD_Daemon *daemon) {
+  return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
+}
+
+static inline int pushfleet_mhd_listener(struct MHD_Daemon *daemon) {
+  return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
+}
+
+static inline int pushfleet_mhd_poll_descriptor(struct MHD_Daemon *daemon) {
+  return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+// Does what there is to do without waiting; nonzero: more is to be done at once. One step of the library's seldom brings a connection to where it
+// has to wait.
+static inline int pushfleet_mhd_run(struct MHD_Daemon *daemon) {
+  MHD_UNSIGNED_LONG_LONG milliseconds;
+  for (int step = 0; step < 4; step++) {
+    MHD_run(daemon);
+    if (MHD_get_timeout(daemon, &milliseconds) != MHD_YES || milliseconds > 0) return 0;
+  }
+  return 1;
+}
+
+static inline int pushfleet_mhd_is_start(enum MHD_ConnectionNotificationCode code) { return code == MHD_CONNECTION_NOTIFY_STARTED; }

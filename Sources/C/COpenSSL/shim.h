@@ -11,6 +11,7 @@
 #include <openssl/ecdsa.h>
 #include <openssl/hmac.h>
 #include <openssl/provider.h>
+#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
 static inline int shim_ctx_set_min_version(SSL_CTX *context, int version) {
@@ -28,6 +29,13 @@ static inline void shim_ctx_set_modes(SSL_CTX *context) {
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 }
+// For clients of before TLS 1.3: a server that refuses a certificate says so within the handshake, and nothing comes after it unasked for.
+static inline int shim_ctx_end_with_tls12(SSL_CTX *context) {
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  return SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+}
+// Many connections that say little: buffers are held only while there is something in them.
+static inline void shim_ctx_release_buffers(SSL_CTX *context) { SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); }
 static inline int shim_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
   return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }

@@ -11,8 +11,10 @@ public enum BulkFormat: String, CaseIterable, Sendable {
 /// What an import tells while it goes on.
 public protocol BulkImportHandler: AnyObject {
   /// A row that was refused: it costs only itself.
-  /// - Parameter line: the line, from 1, on which it begins.
-  func rowRefused(line: Int, _ error: ChangeError, _ reason: String)
+  /// - Parameters:
+  ///   - row: its text, where ``BulkImport`` keeps it.
+  ///   - line: the line, from 1, on which it begins.
+  func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String)
   /// After each portion that was stored.
   func progressed(_ count: BulkCount)
 }
@@ -45,7 +47,10 @@ public enum BulkError: Error, Equatable, Sendable, CustomStringConvertible {
 public final class BulkImport {
   public private(set) var count = BulkCount()
 
-  private let store: any DeviceStore
+  /// The header line of CSV, once it has been read.
+  public private(set) var header: [UInt8] = []
+
+  private let store: (any DeviceStore)?
   private let format: BulkFormat
   private let apps: Set<[UInt8]>
   private let defaultApp: [UInt8]?
@@ -56,19 +61,23 @@ public final class BulkImport {
   private var columns: [ChangeField]?
   private var lines = LineReader()
   private var isFirst = true
-  private var pending: [(line: Int, change: RegistryChange)] = []
+  private var pending: [(line: Int, row: [UInt8], change: RegistryChange)] = []
+  private let keepsRows: Bool
 
   /// Rows in one transaction: enough that its commit doesn't count, few enough that others' writes aren't held up for long.
   private static let portion = 10_000
 
   /// - Parameters:
+  ///   - store: nil where rows are only to be read: what just the registry knows to refuse counts as stored.
   ///   - apps: those that are configured; a row of another one could be reached by nobody, and is refused.
   ///   - defaultApp: what `app` is where a row has none.
   ///   - now: Unix milliseconds; when the devices count as registered whose rows don't say.
+  ///   - keepsRows: whether the handler is given the text of what is refused.
   public init(
-    into store: any DeviceStore, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
-    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits()
+    into store: (any DeviceStore)?, format: BulkFormat, apps: Set<[UInt8]>, defaultApp: [UInt8]?, now: Int64,
+    handler: any BulkImportHandler, limits: RegistryLimits = RegistryLimits(), keepsRows: Bool = false
   ) {
+    self.keepsRows = keepsRows
     self.store = store
     self.format = format
     self.apps = apps
@@ -99,7 +108,7 @@ public final class BulkImport {
     try read(isEnd: true)
     if format == .csv, columns == nil { throw .header("the file is empty") }
     try flush()
-    do throws(RegistryError) { try store.analyze() } catch { throw .store(error) }
+    do throws(RegistryError) { try store?.analyze() } catch { throw .store(error) }
   }
 
   private func read(isEnd: Bool) throws(BulkError) {
@@ -108,6 +117,7 @@ public final class BulkImport {
       while let (line, row) = csv.next(isEnd: isEnd) {
         guard let columns else {
           columns = try readColumns(row)
+          header = csv.row
           continue
         }
         take(line, row, columns)
@@ -117,11 +127,11 @@ public final class BulkImport {
       while let (line, text) = lines.next(isEnd: isEnd) {
         count.rows += 1
         switch text {
-        case nil: refuse(line, .invalidParameters, "the line is longer than \(LineReader.longestLine) bytes")
+        case nil: refuse([], line, .invalidParameters, "the line is longer than \(LineReader.longestLine) bytes")
         case .some(let text):
           switch RegistryChange.parse(text, defaultApp: defaultApp, limits: limits) {
-          case .success(let change): take(change, line)
-          case .failure(let refusal): refuse(line, refusal.code, refusal.reason)
+          case .success(let change): take(change, text, line)
+          case .failure(let refusal): refuse(text, line, refusal.code, refusal.reason)
           }
         }
         if pending.count >= Self.portion { try flush() }
@@ -153,11 +163,11 @@ public final class BulkImport {
   private func take(_ line: Int, _ row: CSVRows.Row, _ columns: [ChangeField]) {
     count.rows += 1
     guard case .fields(let fields) = row else {
-      if case .broken(let why) = row { refuse(line, .invalidParameters, why) }
+      if case .broken(let why) = row { refuse(line, why) }
       return
     }
     guard fields.count == columns.count else {
-      return refuse(line, .invalidParameters, "\(fields.count) fields, the header has \(columns.count)")
+      return refuse(line, "\(fields.count) fields, the header has \(columns.count)")
     }
     var builder = RegistrationBuilder(app: defaultApp)
     do throws(ChangeRefusal) {
@@ -171,23 +181,28 @@ public final class BulkImport {
           try builder.set(field, text)
         }
       }
-      take(.register(try builder.registration()), line)
+      take(.register(try builder.registration()), keepsRows ? csv.row : [], line)
     } catch {
-      refuse(line, error.code, error.reason)
+      refuse(keepsRows ? csv.row : [], line, error.code, error.reason)
     }
   }
 
-  private func take(_ change: RegistryChange, _ line: Int) {
+  private func take(_ change: RegistryChange, _ row: [UInt8], _ line: Int) {
     guard apps.contains(change.app) else {
-      return refuse(line, .invalidParameters, "app: no application of this name is configured")
+      return refuse(row, line, .invalidParameters, "app: no application of this name is configured")
     }
-    pending.append((line, change))
+    pending.append((line, keepsRows ? row : [], change))
   }
 
   private func flush() throws(BulkError) {
     guard !pending.isEmpty else { return }
     let portion = pending
     pending.removeAll(keepingCapacity: true)
+    guard let store else {
+      count.stored += portion.count
+      handler?.progressed(count)
+      return
+    }
     let answers: [ChangeAnswer]
     do throws(RegistryError) {
       let registrations = portion.compactMap { if case .register(let registration) = $0.change { registration } else { nil } }
@@ -196,14 +211,16 @@ public final class BulkImport {
         ? try store.load(registrations, now: now) : try store.apply(portion.map(\.change), now: now)
     } catch { throw .store(error) }
     for (row, answer) in zip(portion, answers) {
-      if let failure = answer.failure { refuse(row.line, failure.error, failure.reason) } else { count.stored += 1 }
+      if let failure = answer.failure { refuse(row.row, row.line, failure.error, failure.reason) } else { count.stored += 1 }
     }
     handler?.progressed(count)
   }
 
-  private func refuse(_ line: Int, _ error: ChangeError, _ reason: String) {
+  private func refuse(_ line: Int, _ reason: String) { refuse(keepsRows ? csv.row : [], line, .invalidParameters, reason) }
+
+  private func refuse(_ row: [UInt8], _ line: Int, _ error: ChangeError, _ reason: String) {
     count.refused += 1
-    handler?.rowRefused(line: line, error, reason)
+    handler?.rowRefused(row, line: line, error, reason)
   }
 }
 

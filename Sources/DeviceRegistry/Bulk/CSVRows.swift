@@ -13,16 +13,28 @@ struct CSVRows {
   private var line = 1
   /// Why the row that began on this line is given up; the next one begins after the line break, which may not have come yet.
   private var givenUp: String?
+  /// Where the last row began, and what of a row that is given up has left the buffer.
+  private var rowStart = 0
+  private var abandoned: [UInt8] = []
 
   /// A row longer than this is broken: what an opening quote without its other half would swallow is bounded by it.
   static let longestRow = 4 << 20
 
   mutating func append(_ bytes: some Sequence<UInt8>) {
     if at > 0 {
+      if givenUp != nil { abandoned += buffer[rowStart..<at].prefix(Self.longestRow - abandoned.count) }
       buffer.removeFirst(at)
       at = 0
+      rowStart = 0
     }
     buffer.append(contentsOf: bytes)
+  }
+
+  /// The bytes of the last row, without its line break, until more are appended; of one longer than a row may be, the beginning.
+  var row: [UInt8] {
+    var bytes = abandoned + buffer[rowStart..<at]
+    while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
+    return bytes
   }
 
   /// The next whole row and the line it begins on; nil when more bytes are needed.
@@ -42,6 +54,8 @@ struct CSVRows {
       }
     }
     guard at < buffer.count else { return nil }
+    rowStart = at
+    abandoned = []
     let start = line
     var fields: [[UInt8]] = []
     var position = at

@@ -77,6 +77,8 @@ public struct BadgeCount: Equatable, Sendable {
     /// One more for each device.
     case up
     case set(Int64)
+    /// What one more would be; nothing is counted.
+    case look
   }
 
   public enum Device: Equatable, Sendable {

@@ -4,6 +4,8 @@ import PushCore
 public enum Audience: Equatable, Sendable {
   case topic([UInt8])
   case condition(Condition)
+  /// Every device of the application.
+  case all
   /// A notification key.
   case group([UInt8])
   /// A user's id.

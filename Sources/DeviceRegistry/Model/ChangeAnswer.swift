@@ -42,8 +42,8 @@ public struct ReplacedToken: Equatable, Sendable {
 /// What a change of the registry is answered with.
 public enum ChangeAnswer: Equatable, Sendable {
   case registration([UInt8])
-  /// The same, where the token has taken the place of another one.
-  case moved([UInt8], ReplacedToken)
+  /// The same, where the token has taken the place of others, in this order.
+  case moved([UInt8], [ReplacedToken])
   case done
   /// One for each token, nil for success.
   case results([SubscriptionError?])

@@ -15,6 +15,15 @@ public struct DeviceRecord: Equatable, Sendable {
   public var markedAt: Int64?
 }
 
+/// Devices that are alike.
+public struct DeviceCount: Equatable, Sendable {
+  public var app: [UInt8]
+  public var platform: Platform
+  public var kind: TokenKind
+  public var state: DeviceState
+  public var count: Int64
+}
+
 /// Where devices are looked for that haven't registered for long. Times are Unix milliseconds.
 public struct StaleSearch: Equatable, Sendable {
   /// A device's number, 0 at first.

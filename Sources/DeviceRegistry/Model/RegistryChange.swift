@@ -41,6 +41,12 @@ public enum DeviceReference: Equatable, Sendable {
   case installation([UInt8])
   /// A text that can't be any device's.
   case invalid
+
+  /// A provider's token or a registration, told apart by its form; nil for what can be neither.
+  public init?(text: [UInt8]) {
+    self = ChangeField.device(text)
+    if self == .invalid { return nil }
+  }
 }
 
 /// Whom a change of a group names.

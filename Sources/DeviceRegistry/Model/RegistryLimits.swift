@@ -10,6 +10,8 @@ public struct RegistryLimits: Sendable, Equatable {
   /// Senders of one installation (rule GS-084).
   public var sendersPerInstallation = 100
   public var devicesPerUser = 100
+  /// Live activities of one installation whose tokens are kept; the oldest goes for a new one.
+  public var activitiesPerInstallation = 50
 
   public init() {}
 }

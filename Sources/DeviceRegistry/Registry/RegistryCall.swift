@@ -112,6 +112,12 @@ extension RegistryCall<Campaign?> {
   }
 }
 
+extension RegistryCall<[CampaignState: Int]> {
+  public static var countCampaigns: Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.countCampaigns() }
+  }
+}
+
 extension RegistryCall<OpenedPage> {
   public static func openPage(_ opening: PageOpening) -> Self {
     .init(.campaigns) { (store, now) throws(RegistryError) in try store.openPage(opening, now: now) }
@@ -126,6 +132,12 @@ extension RegistryCall<ResultClaim> {
 }
 
 extension RegistryCall<Bool> {
+  public static func setSecret(_ hash: [UInt8], ofInstallation installation: [UInt8], app: [UInt8], replacing: Bool) -> Self {
+    .init(.devices) { (store, now) throws(RegistryError) in
+      try store.setSecret(hash, ofInstallation: installation, app: app, replacing: replacing, now: now)
+    }
+  }
+
   public static func setState(_ state: CampaignState, campaign: [UInt8]) -> Self {
     .init(.campaigns) { (store, now) throws(RegistryError) in try store.setState(state, of: campaign, now: now) }
   }
@@ -140,22 +152,82 @@ extension RegistryCall<[AcknowledgementOutcome]> {
   }
 }
 
+extension RegistryCall<GatewayKey?> {
+  public static func key(_ id: [UInt8]) -> Self { .init(nil) { (store, _) throws(RegistryError) in try store.key(id) } }
+}
+
+extension RegistryCall<[UInt8]> {
+  /// Answered with the page's name.
+  public static func keepPage(_ page: ContentPage) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in try store.keepPage(page, now: now) }
+  }
+}
+
+extension RegistryCall<[UInt8]?> {
+  public static func content(ofPage name: [UInt8]) -> Self {
+    .init(nil) { (store, now) throws(RegistryError) in try store.content(ofPage: name, now: now) }
+  }
+
+  public static func secret(ofInstallation installation: [UInt8], app: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.secret(ofInstallation: installation, app: app) }
+  }
+}
+
+extension RegistryCall<[DeviceRecord]> {
+  public static func device(_ reference: DeviceReference, app: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.device(reference, app: app) }
+  }
+}
+
+extension RegistryCall<GroupRecord?> {
+  public static func group(_ reference: GroupReference, app: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.group(reference, app: app) }
+  }
+}
+
 extension RegistryCall<[Int64?]> {
   /// Answered in the order of the devices.
   public static func countBadges(_ count: BadgeCount) -> Self {
-    .init(.notes) { (store, now) throws(RegistryError) in try store.countBadges(count, now: now) }
+    .init(count.rule == .look ? nil : .notes) { (store, now) throws(RegistryError) in
+      try store.countBadges(count, now: now)
+    }
   }
 }
 
 extension RegistryCall<Int> {
+  public static func purgeSecrets(before: Int64, limit: Int) -> Self {
+    .init(.devices) { (store, _) throws(RegistryError) in try store.purgeSecrets(before: before, limit: limit) }
+  }
+
+  public static func purgeContent(before: Int64, limit: Int) -> Self {
+    .init(.notes) { (store, _) throws(RegistryError) in try store.purgeContent(before: before, limit: limit) }
+  }
+
   public static func purgeNotes(before: Int64, limit: Int) -> Self {
-    .init(.notes) { (store, _) throws(RegistryError) in try store.purgeNotes(before: before, limit: limit) }
+    .init(.notes) { (store, now) throws(RegistryError) in
+      try store.purgeNotes(before: before, limit: limit) + store.purgeWaiting(before: now, limit: limit)
+    }
+  }
+}
+
+extension RegistryCall<[CollapseOrder?]> {
+  /// Answered in the order of the places.
+  public static func newestWaiting(in places: [CollapsePlace]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.newestWaiting(in: places) }
   }
 }
 
 extension RegistryCall<Void> {
+  public static func noteWaiting(_ notes: [CollapseNote]) -> Self {
+    .init(.notes) { (store, _) throws(RegistryError) in try store.noteWaiting(notes) }
+  }
+
   public static func keepMessage(_ messageID: [UInt8]) -> Self {
     .init(.notes) { (store, now) throws(RegistryError) in try store.keepMessage(messageID, now: now) }
+  }
+
+  public static func keyUsed(_ id: [UInt8]) -> Self {
+    .init(.devices) { (store, now) throws(RegistryError) in try store.keyUsed(id, now: now) }
   }
 
   public static func savePage(_ record: PageRecord, campaign: [UInt8], page: Int64) -> Self {
@@ -169,8 +241,9 @@ extension RegistryCall<Void> {
   }
 
   /// - Parameter limit: of devices, in one call.
-  public static func purge(goneBefore: Int64, campaignsBefore: Int64, limit: Int) -> Self {
+  public static func purge(goneBefore: Int64, activitiesBefore: Int64, campaignsBefore: Int64, limit: Int) -> Self {
     .init(.devices) { (store, _) throws(RegistryError) in
+      _ = try store.purgeActivities(before: activitiesBefore, limit: limit)
       _ = try store.purge(goneBefore: goneBefore, campaignsBefore: campaignsBefore, limit: limit)
     }
   }

@@ -211,6 +211,8 @@ extension SQL {
       (l.installation IS NOT NULL AND EXISTS (
         SELECT 1 FROM devices d WHERE d.app = l.app AND d.installation = l.installation
           AND (d.sender <> l.sender OR d.platform <> l.platform OR d.token <> l.token)))
+      OR (l.installation IS NOT NULL AND EXISTS (
+        SELECT 1 FROM devices d WHERE \(ofToken) AND d.installation <> l.installation))
       OR (l.kind IS NOT NULL AND EXISTS (SELECT 1 FROM devices d WHERE \(ofToken) AND d.kind <> l.kind))
       OR (l.topics > 0 AND EXISTS (
         SELECT 1 FROM devices d WHERE \(ofToken)

@@ -25,7 +25,7 @@ extension SQLStore {
   private struct Speaker {
     let key: RegistryKey
     let user: Int64?
-    /// Whose notes and badge these are: the first of an installation's devices.
+    /// Whose notes and badge these are, shared by an installation's devices.
     let counter: Int64
   }
 
@@ -59,6 +59,7 @@ extension SQLStore {
       }
     }
     try fill(&speakers, SQL.speakerByToken, byToken)
+    try fill(&speakers, SQL.speakerByReplacedToken, byToken.filter { speakers[$0.0] == nil })
     try fill(&speakers, SQL.speakerByKey, byKey)
     try fill(&speakers, SQL.speakerByAlias, byKey.filter { speakers[$0.0] == nil })
     try fill(&speakers, SQL.speakerByInstallation, byInstallation)
@@ -223,19 +224,14 @@ private struct AcknowledgedSend: Hashable {
 }
 
 extension SQL {
-  /// Notes and badge of an installation are those of its first device.
-  static let counterOfDevice =
-    """
-    CASE WHEN d.installation IS NULL THEN d.id
-      ELSE (SELECT min(x.id) FROM devices x WHERE x.app = d.app AND x.installation = d.installation) END
-    """
   private static let speaker = "SELECT d.id, d.salt, d.user_id, \(counterOfDevice)"
   static let speakerByToken = Statement("\(speaker) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
+  static let speakerByReplacedToken = Statement("\(speaker) \(byReplacedToken)")
   static let speakerByKey = Statement("\(speaker) FROM devices d WHERE d.id = ?1 AND d.salt = ?2 AND d.app = ?3")
   static let speakerByAlias = Statement(
     "\(speaker) FROM aliases a JOIN devices d ON d.id = a.device WHERE a.id = ?1 AND a.salt = ?2 AND d.app = ?3")
   static let speakerByInstallation = Statement(
-    "SELECT d.id, d.salt, d.user_id, d.id FROM devices d WHERE d.app = ?1 AND d.installation = ?2 ORDER BY d.id LIMIT 1")
+    "\(speaker) FROM devices d WHERE d.app = ?1 AND d.installation = ?2 ORDER BY d.id LIMIT 1")
   static let messageByKey = Statement("SELECT message, id FROM messages WHERE message BETWEEN ?1 AND ?2 LIMIT 1")
   static let keepMessage = Statement(
     "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING")

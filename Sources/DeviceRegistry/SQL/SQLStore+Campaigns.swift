@@ -85,6 +85,14 @@ extension SQLStore {
     return found
   }
 
+  func countCampaigns() throws(RegistryError) -> [CampaignState: Int] {
+    var counts: [CampaignState: Int] = [:]
+    try session.run(SQL.countCampaigns, []) { row in
+      if let state = CampaignState(rawValue: row.int(0)) { counts[state] = Int(row.int(1)) }
+    }
+    return counts
+  }
+
   private static func campaign(_ row: Session.Row) -> Campaign {
     Campaign(
       description: CampaignDescription(
@@ -153,5 +161,6 @@ extension SQL {
     resumed_at, stopped_at, idle, received, opened
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
+  static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")
   static let campaigns = Statement("SELECT \(campaignColumns) FROM campaigns ORDER BY created_at DESC, id LIMIT ?1")
 }

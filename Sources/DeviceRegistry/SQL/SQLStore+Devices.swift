@@ -16,6 +16,9 @@ extension SQLStore {
     let kind: TokenKind
     /// Of a live activity's token; empty for others.
     let activity: [UInt8]
+    let installation: [UInt8]?
+    /// Whose notes and badge are its own.
+    let counter: Int64
   }
 
   /// The devices a reference names: at most one, except for an installation.
@@ -75,13 +78,16 @@ extension SQLStore {
       state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, sender: row.bytes(4),
       registeredAt: row.int(5), goneAt: row.optionalInt(6),
       kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert,
-      activity: row.bytes(8))
+      activity: row.bytes(8), installation: row.optionalBytes(9), counter: row.int(10))
   }
 }
 
 extension SQL {
   private static let foundColumns =
-    "d.id, d.salt, d.user_id, d.state, d.sender, d.registered_at, d.gone_at, d.kind, d.activity"
+    """
+    d.id, d.salt, d.user_id, d.state, d.sender, d.registered_at, d.gone_at, d.kind, d.activity, d.installation,
+    \(counterOfDevice)
+    """
   static let deviceByToken = Statement(
     "SELECT \(foundColumns) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
   static let deviceByKey = Statement("SELECT \(foundColumns) FROM devices d WHERE d.id = ?1 AND d.salt = ?2 AND d.app = ?3")

@@ -72,8 +72,12 @@ extension SQLStore {
     let answer = try apply(change, now)
     switch (change, answer) {
     case (.register(let asked), .registration(let registration)) where asked.installation != nil:
-      guard let replaced = try replacedBefore(registration), replaced.newToken == asked.token else { return answer }
-      return .moved(registration, replaced)
+      let replaced = try replacedBefore(by: asked.token, of: registration, besides: [])
+      return replaced.isEmpty ? answer : .moved(registration, replaced)
+    // What came after it was applied as well, and comes again: first what it had replaced then.
+    case (.register(let asked), .moved(let registration, let replaced)):
+      let before = try replacedBefore(by: asked.token, of: registration, besides: replaced.first?.token ?? [])
+      return .moved(registration, before + replaced)
     case (.groupCreate(let app, let name, let members), .refused(.notificationKeyExists, _)):
       guard let app = try knownApp(app), let group = try readGroup(.name(name), app) else { return answer }
       let asked = try resolveMembers(members, app, adding: true)

@@ -17,15 +17,25 @@ extension SQLStore {
     case .topic(let name):
       guard let topic = try knownTopic(name, app) else { return none }
       return try read(SQL.topicPage, .init(kind, withStale: false), topic, cursor, highWater, limit)
+    case .all: return try read(SQL.appPage, .init(kind, withStale: false), app, cursor, highWater, limit)
     case .group(let key):
       guard let group = try readGroup(.key(key), app) else { return none }
-      return try read(SQL.groupPage, .init(kind, withStale: true), group.key.id, cursor, highWater, limit)
+      return try readFew(SQL.groupPage, kind, group.key.id, cursor, highWater, limit)
     case .user(let name):
       guard let user = try session.firstInt(SQL.userByName, [.int(app), .text(name)]) else { return none }
-      return try read(SQL.userPage, .init(kind, withStale: true), user, cursor, highWater, limit)
+      return try readFew(SQL.userPage, kind, user, cursor, highWater, limit)
     case .condition(let condition):
       return try readCondition(condition, .init(kind, withStale: false), app, cursor, highWater, limit)
     }
+  }
+
+  /// Of a user's or a group's devices: what isn't wanted takes no place on the page.
+  private func readFew(
+    _ statement: Statement, _ kind: TokenKind, _ owner: Int64, _ cursor: Int64, _ highWater: Int64, _ limit: Int
+  ) throws(RegistryError) -> AudiencePage {
+    try session.devices(
+      statement, [.int(owner), .int(cursor), .int(highWater), .int(Int64(limit) + 1), .int(Int64(kind.rawValue))],
+      .init(kind, withStale: true), after: cursor, limit: limit)
   }
 
   private func read(
@@ -106,6 +116,9 @@ extension SQLStore {
     case .topic(let name):
       guard let topic = try knownTopic(name, app) else { return survey }
       survey.estimate = try count(SQL.sampleMembers, topic, survey.highWater)
+    case .all:
+      survey.estimate = try count(SQL.sampleApp, app, survey.highWater)
+      guard survey.estimate > 0 else { return survey }
     case .group(let key):
       guard let group = try readGroup(.key(key), app) else { return survey }
       survey.estimate = try count(SQL.sampleGroup, group.key.id, survey.highWater)
@@ -123,7 +136,8 @@ extension SQLStore {
         known += 1
         counts.append(try count(SQL.sampleMembers, topic, survey.highWater))
       }
-      guard known > 0 else { return survey }
+      // Who is in none of them is meant as well, be there such topics or not.
+      guard known > 0 || condition.matches(0) else { return survey }
       let all = condition.matches(0) ? try count(SQL.sampleApp, app, survey.highWater) : Int64.max
       survey.estimate = Self.bound(condition.expression, counts, all)
     }
@@ -195,11 +209,17 @@ extension SQL {
       FROM (SELECT device FROM members WHERE topic = ?1 AND device > ?2 AND device <= ?3 ORDER BY device LIMIT ?4) m
       JOIN devices d ON d.id = m.device ORDER BY d.id
       """)
+  static let appPage = Statement(
+    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.app = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
   static let userPage = Statement(
-    "SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 ORDER BY d.id LIMIT ?4")
+    """
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.user_id = ?1 AND d.id > ?2 AND d.id <= ?3 AND \(isWanted)
+    ORDER BY d.id LIMIT ?4
+    """)
+  private static let isWanted = "d.state <> 2 AND (d.kind = ?5 OR d.platform = \(Platform.fcm.rawValue))"
   static let groupPage = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND d.id IN (
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id > ?2 AND d.id <= ?3 AND \(isWanted) AND d.id IN (
       SELECT g.member FROM group_members g WHERE g.group_id = ?1 AND g.kind = 0
       UNION SELECT s.id FROM group_members g JOIN devices o ON o.id = g.member JOIN devices s ON s.app = o.app
         AND s.installation = o.installation AND s.sender = o.sender AND s.kind <> 0

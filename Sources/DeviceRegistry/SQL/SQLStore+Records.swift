@@ -25,6 +25,19 @@ extension SQLStore {
       SQL.recordsInState, [.int(id), .int(Int64(limit)), .int(number), .int(Int64(state.rawValue)), .int(since)])
   }
 
+  func deviceCounts(app: [UInt8]?) throws(RegistryError) -> [DeviceCount] {
+    var counts: [DeviceCount] = []
+    try session.run(SQL.deviceCounts, []) { row in
+      guard app == nil || row.bytes(0) == app else { return }
+      counts.append(
+        DeviceCount(
+          app: row.bytes(0), platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(1))) ?? .apns,
+          kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(2))) ?? .alert,
+          state: DeviceState(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .gone, count: row.int(4)))
+    }
+    return counts
+  }
+
   func records(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> [DeviceRecord] {
     var records: [DeviceRecord] = []
     try session.run(statement, values) { row in
@@ -75,6 +88,11 @@ extension SQL {
     \(recordQuery) WHERE d.id > ?1 AND d.app = ?3 AND d.state <> 0 AND d.state = ?4
       AND COALESCE(CASE WHEN d.state = 2 THEN d.gone_at ELSE d.marked_at END, d.last_seen) >= ?5
     ORDER BY d.id LIMIT ?2
+    """)
+  static let deviceCounts = Statement(
+    """
+    SELECT a.name, d.platform, d.kind, d.state, count(*) FROM devices d JOIN apps a ON a.id = d.app
+    GROUP BY a.name, d.platform, d.kind, d.state ORDER BY a.name, d.platform, d.kind, d.state
     """)
   static let topicsOfDevice = Statement(
     "SELECT t.name FROM members m JOIN topics t ON t.id = m.topic WHERE m.device = ?1 ORDER BY t.name")

@@ -7,16 +7,24 @@ extension SQLStore {
     let owner = try found(.token(registration.platform, registration.token), app).first
     let kind = registration.kind ?? owner?.kind ?? .alert
     let activity = kind == .liveActivity ? registration.activity ?? owner?.activity ?? [] : []
+    var registration = registration
+    // What becomes of another kind, or another activity's, may be for what its installation has a token already: that one is replaced.
+    if let owner, registration.installation == nil, owner.kind != kind || owner.activity != activity {
+      try session.run(SQL.installation, [.int(owner.id)]) { row in registration.installation = row.optionalBytes(0) }
+    }
     var holder: Found?
     var relatives: [Found] = []
+    var others: [Found] = []
     if let installation = registration.installation {
       let devices = try found(.installation(installation), app)
+      others = devices.filter { $0.id != owner?.id }
       let alike = devices.filter { $0.kind == kind && $0.activity == activity }
       // Where the caller names no sender, the token keeps its own.
       holder =
         alike.first { $0.sender == registration.sender ?? [] }
         ?? (registration.sender == nil ? owner.flatMap { owner in alike.first { $0.sender == owner.sender } } : nil)
       relatives = devices.filter { $0.kind != kind && $0.id != owner?.id }
+      if kind == .liveActivity, holder == nil { try makeRoom(among: devices.filter { $0.id != owner?.id }) }
       let others = alike.count { $0.id != owner?.id }
       guard holder != nil || others < limits.sendersPerInstallation else {
         return .refused(
@@ -41,7 +49,7 @@ extension SQLStore {
     }
 
     let key: RegistryKey
-    var replaced: ReplacedToken?
+    var replaced: [ReplacedToken] = []
     if let holder, holder.id != owner?.id {
       key = try replaceToken(of: holder, by: owner, registration, user, now)
       replaced = try replacedToken(SQL.replacedToken, [.int(holder.id), .int(holder.salt)])
@@ -57,7 +65,17 @@ extension SQLStore {
     }
     let sender = registration.sender ?? existing?.sender ?? []
     try share(key.id, kind, hasUser: user != nil, with: relatives.filter { $0.sender == sender })
-    return replaced.map { .moved(key.registration, $0) } ?? .registration(key.registration)
+    // A new token alone changes no counter.
+    if let installation = registration.installation, holder == nil || owner != nil {
+      try settleCounter(owner, others, installation, app)
+    }
+    return replaced.isEmpty ? .registration(key.registration) : .moved(key.registration, replaced)
+  }
+
+  /// For one more live activity of an installation.
+  private func makeRoom(among devices: [Found]) throws(RegistryError) {
+    let activities = devices.filter { $0.kind == .liveActivity }.sorted { $0.registeredAt < $1.registeredAt }
+    for device in activities.dropLast(max(limits.activitiesPerInstallation - 1, 0)) { try removeDevice(device.id) }
   }
 
   /// The topics and the user of an installation's alert token are those of its other tokens as well.
@@ -74,24 +92,30 @@ extension SQLStore {
   }
 
   /// What a device's token has replaced.
-  private func replacedToken(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> ReplacedToken? {
-    var replaced: ReplacedToken?
+  private func replacedToken(_ statement: Statement, _ values: [SQLValue]) throws(RegistryError) -> [ReplacedToken] {
+    var replaced: [ReplacedToken] = []
     try session.run(statement, values) { row in
       let sender = row.bytes(4)
-      replaced = ReplacedToken(
-        platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0))) ?? .apns, token: row.bytes(1),
-        newToken: row.bytes(2),
-        environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .unspecified,
-        sender: sender.isEmpty ? nil : sender, installation: row.optionalBytes(5), user: row.optionalBytes(6),
-        kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert)
+      replaced.append(
+        ReplacedToken(
+          platform: Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0))) ?? .apns, token: row.bytes(1),
+          newToken: row.bytes(2),
+          environment: DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: row.int(3))) ?? .unspecified,
+          sender: sender.isEmpty ? nil : sender, installation: row.optionalBytes(5), user: row.optionalBytes(6),
+          kind: TokenKind(rawValue: UInt8(truncatingIfNeeded: row.int(7))) ?? .alert))
     }
     return replaced
   }
 
-  /// What a registration that was applied before has replaced then, if anything.
-  func replacedBefore(_ registration: [UInt8]) throws(RegistryError) -> ReplacedToken? {
-    guard let key = RegistryKey(registration, .registration) else { return nil }
-    return try replacedToken(SQL.latestReplacedToken, [.int(key.id)])
+  /// The tokens that a device's has replaced when it was registered before, each once, in this order.
+  /// - Parameter other: one that is known to have been replaced; empty for none.
+  func replacedBefore(
+    by token: [UInt8], of registration: [UInt8], besides other: [UInt8]
+  ) throws(RegistryError) -> [ReplacedToken] {
+    guard let key = RegistryKey(registration, .registration) else { return [] }
+    var seen: Set<[UInt8]> = []
+    let latest = try replacedToken(SQL.replacedBefore, [.int(key.id), .blob(token), .blob(other)])
+    return latest.filter { seen.insert($0.token).inserted }.reversed()
   }
 
   /// Whether a registration says of itself that the installation's token is a newer one, or that its own died since.
@@ -191,10 +215,9 @@ extension SQLStore {
       try session.run(SQL.leaveTopics, [.int(owner.id)])
       try leaveGroups(owner.id)
       try session.run(SQL.deleteDevice, [.int(owner.id)])
-      try session.run(SQL.deleteBadge, [.int(owner.id)])
     }
     let salt = makeSalt()
-    try session.run(SQL.keepReplaced, [.int(device.id), .int(now)])
+    try session.run(SQL.keepReplaced, [.int(device.id), .int(now), .blob(registration.token)])
     try session.run(
       SQL.replaceToken,
       [
@@ -242,6 +265,7 @@ extension SQL {
       app_version = COALESCE(?9, app_version), kind = ?11, activity = ?12, marked_at = NULL, stale_claim = NULL
     WHERE id = ?1
     """)
+  static let installation = Statement("SELECT installation FROM devices WHERE id = ?1")
   static let insertMember = Statement("INSERT INTO members (topic, device) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
   static let isWithoutInstallation = Statement("SELECT id FROM devices WHERE id = ?1 AND installation IS NULL")
   static let takeOverTopics = Statement(
@@ -257,20 +281,25 @@ extension SQL {
     "UPDATE devices SET user_id = (SELECT o.user_id FROM devices o WHERE o.id = ?1) WHERE id = ?2")
   private static let replacedQuery =
     """
-    SELECT a.platform, a.token, d.token, d.environment, d.sender, d.installation, u.name, d.kind
+    SELECT a.platform, a.token, COALESCE(a.new_token, d.token), d.environment, d.sender, d.installation, u.name, d.kind
     FROM aliases a JOIN devices d ON d.id = a.device LEFT JOIN users u ON u.id = d.user_id
     """
   static let replacedToken = Statement("\(replacedQuery) WHERE a.id = ?1 AND a.salt = ?2")
-  static let latestReplacedToken = Statement(
-    "\(replacedQuery) WHERE a.device = ?1 AND a.token IS NOT NULL AND a.token <> d.token ORDER BY a.replaced_at DESC LIMIT 1")
+  static let replacedBefore = Statement(
+    """
+    \(replacedQuery) WHERE a.device = ?1 AND a.token <> ?2 AND a.token <> ?3 AND COALESCE(a.new_token, d.token) = ?2
+    ORDER BY a.replaced_at DESC LIMIT 20
+    """)
   static let redirectAliases = Statement("UPDATE aliases SET device = ?2 WHERE device = ?1")
   static let insertAlias = Statement(
     "INSERT INTO aliases (id, salt, device) VALUES (?1, ?2, ?3) ON CONFLICT (id, salt) DO UPDATE SET device = excluded.device")
-  static let keepReplaced = Statement(
+  static let keepReplaced = Statement(keepReplaced("BLOB"), postgres: keepReplaced("BYTEA"))
+  private static func keepReplaced(_ bytes: String) -> String {
     """
-    INSERT INTO aliases (id, salt, device, platform, token, replaced_at)
-    SELECT id, salt, id, platform, token, CAST(?2 AS BIGINT) FROM devices WHERE id = ?1
-    """)
+    INSERT INTO aliases (id, salt, device, platform, token, replaced_at, new_token)
+    SELECT id, salt, id, platform, token, CAST(?2 AS BIGINT), CAST(?3 AS \(bytes)) FROM devices WHERE id = ?1
+    """
+  }
   static let deleteDevice = Statement("DELETE FROM devices WHERE id = ?1")
   static let replaceToken = Statement(
     """

@@ -80,12 +80,13 @@ extension SQLStore {
     return owners
   }
 
-  /// The user, device group or topic that a text names as a target.
+  /// The user, device group, topic or whole application that a text names as a target.
   private static func audience(_ text: [UInt8]) -> Audience? {
     switch Target.classify(text) {
     case .success(.user(let id)): .user(id)
     case .success(.group(let key)): .group(key)
     case .success(.topic(let name)): .topic(name)
+    case .success(.all): .all
     default: nil
     }
   }
@@ -95,12 +96,14 @@ extension SQL {
   static let devicesWithApp = Statement(
     "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ?1",
     postgres: "SELECT \(DeviceColumn.list), d.app FROM devices d WHERE d.id = ANY(?1::bigint[]) ORDER BY d.id")
-  /// Those of another kind that belong to the same installation as a device.
+  /// Those of another kind that belong to the same installation as a device: the latest, where there are many.
   static let devicesOfInstallation = Statement(
     """
-    SELECT \(DeviceColumn.list) FROM devices o JOIN devices d ON d.app = o.app AND d.installation = o.installation
-      AND d.sender = o.sender AND d.kind = ?2
-    WHERE o.id = ?1 AND d.state <> 2 ORDER BY d.id LIMIT 100
+    SELECT \(DeviceColumn.list) FROM devices d WHERE d.id IN (
+      SELECT x.id FROM devices o JOIN devices x ON x.app = o.app AND x.installation = o.installation
+        AND x.sender = o.sender AND x.kind = ?2
+      WHERE o.id = ?1 AND x.state <> 2 ORDER BY x.last_seen DESC, x.id DESC LIMIT 100)
+    ORDER BY d.id
     """)
   static let deviceOwners = Statement(
     "SELECT d.id, d.installation, u.name FROM devices d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?1",

@@ -34,7 +34,9 @@ enum Schema {
     ("{,id}", "", ", id"),
   ]
 
-  private static let migrations: [[String]] = [first, pauses, acknowledgements, kinds]
+  private static let migrations: [[String]] = [
+    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages,
+  ]
 
   private static let first = [
     "CREATE TABLE apps (id {id}, name {text} NOT NULL UNIQUE) {rows}",
@@ -104,6 +106,51 @@ enum Schema {
     WHERE installation IS NOT NULL
     """,
     "CREATE INDEX devices_not_active ON devices (app{,id}) WHERE state <> 0",
+  ]
+
+  /// Of requests with a collapse key that wait for a provider, the newest for each device and key.
+  private static let waiting = [
+    "CREATE TABLE waiting (place {blob} NOT NULL PRIMARY KEY, newest {blob} NOT NULL, until {int} NOT NULL) {clustered}",
+    "CREATE INDEX waiting_by_time ON waiting (until)",
+    "CREATE INDEX devices_of_activities ON devices (last_seen) WHERE kind = 3",
+  ]
+
+  /// Which counter a device shares; null for one of its own, by its own number. And what a replaced token was replaced by.
+  private static let counters = [
+    "ALTER TABLE devices ADD COLUMN counter {int}",
+    """
+    UPDATE devices SET counter = (
+      SELECT min(x.id) FROM devices x WHERE x.app = devices.app AND x.installation = devices.installation)
+    WHERE installation IS NOT NULL AND EXISTS (
+      SELECT 1 FROM devices x WHERE x.app = devices.app AND x.installation = devices.installation AND x.id < devices.id)
+    """,
+    "CREATE INDEX devices_by_counter ON devices (counter) WHERE counter IS NOT NULL",
+    "ALTER TABLE aliases ADD COLUMN new_token {blob}",
+    "CREATE INDEX aliases_by_token ON aliases (token) WHERE token IS NOT NULL",
+  ]
+
+  /// Who comes in by the gateway; what is secret is there as a hash.
+  private static let doors = [
+    """
+    CREATE TABLE gateway_keys (
+      id {text} NOT NULL PRIMARY KEY, hash {blob} NOT NULL, apps {text} NOT NULL, rights {text} NOT NULL, rate {int},
+      created_at {int} NOT NULL, used_at {int}, revoked_at {int}) {rows}
+    """,
+    """
+    CREATE TABLE device_secrets (
+      app {text} NOT NULL, installation {text} NOT NULL, hash {blob} NOT NULL, created_at {int} NOT NULL,
+      PRIMARY KEY (app, installation)) {clustered}
+    """,
+    "CREATE INDEX device_secrets_by_time ON device_secrets (created_at)",
+  ]
+
+  /// Content that pushes have no room for, by its digest and by the name of its page.
+  private static let contentPages = [
+    """
+    CREATE TABLE content_pages (
+      digest {blob} NOT NULL PRIMARY KEY, name {text} NOT NULL UNIQUE, content {blob} NOT NULL, until {int} NOT NULL) {rows}
+    """,
+    "CREATE INDEX content_pages_by_time ON content_pages (until)",
   ]
 
   private static let pauses = [

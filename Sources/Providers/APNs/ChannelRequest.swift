@@ -4,7 +4,7 @@ import Wire
 
 /// One request to make, read, delete or list broadcast channels, on a connection of its own (Apple, "Sending channel management requests to
 /// APNs"). It is sent once: a channel that was made although no answer came would be made twice.
-public final class ChannelRequest: ClientSessionHandler {
+public final class ChannelRequest {
   public enum Operation: Sendable, Equatable {
     /// `storesLatest`: the latest broadcast is kept for devices that are away.
     case create(storesLatest: Bool)
@@ -25,14 +25,8 @@ public final class ChannelRequest: ClientSessionHandler {
   /// Seconds for an answer, and for a connection.
   private static let timeout = 20.0
 
-  private let session: ClientSession
-  private let template: HeaderTemplate
-  private var values = HeaderValues()
-  private let body: [UInt8]
+  private let request: SingleRequest
   private let target: DialTarget
-  private var transport: (any Transport)?
-  private var isSubmitted = false
-  private var completion: ((Outcome) -> Void)?
 
   /// - Parameters:
   ///   - credentials: with the management host as their target.
@@ -44,27 +38,25 @@ public final class ChannelRequest: ClientSessionHandler {
     completion: @escaping (Outcome) -> Void
   ) throws {
     target = credentials.target
-    self.completion = completion
     let (method, collection, channel, body) = Self.parts(operation)
-    self.body = body
-    template = HeaderTemplate(
+    let template = HeaderTemplate(
       constant: [
         (":method", method), (":scheme", "https"), (":authority", target.authority),
         (":path", "/1/apps/\(bundleID)/\(collection)"),
       ], variable: ["authorization", "apns-channel-id"], unindexed: ["authorization", "apns-channel-id"])
+    var values = HeaderValues()
     if case .token(let credential) = credentials.authentication {
       values.append(try credential.token(ProviderToken.number(at: wallClock)).authorization)
     } else {
       values.appendAbsent()
     }
     if let channel { values.append(channel) } else { values.appendAbsent() }
-    var configuration = ClientConfiguration()
-    configuration.requestTimeout = Self.timeout
-    configuration.ownStreamLimit = 1
-    configuration.keptResponseHeaders = ["apns-channel-id"]
-    configuration.maxResponseBody = Self.longestBody
-    session = ClientSession(configuration: configuration)
-    session.handler = self
+    request = SingleRequest(
+      template, values, body: body, timeout: Self.timeout,
+      configure: {
+        $0.keptResponseHeaders = ["apns-channel-id"]
+        $0.maxResponseBody = Self.longestBody
+      }, completion: { completion(Outcome($0)) })
   }
 
   /// Of a list of ten thousand channels.
@@ -83,40 +75,19 @@ public final class ChannelRequest: ClientSessionHandler {
     }
   }
 
-  public func start(_ time: Turn, _ dialer: any Dialer) {
-    transport = dialer.dial(session, to: target)
-    // The session times an open stream only.
-    time.schedule(at: time.now.advanced(bySeconds: 2 * Self.timeout)) { [weak self] in
-      self?.complete(self?.isSubmitted == true ? .unknown("no answer in time") : .notSent("no connection in time"))
-    }
-  }
+  public func start(_ time: Turn, _ dialer: any Dialer) { request.start(time, dialer, target) }
+}
 
-  private func submitOnce() {
-    guard !isSubmitted, session.availableStreams > 0 else { return }
-    isSubmitted = true
-    session.submit(template, body: body, tag: 0, &values)
+extension ChannelRequest.Outcome {
+  fileprivate init(_ end: SingleRequest.End) {
+    self =
+      switch end {
+      case .answered(let response): .answered(response.status, channel: response.header(0), body: response.body)
+      case .timedOut(isSubmitted: true): .unknown("no answer in time")
+      case .timedOut(isSubmitted: false): .notSent("no connection in time")
+      case .failed(.notProcessed): .notSent("the server did not take the request")
+      case .failed(.unknown): .unknown("the connection was lost before the answer")
+      case .ended(let reason): .notSent("\(reason)")
+      }
   }
-
-  private func complete(_ outcome: Outcome) {
-    guard let completion else { return }
-    self.completion = nil
-    session.drain()
-    completion(outcome)
-  }
-
-  public func sessionReady() { submitOnce() }
-  public func answersReady(in session: ClientSession) {
-    while let (_, response) = session.nextAnswer() {
-      complete(.answered(response.status, channel: response.header(0), body: response.body))
-    }
-  }
-  public func failed(_ tag: Int, _ failure: RequestFailure) {
-    switch failure {
-    case .notProcessed: complete(.notSent("the server did not take the request"))
-    case .unknown: complete(.unknown("the connection was lost before the answer"))
-    }
-  }
-  public func streamsAvailable() { submitOnce() }
-  public func goAwayReceived(_ goAway: GoAway) {}
-  public func sessionEnded(_ reason: TransportEnd) { complete(.notSent("\(reason)")) }
 }

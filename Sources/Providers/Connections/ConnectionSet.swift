@@ -51,6 +51,8 @@ final class ConnectionSet {
   private(set) var lastFailure = ""
   private var dials: [MonotonicTime] = []
   private var idleCheckAt = MonotonicTime.distantFuture
+  /// Connections made so far.
+  private var made = 0
 
   init(time: Turn, dialer: any Dialer, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
     self.time = time
@@ -101,7 +103,8 @@ final class ConnectionSet {
     }
     dials.append(now)
     retryAt = nil
-    let connection = PooledConnection(set: self, epoch: epoch, configuration: configuration, at: now)
+    made += 1
+    let connection = PooledConnection(set: self, number: made, epoch: epoch, configuration: configuration, at: now)
     live.append(connection)
     connection.dial(dialer, target)
   }

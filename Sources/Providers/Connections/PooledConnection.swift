@@ -14,6 +14,8 @@ final class PooledConnection: ClientSessionHandler {
   }
 
   let session: ClientSession
+  /// Among its set's, counted from 1.
+  let number: Int
   /// Of the credential that the connection was made with.
   let epoch: Int
   let startedAt: MonotonicTime
@@ -27,9 +29,10 @@ final class PooledConnection: ClientSessionHandler {
   private weak var owner: (any ConnectionSetOwner)?
   private var transport: (any Transport)?
 
-  init(set: ConnectionSet, epoch: Int, configuration: ClientConfiguration, at now: MonotonicTime) {
+  init(set: ConnectionSet, number: Int, epoch: Int, configuration: ClientConfiguration, at now: MonotonicTime) {
     self.set = set
     owner = set.owner
+    self.number = number
     self.epoch = epoch
     startedAt = now
     heardAt = now

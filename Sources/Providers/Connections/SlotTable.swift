@@ -1,3 +1,5 @@
+import Wire
+
 /// The pushes a pool has taken and not yet reported back, in reused slots; a slot's index is its stream's tag.
 struct SlotTable {
   struct Slot {
@@ -5,6 +7,8 @@ struct SlotTable {
     var tag: Int
     /// Of the provider or access token the push went out with.
     var generation = 0
+    /// When it was handed to a connection last.
+    var sentAt = MonotonicTime(nanoseconds: 0)
     /// How often connection control turned it away.
     var refusals: UInt8 = 0
     /// Sent again once already because its authorisation had run out.

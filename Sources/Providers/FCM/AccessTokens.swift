@@ -55,6 +55,8 @@ final class AccessTokens {
   private var retryAt: MonotonicTime?
   private var forcedAt: MonotonicTime?
   private(set) var lastFailure = ""
+  /// The endpoint said last that it takes the account no longer.
+  private(set) var isRefused = false
   private var isStopped = false
 
   init(account: ServiceAccount, target: DialTarget, path: String, time: Turn, dialer: any Dialer) {
@@ -162,6 +164,7 @@ final class AccessTokens {
       backoff.reset()
       shortBackoff.reset()
       lastFailure = ""
+      isRefused = false
       token = Token(
         authorization: Array("Bearer ".utf8) + bytes, generation: generation,
         renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),
@@ -169,6 +172,7 @@ final class AccessTokens {
       owner?.observed(.tokenRefreshed)
       owner?.accessTokenReady()
     case .refused(let why):
+      isRefused = true
       failed("the token endpoint refuses the account: \(why)", after: backoff.next(using: &time.random), at: now)
       owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
     case .failed(let why):

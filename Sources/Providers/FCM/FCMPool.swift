@@ -133,6 +133,8 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { FCMReply.words(for: meaning) }
 
+  override public var isCredentialRefused: Bool { super.isCredentialRefused || tokens.isRefused }
+
   override var credentialName: String { credentials.account.description }
 
   override func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }

@@ -23,10 +23,13 @@ public struct DeadLetter: Sendable {
     case number(Int64)
   }
 
+  /// Tells a dead letter, and what was replayed of one.
+  public static let errorHeader = "x-push-error"
+
   /// In this order; `x-push-status` only where a provider has answered.
   public var headers: [(name: String, value: Value)] {
     var headers: [(name: String, value: Value)] = [
-      ("x-push-error", .text(Array(error.rawValue.utf8))), ("x-push-reason", .text(Self.bounded(reason))),
+      (Self.errorHeader, .text(Array(error.rawValue.utf8))), ("x-push-reason", .text(Self.bounded(reason))),
     ]
     if let status { headers.append(("x-push-status", .number(Int64(status)))) }
     headers.append(("x-push-attempts", .number(Int64(attempts))))

@@ -5,7 +5,8 @@ public struct SendResult: Sendable {
     /// Taken by the provider under this id (`apns-id` or FCM's name); `registration` is the newer id to use from now on, `uniqueID` what
     /// APNs' sandbox calls the push in its log.
     case accepted(id: [UInt8], registration: [UInt8]? = nil, uniqueID: [UInt8]? = nil)
-    case failed(PushError)
+    /// With what its dead letter says of it, where it has one: producers may not read dead letters.
+    case failed(PushError, reason: String? = nil)
   }
 
   public var messageID: [UInt8]
@@ -23,7 +24,7 @@ public struct SendResult: Sendable {
   public var failure: Int { targets.count - success }
   public var canonicalIDs: Int { targets.reduce(0) { if case .accepted(_, .some, _) = $1 { $0 + 1 } else { $0 } } }
 
-  /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…}]}`.
+  /// `{"message_id":…,"app":…,"success":1,"failure":1,"canonical_ids":0,"results":[{"message_id":…},{"error":…,"reason":…}]}`.
   ///
   /// `report` is what a dry run adds: `,"report":{"apns":[…],"fcm":[…]}`.
   public func json(report: DryRunReport? = nil) -> [UInt8] {
@@ -66,9 +67,13 @@ public struct SendResult: Sendable {
         body.append(contentsOf: #","apns_unique_id":"#.utf8)
         body.appendSafeJSONString(uniqueID)
       }
-    case .failed(let code):
+    case .failed(let code, let reason):
       body.append(contentsOf: #"{"error":"#.utf8)
       body.appendSafeJSONString(code.rawValue)
+      if let reason {
+        body.append(contentsOf: #","reason":"#.utf8)
+        body.appendSafeJSONString(DeadLetter.bounded(reason))
+      }
     }
     body.append(0x7D)
   }

@@ -142,8 +142,10 @@ extension RequestReader {
       try checkKnown(in: node, APSAlertKey.table) { $0 == .locKey ? .string : $0 == .locArgs ? .strings : nil }
     case .labelOptions:
       _ = try strict.fields(of: node, LabelOptionsKey.table) { _ in .label }
-    case .options:
-      _ = try strict.fields(of: node, OptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
+    case .imageOptions:
+      _ = try strict.fields(of: node, ImageOptionsKey.table) { $0 == .analyticsLabel ? .label : .string }
+    case .linkOptions:
+      _ = try strict.fields(of: node, LinkOptionsKey.table) { $0 == .analyticsLabel ? .label : .secureURL }
     case .lightSettings:
       _ = try strict.fields(of: node, LightSettingsKey.table) { $0 == .color ? .lightColor : .duration }
     case .lightColor:

@@ -152,20 +152,28 @@ public enum WebpushKey: UInt8, FieldName {
   static let table = NameTable<WebpushKey>()
 }
 
-/// The `fcm_options` of a message and of each block; not every block has all of them.
-enum OptionsKey: UInt8, FieldName {
-  case analyticsLabel, image, link
-
-  static let acceptsCamelCase = true
-  static let table = NameTable<OptionsKey>()
-}
-
-/// ``OptionsKey`` where it has nothing but the label.
+/// FCM v1's `FcmOptions` and `AndroidFcmOptions`.
 enum LabelOptionsKey: UInt8, FieldName {
   case analyticsLabel
 
   static let acceptsCamelCase = true
   static let table = NameTable<LabelOptionsKey>()
+}
+
+/// FCM v1's `ApnsFcmOptions`.
+enum ImageOptionsKey: UInt8, FieldName {
+  case analyticsLabel, image
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<ImageOptionsKey>()
+}
+
+/// FCM v1's `WebpushFcmOptions`.
+enum LinkOptionsKey: UInt8, FieldName {
+  case analyticsLabel, link
+
+  static let acceptsCamelCase = true
+  static let table = NameTable<LinkOptionsKey>()
 }
 
 /// `sound` as a dictionary (Apple: "Generating a remote notification").

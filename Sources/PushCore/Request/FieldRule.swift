@@ -58,10 +58,10 @@ enum FieldRule: Sendable {
   case criticalSound
   /// A string, or a dictionary of `loc-key` and `loc-args`, as alerts of live activities have it.
   case localisedText
-  /// An object of a label for FCM's statistics and nothing else.
-  case labelOptions
+  /// `fcm_options`: an object of a label for FCM's statistics and nothing else, of one and an image, of one and an https link.
+  case labelOptions, imageOptions, linkOptions
   /// An object with its own fields.
-  case options, lightSettings, lightColor
+  case lightSettings, lightColor
 }
 
 extension NotificationKey {
@@ -112,7 +112,7 @@ extension AndroidKey {
     case .ttl: .lifetime
     case .data: .data
     case .notification: .object
-    case .fcmOptions: .options
+    case .fcmOptions: .labelOptions
     case .directBootOk, .bandwidthConstrainedOk, .restrictedSatelliteOk: .boolean
     }
   }
@@ -156,7 +156,7 @@ extension APNsKey {
     switch self {
     case .headers: .stringMap
     case .payload: .object
-    case .fcmOptions: .options
+    case .fcmOptions: .imageOptions
     case .liveActivityToken: .string
     }
   }
@@ -169,7 +169,7 @@ extension MessageField {
     case .token, .fid, .topic, .condition, .name: .string
     case .notification, .apns, .android, .androidV2, .webpush: .object
     case .data: .data
-    case .fcmOptions: .options
+    case .fcmOptions: .labelOptions
     }
   }
 }
@@ -179,7 +179,7 @@ extension WebpushKey {
     switch self {
     case .headers, .data: .stringMap
     case .notification: .object
-    case .fcmOptions: .options
+    case .fcmOptions: .linkOptions
     }
   }
 }

@@ -38,7 +38,9 @@ final class PlatformBlocks: Sendable {
     }
     apnsHeaders = try self.apns[.headers].map(reader.apnsHeaders) ?? FieldSlots()
     if let payload = self.apns[.payload] { try reader.checkPayload(payload) }
-    if let token = self.apns[.liveActivityToken] { try reader.checkLiveActivityToken(token) }
+    if let token = self.apns[.liveActivityToken] {
+      try reader.checkLiveActivityToken(token, pushType: apnsHeaders[.apnsPushType])
+    }
     if let key = self.android[.collapseKey] { _ = try reader.collapseKey(key) }
     if let name = self.android[.restrictedPackageName] { _ = try reader.packageName(name) }
   }
@@ -110,10 +112,14 @@ extension RequestReader {
     try checkKnown(in: aps, APSKey.table, \.rule)
   }
 
-  fileprivate func checkLiveActivityToken(_ node: Int) throws(Rejection) {
+  fileprivate func checkLiveActivityToken(_ node: Int, pushType: Int?) throws(Rejection) {
     let text = document.string(node)
     guard (2...200).contains(text.count), text.count % 2 == 0, text.allSatisfy(Bytes.isHex) else {
       throw refusal(node, .invalidParameters, "expected an even number of 2 to 200 hexadecimal digits")
+    }
+    if let pushType, !document.isString(pushType, "liveactivity") {
+      let word = String(decoding: document.string(pushType), as: UTF8.self)
+      throw refusal(node, .invalidParameters, "beside apns-push-type \(word), expected liveactivity or none")
     }
   }
 }

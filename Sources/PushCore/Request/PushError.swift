@@ -41,6 +41,8 @@ public enum PushError: String, CaseIterable, Sendable {
   case nothingForPlatform = "NothingForPlatform"
   /// The push was sent and its answer never came: it may have been delivered.
   case unknown = "Unknown"
+  /// A newer request with the same collapse key has taken its place while it waited: it isn't sent any more.
+  case collapsed = "Collapsed"
 
   /// A number that stays the same for ever: for compact records. 0 is left for "no error".
   public var code: UInt8 {
@@ -65,6 +67,7 @@ public enum PushError: String, CaseIterable, Sendable {
     case .notAllowed: 18
     case .nothingForPlatform: 19
     case .unknown: 20
+    case .collapsed: 21
     }
   }
 

@@ -8,6 +8,8 @@ public struct RequestLimits: Sendable, Equatable {
   public var dataBytes: Int = 4096
   /// The same for a message to a topic or a condition.
   public var topicDataBytes: Int = 2048
+  /// The same of the value of `data.ext` by itself, where it may become a page; nil where it counts with the rest of `data`.
+  public var extensionBytes: Int?
   /// Entries of `registration_ids`.
   public var registrationIDs: Int = 1000
   /// Different topics in a condition.

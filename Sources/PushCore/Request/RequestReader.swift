@@ -78,6 +78,7 @@ struct RequestReader {
       request.blocks = try PlatformBlocks(apns: apns, android: android, androidV2: androidV2, webpush: webpush, self)
     }
     try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
+    try checkActivity(request)
     try checkSizes(request)
   }
 
@@ -117,6 +118,7 @@ struct RequestReader {
     request.blocks = try PlatformBlocks(
       apns: slots[.apns], android: slots[.android], androidV2: slots[.androidV2], webpush: slots[.webpush], self)
     try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], &request)
+    try checkActivity(request)
     try checkSizes(request)
   }
 
@@ -175,17 +177,21 @@ struct RequestReader {
   private func checkSizes(_ request: SendRequest) throws(Rejection) {
     if let node = request.notificationNode { try checkSize(of: node, limits.notificationBytes) }
     guard let node = request.dataNode else { return }
+    let page = limits.extensionBytes == nil ? nil : request.extensionNode
+    if let page, let most = limits.extensionBytes { try checkExtension(page, most) }
     switch request.targets {
-    case .one(.topic), .one(.fcmTopics), .condition: try checkSize(of: node, min(limits.dataBytes, limits.topicDataBytes))
-    case .one, .list: try checkSize(of: node, limits.dataBytes)
+    case .one(.topic), .one(.fcmTopics), .condition:
+      try checkSize(of: node, min(limits.dataBytes, limits.topicDataBytes), without: page)
+    case .one, .list: try checkSize(of: node, limits.dataBytes, without: page)
     }
   }
 
   /// Keys and values as UTF-8 after unescaping; a value that isn't a string counts as its compact JSON, null as nothing.
-  private func checkSize(of object: Int, _ most: Int) throws(Rejection) {
+  /// - Parameter free: the value of a member that doesn't count.
+  private func checkSize(of object: Int, _ most: Int, without free: Int? = nil) throws(Rejection) {
     if document.source(object).count <= most { return }
     var bytes = 0
-    for (name, value) in document.members(of: object) {
+    for (name, value) in document.members(of: object) where value != free {
       switch document.kind(value) {
       case .null: continue
       case .string: bytes += document.utf8Count(name) + document.utf8Count(value)
@@ -195,6 +201,12 @@ struct RequestReader {
     guard bytes <= most else {
       throw refusal(object, .messageTooBig, "\(bytes) bytes of keys and values, at most \(most) allowed")
     }
+  }
+
+  private func checkExtension(_ node: Int, _ most: Int) throws(Rejection) {
+    guard document.source(node).count > most else { return }
+    let bytes = document.kind(node) == .string ? document.utf8Count(node) : document.compactCount(node)
+    guard bytes <= most else { throw refusal(node, .messageTooBig, "\(bytes) bytes, at most \(most) allowed") }
   }
 }
 

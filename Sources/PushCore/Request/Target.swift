@@ -15,6 +15,8 @@ public enum Target: Equatable, Sendable {
   case channel([UInt8])
   /// A topic's name, without `/topics/`.
   case topic([UInt8])
+  /// Every device that is registered for the application.
+  case all
   /// A user's id, without `/users/`: all devices registered for that user.
   case user([UInt8])
   /// A notification key that the registry issued: a device group.
@@ -33,6 +35,17 @@ public enum Targets: Equatable, Sendable {
   case condition(Condition)
 }
 
+extension Targets {
+  /// Those that the request names one by one; none of a condition.
+  public var named: [Target] {
+    switch self {
+    case .one(let target): [target]
+    case .list(let targets): targets
+    case .condition: []
+    }
+  }
+}
+
 extension Target {
   /// Classifies a target by its form alone, without a look-up:
   ///
@@ -40,6 +53,7 @@ extension Target {
   /// |---|---|
   /// | `/topics/<name>` | topic |
   /// | `/users/<id>` | user |
+  /// | `/all` | all devices of the application |
   /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
   /// | `apns-channel:<id>` | broadcast channel of APNs, 1 to 256 characters of base64 |
   /// | `fcm:<token>` | FCM token |
@@ -89,7 +103,8 @@ extension Target {
       }
       return .success(.topic(Array(text[8...])))
     }
-    guard text.starts(with: "/users/".utf8) else { return refused("expected /topics/ or /users/ after the first slash") }
+    if text.elementsEqual("/all".utf8) { return .success(.all) }
+    guard text.starts(with: "/users/".utf8) else { return refused("expected /topics/<name>, /users/<id> or /all") }
     guard TextForm.isUserID(text[7...]) else {
       return refused("a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :")
     }

@@ -37,7 +37,11 @@ extension RequestReader {
       request.targets = .one(.topic(name))
     } else {
       let target = try target(only)
-      if case .topic = target { throw refusal(only, .invalidRegistration, "a topic where a token belongs") }
+      switch target {
+      case .topic: throw refusal(only, .invalidRegistration, "a topic where a token belongs")
+      case .all: throw refusal(only, .invalidRegistration, "all devices where a token belongs")
+      default: break
+      }
       request.targets = .one(target)
     }
   }

@@ -12,6 +12,12 @@ public enum UUIDText {
     return canonical(high: high, low: low, version: 4)
   }
 
+  /// Of the first 128 bits of a digest, version 8 (RFC 9562 §5.8): who has the digest has the same name.
+  public static func named(_ digest: [UInt8]) -> [UInt8] {
+    func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    return canonical(high: word(digest.prefix(8)), low: word(digest.dropFirst(8).prefix(8)), version: 8)
+  }
+
   /// 128 bits spelled out after setting those of version and variant.
   static func canonical(high: UInt64, low: UInt64, version: UInt64) -> [UInt8] {
     var text: [UInt8] = []

@@ -1,8 +1,20 @@
 /// The body of a push: `aps`, beside it the data keys and the block's own keys.
 enum APNsPayload {
+  /// What doesn't fit is made again with the address of a page in the place of `data.ext`, where there is one.
   static func make(
     _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
-    _ context: borrowing TranslationContext, limit: Int
+    _ context: borrowing TranslationContext, limit: Int, usesPage: inout Bool
+  ) throws(Rejection) -> [UInt8] {
+    do throws(Rejection) { return try make(request, aps, type, settings, context, limit, page: nil) } catch {
+      guard error.code == .messageTooBig, let page = context.page, request.extensionNode != nil else { throw error }
+      usesPage = true
+      return try make(request, aps, type, settings, context, limit, page: page)
+    }
+  }
+
+  private static func make(
+    _ request: borrowing SendRequest, _ aps: APSContent, _ type: PushType, _ settings: borrowing APNsSettings,
+    _ context: borrowing TranslationContext, _ limit: Int, page: [UInt8]?
   ) throws(Rejection) -> [UInt8] {
     let document = request.document
     var payload: [UInt8] = []
@@ -22,8 +34,9 @@ enum APNsPayload {
       if type.needsNoAPS, payload.count == start + 2 { payload.removeSubrange(1...) }
     }
     let hasObject = MPSObject.isWanted(request, aps, type, settings)
-    if hasObject { MPSObject.append(request, settings, context, to: &payload) }
-    try appendData(request, replacedBy: customNames(aps, document, type, limit), isUPMC: hasObject, to: &payload)
+    if hasObject { MPSObject.append(request, settings, context, page: page, to: &payload) }
+    try appendData(
+      request, replacedBy: customNames(aps, document, type, limit), isUPMC: hasObject, page: page, to: &payload)
     if let block = aps.payload {
       for (name, value) in document.members(of: block) where !document.isString(name, "aps") {
         payload.appendMember(name, value, of: document)
@@ -74,8 +87,10 @@ enum APNsPayload {
     }
     for key in [APSKey.timestamp, .event] where isMissing(key) { throw refuse(key, "a live activity's push needs it") }
     guard let override = aps.override, let event = document.value(APSKey.event.wireName, of: override),
-      document.isString(event, "start")
+      !document.isString(event, "end")
     else { return }
+    if isMissing(.contentState) { throw refuse(.contentState, "a live activity's start and update need it") }
+    guard document.isString(event, "start") else { return }
     for key in [APSKey.attributesType, .attributes] where isMissing(key) {
       throw refuse(key, "starting a live activity needs it")
     }
@@ -94,7 +109,7 @@ enum APNsPayload {
 
   /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.
   private static func appendData(
-    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, to payload: inout [UInt8]
+    _ request: borrowing SendRequest, replacedBy custom: Set<[UInt8]>, isUPMC: Bool, page: [UInt8]?, to payload: inout [UInt8]
   ) throws(Rejection) {
     guard let data = request.dataNode else { return }
     let document = request.document
@@ -102,10 +117,10 @@ enum APNsPayload {
       if document.isString(name, "aps") {
         throw Rejection(.invalidDataKey, "data.aps: reserved by APNs, at byte \(document.offset(name))")
       }
-      if isUPMC, document.isString(name, MPSObject.extensionKey) { continue }
+      if isUPMC, document.isString(name, SendRequest.extensionKey) { continue }
       if !custom.isEmpty, custom.contains(document.string(name)) { continue }
       payload.appendMemberSeparator()
-      payload.appendDataMember(name, value, of: document)
+      payload.appendDataMember(name, value, of: document, page: page)
     }
   }
 
@@ -125,9 +140,11 @@ enum APNsPayload {
 extension [UInt8] {
   /// A member of `data` with its value as a string: other scalars as they are written, arrays and objects as compact JSON
   /// (FCM legacy HTTP reference: "other types are converted to strings on delivery").
-  mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument) {
+  /// - Parameter page: stands in the place of the value of `ext`.
+  mutating func appendDataMember(_ name: Int, _ value: Int, of document: JSONDocument, page: [UInt8]? = nil) {
     document.appendQuoted(name, to: &self)
     append(0x3A)
+    if let page, document.isString(name, SendRequest.extensionKey) { return appendJSONString(page) }
     appendDataValue(value, of: document)
   }
 

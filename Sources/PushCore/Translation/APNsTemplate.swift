@@ -22,6 +22,8 @@ public final class APNsTemplate: Sendable {
   public let fixedID: [UInt8]?
   /// Of the token that it goes to; nil for a push type whose tokens have no kind of their own.
   public let kind: TokenKind?
+  /// The address of a page stands in the place of `data.ext`, for which there is no room.
+  public let usesPage: Bool
   let identity: DeviceIdentity
 
   /// Whom a refusal of the topic concerns.
@@ -48,7 +50,10 @@ public final class APNsTemplate: Sendable {
     }
     do throws(Rejection) {
       let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
-      report?.explain(request, forAPNs: delivery)
+      report?.explain(
+        request, forAPNs: delivery,
+        movesExtension: MPSObject.isWanted(request, delivery.content, delivery.pushType, settings))
+      if template.usesPage { report?.addPage(.apns) }
       return .success(template)
     } catch {
       return .failure(error)
@@ -65,8 +70,11 @@ public final class APNsTemplate: Sendable {
     self.isBroadcast = isBroadcast
     if isBroadcast { try Self.refuseNoBroadcast(request, aps) }
     pushType = delivery.pushType
+    var usesPage = false
     form = try APNsPayload.make(
-      request, aps, pushType, settings, context, limit: isBroadcast ? Self.broadcastLimit : pushType.payloadLimit)
+      request, aps, pushType, settings, context, limit: isBroadcast ? Self.broadcastLimit : pushType.payloadLimit,
+      usesPage: &usesPage)
+    self.usesPage = usesPage
     hasBlanks = (aps.hasBlanks || settings.isUPMC) && Blank.isIn(form)
     message = hasBlanks ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
@@ -109,9 +117,6 @@ public final class APNsTemplate: Sendable {
     for (header, name) in [(APNsHeader.apnsTopic, "apns-topic"), (.apnsCollapseId, "apns-collapse-id")]
     where request.apnsHeader(header) != nil {
       throw Rejection(.invalidParameters, "apns.headers.\(name): a channel takes none")
-    }
-    if request.apns(.liveActivityToken) != nil {
-      throw Rejection(.invalidParameters, "apns.live_activity_token: a second target beside the channel")
     }
     if aps.startsActivity(document) {
       throw Rejection(.invalidParameters, "apns.payload.aps.event: no activity can be started by a channel")

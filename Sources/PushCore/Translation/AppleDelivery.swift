@@ -10,6 +10,8 @@ struct AppleDelivery {
   let expiration: Int64
   /// 1 to 64 bytes.
   let collapseID: [UInt8]?
+  /// It goes to a channel.
+  let isBroadcast: Bool
 
   /// Nil where nothing in the request is for an Apple device: it is left in peace.
   /// - Parameter isBroadcast: it goes to a channel, which takes live activities and no collapse id.
@@ -22,6 +24,7 @@ struct AppleDelivery {
     let isAsked = named != nil || request.contentAvailable || content.asksForBackground(request.document)
     if type == .background, !isAsked, Self.isForOthersOnly(request, content) { return nil }
     self.content = content
+    self.isBroadcast = isBroadcast
     pushType = type
     isEmulated = type == .background && !isAsked
     priority = Self.priority(request, type, standard)

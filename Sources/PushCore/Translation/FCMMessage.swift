@@ -3,6 +3,8 @@ struct FCMMessage {
   /// Nil where nothing is for an Apple device.
   let apple: AppleDelivery?
   let priority: Priority
+  /// The address that stands in the place of `data.ext`.
+  var page: [UInt8]?
 
   /// Keys and values of `data` and of what is shown (Firebase, "Error codes": INVALID_ARGUMENT), in bytes; and `apns.payload` as JSON.
   static let payloadLimit = 4096
@@ -11,6 +13,14 @@ struct FCMMessage {
 
   static func payloadLimit(_ request: borrowing SendRequest) -> Int {
     if case .one(.fcmTopics) = request.targets { topicPayloadLimit } else { payloadLimit }
+  }
+
+  /// The context's, where the request has no room for `data.ext`.
+  static func page(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> [UInt8]? {
+    guard let page = context.page, request.extensionNode != nil, countedBytes(request) > payloadLimit(request) else {
+      return nil
+    }
+    return page
   }
 
   /// From the opening brace to the comma before the target.
@@ -24,7 +34,9 @@ struct FCMMessage {
     appendData(request, to: &body)
     AndroidConfig(priority: priority).append(request, context, to: &body)
     // What is shown and carried can't be larger than what stands here.
-    if body.count - start > Self.topicPayloadLimit { try Self.refuseOversized(request, Self.payloadLimit(request)) }
+    if body.count - start > Self.topicPayloadLimit {
+      try Self.refuseOversized(request, Self.payloadLimit(request), page: page)
+    }
     try ApnsConfig(delivery: apple).append(request, to: &body)
     appendWebpush(request, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
@@ -55,7 +67,7 @@ struct FCMMessage {
       } else {
         body.append(0x2C)
       }
-      body.appendDataMember(name, value, of: document)
+      body.appendDataMember(name, value, of: document, page: page)
     }
     if isOpen { body.append(0x7D) }
   }
@@ -106,32 +118,35 @@ struct FCMMessage {
     body.append(0x7D)
   }
 
-  static func refuseOversized(_ request: borrowing SendRequest, _ limit: Int) throws(Rejection) {
-    let bytes = Self.countedBytes(request)
+  static func refuseOversized(_ request: borrowing SendRequest, _ limit: Int, page: [UInt8]?) throws(Rejection) {
+    let bytes = Self.countedBytes(request, page: page)
     guard bytes > limit else { return }
     throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(limit) allowed")
   }
 
   /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
-  static func countedBytes(_ request: borrowing SendRequest) -> Int {
+  static func countedBytes(_ request: borrowing SendRequest, page: [UInt8]? = nil) -> Int {
     let document = request.document
-    var bytes = 0
-    for node in [request.dataNode, request.notificationNode, request.android(.notification)] {
+    var data = request.dataNode.map { count($0, document) } ?? 0
+    if let page, let node = request.extensionNode { data += page.count - count(ofValue: node, document) }
+    var bytes = data
+    for node in [request.notificationNode, request.android(.notification)] {
       if let node { bytes += Self.count(node, document) }
     }
-    if let data = request.android(.data) {
-      bytes = max(bytes, bytes - (request.dataNode.map { Self.count($0, document) } ?? 0) + Self.count(data, document))
-    }
+    if let own = request.android(.data) { bytes = max(bytes, bytes - data + Self.count(own, document)) }
     return bytes
   }
 
   private static func count(_ object: Int, _ document: JSONDocument) -> Int {
     var bytes = 0
     for (name, value) in document.members(of: object) where document.kind(value) != .null {
-      bytes += document.utf8Count(name)
-      bytes += document.kind(value) == .string ? document.utf8Count(value) : document.compactCount(value)
+      bytes += document.utf8Count(name) + count(ofValue: value, document)
     }
     return bytes
+  }
+
+  private static func count(ofValue value: Int, _ document: JSONDocument) -> Int {
+    document.kind(value) == .string ? document.utf8Count(value) : document.compactCount(value)
   }
 }
 

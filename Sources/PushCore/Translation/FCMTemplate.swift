@@ -3,6 +3,9 @@ public struct FCMTemplate: Sendable {
   /// The body up to its target.
   private let head: [UInt8]
   private let hasBlanks: Bool
+  /// The address that stands in the place of `data.ext`, for which there is no room.
+  private let page: [UInt8]?
+  public var usesPage: Bool { page != nil }
   /// It names a `live_activity_token` beside the device's own: which of the two an answer means isn't said.
   public let isForActivity: Bool
   private static let tail = Array("}}".utf8)
@@ -16,20 +19,23 @@ public struct FCMTemplate: Sendable {
   ) -> Result<FCMTemplate, Rejection> {
     do {
       let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
-      let head = try FCMMessage(apple: apple, priority: settings.defaultPriority).head(request, context)
+      let page = FCMMessage.page(request, context)
+      let head = try FCMMessage(apple: apple, priority: settings.defaultPriority, page: page).head(request, context)
       let template = FCMTemplate(
-        head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head),
+        head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head), page: page,
         isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(request, forFCM: apple)
+      if page != nil { report?.addPage(.fcm) }
       return .success(template)
     } catch {
       return .failure(error)
     }
   }
 
-  private init(head: [UInt8], hasBlanks: Bool, isForActivity: Bool) {
+  private init(head: [UInt8], hasBlanks: Bool, page: [UInt8]?, isForActivity: Bool) {
     self.head = head
     self.hasBlanks = hasBlanks
+    self.page = page
     self.isForActivity = isForActivity
   }
 
@@ -46,13 +52,15 @@ public struct FCMTemplate: Sendable {
   }
 
   /// Why an entry of a list that names topics of FCM's own gets nothing, where the list's devices may.
-  public static func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
-    do throws(Rejection) { try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit) } catch { return error }
+  public func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
+    do throws(Rejection) { try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit, page: page) } catch {
+      return error
+    }
     return nil
   }
 
   /// What FCM counts of a request against ``payloadLimit(of:)``: bytes of keys and values of notification and data.
-  public static func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request) }
+  public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page) }
   /// How much of that FCM takes of a request.
   public static func payloadLimit(of request: borrowing SendRequest) -> Int { FCMMessage.payloadLimit(request) }
 }

@@ -1,8 +1,9 @@
 /// What a translation did, found by looking at the request once more: nothing of it is computed on the delivery path.
 extension LossReport {
-  mutating func explain(_ request: borrowing SendRequest, forAPNs delivery: AppleDelivery) {
+  /// - Parameter movesExtension: `data.ext` stands in `mps`.
+  mutating func explain(_ request: borrowing SendRequest, forAPNs delivery: AppleDelivery, movesExtension: Bool) {
     explainNotification(request, .apns, delivery)
-    explainData(request, .apns, replacedBy: delivery.content.payload)
+    explainData(request, .apns, replacedBy: delivery.content.payload, movesExtension: movesExtension)
     explainEmulation(request, .apns, delivery)
     explainFlags(request, .apns, delivery)
     explainPriority(request, .apns, delivery)
@@ -35,11 +36,23 @@ extension LossReport {
     explainIgnored(request, .fcm)
   }
 
+  /// The address of a page stands in the place of `data.ext`.
+  mutating func addPage(_ platform: Platform) {
+    add(.extensionPage, platform, field: "data.ext", words: "too large for the push: kept as a page, whose address is sent")
+  }
+
   /// One entry of a rule, unless the platform carries the field as it is.
   mutating func add(_ rule: MappingRule, _ platform: Platform, field: String? = nil, words: String? = nil) {
     let (row, mapping) = (rule.row, rule.mapping(platform))
     guard let action = mapping.action else { return }
     add(row.rule, field ?? row.field, action, words ?? mapping.words)
+  }
+
+  /// What mappings say of `android`, in the paths of the block that the request has.
+  private static func spelt(_ words: String, _ request: borrowing SendRequest) -> String {
+    guard request.blocks?.androidV2 != nil else { return words }
+    return words.replacing("android.notification.", with: "android_v2.remote_notification.notification.")
+      .replacing("android.", with: "android_v2.")
   }
 
   /// Devices that one view of a request speaks of.
@@ -77,6 +90,10 @@ extension LossReport {
         let place = request.blocks?.androidV2 == nil ? "android" : "android_v2.remote_notification"
         addLost(field, platform, .android, "\(place).notification.\(android.wireName)")
       }
+      if key == .badge, platform == .fcm, request.document.isString(node, "auto") {
+        explainCounter(request, isForApple: delivery != nil && apple == nil)
+        continue
+      }
       // What is said of it holds for those for whom nothing else wins.
       let isOnlyForApple = platform == .apns || rule == .badge || rule == .subtitle
       if isOnlyForApple
@@ -85,10 +102,28 @@ extension LossReport {
         continue
       }
       let isObject = key == .sound && request.document.kind(node) == .object
-      if isObject, platform == .fcm, android != nil { continue }
+      // Android plays none of it.
+      if isObject, platform == .fcm, android != nil || request.blocks?.androidV2?.isSync == true { continue }
       let isCounter = key == .badge && request.document.isString(node, "auto")
       add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: field)
     }
+  }
+
+  /// A badge of `auto` by FCM: what is shown on Android has it as a number, unless it has a number of its own.
+  private mutating func explainCounter(_ request: borrowing SendRequest, isForApple: Bool) {
+    let isForAndroid =
+      request.blocks?.androidV2?.isSync != true && request.androidNotification(.notificationCount) == nil
+      && request.notification[.notificationCount] == nil
+    let words: String
+    switch (isForApple, isForAndroid) {
+    case (false, false): return
+    case (true, true): words = Self.spelt(MappingRule.automaticBadge.mapping(.fcm).words, request)
+    case (true, false): words = "for Apple devices only: apns.payload.aps.badge, the device's counter after one more"
+    case (false, true):
+      let count = Self.spelt("android.notification.notification_count", request)
+      words = "for Android devices only: \(count), the device's counter after one more"
+    }
+    add(.automaticBadge, .fcm, field: "notification.badge", words: words)
   }
 
   /// The key of the block's `aps` that stands where this one would; nil where it stands itself.
@@ -110,7 +145,9 @@ extension LossReport {
   }
 
   /// - Parameter payload: the block's, whose own keys stand where data keys of the same names would.
-  private mutating func explainData(_ request: borrowing SendRequest, _ platform: Platform, replacedBy payload: Int?) {
+  private mutating func explainData(
+    _ request: borrowing SendRequest, _ platform: Platform, replacedBy payload: Int?, movesExtension: Bool = false
+  ) {
     guard let data = request.dataNode else { return }
     let document = request.document
     let own = payload.map { Set(document.members(of: $0).map { document.string($0.name) }) } ?? []
@@ -118,6 +155,9 @@ extension LossReport {
       let kind = document.kind(value)
       if kind == .null {
         add(.dataNull, platform, field: document.path(to: value))
+      } else if movesExtension, document.isString(name, SendRequest.extensionKey) {
+        add(.extensionMoved, platform, field: document.path(to: value))
+        if kind != .string { add(.dataConverted, platform, field: document.path(to: value)) }
       } else if own.contains(document.string(name)) {
         add(MappingRule.apnsBlock.row.rule, document.path(to: name), .dropped, "apns.payload has a key of the same name")
       } else if kind != .string {
@@ -183,12 +223,13 @@ extension LossReport {
     }
     switch (platform, isForApple, isForAndroid) {
     case (_, false, false): return
-    case (.apns, _, _), (.fcm, true, true): add(rule, platform, field: field)
+    case (.apns, _, _), (.fcm, true, true):
+      add(rule, platform, field: field, words: Self.spelt(rule.mapping(platform).words, request))
     case (.fcm, true, false): add(rule, platform, field: field, words: "for \(Devices.apple.rawValue) only: \(apple.name)")
     case (.fcm, false, true):
       // What Android's own option carries as it is makes no entry.
       if rule != .collapseKey {
-        add(rule, platform, field: field, words: "for \(Devices.android.rawValue) only: android.\(android.name)")
+        add(rule, platform, field: field, words: "for \(Devices.android.rawValue) only: \(Self.block(request)).\(android.name)")
       }
     }
   }
@@ -202,12 +243,13 @@ extension LossReport {
     let header = request.apnsHeader(.apnsPriority)
     let isHigh = request.priority == .high
     let isBackground = delivery?.pushType == .background
+    let cut = platform == .fcm && request.blocks?.androidV2 != nil ? "apns-priority 5" : nil
     if let header, isBackground, request.document.isString(header, "10") {
-      add(.backgroundPriority, platform, field: "apns.headers.apns-priority")
+      add(.backgroundPriority, platform, field: "apns.headers.apns-priority", words: cut)
     }
     if request.priority != nil {
       if isHigh, isBackground, header == nil {
-        add(.backgroundPriority, platform, field: "priority")
+        add(.backgroundPriority, platform, field: "priority", words: cut)
         if platform == .fcm, request.android(.priority) != nil { addLost("priority", platform, .android, "android.priority") }
       } else {
         explainOption(
@@ -249,13 +291,24 @@ extension LossReport {
         request, .timeToLive, "time_to_live", platform, apple: ("apns-expiration", isOwn),
         android: ("ttl", request.android(.ttl) != nil), delivery)
     } else if request.android(.ttl) != nil, delivery != nil, !isOwn {
-      add(.androidLifetime, platform, field: "\(Self.block(request)).ttl (no time_to_live)")
+      let rule: MappingRule = delivery?.isBroadcast == true ? .channelLifetime : .androidLifetime
+      add(
+        rule, platform, field: "\(Self.block(request)).ttl (no time_to_live)",
+        words: Self.spelt(rule.mapping(platform).words, request))
     }
   }
 
   private mutating func explainCollapseKey(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    let own = request.apnsHeader(.apnsCollapseId).map(request.document.string)
+    if let own, let delivery, let id = delivery.collapseID, id != own {
+      // Android has no part in it.
+      add(
+        .collapseKeyCut, platform, field: "apns.headers.apns-collapse-id",
+        words: MappingRule.collapseKeyCut.mapping(.apns).words)
+    }
     guard let key = request.collapseKey else { return }
-    let isOwn = request.apnsHeader(.apnsCollapseId) != nil
+    if delivery?.isBroadcast == true { return add(.channelCollapseKey, platform, field: "collapse_key") }
+    let isOwn = own != nil
     if !isOwn, let delivery, let id = delivery.collapseID, id != key {
       add(.collapseKeyCut, platform, field: "collapse_key")
       if platform == .fcm, request.android(.collapseKey) != nil {

@@ -10,23 +10,20 @@ enum MPSObject {
   }
 
   private static let name = "mps"
-  /// The key of `data` that goes into the object instead of beside it.
-  static let extensionKey = "ext"
 
+  /// - Parameter page: stands in the place of what the request says in `ext`.
   static func append(
     _ request: borrowing SendRequest, _ settings: borrowing APNsSettings, _ context: borrowing TranslationContext,
-    to payload: inout [UInt8]
+    page: [UInt8]?, to payload: inout [UInt8]
   ) {
     payload.append(contentsOf: #","mps":{"appid":"#.utf8)
     payload.appendJSONString(settings.topic)
     payload.append(contentsOf: #","sender":"admin","seqno":""#.utf8)
     payload.appendDecimal(Int(MessageKey.number(of: MessageKey.of(context.messageID))))
     payload.append(0x22)
-    if let data = request.dataNode, let node = request.document.value(extensionKey, of: data),
-      request.document.kind(node) != .null
-    {
+    if let node = request.extensionNode {
       payload.append(contentsOf: #","ext":"#.utf8)
-      payload.appendDataValue(node, of: request.document)
+      if let page { payload.appendJSONString(page) } else { payload.appendDataValue(node, of: request.document) }
     }
     payload.append(contentsOf: #","senddate":""#.utf8)
     // As 2026-11-20T21:22:00.000Z, of which year to hour are told.

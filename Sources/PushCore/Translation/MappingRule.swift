@@ -2,8 +2,9 @@
 /// and `docs/translation.md` are made from this table.
 public enum MappingRule: CaseIterable, Sendable {
   case text, subtitle, badge, automaticBadge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
-  case data, dataConverted, dataNull
-  case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, collapseKey, collapseKeyCut
+  case data, dataConverted, dataNull, extensionMoved, extensionPage
+  case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, channelLifetime, collapseKey, collapseKeyCut,
+    channelCollapseKey
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
   case packageName, dryRun, apnsBlock, androidBlock, androidV2Block, androidV2Priority, backgroundSync, webpushBlock,
     liveActivityToken, options, pushType
@@ -97,6 +98,15 @@ public enum MappingRule: CaseIterable, Sendable {
         fcm: .converted("written as a string"))
     case .dataNull:
       Row(rule: "F-REF data", field: "data (null)", apns: .dropped("a null is no value"), fcm: .dropped("a null is no value"))
+    case .extensionMoved:
+      Row(
+        rule: "UP-19", field: "data.ext (of an alert, where the application has upmc)",
+        apns: .converted("mps.ext, for the app's library"), fcm: .carried("data.ext"))
+    case .extensionPage:
+      Row(
+        rule: "UP-21", field: "data.ext (no room for it)",
+        apns: .converted("the address of a page that has it, where the application has upmc and richPages is set"),
+        fcm: .converted("the address of a page that has it, where the application has upmc and richPages is set"))
     case .priority:
       Row(
         rule: "GS-051, GS-054", field: "priority", apns: .converted("apns-priority: normal 5, high 10; absent: normal"),
@@ -119,6 +129,11 @@ public enum MappingRule: CaseIterable, Sendable {
         rule: "FCM v1 AndroidConfig", field: "android.ttl, android_v2.ttl (no time_to_live)",
         apns: .emulated("bounds the whole request's life: apns-expiration from it"),
         fcm: .emulated("android.ttl less the time spent queued; for Apple devices apns-expiration from it"))
+    case .channelLifetime:
+      Row(
+        rule: "Apple: broadcasts", field: "android.ttl, android_v2.ttl (to a channel, no time_to_live)",
+        apns: .emulated("bounds the whole request's life; apns-expiration is 0, as every channel takes it"),
+        fcm: .carried("no channels"))
     case .collapseKey:
       Row(
         rule: "GS-033", field: "collapse_key", apns: .converted("apns-collapse-id"),
@@ -128,6 +143,10 @@ public enum MappingRule: CaseIterable, Sendable {
         rule: "GS-034", field: "collapse_key (longer than 64 bytes, or with blanks at its ends)",
         apns: .cut("at most 43 bytes of it, ~ and a hash of all of it, so that different keys stay different"),
         fcm: .cut("apns-collapse-id as for APNs; Android's is whole"))
+    case .channelCollapseKey:
+      Row(
+        rule: "Apple: broadcasts", field: "collapse_key (to a channel)", apns: .dropped("a channel has no collapse id"),
+        fcm: .carried("no channels"))
     case .contentAvailable:
       Row(
         rule: "GS-009", field: "content_available",

@@ -8,6 +8,8 @@ public struct TranslationContext: Sendable {
   public var published: Int64
   /// The registry keeps the message's id, so that an acknowledgement by its `mps` object finds it.
   public var isKept = false
+  /// The address of the page that has `data.ext`, for pushes that have no room for it; nil where there is none (rule UP-21).
+  public var page: [UInt8]?
 
   /// - Parameter published: nil for just now.
   public init(now: Int64, deadline: Int64, messageID: [UInt8], published: Int64? = nil) {

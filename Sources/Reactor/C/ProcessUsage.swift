@@ -10,6 +10,10 @@ public struct ProcessUsage: Sendable {
   public var peakResidentBytes: Int
   /// Open file descriptors' limit (soft).
   public var descriptorLimit: Int
+  /// Open file descriptors now; 0 where /proc is not mounted.
+  public var openDescriptors: Int
+  /// When the process began, in unix seconds; 0 where /proc is not mounted.
+  public var startTime: Double
 
   public static func current() -> ProcessUsage {
     var usage = rusage()
@@ -19,7 +23,20 @@ public struct ProcessUsage: Sendable {
     return ProcessUsage(
       cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
       residentBytes: residentPages() * sysconf(Int32(_SC_PAGESIZE)),
-      peakResidentBytes: usage.ru_maxrss * 1024, descriptorLimit: Int(clamping: limit.rlim_cur))
+      peakResidentBytes: usage.ru_maxrss * 1024, descriptorLimit: Int(clamping: limit.rlim_cur),
+      openDescriptors: countDescriptors(), startTime: began)
+  }
+
+  /// Raises the limit of open descriptors as far as it may be raised.
+  /// - Returns: the limit now.
+  public static func raiseDescriptorLimit() -> Int {
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    var limit = rlimit()
+    getrlimit(resource, &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(resource, &limit)
+    getrlimit(resource, &limit)
+    return Int(clamping: limit.rlim_cur)
   }
 
   /// Nothing more can be opened at this moment.
@@ -30,6 +47,28 @@ public struct ProcessUsage: Sendable {
   }
 
   private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+
+  private static func countDescriptors() -> Int {
+    guard let folder = opendir("/proc/self/fd") else { return 0 }
+    defer { closedir(folder) }
+    var count = 0
+    while let entry = readdir(folder) { if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 } }
+    // Without the one that this listing has.
+    return max(count - 1, 0)
+  }
+
+  /// The 22nd field of /proc/self/stat, in clock ticks since the machine's start, which /proc/stat names (proc(5)).
+  private static let began: Double = {
+    guard let own = try? FileContents.read("/proc/self/stat"), let machine = try? FileContents.read("/proc/stat"),
+      let end = own.lastIndex(of: UInt8(ascii: ")"))
+    else { return 0 }
+    let fields = own[end...].split(separator: 0x20)
+    let line = machine.split(separator: 0x0A).first { $0.starts(with: "btime ".utf8) }
+    guard fields.count > 20, let ticks = Double(String(decoding: fields[20], as: UTF8.self)),
+      let start = line.flatMap({ Double(String(decoding: $0.dropFirst(6), as: UTF8.self)) })
+    else { return 0 }
+    return start + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+  }()
 
   /// The second number of /proc/self/statm (proc(5)).
   private static func residentPages() -> Int {

@@ -55,6 +55,12 @@ enum Socket {
     set(raw, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(min(userTimeout * 1000, 2e9)))
   }
 
+  /// Bytes that the peer's system hasn't acknowledged, those not yet sent among them.
+  static func unacknowledged(_ raw: Int32) -> Int {
+    var count: Int32 = 0
+    return ioctl(raw, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
+  }
+
   static func finishWriting(_ raw: Int32) { _ = shutdown(raw, Int32(SHUT_WR)) }
 
   private static func stream(family: Int32) throws(SystemError) -> Descriptor {

@@ -8,6 +8,9 @@ public enum StandardError {
     Array("pushfleet: \($0) lines were dropped: nobody read standard error, or it couldn't be written\n".utf8)
   }
 
+  /// Somebody reads it as it comes.
+  public static let isTerminal = isatty(STDERR_FILENO) == 1
+
   /// What can't be written is dropped: a full disk, a closed pipe or a reader who has stopped must not stop whoever logs.
   public static func write(_ bytes: [UInt8]) { writer.write(bytes) }
 

@@ -54,8 +54,11 @@ struct AppAudit {
     guard calm.holds(at: time, for: Self.isolation), troubles.areFelt(at: time, for: Self.isolation),
       !troubles.areFelt(by: request.app, at: time, for: Self.isolation)
     else { return }
-    for token in tokens {
-      let first = books.delivered[request.id]?[FinalAudit.own(token)]?.min() ?? .max
+    let result = books.results[request.id]?.last
+    for (index, token) in tokens.enumerated() {
+      var first = books.delivered[request.id]?[FinalAudit.own(token)]?.min() ?? .max
+      // What a newer one has replaced while it waited behind a burst has its outcome instead.
+      if let result, result.isCollapsed(index, of: tokens.count) { first = min(first, result.at) }
       let delay = first == .max ? .infinity : Double(first - accepted) / 1000
       delays.noteBeside(delay)
       if delay > Self.isolation {
@@ -73,6 +76,7 @@ struct AppAudit {
       if result.at < request.deadline - 1_000 { world.fail("\(request.id) expired before its time") }
       return
     }
+    if error == "Collapsed" { return }
     // What lives for minutes ends when its next attempt would come too late.
     let attempts = books.attempts[request.id]?[FinalAudit.own(token)] ?? 0
     let least = request.lifetime == nil && !troubles.all.contains { $0.kind == .appForbidden } ? Scenario.attempts : 1

@@ -21,11 +21,28 @@ final class Books {
   /// The same of results that went to the backend, and answers to changes of the registry.
   private(set) var replies: [String: [SimulatedResult?]] = [:]
   /// Dead letters of each request.
-  private(set) var letters: [String: Int] = [:]
+  private(set) var letters: [String: Letters] = [:]
+  /// Who is said to be gone, by request, and of whom a provider has said so.
+  private(set) var saidGone: [String: Set<String>] = [:]
+  private(set) var foundGone: [String: Set<String>] = [:]
   /// What no worker here can read, and all have to leave alone.
   private(set) var kept: Set<String> = []
   private(set) var changes = RegistryLedger()
+  private(set) var acknowledgements = AcknowledgementLedger()
+  /// The badges that each request's pushes bore, by device.
+  private(set) var badges: [String: [String: Set<Int64>]] = [:]
   private(set) var copies = Copies()
+  /// Results by their publications' numbers: one without a confirm is published again.
+  private(set) var unconfirmedResults: [Int: String] = [:]
+  private var hands = Hands()
+  private var consequences = Consequences()
+  /// Whose connection a client is.
+  var party: (Client) -> String = { $0.name }
+  /// What a worker publishes on must have been in its hand a moment ago; false where that may have stood on the way for longer, or been sent once
+  /// before.
+  var judgesCopies = false
+  /// When the broker last read what had been written to it while it took nothing.
+  var lastAlarmEnd: () -> MonotonicTime = { MonotonicTime(nanoseconds: 0) }
   /// Retries, dead letters and results of a request that its publisher has a confirm of.
   private var confirmed: [String: Int] = [:]
   private var journals: [Journal] = []
@@ -52,6 +69,10 @@ final class Books {
 
   func expect(_ order: RegistryOrder) { changes.expect(order) }
 
+  func registered(_ registration: String, _ token: String) { acknowledgements.tokens[registration] = token }
+
+  func says(_ id: String, _ said: [AcknowledgementLedger.Said]) { acknowledgements.says(id, said) }
+
   func accepted(_ order: RegistryOrder) {
     changes.accepted.insert(order.id)
     world.note("accepted \(order.id): \(order.operation) \(order.device)")
@@ -60,24 +81,62 @@ final class Books {
   // MARK: the broker's side
 
   static let registryQueue = "push.registry"
+  static let acknowledgementQueue = "push.acks"
+  private static let receiptQueue = "push.receipts"
+  private static let feedbackQueue = "push.feedback"
+
+  /// A worker's process is gone.
+  func ended(_ worker: String) {
+    consequences.ended(worker)
+    hands.ended(worker)
+  }
+
+  private func noteConsequence(_ message: Message, _ client: Client, isConfirmed: Bool) {
+    guard client.name != "producer" else { return }
+    let isReply = message.routingKey.elementsEqual(Producer.replies.utf8)
+    if isReply, mayDropReplies { return }
+    guard let id = isReply ? message.correlationID : message.id else { return }
+    if isConfirmed {
+      consequences.confirmed(message, id, to: party(client))
+    } else {
+      consequences.published(message, id, by: party(client))
+    }
+  }
 
   func observe(_ event: BrokerEvent) {
+    switch event {
+    case .published(let message, _, let client), .refused(let message, _, let client):
+      noteConsequence(message, client, isConfirmed: false)
+    case .confirmed(let message, let client): noteConsequence(message, client, isConfirmed: true)
+    default: break
+    }
     switch event {
     case .published(let message, let queues, let client):
       if queues.contains(Producer.replies) { return replied(message) }
       if queues.contains(Self.registryQueue) { return enqueued(message) }
+      if queues.contains(Self.receiptQueue) { return told(message) }
+      if queues.contains(Self.acknowledgementQueue) { return acknowledgements.came(message.messageID ?? "") }
+      if queues.contains(Self.feedbackQueue) { return fedBack(message) }
       guard let id = message.id else { return }
       for queue in queues { stored(message, id, queue) }
-      if queues.contains(where: Self.isWork) { copies.published(message.number, id, by: client) }
+      if queues.contains(where: Self.isWork) {
+        copies.published(message.number, id, by: client)
+        if client.name != "producer" { checkCopy(of: id, client) }
+      }
     case .deadLettered(let message, let queue, let reason, let targets):
       guard let id = message.id else { return }
-      if Self.isWork(queue) { copies.left(id) }
+      if Self.isWork(queue) {
+        copies.left(id)
+        hands.left(message, queue)
+      }
       for queue in targets { stored(message, id, queue) }
       guard targets.contains("push.dead") else { return }
       world.note("\(id) died in \(queue): \(reason.rawValue)")
       if reason != .expired { givenUp.insert(id) }
     case .confirmed(let message, let client):
       copies.confirmed(message.number)
+      unconfirmedResults[message.number] = nil
+      if message.routingKey.starts(with: "receipt.".utf8) { return acknowledgements.confirms(message.body) }
       if let id = message.correlationID, message.routingKey.elementsEqual(Producer.replies.utf8) { changes.answered.insert(id) }
       if client.name != "producer", let id = message.id { confirmed[id, default: 0] += 1 }
     case .acknowledged(let message, Self.registryQueue, let client):
@@ -85,21 +144,32 @@ final class Books {
       world.note("connection \(client.number) acknowledged \(id)")
       guard !mayDropReplies, !changes.answered.contains(id) else { return }
       world.fail("\(client.name) acknowledged \(id) with no answer confirmed")
+    case .acknowledged(let message, Self.acknowledgementQueue, let client):
+      for what in acknowledgements.acknowledged(message.messageID ?? "") {
+        world.fail("\(client.name) acknowledged \(message.messageID ?? "") with no receipt confirmed of \(what)")
+      }
     case .acknowledged(let message, let queue, let client):
       guard let id = message.id, Self.isWork(queue) else { return }
       copies.left(id)
+      hands.left(message, queue)
       checkAcknowledgement(of: id, queue, client)
     case .dropped(let message, let queue, let reason):
       if queue == Self.registryQueue { changes.dropped(message.messageID) }
+      if queue == Self.acknowledgementQueue { acknowledgements.dropped(message.messageID ?? "") }
       guard let id = message.id, Self.isWork(queue) else { return }
       copies.left(id)
+      hands.left(message, queue)
       if case .crash = reason { return }
       world.fail("\(id) was dropped from \(queue): \(reason)")
     case .requeued(let message, let queue, _):
-      if Self.isWork(queue), let id = message.id { copies.cameBack(id) }
+      guard Self.isWork(queue), let id = message.id else { return }
+      copies.cameBack(id)
+      hands.cameBack(message, queue, at: world.now)
     case .delivered(let message, Self.registryQueue, _, let client):
       world.note("connection \(client.number) is given \(message.messageID ?? "a change")")
-    case .delivered, .refused, .returned: return
+    case .delivered(let message, let queue, _, let client):
+      if Self.isWork(queue), let id = message.id { hands.delivered(message, id, queue, to: party(client)) }
+    case .refused, .returned: return
     }
   }
 
@@ -108,16 +178,32 @@ final class Books {
     world.note("\(message.messageID ?? "a change") is in the queue")
   }
 
+  private func fedBack(_ message: Message) {
+    guard let document = try? JSONDocument(message.body) else { return world.fail("feedback that can't be read") }
+    func text(_ name: String) -> String? { document.value(name, of: document.root).map { document.text($0) } }
+    if text("event") == "NotRegistered", let app = text("app"), let id = text("message_id"), let token = text("token") {
+      saidGone["\(app)/\(id)", default: []].insert(token)
+    }
+    guard text("event") == "Moved", let token = text("token"), let new = text("new_token") else { return }
+    world.note("\(token) moved to \(new)")
+    changes.moves.insert(.init(token: token, newToken: new))
+  }
+
+  private func told(_ message: Message) {
+    if !acknowledgements.tells(message.body) { world.fail("a receipt that can't be read, or of an unknown registration") }
+  }
+
   private func stored(_ message: Message, _ id: String, _ queue: String) {
     switch queue {
     case "push.results":
       if var result = SimulatedResult(message.body) {
         result.at = world.wallClock
+        unconfirmedResults[message.number] = id
         results[id, default: []].append(result)
       } else {
         world.fail("a result that can't be read")
       }
-    case "push.dead": letters[id, default: 0] += 1
+    case "push.dead": letters[id, default: Letters()].came(message.body, acknowledgements.tokens)
     case _ where Self.isWork(queue): copies.came(id)
     default: return
     }
@@ -135,13 +221,32 @@ final class Books {
   }
 
   /// Workers take from it.
-  static func isTaken(_ queue: String) -> Bool { isWork(queue) || queue == registryQueue }
+  static func isTaken(_ queue: String) -> Bool {
+    isWork(queue) || queue == registryQueue || queue == acknowledgementQueue
+  }
 
-  /// Something of the request is still in a queue, or an outcome of it is safe.
+  /// Something of the request is still in a queue, or an outcome of it is safe; and all that the worker has published of it is, where this was its only
+  /// copy. What it once lost may go on at another one, while what it had published of it before waits for its confirm.
   private func checkAcknowledgement(of id: String, _ queue: String, _ client: Client) {
+    let worker = party(client)
+    let unconfirmed = consequences.unconfirmed(of: id, by: worker)
+    if unconfirmed > 0, hands.hasSettledAll(id, worker) {
+      world.fail("\(worker) acknowledged \(id) of \(queue), with \(unconfirmed) consequences not confirmed")
+    }
     guard copies.waiting(of: id) <= 0, confirmed[id, default: 0] == 0 else { return }
     world.fail("\(client.name) acknowledged \(id) of \(queue) with no consequence confirmed")
   }
+
+  /// The broker has given to another worker what this one has lost: a copy that had not left by then is one too many.
+  private func checkCopy(of id: String, _ client: Client) {
+    let worker = party(client)
+    guard judgesCopies, world.now > lastAlarmEnd(), let lost = hands.lost(id, by: worker) else { return }
+    let seconds = world.now.seconds(since: lost)
+    if seconds > Self.longestWay { world.fail("\(worker) publishes a copy of \(id), which it lost \(seconds) s ago") }
+  }
+
+  /// Seconds until a worker knows of what the broker has done, and what it had published before has arrived.
+  private static let longestWay = 1.0
 
   // MARK: the providers' side
 
@@ -154,12 +259,21 @@ final class Books {
   }
 
   private func read(_ entry: JournalEntry) {
-    guard !entry.token.isEmpty, let messageID = Self.messageID(in: entry.payload) else { return }
+    for value in [Int(entry.time), entry.connection, Int(entry.stream), entry.payload.count, entry.status ?? 0] {
+      world.mix(value)
+    }
+    guard !entry.token.isEmpty else { return }
+    guard let messageID = Self.messageID(in: entry.payload) else {
+      return world.fail("\(entry.tokenText) was sent what no request of the workload says")
+    }
     let app = Workload.app(of: entry.tokenText)
     let id = "\(Scenario.app(app))/\(messageID)"
     pushes += 1
     for violation in entry.violations { world.fail("\(id): \(violation)") }
     let request = requests[id]
+    if request?.names(entry.tokenText) != true {
+      world.fail("\(id) was sent to \(entry.tokenText), and \(request == nil ? "nobody published it" : "doesn't name it")")
+    }
     if let authorization = entry.authorization {
       let key = String(decoding: authorization.keyID, as: UTF8.self)
       providerTokens[key, default: []].insert(authorization.issuedAt)
@@ -167,6 +281,8 @@ final class Books {
     }
     if let request, entry.time > request.deadline + tolerance { world.fail("\(id) was sent after its deadline") }
     attempts[id, default: [:]][entry.tokenText, default: 0] += 1
+    if let badge = Self.badge(in: entry.payload) { badges[id, default: [:]][entry.tokenText, default: []].insert(badge) }
+    if entry.reason == "Unregistered" || entry.reason == "UNREGISTERED" { foundGone[id, default: []].insert(entry.tokenText) }
     guard entry.status == 200 else { return }
     deliveries[AppRoute(app: app, platform: Workload.platform(of: entry.tokenText)), default: []].append(entry.time)
     delivered[id, default: [:]][entry.tokenText, default: []].append(entry.time)
@@ -178,13 +294,27 @@ final class Books {
   var mayDropReplies = false
 
   /// The workload's own mark in the payload.
-  private static func messageID(in payload: [UInt8]) -> String? {
+  static func messageID(in payload: [UInt8]) -> String? {
     guard let document = try? JSONDocument(payload) else { return nil }
     var node = document.value("request", of: document.root)
     if node == nil, let message = document.value("message", of: document.root), let data = document.value("data", of: message) {
       node = document.value("request", of: data)
     }
     return node.map { document.text($0) }
+  }
+
+  /// APNs' badge, or FCM's number for Android.
+  static func badge(in payload: [UInt8]) -> Int64? {
+    guard let document = try? JSONDocument(payload) else { return nil }
+    func value(_ path: String...) -> Int64? {
+      var node = document.root
+      for name in path {
+        guard let next = document.value(name, of: node) else { return nil }
+        node = next
+      }
+      return Int64(document.text(node))
+    }
+    return value("aps", "badge") ?? value("message", "android", "notification", "notification_count")
   }
 
   /// Pushes that a device got more than once.

@@ -13,7 +13,7 @@ struct FinalAudit {
   let troubles: AppTroubles
 
   /// A device may have got a push, or a request its result, twice.
-  private var mayDouble: Bool { afflictions.contains { $0.mayDouble } }
+  var mayDouble: Bool { afflictions.contains { $0.mayDouble } }
   private var mayDropReplies: Bool { afflictions.contains(where: \.mayDropReplies) }
   /// No device was said to be gone, after which an audience has it no longer.
   private var keepsDevices: Bool { !afflictions.contains(.tokensGone) }
@@ -25,6 +25,8 @@ struct FinalAudit {
     }
     checkInnocents()
     checkChanges()
+    checkMoves()
+    checkAcknowledgements()
     checkProviderTokens()
     checkDuplicates()
   }
@@ -35,14 +37,25 @@ struct FinalAudit {
       if !books.givenUp.contains(request.id) { world.fail("\(request.id) has no result") }
       return
     }
-    if results.count > 1, !mayDouble { world.fail("\(request.id) has \(results.count) results") }
-    switch request.audience {
-    case .tokens(let tokens): checkTokens(request, tokens, result)
-    case .registered(_, let members): checkAudience(request, members, result)
+    checkCount(of: results, request)
+    for result in results {
+      switch request.audience {
+      case .tokens(let tokens): checkTokens(request, tokens, result)
+      case .registered(_, let members): checkAudience(request, members, result)
+      }
     }
     if request.wantsReply, !mayDropReplies { checkReplies(request, results) }
     if request.isRefused, books.delivered[request.id] != nil { world.fail("\(request.id) names no sender and was sent") }
-    checkPromptness(request)
+    checkPromptness(request, result)
+  }
+
+  /// One; where something may double, and the broker shows every cause, as many as copies of the request were given out, and one more for each
+  /// that had no confirm.
+  private func checkCount(of results: [SimulatedResult], _ request: Request) {
+    if results.count > 1, !mayDouble { world.fail("\(request.id) has \(results.count) results") }
+    guard results.count > 1, !afflictions.contains(where: \.doublesUnseen) else { return }
+    let most = (books.copies.mostSends[request.id] ?? 1) + books.unconfirmedResults.values.count { $0 == request.id }
+    if results.count > most { world.fail("\(request.id) has \(results.count) results, and there is cause for \(most)") }
   }
 
   /// Nothing here ends a worker: what is given up has been lost once by each of the lanes, and as often as it may be by the quarantine.
@@ -61,14 +74,16 @@ struct FinalAudit {
     }
   }
 
-  /// What is accepted while nothing befalls the fleet, nor has a moment ago, is sent at once.
-  private func checkPromptness(_ request: Request) {
+  /// What is accepted while nothing befalls the fleet, nor has a moment ago, is sent at once, but for what a newer request has replaced
+  /// while it waited behind a burst.
+  private func checkPromptness(_ request: Request, _ result: SimulatedResult) {
     guard case .tokens(let tokens) = request.audience, !request.isRefused, let accepted = books.acceptedAt[request.id] else {
       return
     }
     let time = world.elapsed - Double(world.wallClock - accepted) / 1000
     guard calm.holds(at: time), !troubles.areFelt(at: time, for: Calm.latency) else { return }
-    for token in tokens {
+    for (index, token) in tokens.enumerated() {
+      if result.isCollapsed(index, of: tokens.count) { continue }
       let first = books.delivered[request.id]?[Self.own(token)]?.min() ?? .max
       guard first > accepted + Int64(Calm.latency * 1000) else { continue }
       world.fail("\(request.id): \(token) wasn't sent to within \(Int(Calm.latency)) s of \(time) s, though nothing was amiss")
@@ -82,17 +97,28 @@ struct FinalAudit {
     }
     for order in books.changes.last {
       let app = Array(Scenario.app(order.app).utf8)
-      let records = (try? store.device(.token(order.platform, Array(order.token.utf8)), app: app)) ?? []
+      let reference: DeviceReference =
+        order.operation == .move
+        ? .installation(Array(order.installation.utf8)) : .token(order.platform, Array(order.token.utf8))
+      let records = (try? store.device(reference, app: app)) ?? []
       let record = records.first { $0.state != .gone }
       let isMember = record?.device.topics.contains(Array(RegistryOrder.topic.utf8)) == true
       let isDone =
         switch order.operation {
         case .register: record != nil
         case .unregister: record == nil
+        case .move: records.map(\.device.token) == [Array(order.token.utf8)] && record != nil
         case .subscribe: isMember
         case .unsubscribe: !isMember
         }
       if !isDone { world.fail("\(order.id), \(order.operation) of device \(order.device), came last and was not what counted") }
+    }
+  }
+
+  /// Each token that an installation's newer one has replaced is fed back, whoever was killed meanwhile.
+  private func checkMoves() {
+    for move in books.changes.expectedMoves.subtracting(books.changes.moves).sorted(by: { $0.newToken < $1.newToken }) {
+      world.fail("\(move.token) was replaced by \(move.newToken), and nobody was told")
     }
   }
 
@@ -122,32 +148,96 @@ struct FinalAudit {
   static func own(_ token: String) -> String { String(token.drop { $0 != ":" }.dropFirst()) }
 
   private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult) {
+    let letters = books.letters[request.id] ?? Letters()
     guard result.errors.count == tokens.count else {
-      // Refused as a whole, or expired before its devices were known.
-      if result.failure < 1 { world.fail("\(request.id): \(result.errors.count) outcomes for \(tokens.count) devices") }
+      checkWhole(request, result, letters)
+      if result.errors.count != 1 || result.failure != 1 || result.success != 0 {
+        world.fail("\(request.id): \(result.errors.count) outcomes for \(tokens.count) devices")
+      }
       return
     }
     for (token, error) in zip(tokens, result.errors) {
-      let count = books.delivered[request.id]?[Self.own(token)]?.count ?? 0
-      switch error {
-      case nil where count == 0: world.fail("\(request.id): \(token) is said to be reached and was not")
-      case let error? where !Self.endsSilently.contains(error) && (books.letters[request.id] ?? 0) == 0:
-        world.fail("\(request.id): \(token) failed with \(error) and is in no dead letter")
-      default: continue
+      let own = Self.own(token)
+      let count = books.delivered[request.id]?[own]?.count ?? 0
+      guard let error else {
+        if count == 0 { world.fail("\(request.id): \(token) is said to be reached and was not") }
+        continue
       }
+      if count > 0, !mayDouble { world.fail("\(request.id): \(token) was reached, and failed with \(error)") }
+      if afflictions.isEmpty, !request.isRefused, error != "Collapsed" {
+        world.fail("\(request.id): \(token) failed with \(error), though nothing was amiss")
+      }
+      checkFailure(request, token, error, letters)
     }
   }
 
-  /// Reported in the result, or in a feedback queue, alone.
-  private static let endsSilently: Set<String> = ["Expired", "NotRegistered"]
-
-  private func checkAudience(_ request: Request, _ tokens: [String], _ result: SimulatedResult) {
-    // A broadcast that came too late, or to an audience that couldn't be had, fails as one.
-    let isWhole = result.failure == 1 && result.success == 0
-    if keepsDevices, !isWhole, result.success + result.failure != tokens.count {
-      world.fail("\(request.id): a result of \(result.success) and \(result.failure) for \(tokens.count) devices")
+  private func checkFailure(_ request: Request, _ token: String, _ error: String, _ letters: Letters) {
+    switch error {
+    case "Collapsed":
+      guard !mayBeReplaced(request, token) else { return }
+      world.fail("\(request.id): \(token) was left out for a newer request, and there is none")
+    case "NotRegistered":
+      guard books.saidGone[request.id]?.contains(Self.own(token)) != true else { return }
+      world.fail("\(request.id): \(token) is gone, and no feedback says so")
+    case "Expired": return
+    default:
+      guard !letters.names(Self.own(token)) else { return }
+      world.fail("\(request.id): \(token) failed with \(error) and is in no dead letter")
     }
-    let reached = tokens.count { books.delivered[request.id]?[$0] != nil }
-    if result.success > reached { world.fail("\(request.id): \(result.success) are said to be reached, \(reached) were") }
+  }
+
+  /// Refused as one, expired before its devices were known, or given up.
+  private func checkWhole(_ request: Request, _ result: SimulatedResult, _ letters: Letters) {
+    guard letters.count == 0, !isOver(request, at: result.at), !books.givenUp.contains(request.id) else { return }
+    world.fail("\(request.id) failed as one, in time and with no dead letter")
+  }
+
+  /// Whether a worker, whose clock may differ, may find that a request's time is over. What is for now or never ends at any time.
+  private func isOver(_ request: Request, at wallClock: Int64) -> Bool {
+    request.lifetime == 0 || wallClock >= request.deadline - books.tolerance
+  }
+
+  /// Another one to the device has the same key and wasn't published before.
+  private func mayBeReplaced(_ request: Request, _ token: String) -> Bool {
+    guard let key = request.collapseKey else { return false }
+    return books.requests.values.contains { other in
+      guard case .tokens(let tokens) = other.audience else { return false }
+      return other.id != request.id && other.collapseKey == key && tokens.contains(token)
+        && other.publishedAt >= request.publishedAt
+    }
+  }
+
+  private func checkAudience(_ request: Request, _ members: [String], _ result: SimulatedResult) {
+    let letters = books.letters[request.id] ?? Letters()
+    let reached = members.filter { books.delivered[request.id]?[$0] != nil }
+    if result.success > reached.count {
+      world.fail("\(request.id): \(result.success) are said to be reached, \(reached.count) were")
+    }
+    if !mayDouble { checkGone(request) }
+    guard keepsDevices else { return }
+    if !mayDouble, result.success != reached.count {
+      world.fail("\(request.id): \(reached.count) were reached, and \(result.success) are said to be")
+    }
+    if afflictions.isEmpty, !request.isRefused, result.success != members.count || letters.count > 0 {
+      world.fail(
+        "\(request.id): \(result.success) of \(members.count) reached, \(letters.count) letters, though nothing was amiss")
+    }
+    // A broadcast that came too late, or to an audience that couldn't be had, fails as one.
+    if result.failure == 1, result.success == 0, members.count > 1 { return checkWhole(request, result, letters) }
+    if result.success + result.failure != members.count {
+      world.fail("\(request.id): a result of \(result.success) and \(result.failure) for \(members.count) devices")
+    }
+    guard letters.ofAll == 0, !isOver(request, at: result.at) else { return }
+    for token in members where books.delivered[request.id]?[token] == nil && !letters.names(token) {
+      world.fail("\(request.id): \(token) wasn't reached, in time and with no dead letter")
+    }
+  }
+
+  /// Where a provider has said that a device is gone, feedback says so.
+  private func checkGone(_ request: Request) {
+    let gone = books.foundGone[request.id] ?? []
+    for token in gone.subtracting(books.saidGone[request.id] ?? []).sorted() {
+      world.fail("\(request.id): \(token) is gone, and no feedback says so")
+    }
   }
 }

@@ -3,16 +3,25 @@ import PushCore
 
 /// A change of the registry that a backend publishes: of one device that no request names.
 struct RegistryOrder {
-  enum Operation: String, CaseIterable { case register, unregister, subscribe, unsubscribe }
+  enum Operation: String, CaseIterable {
+    case register, unregister, subscribe, unsubscribe
+    /// The device's installation registers another one of its tokens.
+    case move
+  }
 
   var number: Int
   var app: Int
   /// Which of the application's devices that no request names.
   var device: Int
   var operation: Operation
+  /// Which of its tokens the installation registers.
+  var variant = 0
 
   var platform: Platform { device % 2 == 0 ? .apns : .fcm }
-  var token: String { Workload.token(platform, app: app, number: 5_000 + device) }
+  var token: String {
+    Workload.token(platform, app: app, number: operation == .move ? 5_100 + 10 * device + variant : 5_000 + device)
+  }
+  var installation: String { "moving-\(device)" }
   var id: String { "change-\(number)" }
   static let topic = "news"
 
@@ -23,6 +32,8 @@ struct RegistryOrder {
     return switch operation {
     case .register:
       #"{"op":"register","app":"\#(app)","platform":"\#(platform == .fcm ? "fcm" : "apns")","token":"\#(token)"}"#
+    case .move:
+      #"{"op":"register","app":"\#(app)","platform":"\#(platform == .fcm ? "fcm" : "apns")","token":"\#(token)","installation":"\#(installation)"}"#
     case .unregister: #"{"op":"unregister","app":"\#(app)","token":"\#(reference)"}"#
     case .subscribe, .unsubscribe:
       #"{"op":"\#(operation.rawValue)","app":"\#(app)","topic":"\#(Self.topic)","tokens":["\#(reference)"]}"#

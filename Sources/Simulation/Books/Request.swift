@@ -3,7 +3,7 @@ import AMQP
 /// One request of the workload.
 struct Request {
   enum Audience {
-    /// Devices that no other request names, with their platforms.
+    /// Devices with their platforms. No other request names them, but for those with a collapse key.
     case tokens([String])
     /// A topic, user or group, by how a request names it, and the tokens of its devices.
     case registered(to: String, members: [String])
@@ -14,6 +14,9 @@ struct Request {
   var audience: Audience
   /// Seconds; nil for the default of four weeks.
   var lifetime: Int?
+  var collapseKey: String?
+  /// Its pushes bear each device's counter. Only for devices of the registry.
+  var countsBadge = false
   /// `high` or `normal`.
   var lane: String
   /// Unix milliseconds.
@@ -32,6 +35,13 @@ struct Request {
 
   var deadline: Int64 { publishedAt + Int64(lifetime.map { $0 == 0 ? 10_000 : $0 * 1000 } ?? 2_419_200_000) }
 
+  func names(_ token: String) -> Bool {
+    switch audience {
+    case .tokens(let tokens): tokens.contains { FinalAudit.own($0) == token }
+    case .registered(_, let members): members.contains(token)
+    }
+  }
+
   /// Nobody is to get it.
   var isRefused: Bool { sender == .unknown }
 
@@ -43,7 +53,9 @@ struct Request {
       case .registered(let to, _): #""to":"\#(to)""#
       }
     let life = lifetime.map { #","time_to_live":\#($0)"# } ?? ""
-    return #"{\#(target)\#(life),"data":{"request":"\#(messageID)"},"notification":{"body":"b"}}"#
+    let key = collapseKey.map { #","collapse_key":"\#($0)""# } ?? ""
+    let badge = countsBadge ? #","badge":"auto""# : ""
+    return #"{\#(target)\#(life)\#(key),"data":{"request":"\#(messageID)"},"notification":{"body":"b"\#(badge)}}"#
   }
 
   var outgoing: Outgoing {

@@ -21,6 +21,9 @@ struct SimulatedResult {
     }
   }
 
+  /// A newer request has taken the place of this one for a target.
+  func isCollapsed(_ index: Int, of count: Int) -> Bool { errors.count == count && errors[index] == "Collapsed" }
+
   private static func number(_ name: String, _ document: JSONDocument) -> Int? {
     document.value(name, of: document.root).flatMap { Int(document.text($0)) }
   }

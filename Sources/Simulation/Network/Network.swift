@@ -9,8 +9,8 @@ final class Network {
     case silent
   }
 
-  /// Makes the machine of a new connection, or doesn't.
-  typealias Accept = () -> Result<any Machine, RefusedDial>
+  /// Makes the machine of a new connection from a party, or doesn't.
+  typealias Accept = (Party) -> Result<any Machine, RefusedDial>
   struct RefusedDial: Error { var how: Refusal }
 
   private struct Listener {
@@ -53,7 +53,7 @@ final class Network {
     guard let listener = listeners[address] else {
       return client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
     }
-    switch listener.accept() {
+    switch listener.accept(client.party) {
     case .success(let machine):
       let server = NetworkEnd(machine, of: listener.party, on: path)
       path.attach(server: server)
@@ -66,6 +66,9 @@ final class Network {
       client.send(noAnswer, arriving: world.now.advanced(bySeconds: timeout))
     }
   }
+
+  /// Two runs of a seed carry the same.
+  func noteCarried(_ bytes: Int, toServer: Bool) { world.mix(toServer ? bytes : -bytes) }
 
   func slice(_ bytes: [UInt8]) -> [[UInt8]] {
     guard sliceOneIn > 0, bytes.count > 1, world.random.next() % UInt64(sliceOneIn) == 0 else { return [bytes] }

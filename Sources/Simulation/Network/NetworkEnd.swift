@@ -15,6 +15,8 @@ final class NetworkEnd {
   private var head = 0
   /// Bytes on their way: what a peer's socket buffers would hold.
   private(set) var buffered = 0
+  /// The machine has been called since it was last asked for output.
+  private var wasCalled = false
   /// When bytes were last handed over.
   private var heard = MonotonicTime(nanoseconds: 0)
 
@@ -28,6 +30,7 @@ final class NetworkEnd {
   func send(_ segment: Segment, arriving time: MonotonicTime) {
     if case .bytes(let bytes) = segment { buffered += bytes.count }
     arriving.append((max(time, arriving.last?.at ?? time), segment))
+    party.forgetDeadline()
   }
 
   var isOver: Bool { driver.end != nil }
@@ -54,6 +57,7 @@ final class NetworkEnd {
     while !isOver, head < arriving.count, arriving[head].at <= now, mayTake(arriving[head].segment) {
       let segment = arriving[head].segment
       head += 1
+      wasCalled = true
       switch segment {
       case .opened: driver.open(at: now)
       case .bytes(let bytes):
@@ -78,10 +82,15 @@ final class NetworkEnd {
     return heard
   }
 
+  func checkDeadline(at now: MonotonicTime) {
+    if driver.checkDeadline(at: now) { wasCalled = true }
+  }
+
   /// Sends what the machine has to say, and says goodbye when it is done.
   func transmit(at now: MonotonicTime) {
-    guard !isOver else { return }
+    guard !isOver, wasCalled || driver.isDue else { return }
     if !isStopped {
+      wasCalled = false
       let bytes = driver.collect(at: now)
       if !bytes.isEmpty { path.carry(.bytes(bytes), from: self, at: now) }
     }

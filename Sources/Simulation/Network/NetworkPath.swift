@@ -31,6 +31,7 @@ final class NetworkPath {
 
   func carry(_ segment: NetworkEnd.Segment, from end: NetworkEnd, at now: MonotonicTime) {
     guard !isDead else { return }
+    if case .bytes(let bytes) = segment { network.noteCarried(bytes.count, toServer: end === client) }
     other(end)?.send(segment, arriving: arrival(at: now))
   }
 

@@ -6,14 +6,23 @@ final class BrokerNode: Party {
   static let address = "broker:5672"
 
   let broker: VirtualBroker
+  /// Who has made each connection, by its number.
+  private var dialers: [Int: String] = [:]
+  /// When the last alarm was over: what clients had written before is read then.
+  private(set) var lastAlarmEnd = MonotonicTime(nanoseconds: 0)
 
   init(settings: BrokerSettings, in world: World) {
     broker = VirtualBroker(settings: settings)
     super.init("broker", in: world)
-    world.network.listen(at: Self.address, self) { [unowned self] in
-      if let machine = broker.accept() { .success(machine) } else { .failure(.init(how: .refused)) }
+    world.network.listen(at: Self.address, self) { [unowned self] dialer in
+      guard let machine = broker.accept() else { return .failure(.init(how: .refused)) }
+      dialers[broker.connectionCount] = dialer.name
+      return .success(machine)
     }
   }
+
+  /// Whose connection it is.
+  func party(of client: Client) -> String { dialers[client.number] ?? "" }
 
   override var ownDeadline: MonotonicTime { broker.deadline }
   override func turnBegins(at now: MonotonicTime) { broker.deadlineReached(at: now) }
@@ -50,6 +59,7 @@ final class BrokerNode: Party {
     wake()
     world.schedule(after: seconds) { [self] in
       world.note("broker clears the alarm")
+      lastAlarmEnd = world.now
       broker.clearAlarm(at: world.now)
       wake()
     }

@@ -6,8 +6,10 @@ class Party {
   unowned let world: World
   private(set) var ends: [NetworkEnd] = []
   /// It takes no turn: a process that is stopped, with its connections open.
-  var isFrozen = false
+  var isFrozen = false { didSet { forgetDeadline() } }
   private var isWoken = false
+  /// What `deadline` was, until something may have changed it: a turn, what arrives, or an event of the world's.
+  private var knownDeadline: MonotonicTime?
 
   init(_ name: String, in world: World) {
     self.name = name
@@ -15,10 +17,18 @@ class Party {
     world.add(self)
   }
 
-  func attach(_ end: NetworkEnd) { ends.append(end) }
+  func attach(_ end: NetworkEnd) {
+    ends.append(end)
+    forgetDeadline()
+  }
 
   /// It is to have a turn at once.
-  func wake() { isWoken = true }
+  func wake() {
+    isWoken = true
+    forgetDeadline()
+  }
+
+  final func forgetDeadline() { knownDeadline = nil }
 
   /// When something besides its connections is due.
   var ownDeadline: MonotonicTime { .distantFuture }
@@ -33,6 +43,13 @@ class Party {
   func turnBegins(at now: MonotonicTime) {}
 
   final var deadline: MonotonicTime {
+    if let knownDeadline { return knownDeadline }
+    let deadline = nextDeadline
+    knownDeadline = deadline
+    return deadline
+  }
+
+  private var nextDeadline: MonotonicTime {
     guard !isFrozen else { return .distantFuture }
     var next = isWoken ? world.now : ownDeadline
     for end in ends { next = min(next, end.deadline) }
@@ -44,10 +61,11 @@ class Party {
     isWoken = false
     turnBegins(at: now)
     for end in ends { end.deliver(at: now) }
-    for end in ends { end.driver.checkDeadline(at: now) }
+    for end in ends { end.checkDeadline(at: now) }
     act(at: now)
     for end in ends { end.transmit(at: now) }
     ends.removeAll { $0.isOver }
+    forgetDeadline()
   }
 
   /// The process is gone; its peers hear of it from the kernel.

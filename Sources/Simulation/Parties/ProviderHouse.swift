@@ -18,6 +18,8 @@ final class ProviderHouse: Party {
 
   let platform: Platform
   let journal: Journal
+  /// On a connection that has nothing to complain of.
+  private let mostStreams: Int
   private let clock: Turn
   private var troubles: [Int: Trouble] = [:]
   private var troubleCount = 0
@@ -26,6 +28,7 @@ final class ProviderHouse: Party {
 
   init(_ platform: Platform, at places: Set<String>, in world: World) throws {
     self.platform = platform
+    mostStreams = platform == .apns ? APNsConfiguration().maxConcurrentStreams : FCMConfiguration().http2.maxConcurrentStreams
     journal = try Journal(keepsEntries: true)
     clock = Turn(now: world.now, wallClock: world.wallClock)
     chance = world.fork()
@@ -37,7 +40,7 @@ final class ProviderHouse: Party {
       makeUUID: { UUIDText.random(using: &ids) })
     for place in places.sorted() {
       let accept = try Self.serve(platform, journal, environment) { [unowned self] token in step(for: token, at: place) }
-      world.network.listen(at: place, self) { [unowned self] in
+      world.network.listen(at: place, self) { [unowned self] _ in
         let refusal = refusals.sorted { $0.key < $1.key }.first { $0.value.places?.contains(place) != false }
         return if let refusal { .failure(.init(how: refusal.value.how)) } else { .success(accept()) }
       }
@@ -78,7 +81,17 @@ final class ProviderHouse: Party {
     world.schedule(after: seconds) { [self] in
       troubles[number] = nil
       world.note("\(name): \(words), over")
+      if trouble.step.streams != nil { raiseStreams() }
     }
+  }
+
+  /// Living connections may have as many streams again as before, unless another trouble takes them away.
+  private func raiseStreams() {
+    guard !troubles.values.contains(where: { $0.step.streams != nil }) else { return }
+    let sessions = ends.filter { !$0.isOver }.compactMap { $0.driver.machine as? ServerSession }
+    for session in sessions { session.setMaxConcurrentStreams(mostStreams) }
+    world.note("\(name): \(mostStreams) streams on \(sessions.count) connections")
+    wake()
   }
 
   /// New connections are met with it.

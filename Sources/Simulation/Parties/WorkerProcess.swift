@@ -63,7 +63,18 @@ final class WorkerProcess: Party, ShardHost {
     world.note("\(name) drains")
     shard.drain()
     wake()
+    wasFrozen = false
+    world.schedule(after: Scenario.drainTimeout + Self.farewell) { [weak self, weak shard] in
+      guard let self, let shard, self.shard === shard, !wasFrozen else { return }
+      world.fail("\(name) still runs \(Int(Scenario.drainTimeout + Self.farewell)) s after it was to drain")
+    }
   }
+
+  /// Seconds that a drained worker has to close its connections when its time to drain is over.
+  private static let farewell = 5.0
+  /// It stood still since it was to drain, and its clock with it.
+  private var wasFrozen = false
+  override var isFrozen: Bool { didSet { if isFrozen { wasFrozen = true } } }
 
   /// As by SIGHUP, with the next configuration.
   func reload() {
@@ -74,7 +85,11 @@ final class WorkerProcess: Party, ShardHost {
     wake()
   }
 
+  /// Called at each end of its process.
+  var ended: () -> Void = {}
+
   private func letGo() {
+    ended()
     door?.abandon()
     door = nil
     shard = nil

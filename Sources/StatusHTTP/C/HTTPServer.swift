@@ -1,109 +1,196 @@
 import CMicroHTTPD
 import Glibc
+import Synchronization
 
-/// Serves short texts over HTTP on a thread of the library's own, apart from every delivery: GET and HEAD only.
-///
-/// So many connections at once, and so many idle seconds each: who opens connections and says nothing delays a probe by these seconds
-/// at most.
+/// An HTTP/1.1 server, on a thread of the library's own or driven by whoever made it. A request is handed over whole; its answer may come at
+/// once or later, from any thread.
 public final class HTTPServer: @unchecked Sendable {
-  // The library calls back on its own thread; `answer` is the only thing shared with it, and Sendable.
-  public struct Answer: Sendable {
-    public var status: Int
-    public var contentType: String
-    public var body: String
+  // The library calls back on its own thread; what is shared with it is Sendable or under a lock.
 
-    public init(status: Int, contentType: String, body: String) {
-      self.status = status
-      self.contentType = contentType
-      self.body = body
-    }
+  /// Called on the thread that serves: must not wait. Every request is to be answered sooner or later.
+  public typealias Handler = @Sendable (HTTPRequest, HTTPReply) -> Void
+
+  private struct Open {
+    /// Requests that are with the handler.
+    var replies: [ObjectIdentifier: HTTPReply] = [:]
+    /// The last of them accepts; those before it serve out their connections.
+    var daemons: [HTTPDaemon] = []
+    var isStopping = false
   }
 
-  /// Maps a path to what it answers.
-  public typealias Handler = @Sendable (String) -> Answer
-
-  private static let mostConnections: UInt32 = 128
-  private static let idleSeconds: UInt32 = 2
-
+  private let limits: HTTPServerLimits
+  private let kept: [String]
+  private let isDriven: Bool
   private let handler: Handler
-  private var daemon: OpaquePointer?
+  private let open = Mutex(Open())
+  private let answered = Atomic(false)
 
-  /// - Parameter host: a numeric address.
-  public init(host: String, port: UInt16, handler: @escaping Handler) throws(HTTPServerError) {
+  /// - Parameters:
+  ///   - host: a numeric address.
+  ///   - headers: what the handler wants to know, in lower case.
+  ///   - identity: for TLS; nil for plain HTTP.
+  ///   - isDriven: without a thread of its own: `turn` is called once a second, whenever `descriptor` is readable, and when it `hasAnswers`. Handshakes of TLS would hold
+  ///     up whatever else its thread does.
+  public init(
+    host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], identity: HTTPServerIdentity? = nil,
+    isDriven: Bool = false, handler: @escaping Handler
+  ) throws(HTTPServerError) {
+    self.limits = limits
+    self.isDriven = isDriven
+    kept = headers
     self.handler = handler
-    let descriptor = try Self.listen(host, port)
-    let context = Unmanaged.passUnretained(self).toOpaque()
-    daemon = pushfleet_mhd_start(descriptor, respond, context, Self.mostConnections, Self.idleSeconds)
-    // The library owns the descriptor now, and has closed it where it could not start.
-    guard daemon != nil else { throw HTTPServerError(reason: "the server's thread could not be started", isPassing: true) }
-  }
-
-  /// Waits for answers under way.
-  public func stop() {
-    if let daemon { MHD_stop_daemon(daemon) }
-    daemon = nil
+    let daemon = try HTTPDaemon(self, try ListeningSocket.open(host, port), limits, identity, isDriven: isDriven)
+    open.withLock { $0.daemons = [daemon] }
   }
 
   deinit { stop() }
 
-  fileprivate func answer(_ method: String, _ path: String) -> Answer {
-    guard method == "GET" || method == "HEAD" else {
-      return Answer(status: 405, contentType: "text/plain", body: "only GET and HEAD are answered here\n")
+  /// Readable when there is something to do for a server that is driven.
+  public var descriptor: Int32 { open.withLock { $0.daemons.last?.pollDescriptor ?? -1 } }
+
+  /// Answers were given that wait for a turn.
+  public internal(set) var hasAnswers: Bool {
+    get { answered.load(ordering: .acquiring) }
+    set { answered.store(newValue, ordering: .releasing) }
+  }
+
+  /// Does what there is to do, and doesn't wait. True when more is to be done at once.
+  public func turn() -> Bool {
+    hasAnswers = false
+    return open.withLock(\.daemons.last)?.turn() ?? false
+  }
+
+  /// Shows another certificate to whoever connects from now on. Connections that are there go on with the one they have seen, each until its
+  /// next answer.
+  /// - Throws: where it can't be used; then the old one stays.
+  public func renew(_ identity: HTTPServerIdentity) throws(HTTPServerError) {
+    guard let old = open.withLock({ open in open.daemons.last.flatMap { $0.isRetired ? nil : $0 } }) else { return }
+    let descriptor = old.duplicateListener()
+    guard descriptor >= 0 else { throw HTTPServerError(reason: "no descriptor is to be had", isPassing: true) }
+    let fresh = try HTTPDaemon(self, descriptor, limits, identity, isDriven: isDriven)
+    open.withLock { open in
+      old.isRetired = true
+      open.daemons.append(fresh)
     }
-    return handler(path)
+    old.stopListening()
   }
 
-  /// A listening socket, non-blocking as the library wants it.
-  private static func listen(_ host: String, _ port: UInt16) throws(HTTPServerError) -> Int32 {
-    var hints = addrinfo()
-    hints.ai_flags = AI_NUMERICHOST
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    var list: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(host, String(port), &hints, &list) == 0, let address = list?.pointee else {
-      throw HTTPServerError(reason: "\(host) is not a numeric address", isPassing: false)
+  /// Lets go of what served an earlier certificate and has no connection any more.
+  /// - Returns: nothing of the kind is left.
+  public func endRetired() -> Bool {
+    let daemons = open.withLock(\.daemons)
+    let over = daemons.dropLast().filter { $0.count == 0 }
+    for daemon in over { daemon.stop() }
+    return open.withLock { open in
+      open.daemons.removeAll { daemon in over.contains { $0 === daemon } }
+      return open.daemons.count <= 1
     }
-    defer { freeaddrinfo(list) }
-    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-    let descriptor = socket(address.ai_family, type, 0)
-    guard descriptor >= 0 else { throw HTTPServerError(host, port, errno) }
-    var on: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    guard bind(descriptor, address.ai_addr, address.ai_addrlen) == 0, Glibc.listen(descriptor, SOMAXCONN) == 0 else {
-      let code = errno
-      close(descriptor)
-      throw HTTPServerError(host, port, code)
+  }
+
+  /// Takes no further connections; those that are there go on.
+  public func quiesce() {
+    let last = open.withLock { open in
+      open.daemons.last?.isRetired = true
+      return open.daemons.last
     }
-    return descriptor
-  }
-}
-
-/// Why nothing can be served.
-public struct HTTPServerError: Error, CustomStringConvertible {
-  let reason: String
-  /// Trying again later may help: the port is in use, the address isn't there yet, something has run out.
-  public let isPassing: Bool
-  public var description: String { reason }
-
-  fileprivate init(reason: String, isPassing: Bool) {
-    self.reason = reason
-    self.isPassing = isPassing
+    last?.stopListening()
   }
 
-  fileprivate init(_ host: String, _ port: UInt16, _ code: Int32) {
-    reason = "\(host.contains(":") ? "[\(host)]" : host):\(port) can't be listened on: \(String(cString: strerror(code)))"
-    isPassing = [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code)
-  }
-}
+  /// Requests whose answers are awaited.
+  public var waiting: Int { open.withLock { $0.replies.count } }
 
-private func respond(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ path: UnsafePointer<CChar>?,
-  _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
-  _ uploadSize: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-) -> MHD_Result {
-  guard let context, let path, let method else { return pushfleet_mhd_refuse() }
-  let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
-  let answer = server.answer(String(cString: method), String(cString: path))
-  return Array(answer.body.utf8).withUnsafeBytes {
-    pushfleet_mhd_respond(connection, UInt32(answer.status), answer.contentType, $0.baseAddress, $0.count)
+  /// Answers what is open with 503 and ends every connection.
+  public func stop() {
+    let (replies, daemons) = open.withLock { open in
+      open.isStopping = true
+      return (Array(open.replies.values), open.daemons)
+    }
+    for reply in replies { reply.send(Self.stopping) }
+    // What the library has laid aside it must have taken up again before it may be stopped.
+    for _ in 0..<Self.stopRounds where waiting > 0 {
+      if isDriven { _ = turn() } else { usleep(Self.stopPause) }
+    }
+    for daemon in daemons { daemon.stop() }
+    open.withLock { $0.daemons = [] }
+  }
+
+  private static let stopRounds = 400
+  /// Microseconds.
+  private static let stopPause: UInt32 = 5_000
+  private static let stopping = HTTPAnswer(
+    status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "1", "Connection": "close"],
+    body: "the server is stopping\n")
+  private static let tooLong = HTTPAnswer(
+    status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
+    body: "the body is too large\n")
+
+  // MARK: On the thread that serves
+
+  func go(
+    _ reply: HTTPReply, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ daemon: HTTPDaemon
+  ) -> MHD_Result {
+    switch reply.step {
+    case .headers:
+      reply.request.method = String(cString: method)
+      if let length = pushfleet_mhd_header(connection, "content-length"), (Int(String(cString: length)) ?? .max) > limits.body {
+        return queue(Self.tooLong, reply, connection, daemon)
+      }
+      for name in kept { if let value = header(name, connection) { reply.request.headers[name] = value } }
+      reply.step = .body
+      return pushfleet_mhd_go_on()
+    case .body:
+      if reply.isTooLong { return queue(Self.tooLong, reply, connection, daemon) }
+      reply.step = .answering
+      let isStopping = open.withLock { open in
+        if !open.isStopping { open.replies[ObjectIdentifier(reply)] = reply }
+        return open.isStopping
+      }
+      if isStopping { return queue(Self.stopping, reply, connection, daemon) }
+      let request = reply.request
+      reply.request = HTTPRequest(method: "", target: [])
+      handler(request, reply)
+      if let answer = reply.answer { return queue(answer, reply, connection, daemon) }
+      reply.await(connection, of: self)
+      return pushfleet_mhd_go_on()
+    case .answering:
+      guard let answer = reply.answer else { return pushfleet_mhd_go_on() }
+      return queue(answer, reply, connection, daemon)
+    case .over: return pushfleet_mhd_go_on()
+    }
+  }
+
+  /// - Returns: no for a body that takes too long or goes on beyond all bounds: the connection is closed.
+  func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply) -> MHD_Result {
+    guard reply.age <= limits.bodySeconds else { return pushfleet_mhd_refuse() }
+    reply.received += bytes.count
+    if reply.received > limits.body {
+      reply.isTooLong = true
+      reply.request.body = []
+    } else {
+      reply.request.body.append(contentsOf: bytes)
+    }
+    return reply.received > 4 * limits.body ? pushfleet_mhd_refuse() : pushfleet_mhd_go_on()
+  }
+
+  func completed(_ reply: HTTPReply) {
+    open.withLock { $0.replies[ObjectIdentifier(reply)] = nil }
+  }
+
+  private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
+    guard let value = pushfleet_mhd_header(connection, name) else { return nil }
+    return Array(UnsafeRawBufferPointer(start: value, count: strlen(value)))
+  }
+
+  private func queue(
+    _ answer: HTTPAnswer, _ reply: HTTPReply, _ connection: OpaquePointer, _ daemon: HTTPDaemon
+  ) -> MHD_Result {
+    reply.step = .over
+    let response = answer.body.withUnsafeBytes { pushfleet_mhd_response($0.baseAddress, $0.count) }
+    guard let response else { return pushfleet_mhd_refuse() }
+    defer { MHD_destroy_response(response) }
+    MHD_add_response_header(response, "Content-Type", answer.contentType)
+    if open.withLock({ _ in daemon.isRetired }) { MHD_add_response_header(response, "Connection", "close") }
+    for (name, value) in answer.headers { MHD_add_response_header(response, name, value) }
+    return MHD_queue_response(connection, UInt32(answer.status), response)
   }
 }

@@ -70,7 +70,7 @@ public final class Identity: @unchecked Sendable {
     return Int64(timegm(&parts))
   }
 
-  private static func subject(_ certificate: OpaquePointer, _ attribute: Int32) -> String? {
+  static func subject(_ certificate: OpaquePointer, _ attribute: Int32) -> String? {
     let name = X509_get_subject_name(certificate)
     let index = X509_NAME_get_index_by_NID(name, attribute, -1)
     guard index >= 0, let data = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)) else { return nil }

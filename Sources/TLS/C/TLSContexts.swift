@@ -35,7 +35,7 @@ public final class TLSClientContext: @unchecked Sendable {
   }
 }
 
-/// What the TLS connections of one listener share. For the simulators; a worker listens with none.
+/// What the TLS connections of one listener share. For simulators and the gateway; a worker listens with none.
 public final class TLSServerContext: @unchecked Sendable {
   let context: OpaquePointer
   fileprivate let protocols: [UInt8]
@@ -68,6 +68,28 @@ public final class TLSServerContext: @unchecked Sendable {
     }
     if !protocols.isEmpty {
       SSL_CTX_set_alpn_select_cb(context, selectProtocol, Unmanaged.passUnretained(self).toOpaque())
+    }
+  }
+
+  /// For clients of before TLS 1.3, of which there may be thousands that say nothing for hours: ends with TLS 1.2, so that a client whose
+  /// certificate is refused learns it in the handshake, and finds nothing to read that isn't meant for it.
+  ///
+  /// - Parameters:
+  ///   - clients: PEM of the authorities that a client's certificate must come from; nil where clients need none.
+  ///   - file: where `clients` came from, for errors.
+  public init(forOldClients identity: Identity, clients: [UInt8]?, file: String? = nil) throws(CredentialError) {
+    protocols = []
+    context = try TLSSetting.context(TLS_server_method())
+    guard shim_ctx_end_with_tls12(context) == 1 else { throw TLSSetting.failure(nil, "TLS cannot be set up") }
+    shim_ctx_release_buffers(context)
+    try identity.install(in: context)
+    guard let clients else { return }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    let trust = try TrustStore(pem: clients, file: file)
+    withExtendedLifetime(trust) { SSL_CTX_set1_cert_store(context, trust.store) }
+    for authority in try KeyFiles.certificates(clients, file: file) {
+      SSL_CTX_add_client_CA(context, authority)
+      X509_free(authority)
     }
   }
 

@@ -36,6 +36,8 @@ package final class TLSSession {
   private var isEstablished = false
   private var isBroken = false
   private var hasReceived = false
+  /// Nothing more is said here: the peer may leave without a word.
+  private var hasSaidGoodbye = false
   /// A read cannot go on before something is written.
   package private(set) var readWantsOutput = false
 
@@ -119,6 +121,13 @@ package final class TLSSession {
   /// "TLSv1.3"
   package var version: String { String(cString: SSL_get_version(ssl)) }
 
+  /// The UID in the subject of the peer's certificate, which has been verified: for an Apple push certificate the app's bundle id.
+  package var peerUserID: String? {
+    guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
+    defer { X509_free(certificate) }
+    return Identity.subject(certificate, NID_userId)
+  }
+
   package var hasPending: Bool { SSL_has_pending(ssl) == 1 }
 
   /// Fills the buffer with as many records as are there.
@@ -141,7 +150,9 @@ package final class TLSSession {
         readWantsOutput = true
         return (filled, .drained)
       case SSL_ERROR_ZERO_RETURN: return (filled, .ended)
-      case let error: return (filled, .failed(failure(error)))
+      case let error:
+        let reason = failure(error)
+        return (filled, hasSaidGoodbye && reason == Self.closedWithoutNotification ? .ended : .failed(reason))
       }
     }
     return (filled, .more)
@@ -164,12 +175,14 @@ package final class TLSSession {
     if error == SSL_ERROR_SYSCALL { return .failed(errno == 0 ? "the peer closed without notice" : Self.systemReason()) }
     guard let queued = OpenSSLError.take() else { return .failed("TLS: no reason given") }
     if queued.reason == SSL_R_UNEXPECTED_EOF_WHILE_READING {
-      return .failed("the peer closed without a TLS close notification")
+      return Self.closedWithoutNotification
     }
     let why = TLSFailure.ofReason(queued.reason, queued.text, isClient: isClient)
     return isClient && !hasReceived && TLSFailure.isCertificateAlert(queued.reason)
       ? .handshakeFailed(why) : .failed("TLS: \(why)")
   }
+
+  private static let closedWithoutNotification = TransportEnd.failed("the peer closed without a TLS close notification")
 
   private static func systemReason() -> String { String(cString: strerror(errno)) }
 
@@ -177,6 +190,7 @@ package final class TLSSession {
   package func sendCloseNotification() {
     guard isEstablished, !isBroken else { return }
     ERR_clear_error()
+    hasSaidGoodbye = true
     SSL_shutdown(ssl)
     ERR_clear_error()
   }

@@ -6,6 +6,7 @@ extension SendRequest {
   var audience: Audience? {
     switch targets {
     case .one(.topic(let name)): .topic(name)
+    case .one(.all): .all
     case .one(.user(let id)): .user(id)
     case .one(.group(let key)): .group(key)
     case .condition(let condition): .condition(condition)
@@ -19,7 +20,7 @@ extension Audience {
   var isSmall: Bool {
     switch self {
     case .user, .group: true
-    case .topic, .condition: false
+    case .topic, .condition, .all: false
     }
   }
 
@@ -28,6 +29,7 @@ extension Audience {
     switch self {
     case .topic: "to: no such topic"
     case .condition: "condition: none of its topics exists"
+    case .all: "to: the application has no devices"
     case .group: "to: no such device group"
     case .user: "to: no such user"
     }

@@ -63,7 +63,8 @@ extension Broadcasts {
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) {
     guard var page = entry.page, var work = entry.work else { return }
-    pipeline.counters.failed[Int(PushError.notRegistered.code)] += work.begin(&page, read, record)
+    pipeline.countFailure(.notRegistered, entry, times: work.begin(&page, read, record))
+    pipeline.counters.pages += 1
     entry.page = page
     entry.work = work
     pipeline.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)

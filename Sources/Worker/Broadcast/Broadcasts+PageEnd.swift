@@ -22,6 +22,15 @@ extension Broadcasts {
     }
   }
 
+  /// Too late for what earlier rounds have left of a small audience: the result counts what they have settled.
+  func concludeExpired(_ entry: InFlight, _ page: PageTicket, _ left: [PageTicket.Device]) {
+    guard entry.recipients.isEmpty else { return concludePage(entry, page) }
+    pipeline.counters.expired += left.count
+    pipeline.countFailure(.expired, entry, times: left.count)
+    pipeline.publishFanOutResult(
+      of: entry, success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left)
+  }
+
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
   private func savePage(_ entry: InFlight) {
     guard let page = entry.page, let unsaved = entry.work?.unsaved else { return }
@@ -74,6 +83,12 @@ extension Broadcasts {
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
     pipeline.publishRetry(of: entry, at: time.wallClock + Pipeline.registryDelay)
     pipeline.consequenceEnded(of: entry)
+  }
+
+  /// A page's copy for the ladder was taken back before it left, and the page has come back here: its ticket says what is left.
+  func publishWithdrawn(_ entry: InFlight) {
+    let earliest = entry.earliestRetry ?? time.wallClock + Pipeline.registryDelay
+    pipeline.conclude(entry) { pipeline.publishRetry(of: entry, at: earliest) }
   }
 
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.

@@ -168,7 +168,12 @@ final class Broadcasts {
   func noteWaiting(_ campaign: Campaign) {
     if waitingCampaigns.count >= Self.mostWaitingCampaigns { waitingCampaigns.removeAll() }
     guard waitingCampaigns.insert(campaign.description.id).inserted else { return }
-    log.info("campaign waits", ["campaign": campaign.description.id, "state": campaign.state.name])
+    log.info(
+      "campaign waits",
+      [
+        "campaign": campaign.description.id, "message_id": campaign.description.messageID, "state": campaign.state.name,
+        "sent": campaign.sent, "failed": campaign.failed,
+      ])
   }
 
   /// Above it, some are logged twice.
@@ -225,7 +230,9 @@ final class Broadcasts {
         "campaign ended",
         [
           "campaign": String(decoding: campaign.description.id, as: UTF8.self),
+          "app": campaign.description.app, "message_id": campaign.description.messageID,
           "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
+          "not_sent": campaign.state == .cancelled ? max(campaign.description.total - campaign.sent - campaign.failed, 0) : 0,
         ])
       pipeline.publishFanOutResult(of: entry, success: campaign.sent, failure: campaign.failed)
     }

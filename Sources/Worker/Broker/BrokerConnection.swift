@@ -87,7 +87,7 @@ public final class BrokerConnection {
 public struct BrokerAddress: Sendable {
   package let uri: BrokerURI
   /// nil exactly for `amqp`.
-  let tls: TLSClientContext?
+  package let tls: TLSClientContext?
 
   package init(uri: BrokerURI, tls: TLSClientContext?) {
     self.uri = uri

@@ -33,6 +33,8 @@ final class BrokerSession: Acknowledger {
   private(set) var changes: ChangeFeed?
   private(set) var acknowledgements: ChangeFeed?
   let holds: HoldFeed
+  /// nil where requests are not traced.
+  let trace: TraceFeed?
   private var publisher: Publisher?
   private var consumer: Consumer?
   private var isConsuming = false
@@ -59,7 +61,7 @@ final class BrokerSession: Acknowledger {
     self.log = log
     self.outbox = outbox
     topology = configuration.topology
-    name = "pushfleet worker, \(ThisProcess.name), shard \(shard)"
+    name = "pushfleet \(setup.version) worker, \(ThisProcess.name), shard \(shard)"
     // One for the process: what kills it takes no other of them along.
     lanes = LaneSubscriptions(
       prefetch: configuration.prefetch, fanOutPrefetch: configuration.fanOut.prefetch, takesQuarantine: shard == 0)
@@ -70,7 +72,14 @@ final class BrokerSession: Acknowledger {
       time: time, log: log, maximumBody: Self.keptBody,
       settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), hold queues") },
       connection: { [time, consuming] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
+    trace = configuration.trace.map { [configuration, name] settings in
+      TraceFeed(
+        settings, topology: configuration.topology,
+        connection: BrokerConnection(time: host.time, brokers: setup.brokers, dial: dial),
+        time: host.time, log: log, connectionSettings: { ConnectionSettings(broker: $0, name: "\(name), trace") })
+    }
     holds.onEnded = { [unowned self] in reportIfClosed() }
+    trace?.onEnded = { [unowned self] in reportIfClosed() }
     outbox.renewConnection = { [unowned self] in publisher?.close() }
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
@@ -142,6 +151,11 @@ final class BrokerSession: Acknowledger {
     applyWants()
   }
 
+  /// A resource alarm keeps the broker from taking publications.
+  var isBlocked: Bool { publisher?.isBlocked == true }
+  /// Connections that were there and ended, since the start.
+  private(set) var connectionsEnded = 0
+
   /// Publishing and consuming.
   var isUp: Bool { publisher?.isReady == true && consumer?.isReady == true }
 
@@ -151,6 +165,7 @@ final class BrokerSession: Acknowledger {
     consuming.brokers = brokers
     for feed in feeds { feed.reload(brokers) }
     holds.reload(brokers)
+    trace?.reload(brokers)
   }
 
   /// No new delivery from now on; acknowledgements still go out.
@@ -217,6 +232,7 @@ final class BrokerSession: Acknowledger {
     consumer?.close()
     for feed in feeds { feed.close() }
     holds.close()
+    trace?.close()
     time.schedule(after: Self.closeTimeout) { [weak self] in self?.reportClosed() }
     reportIfClosed()
   }
@@ -225,7 +241,9 @@ final class BrokerSession: Acknowledger {
   private static let closeTimeout = 10.0
 
   private func reportIfClosed() {
-    if publisher == nil, consumer == nil, holds.isClosed, feeds.allSatisfy(\.isClosed) { reportClosed() }
+    if publisher == nil, consumer == nil, holds.isClosed, trace?.isClosed != false, feeds.allSatisfy(\.isClosed) {
+      reportClosed()
+    }
   }
 
   private func reportClosed() {
@@ -262,6 +280,7 @@ final class BrokerSession: Acknowledger {
 
   private func startConsuming() {
     for feed in feeds { feed.topologyDeclared() }
+    trace?.start()
     guard !isConsuming, !isDraining else { return }
     isConsuming = true
     consuming.start()
@@ -276,6 +295,7 @@ final class BrokerSession: Acknowledger {
     lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
     let wasHeld = connection.isHeld
+    if wasHeld, !isDraining { connectionsEnded += 1 }
     guard let seconds = connection.ended(at: time.now) else { return }
     log.warning(
       wasHeld ? "broker connection ended" : "no broker connection",

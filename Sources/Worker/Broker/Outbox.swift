@@ -50,6 +50,9 @@ final class Outbox {
   private var isRenewing = false
   private var isPumping = false
   private var replyLines = LogThrottle()
+  /// By slot, when what is in it was handed over last.
+  private var publishedAt: [MonotonicTime] = []
+  private(set) var confirmTimes = Histogram(bounds: PushTimes.confirmBounds)
   var backlog: Int { slots.count }
 
   init(time: Turn, log: Log) {
@@ -154,9 +157,15 @@ final class Outbox {
     guard let message = slots[slot] else { return }
     if message.kind == .reply, !mayReply { return giveUpReply(slot, because: "the user may not write to the default exchange") }
     queues[message.queue].published(at: time.now)
+    notePublished(slot)
     publisher.publish(
       exchange: message.exchange, routingKey: message.routingKey, properties: message.properties,
       body: owner?.body(of: message) ?? message.body, tag: slot)
+  }
+
+  private func notePublished(_ slot: Int) {
+    while publishedAt.count <= slot { publishedAt.append(time.now) }
+    publishedAt[slot] = time.now
   }
 
   private func settle(_ slot: Int) {
@@ -281,6 +290,7 @@ final class Outbox {
 
   func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
+    if publishedAt.indices.contains(slot) { confirmTimes.record(seconds: time.now.seconds(since: publishedAt[slot])) }
     if let queue = slots[slot]?.queue {
       queues[queue].confirmed(at: time.now)
       if queues[queue].refused.isEmpty, queues[queue].backlog < OutcomeQueue.window { setStuck(queue, false) }

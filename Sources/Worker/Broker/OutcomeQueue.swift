@@ -12,9 +12,11 @@ struct OutcomeQueue {
     var routingKey: [UInt8] = []
   }
 
-  /// Publications on their way at most: to a hold queue fewer, as there may be many of these queues.
+  /// Publications on their way at most: to a hold queue fewer, as there may be many of these queues, and more receipts, of which many come
+  /// together and which are small.
   static let window = 1_000
   private static let holdWindow = 250
+  private static let receiptWindow = 4_000
   /// Seconds without a confirm, while one is waited for, after which it counts as stuck.
   static let longestSilence = 5.0
 
@@ -36,7 +38,15 @@ struct OutcomeQueue {
 
   init(_ name: Name) { self.name = name }
 
-  var canPublish: Bool { !waiting.isEmpty && unconfirmed < (name.kind == .hold ? Self.holdWindow : Self.window) }
+  var canPublish: Bool { !waiting.isEmpty && unconfirmed < largestWindow }
+
+  private var largestWindow: Int {
+    switch name.kind {
+    case .hold: Self.holdWindow
+    case .receipt: Self.receiptWindow
+    case .feedback, .deadLetter, .result, .reply, .retry, .page: Self.window
+    }
+  }
 
   mutating func published(at now: MonotonicTime) {
     if unconfirmed == 0 { confirmedAt = now }

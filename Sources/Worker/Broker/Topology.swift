@@ -27,10 +27,13 @@ public struct Topology: Sendable {
 
   public let prefix: String
   public let ladder: [RetryStep]
+  /// Applications whose feedback is kept for senders of APNs' binary interface as well.
+  public let binaryFeedback: [String]
 
-  public init(prefix: String = "push", ladder: [RetryStep]) {
+  public init(prefix: String = "push", ladder: [RetryStep], binaryFeedback: [String] = []) {
     self.prefix = prefix
     self.ladder = ladder
+    self.binaryFeedback = binaryFeedback
   }
 
   /// Returns of a message to its queue before it is dead-lettered.
@@ -54,28 +57,28 @@ public struct Topology: Sendable {
   public static let lanes = WorkQueue.allCases.map(\.origin)
 
   /// The exchanges that lead to `lanes`, without prefix.
-  static let send = "send"
+  package static let send = "send"
   static let fanOut = "fanout"
   static let hold = "hold"
   /// Marks a message that only asks whether there is a hold queue.
   static let questionHeader = "x-push-question"
   /// Routing key of a change on the registry's exchange.
-  static let changeKey = "change"
+  package static let changeKey = "change"
   /// And of what devices say, on that of acknowledgements.
-  static let acknowledgementKey = "ack"
+  package static let acknowledgementKey = "ack"
   /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
   /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
   static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
   /// Routing keys of the dead letters and, followed by the application, of feedback, results and receipts.
   static let deadKey = "dead"
-  static let feedbackKey = "feedback."
+  package static let feedbackKey = "feedback."
   static let resultKey = "result."
   static let receiptKey = "receipt."
 }
 
 extension Configuration {
-  public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps) }
+  public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps) }
 }
 
 /// Names with the fleet's prefix.
@@ -103,6 +106,9 @@ extension Topology {
   /// at least once keeps trying such a message, and 32 of them stop the step for everybody.
   public var strayExchange: String { name("stray") }
 
+  /// Questions to all workers that run. No part of what `pushfleet topology` declares: who asks or answers declares it.
+  public var controlExchange: String { name("control") }
+
   /// - Parameter lane: `high` or `normal`.
   public func sendQueue(_ lane: String) -> String { name("\(Self.send).\(lane)") }
   public var feedbackQueue: String { name("feedback") }
@@ -116,6 +122,8 @@ extension Topology {
   public static let quarantineKey = "quarantine"
   /// Of an application whose provider is in trouble; declared when it is needed first.
   public func holdQueue(_ app: String) -> String { name("\(Self.hold).\(app)") }
+  /// What the feedback service of APNs' binary interface gives an application's senders.
+  public func binaryFeedbackQueue(_ app: String) -> String { name("feedback.binary.\(app)") }
   public func retryQueue(_ step: RetryStep) -> String { name("retry.\(step.name)") }
 }
 
@@ -141,8 +149,9 @@ extension Topology {
     var inOrder = deadLettered()
     inOrder.append("x-single-active-consumer", .bool(true))
     let quarantine = Queue(name: quarantineQueue, arguments: deadLettered())
+    let lists = binaryFeedback.map { Queue(name: binaryFeedbackQueue($0), arguments: list) }
     return [Queue(name: deadQueue, arguments: lastStop)] + lanes + steps + [quarantine] + others
-      + [Queue(name: registryQueue, arguments: inOrder)]
+      + [Queue(name: registryQueue, arguments: inOrder)] + lists
   }
 
   public var bindings: [(queue: String, exchange: String, routingKey: String, arguments: FieldTable)] {
@@ -154,7 +163,8 @@ extension Topology {
       ]
     }
     let steps = ladder.map { (retryQueue($0), retryExchange, $0.name, FieldTable()) }
-    return lanes + steps + [
+    let lists = binaryFeedback.map { (binaryFeedbackQueue($0), eventsExchange, Self.feedbackKey + $0, FieldTable()) }
+    return lanes + steps + lists + [
       (quarantineQueue, retryExchange, Self.quarantineKey, FieldTable()),
       (feedbackQueue, eventsExchange, Self.feedbackKey + "#", FieldTable()),
       (resultsQueue, eventsExchange, Self.resultKey + "#", FieldTable()),
@@ -168,7 +178,10 @@ extension Topology {
   }
 
   /// Where only the fleet publishes.
-  func isOwn(queue: String) -> Bool { queues.contains { $0.name == queue } || queue.hasPrefix(holdQueue("")) }
+  func isOwn(queue: String) -> Bool {
+    queues.contains { $0.name == queue } || queue == traceQueue || queue.hasPrefix(holdQueue(""))
+      || queue.hasPrefix(binaryFeedbackQueue(""))
+  }
 
   private static func cameFrom(_ origin: String) -> FieldTable {
     ["x-match": .text("all-with-x"), originHeader: .text(origin)]
@@ -208,6 +221,17 @@ extension Topology {
       "x-dead-letter-exchange": .text(returnExchange), "x-dead-letter-strategy": .text("at-least-once"),
     ]
   }
+
+  /// A list that its sender doesn't fetch loses its oldest entries: it must hold up no worker's feedback, and be of no end.
+  private var list: FieldTable {
+    [
+      "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(Self.deadLetterDeliveryLimit),
+      "x-overflow": .text("drop-head"), "x-max-length": .integer(Self.binaryFeedbackLimit),
+    ]
+  }
+
+  /// Entries of an application's list for the feedback service.
+  public static let binaryFeedbackLimit: Int64 = 250_000
 
   private var lastStop: FieldTable {
     [

@@ -13,6 +13,9 @@ extension Configuration {
       else { continue }
       warnings.append("\(place.setting).keyID is \(keyID), but the file is named for the key \(named)")
     }
+    if richPages != nil, registry == nil {
+      warnings.append("richPages: needs registry, and none is set: nothing becomes a page")
+    }
     return warnings
   }
 

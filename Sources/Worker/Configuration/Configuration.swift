@@ -29,12 +29,22 @@ public struct Configuration: Sendable {
   public var fanOut: FanOutSettings
   public var breaker: BreakerSettings
   public var log: LogLevel
+  /// nil for text on a terminal and JSON elsewhere.
+  public var logFormat: LogFormat?
   /// What the registry takes.
   public var registryLimits: RegistryLimits
   /// Sizes that a request may have.
   public var limits: RequestLimits
+  /// nil where it is not kept what became of requests.
+  public var trace: TraceSettings?
+  /// Where spans of requests go; nil for nowhere.
+  public var traces: OTLPSettings?
   /// Where figures are served in Prometheus' text format; nil for nowhere.
   public var metrics: Endpoint?
+  /// nil where nothing becomes a page.
+  public var richPages: RichPageSettings?
+  /// The doors that `pushfleet gateway` opens; nil where it has none.
+  public var gateway: GatewaySettings?
   /// Sorted by id.
   public var apps: [AppConfiguration]
   /// The files that values came from.
@@ -51,6 +61,11 @@ public enum LogLevel: String, CaseIterable, Comparable, Sendable {
 
   public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rank < b.rank }
   private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+/// How the lines of the log are written.
+public enum LogFormat: String, CaseIterable, Sendable {
+  case json, text
 }
 
 public struct FanOutSettings: Sendable, Equatable {

@@ -28,10 +28,13 @@ extension Configuration {
       throw ConfigurationError(key: "broker", problem: "is missing: \(hint)")
     }
     let source = ConfigurationSource(directory: directory, origins: overlay.origins)
-    return try Configuration(ConfigurationReader(overlay.value, source: source))
+    var configuration = try Configuration(ConfigurationReader(overlay.value, source: source))
+    try configuration.takeTraces(from: environment)
+    return configuration
   }
 
-  private init(_ reader: ConfigurationReader) throws(ConfigurationError) {
+  /// - Parameter reader: of the whole configuration.
+  init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     guard let texts = try reader.strings("broker"), !texts.isEmpty else {
       throw reader.error("broker", "is missing: an amqp:// or amqps:// address, or a list of them")
     }
@@ -68,18 +71,23 @@ extension Configuration {
     shards = try reader.integer("shards", in: 1...64) ?? 1
     drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
     log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
+    logFormat = try reader.choice("logFormat", of: LogFormat.allCases.map(\.rawValue)).flatMap(LogFormat.init)
     if let text = try reader.string("metrics") {
       guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil else {
         throw reader.error("metrics", "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
       }
       metrics = endpoint
     }
+    trace = try TraceSettings.read(reader.object("trace"))
+    traces = try OTLPSettings.read(reader)
     limits = try RequestLimits(reader.object("limits"))
     registryLimits = try RegistryLimits(reader.object("registryLimits"))
     retry = try RetrySettings(reader.object("retry"))
     fanOut = try FanOutSettings(reader.object("fanOut"))
     breaker = try BreakerSettings(reader.object("breaker"))
     replyTo = try Self.replyQueues(reader, Topology(prefix: prefix, ladder: retry.steps))
+    richPages = try RichPageSettings.read(reader.object("richPages"))
+    gateway = reader.has("gateway") ? try GatewaySettings(reader.object("gateway")) : nil
     apps = try Self.apps(reader)
     valueFiles = reader.source.files.paths
   }

@@ -1,7 +1,7 @@
 /// Reads one JSON5 document (spec.json5.org), strictly: what is wrong is said with its line and column, and a key that stands
 /// twice is refused. What it says never repeats more than a key's name or one character of the text.
 struct JSON5Reader {
-  struct Fault: Error, CustomStringConvertible {
+  struct Fault: Error, Equatable, CustomStringConvertible {
     let line: Int
     /// In characters, from 1.
     let column: Int
@@ -13,32 +13,66 @@ struct JSON5Reader {
   /// Objects and lists within each other.
   private static let deepest = 64
 
-  private let text: [UnicodeScalar]
-  private var at = 0
-  private var depth = 0
+  let text: [UnicodeScalar]
+  var at = 0
+  /// The brackets that end what is open, the innermost last.
+  var open: [UnicodeScalar] = []
+  /// Where what is being read stands, while places are noted and faults don't end the reading.
+  var path: [String]?
+  private var offsets: [String: Int] = [:]
+  /// What was wrong so far, while faults don't end the reading.
+  var reading = JSON5Reading()
 
   static func read(_ text: String) throws(Fault) -> ConfigurationValue {
     var reader = JSON5Reader(text: Array(text.unicodeScalars))
-    try reader.skipSpace()
-    guard reader.next != nil else { throw reader.fault("the document is empty") }
-    let value = try reader.value()
-    try reader.skipSpace()
-    if let next = reader.next { throw reader.fault("expected the end, found \(Self.words(next))") }
+    return try reader.document()
+  }
+
+  /// The same, with the places of all keys; reads on behind what is wrong.
+  static func readOn(_ text: String) -> JSON5Reading {
+    var reader = JSON5Reader(text: Array(text.unicodeScalars))
+    reader.path = []
+    do throws(Fault) { reader.reading.value = try reader.document() } catch { reader.reading.end(with: error) }
+    reader.reading.places = JSON5Places(reader.places)
+    return reader.reading
+  }
+
+  /// The lines and columns of all offsets, in one pass.
+  private var places: [String: JSON5Places.Place] {
+    var places: [String: JSON5Places.Place] = [:]
+    var place = JSON5Places.Place(line: 1, column: 1)
+    var index = 0
+    for (name, offset) in offsets.sorted(by: { $0.value < $1.value }) {
+      while index < offset {
+        if Self.endsLine(text, index) { place = .init(line: place.line + 1, column: 1) } else { place.column += 1 }
+        index += 1
+      }
+      places[name] = place
+    }
+    return places
+  }
+
+  private mutating func document() throws(Fault) -> ConfigurationValue {
+    try skipSpace()
+    guard next != nil else { throw fault("the document is empty") }
+    let value = try value()
+    try skipSpace()
+    if let next { try noteEnd(fault("expected the end, found \(Self.words(next))")) }
     return value
   }
 
   private init(text: [UnicodeScalar]) { self.text = text }
 
-  private var next: UnicodeScalar? { at < text.count ? text[at] : nil }
+  var next: UnicodeScalar? { at < text.count ? text[at] : nil }
 
-  private func fault(_ reason: String, at place: Int? = nil) -> Fault {
+  func fault(_ reason: String, at place: Int? = nil) -> Fault {
     let before = text[..<min(place ?? at, text.count)]
     let line = before.indices.count { Self.endsLine(text, $0) } + 1
     let start = before.indices.last { Self.endsLine(text, $0) }.map { $0 + 1 } ?? 0
     return Fault(line: line, column: before.count - start + 1, reason: reason)
   }
 
-  private func expected(_ what: String) -> Fault {
+  func expected(_ what: String) -> Fault {
     fault("expected \(what), found \(next.map(Self.words) ?? "the end")")
   }
 
@@ -50,9 +84,16 @@ struct JSON5Reader {
   // MARK: values
 
   private mutating func value() throws(Fault) -> ConfigurationValue {
+    do throws(Fault) { return try sound() } catch {
+      try recover(from: error)
+      return .null
+    }
+  }
+
+  private mutating func sound() throws(Fault) -> ConfigurationValue {
     switch next {
-    case "{": return try nested { (reader) throws(Fault) in try reader.object() }
-    case "[": return try nested { (reader) throws(Fault) in try reader.array() }
+    case "{": return try nested("}") { (reader) throws(Fault) in try reader.object() }
+    case "[": return try nested("]") { (reader) throws(Fault) in try reader.array() }
     case "\"", "'": return .string(try string())
     case .some(let first) where first == "-" || first == "+" || first == "." || Self.isDigit(first): return try number()
     case .some(let first) where Self.beginsName(first): return try word()
@@ -60,53 +101,87 @@ struct JSON5Reader {
     }
   }
 
-  private mutating func nested(_ read: (inout JSON5Reader) throws(Fault) -> ConfigurationValue) throws(Fault)
-    -> ConfigurationValue
-  {
-    guard depth < Self.deepest else { throw fault("nested deeper than \(Self.deepest) levels") }
-    depth += 1
+  private mutating func nested(
+    _ end: UnicodeScalar, _ read: (inout JSON5Reader) throws(Fault) -> ConfigurationValue
+  ) throws(Fault) -> ConfigurationValue {
+    guard open.count < Self.deepest else { throw stop(fault("nested deeper than \(Self.deepest) levels")) }
+    open.append(end)
     at += 1
     try skipSpace()
     let value = try read(&self)
-    depth -= 1
+    open.removeLast()
     return value
   }
 
   private mutating func object() throws(Fault) -> ConfigurationValue {
     var members: [String: ConfigurationValue] = [:]
-    while next != "}" {
+    while try hasMore() {
       let start = at
-      let key = next == "\"" || next == "'" ? try string() : try name()
-      guard members[key] == nil else { throw fault("the key \(Shown.value(key)) stands here a second time", at: start) }
+      guard let key = try key() else { continue }
+      let isSecond = members[key] != nil
+      if isSecond { try note(fault("the key \(Shown.value(key)) stands here a second time", at: start), .certain) }
+      let value = try placed(key, start)
+      if !isSecond { members[key] = value }
+      try separator()
+    }
+    return .object(members)
+  }
+
+  /// A key and its colon; nil where there is none, and one is to be looked for further on.
+  private mutating func key() throws(Fault) -> String? {
+    do throws(Fault) {
+      let key = try isQuote ? string() : name()
       try skipSpace()
       guard next == ":" else { throw expected("':' after the key") }
       at += 1
       try skipSpace()
-      members[key] = try value()
-      try separator("}")
+      return key
+    } catch {
+      try recoverKey(from: error)
+      return nil
     }
-    at += 1
-    return .object(members)
   }
 
   private mutating func array() throws(Fault) -> ConfigurationValue {
     var elements: [ConfigurationValue] = []
-    while next != "]" {
-      elements.append(try value())
-      try separator("]")
+    while try hasMore() {
+      elements.append(try placed("[\(elements.count)]", at))
+      try separator()
     }
-    at += 1
     return .array(elements)
   }
 
+  /// Whether what is open goes on; passes its end where not.
+  private mutating func hasMore() throws(Fault) -> Bool {
+    if next == open.last {
+      at += 1
+      return false
+    }
+    return try !endsEarly()
+  }
+
+  /// The value of a key, or an element of a list, that stands at a place.
+  private mutating func placed(_ key: String, _ start: Int) throws(Fault) -> ConfigurationValue {
+    guard path != nil else { return try value() }
+    path?.append(key)
+    if let name = path.map(ConfigurationSource.name), offsets[name] == nil { offsets[name] = start }
+    let value = try value()
+    path?.removeLast()
+    return value
+  }
+
   /// A comma, which may stand before the end as well, or the end.
-  private mutating func separator(_ end: UnicodeScalar) throws(Fault) {
+  private mutating func separator() throws(Fault) {
     try skipSpace()
+    let isSeparated = reading.isSeparated
+    reading.isSeparated = false
     if next == "," {
       at += 1
       return try skipSpace()
     }
-    guard next == end else { throw expected("',' or '\(Character(end))'") }
+    if isSeparated { return }
+    guard let end = open.last, next != end else { return }
+    try recoverSeparator(from: expected("',' or '\(Character(end))'"))
   }
 
   private mutating func word() throws(Fault) -> ConfigurationValue {
@@ -149,19 +224,26 @@ struct JSON5Reader {
 
   // MARK: texts
 
-  private mutating func string() throws(Fault) -> String {
+  var isQuote: Bool { next == "\"" || next == "'" }
+
+  mutating func string() throws(Fault) -> String {
     let start = at
     let quote = text[at]
     at += 1
     var result = String.UnicodeScalarView()
     while let scalar = next, scalar != quote {
       if scalar == "\n" || scalar == "\r" {
+        reading.hasOpenText = true
         throw fault(#"the text that begins here doesn't end on its line: write \n for a line break"#, at: start)
       }
       at += 1
-      if scalar == "\\" { try escape(into: &result) } else { result.append(scalar) }
+      if scalar != "\\" {
+        result.append(scalar)
+      } else {
+        do throws(Fault) { try escape(into: &result) } catch { try note(error, .certain) }
+      }
     }
-    guard next != nil else { throw fault("the text that begins here doesn't end", at: start) }
+    guard next != nil else { throw stop(fault("the text that begins here doesn't end", at: start)) }
     at += 1
     return String(result)
   }
@@ -215,7 +297,7 @@ struct JSON5Reader {
   }
 
   /// A key without quotes.
-  private mutating func name() throws(Fault) -> String {
+  mutating func name() throws(Fault) -> String {
     var result = String.UnicodeScalarView()
     while let scalar = next, result.isEmpty ? Self.beginsName(scalar) : Self.continuesName(scalar) {
       at += 1
@@ -231,9 +313,9 @@ struct JSON5Reader {
     return String(result)
   }
 
-  private static func isDigit(_ scalar: UnicodeScalar) -> Bool { (0x30...0x39).contains(scalar.value) }
+  static func isDigit(_ scalar: UnicodeScalar) -> Bool { (0x30...0x39).contains(scalar.value) }
 
-  private static func beginsName(_ scalar: UnicodeScalar) -> Bool {
+  static func beginsName(_ scalar: UnicodeScalar) -> Bool {
     scalar == "$" || scalar == "_" || scalar == "\\" || scalar.properties.isIDStart
   }
 
@@ -243,7 +325,7 @@ struct JSON5Reader {
 
   // MARK: between values
 
-  private mutating func skipSpace() throws(Fault) {
+  mutating func skipSpace() throws(Fault) {
     while let scalar = next {
       if Self.isLineEnd(scalar) || Self.isSpace(scalar) {
         at += 1
@@ -253,10 +335,11 @@ struct JSON5Reader {
         let start = at
         at += 2
         while at + 1 < text.count, text[at] != "*" || text[at + 1] != "/" { at += 1 }
-        guard at + 1 < text.count else { throw fault("the comment that begins here doesn't end", at: start) }
+        guard at + 1 < text.count else { throw stop(fault("the comment that begins here doesn't end", at: start)) }
         at += 2
       } else if scalar == "#" {
-        throw fault("a comment begins with // here")
+        try note(fault("a comment begins with // here"), .certain)
+        while let next, !Self.isLineEnd(next) { at += 1 }
       } else {
         return
       }
@@ -270,7 +353,7 @@ struct JSON5Reader {
     }
   }
 
-  private static func isLineEnd(_ scalar: UnicodeScalar) -> Bool { [0x0A, 0x0D, 0x2028, 0x2029].contains(scalar.value) }
+  static func isLineEnd(_ scalar: UnicodeScalar) -> Bool { [0x0A, 0x0D, 0x2028, 0x2029].contains(scalar.value) }
 
   /// CR LF is one end.
   private static func endsLine(_ text: [UnicodeScalar], _ index: Int) -> Bool {

@@ -22,7 +22,7 @@ public enum Material: Sendable, Hashable {
   var path: String? { if case .file(let path) = self { path } else { nil } }
 
   /// - Parameter key: the setting, for the error.
-  func bytes(for key: String) throws(ConfigurationError) -> [UInt8] {
+  package func bytes(for key: String) throws(ConfigurationError) -> [UInt8] {
     switch self {
     case .file(let path): try FileText.read(path, for: key)
     case .text(let text): Array(text.utf8)

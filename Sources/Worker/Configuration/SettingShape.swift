@@ -29,7 +29,9 @@ indirect enum SettingShape: Sendable {
     "receipts": .flag,
     "replyTo": .texts,
     "prefix": .text,
-    "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "metrics": .text,
+    "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "logFormat": .text, "metrics": .text,
+    "trace": .object(["keep": .text, "megabytes": .number, "perSecond": .number]),
+    "traces": .text, "tracesHeaders": .text, "tracesCA": .material,
     "limits": .object(["body": .number, "notification": .number, "data": .number, "topicData": .number]),
     "registryLimits": .object([
       "groupMembers": .number, "topicsPerDevice": .number, "devicesPerUser": .number, "batch": .number,
@@ -37,6 +39,13 @@ indirect enum SettingShape: Sendable {
     "retry": .object(["attempts": .number, "steps": .texts]),
     "fanOut": .object(["pageSize": .number, "prefetch": .number]),
     "breaker": .object(["percent": .number, "sample": .number]),
+    "richPages": .object(["url": .text, "keep": .text, "bytes": .number]),
+    "gateway": .object([
+      "http": .object(["listen": .text, "wait": .number, "certificate": .material, "key": .material]),
+      "apns": .object([
+        "listen": .text, "feedback": .text, "certificate": .material, "key": .material, "clients": .material, "app": .text,
+      ]),
+    ]),
     "apps": .named(
       credentials.merging([
         "defaultPriority": .text, "unknownKeys": .text, "unknownOutcomes": .text, "upmc": .flag, "producers": .texts,
@@ -57,40 +66,53 @@ indirect enum SettingShape: Sendable {
   ]
 }
 
+extension SettingShape {
+  /// A key that is no setting.
+  struct Unknown {
+    var path: [String]
+    /// The settings that may stand there.
+    var known: [String]
+    /// The one that was probably meant.
+    var meant: String?
+
+    var error: ConfigurationError {
+      ConfigurationError(
+        key: ConfigurationSource.name(path),
+        problem: "is not a setting\(meant.map { ": did you mean \($0)?" } ?? ""); known here: \(known.joined(separator: ", "))")
+    }
+  }
+}
+
 extension SettingShape.Fields {
   /// Refuses the first key that is no setting, before anything else is found missing because of it.
-  func refuseUnknown(in value: ConfigurationValue, at path: [String] = []) throws(ConfigurationError) {
-    guard case .object(let members) = value else { return }
-    for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+  func refuseUnknown(in value: ConfigurationValue) throws(ConfigurationError) {
+    if let first = unknown(in: value).first { throw first.error }
+  }
+
+  func unknown(in value: ConfigurationValue, at path: [String] = []) -> [SettingShape.Unknown] {
+    guard case .object(let members) = value else { return [] }
+    return members.sorted { $0.key < $1.key }.flatMap { key, member -> [SettingShape.Unknown] in
       let base = key.hasSuffix("File") ? String(key.dropLast(4)) : key
       guard let shape = self[key] ?? (self[base]?.mayBeInFile == true ? .text : nil) else {
         let known = keys.sorted()
-        throw ConfigurationError(
-          key: ConfigurationSource.name(path + [key]),
-          problem: "is not a setting"
-            + (Spelling.nearest(to: key, among: known).map { ": did you mean \($0)?" } ?? "")
-            + "; known here: \(known.joined(separator: ", "))")
+        return [.init(path: path + [key], known: known, meant: Spelling.nearest(to: key, among: known))]
       }
       switch (shape, member) {
-      case (.object(let fields), _), (.objects(let fields), .object): try fields.refuseUnknown(in: member, at: path + [key])
+      case (.object(let fields), _), (.objects(let fields), .object): return fields.unknown(in: member, at: path + [key])
       case (.objects(let fields), .array(let elements)):
-        for (index, element) in elements.enumerated() {
-          try fields.refuseUnknown(in: element, at: path + ["\(key)[\(index)]"])
-        }
+        return elements.enumerated().flatMap { fields.unknown(in: $1, at: path + [key, "[\($0)]"]) }
       case (.named(let fields), .object(let entries)):
-        for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
-          try fields.refuseUnknown(in: entry, at: path + [key, name])
-        }
-      default: break
+        return entries.sorted { $0.key < $1.key }.flatMap { fields.unknown(in: $1, at: path + [key, $0]) }
+      default: return []
       }
     }
   }
 }
 
 /// Finds the key that a misspelled one was meant to be.
-enum Spelling {
+public enum Spelling {
   /// The word that is nearest, if any is near: another letter case, or few letters apart.
-  static func nearest(to word: String, among known: [String]) -> String? {
+  public static func nearest(to word: String, among known: [String]) -> String? {
     if let same = known.first(where: { $0.lowercased() == word.lowercased() }) { return same }
     let most = max(1, min(word.count / 3, 3))
     let distances = known.map { (word: $0, distance: distance(Array(word.lowercased()), Array($0.lowercased()))) }

@@ -7,6 +7,7 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
+    traceAnswer(entry, tag.recipient, meaning, pool)
     log.debug(
       "answer",
       [
@@ -19,12 +20,19 @@ extension Pipeline: PoolHandler {
     feedBack(meaning, entry, tag.recipient)
     switch meaning.reaction {
     case .delivered:
+      noteAnswered(entry, tag.recipient)
       // What FCM only validated has reached nobody.
-      if entry.parsed?.isDryRun != true { counters.delivered += 1 }
+      if entry.parsed?.isDryRun != true {
+        counters.delivered += 1
+        count(.delivered, entry, tag.recipient)
+      }
+      noteDelivered(entry, tag.recipient)
       settle(entry, tag.recipient, .delivered(name: name ?? []))
     case .gone(let code) where isDevice:
+      noteAnswered(entry, tag.recipient)
       settle(entry, tag.recipient, .failed(code))
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
+      noteAnswered(entry, tag.recipient)
       fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
     case .retry(let kind, let code):
       var delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
@@ -42,6 +50,7 @@ extension Pipeline: PoolHandler {
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     entry.recipients[tag.recipient].state = .waiting
+    traceSilence(entry, tag.recipient, .notSent, "\(why)", pool)
     log.debug("not sent", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": "\(why)"])
     switch why {
     case _ where entry.ledger.isOrphan: finishIfSettled(entry)
@@ -63,6 +72,7 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
+    traceSilence(entry, tag.recipient, .unknown, reason, pool)
     log.debug(
       "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
     let words = "outcome unknown: \(reason)"
@@ -85,7 +95,7 @@ extension Pipeline: PoolHandler {
   // MARK: one recipient
 
   func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
-    if case .failed(let code) = state { counters.failed[Int(code.code)] += 1 }
+    if case .failed(let code) = state { countFailure(code, entry, index) }
     entry.recipients[index].state = state
     perform(entry.ledger.closed(), entry)
   }
@@ -94,7 +104,9 @@ extension Pipeline: PoolHandler {
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: time.wallClock)
+    if entry.trace.pushes.isEmpty { entry.trace.refusal = Rejection(code, reason) }
     publishDeadLetter(letter, naming: index, of: entry)
+    if entry.page == nil, entry.wantsResult(results) { entry.reasons[index] = reason }
     settle(entry, index, .failed(code))
   }
 
@@ -111,6 +123,7 @@ extension Pipeline: PoolHandler {
     entry.lastFailure = (code, reason, status)
     entry.hasAttempted = true
     counters.postponed += 1
+    count(.retried(code), entry, index)
     log.debug("put off", ["message_id": entry.messageID, "recipient": index, "seconds": Double(delay) / 1000])
     settle(entry, index, .postponed(until: until))
   }

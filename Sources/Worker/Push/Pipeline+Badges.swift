@@ -6,7 +6,11 @@ import PushCore
 extension Pipeline {
   /// Into the lanes, as soon as the registry has what the request asks for.
   func enqueueCounted(_ entry: InFlight) {
-    if entry.parsed?.isDryRun == true { return enqueue(entry) }
+    if entry.parsed?.isDryRun == true {
+      // One that isn't rehearsed yet goes on with what it waits for.
+      if entry.dryRun != nil { enqueue(entry) }
+      return
+    }
     if entry.routes.isUPMC, lookUps != nil {
       switch entry.keeping {
       case .kept, .failed: break
@@ -14,6 +18,7 @@ extension Pipeline {
       case nil: return keepMessage(entry)
       }
     }
+    guard hasPage(entry) else { return }
     guard let badge = entry.parsed?.badge else { return enqueue(entry) }
     switch entry.badges {
     case .known: enqueue(entry)
@@ -21,6 +26,12 @@ extension Pipeline {
     case nil where lookUps == nil: badgesCounted(entry, [])
     case nil: count(badge, entry)
     }
+  }
+
+  /// A dry run counts nobody: it has the number that a push would have, and what has no counter is refused as a push would be.
+  func beginDryRun(_ entry: InFlight) {
+    guard case .automatic? = entry.parsed?.badge, entry.badges == nil else { return concludeDryRun(entry) }
+    if lookUps == nil { badgesCounted(entry, []) } else { count(.automatic, entry) }
   }
 
   private func keepMessage(_ entry: InFlight) {
@@ -42,14 +53,13 @@ extension Pipeline {
     }
   }
 
-  private func enqueueUnlessOver(_ entry: InFlight) {
+  func enqueueUnlessOver(_ entry: InFlight) {
     if !entry.ledger.isConcluded, !entry.ledger.isOrphan { enqueueCounted(entry) }
   }
 
   private func count(_ badge: SendRequest.Badge, _ entry: InFlight) {
     var places: [Int] = []
     var devices: [BadgeCount.Device] = []
-    var isRegistryNeeded = false
     for (index, recipient) in entry.recipients.enumerated() {
       switch recipient.state {
       case .waiting, .postponed: break
@@ -58,19 +68,16 @@ extension Pipeline {
       places.append(index)
       if recipient.row >= 0, let rows = entry.rows {
         devices.append(.number(rows[recipient.row].id))
-        isRegistryNeeded = true
       } else {
         devices.append(.token(recipient.platform, Array(recipient.token)))
       }
     }
     guard !devices.isEmpty else { return badgesCounted(entry, []) }
-    let rule: BadgeCount.Rule
-    switch badge {
-    case .automatic:
-      rule = .up
-      isRegistryNeeded = true
-    case .number(let number): rule = .set(Int64(number))
-    }
+    let (rule, isRegistryNeeded): (BadgeCount.Rule, Bool) =
+      switch badge {
+      case .automatic: (entry.parsed?.isDryRun == true ? .look : .up, true)
+      case .number(let number): (.set(Int64(number)), false)
+      }
     entry.badges = .counting
     let count = BadgeCount(app: appID(of: entry), messageID: entry.messageID, rule: rule, devices: devices)
     broadcasts.report(.countBadges(count), for: entry) { broadcasts in
@@ -82,7 +89,7 @@ extension Pipeline {
     } orElse: { broadcasts in
       { entry, error in
         entry.badges = nil
-        // A number is sent to a provider's token as it is, registry or not.
+        // A number is sent as it is, registry or not.
         if isRegistryNeeded {
           broadcasts.pipeline.refuseOrPutOff(entry, error)
         } else {
@@ -103,7 +110,11 @@ extension Pipeline {
         }
       }
     }
-    if !entry.ledger.isOrphan { enqueue(entry) }
+    if entry.parsed?.isDryRun == true {
+      concludeDryRun(entry)
+    } else if !entry.ledger.isOrphan {
+      enqueue(entry)
+    }
   }
 
   /// What differs between the pushes of the request's translation.

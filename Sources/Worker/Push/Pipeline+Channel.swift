@@ -31,11 +31,12 @@ extension Pipeline {
   }
 
   /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
-  /// only parked goes on as if it had never come.
+  /// only parked goes on as if it had never come; a page's ticket stays as it is, and its copy is published again if it comes back here.
   private func withdrawRetries(_ ofHolds: Bool) {
     let isMeant = { (owner: Int) in
       let entry = self.table[owner]
-      return !entry.ledger.isOrphan && entry.work == nil && entry.ledger.owed == 1 && (entry.hold != nil) == ofHolds
+      return !entry.ledger.isOrphan && entry.ledger.owed == 1 && (entry.hold != nil) == ofHolds
+        && !entry.repeats.contains { ($0.hold != nil) != ofHolds }
     }
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
@@ -43,7 +44,8 @@ extension Pipeline {
       if publication.kind == .hold, let app = self.owner(of: publication)?.app { leavingForHold.remove(from: app) }
       guard let entry = self.owner(of: publication) else { continue }
       entry.ledger.withdrawn()
-      guard !entry.hasAttempted, !entry.hasReachedDevice else { continue }
+      entry.isPutOff = false
+      guard entry.work == nil, !entry.hasAttempted, !entry.hasReachedDevice else { continue }
       for index in entry.recipients.indices {
         if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
       }

@@ -20,7 +20,8 @@ extension Pipeline {
 
   /// Never admitted: a dead letter as it came, and the same word to whoever waits.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
-    counters.failed[Int(rejection.code.code)] += 1
+    countFailure(rejection.code, entry)
+    entry.trace.refusal = rejection
     conclude(entry) { publishRejection(rejection, of: entry) }
   }
 
@@ -35,7 +36,7 @@ extension Pipeline {
     } else if isWholePage {
       pageRejected(entry, rejection)
     } else {
-      publishResult(of: entry, targets: [.failed(rejection.code)])
+      publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
     }
   }
 
@@ -50,6 +51,7 @@ extension Pipeline {
 
   /// Too late: not sent to whom it has not reached.
   func expire(_ entry: InFlight) {
+    entry.trace.isExpired = true
     conclude(entry) {
       for index in entry.recipients.indices {
         switch entry.recipients[index].state {
@@ -57,8 +59,11 @@ extension Pipeline {
         case .delivered, .failed, .sameAs: continue
         }
       }
-      if entry.recipients.isEmpty {
+      if let page = entry.page, let left = page.pending {
+        broadcasts.concludeExpired(entry, page, left)
+      } else if entry.recipients.isEmpty {
         counters.expired += 1
+        countFailure(.expired, entry)
         publishResult(of: entry, targets: [.failed(.expired)])
       } else {
         publishResult(of: entry, targets: resultTargets(of: entry))
@@ -75,7 +80,7 @@ extension Pipeline {
   /// or put off has had no attempt.
   func noteExpired(_ entry: InFlight, _ index: Int) {
     counters.expired += 1
-    counters.failed[Int(PushError.expired.code)] += 1
+    countFailure(.expired, entry, index)
     if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: time.wallClock)
@@ -87,11 +92,7 @@ extension Pipeline {
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
     if let page = entry.page { return broadcasts.concludePage(entry, page) }
-    var earliest = Int64.max
-    for recipient in entry.recipients {
-      if case .postponed(let until) = recipient.state { earliest = min(earliest, until) }
-    }
-    if earliest < .max {
+    if let earliest = entry.earliestRetry {
       publishRetry(of: entry, at: earliest)
     } else if entry.wantsResult(results) {
       publishResult(of: entry, targets: resultTargets(of: entry), report: entry.dryRun)
@@ -115,7 +116,8 @@ extension Pipeline {
     }
     let record = RetryRecord(
       attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
-      error: last.error, reason: last.reason, status: last.status, settled: settled)
+      error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.arrival)
+    noteWaiting(entry)
     if entry.goesToHold, !entry.hasAttempted, let app = entry.app, holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
@@ -128,7 +130,7 @@ extension Pipeline {
     let fixedID = entry.request.flatMap(\.apnsID)
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(entry.recipients.count)
-    for recipient in entry.recipients {
+    for (index, recipient) in entry.recipients.enumerated() {
       switch recipient.state {
       case .delivered(let name):
         let isOfAPNs = recipient.platform == .apns && entry.dryRun == nil
@@ -137,7 +139,7 @@ extension Pipeline {
             id: name.isEmpty || isOfAPNs ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
             registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil,
             uniqueID: isOfAPNs && !name.isEmpty ? name : nil))
-      case .failed(let code): targets.append(.failed(code))
+      case .failed(let code): targets.append(.failed(code, reason: entry.reasons[index]))
       case .sameAs(let earlier): targets.append(targets[earlier])
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }

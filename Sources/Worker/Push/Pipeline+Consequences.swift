@@ -4,7 +4,9 @@ import AMQP
 extension Pipeline {
   func publish(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
+    if publication.kind == .retry || publication.kind == .hold { entry.isPutOff = true }
     entry.ledger.owes()
+    trace(publication, entry)
     bodies.addLeaving(publication.weight)
     if publication.kind == .hold, let app = entry.app { leavingForHold.add(to: app) }
     outbox.publish(publication)
@@ -46,12 +48,18 @@ extension Pipeline {
     case .report: broadcasts.reportPage(entry)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
-    case .resume: if entry.work == nil || entry.work?.stage == .sending { enqueueCounted(entry) }
+    case .resume:
+      switch entry.work?.stage {
+      case nil, .sending: enqueueCounted(entry)
+      case .ending: broadcasts.publishWithdrawn(entry)
+      case .asking, .chaining: return
+      }
     }
   }
 
   /// What follows from the request is handed over here; it is acknowledged when all of it is confirmed.
   func conclude(_ entry: InFlight, _ handOver: () -> Void) {
+    enterAccount(entry)
     entry.ledger.conclude()
     handOver()
     perform(entry.ledger.concluded(), entry)
@@ -65,13 +73,16 @@ extension Pipeline {
   }
 
   private func acknowledge(_ entry: InFlight) {
-    log.debug("request settled", ["message_id": entry.messageID, "outcomes": entry.outcomes])
+    log.debug("request acknowledged", ["message_id": entry.messageID, "outcomes": entry.outcomes])
+    traceEnd(entry)
+    exportSpans(of: entry)
     if !entry.ledger.isOrphan {
       acknowledge(entry.delivery.token, entry.hold)
       for (token, hold) in entry.repeats { acknowledge(token, hold) }
     }
     if entry.work != nil { broadcasts.noteResultPublished(entry) }
     counters.acknowledged += 1
+    if !entry.ledger.isOrphan { closeAccount(entry, entry.isPutOff ? .putOff : .settled) }
     // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
     if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
     if let print = entry.fingerprint { orphans[print] = nil }
@@ -83,6 +94,7 @@ extension Pipeline {
   }
 
   func release(_ entry: InFlight) {
+    closeAccount(entry, .givenBack)
     bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
     table.remove(entry)
   }

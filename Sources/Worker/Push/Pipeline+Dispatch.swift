@@ -42,6 +42,9 @@ extension Pipeline {
       entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
+    if entry.arrival != nil, first >= 0, entry.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
+      noteWaitingHere(entry)
+    }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
     if first >= 0 { append(waiting, to: first, entry) }
     for pool in others { append(waiting, to: pool, entry) }
@@ -79,6 +82,7 @@ extension Pipeline {
       dispatch(index, beside: all - own)
       all += counted(index) - own
     }
+    collapses.flush()
   }
 
   /// Pushes on the pool's streams, as far as they count against what others may send.
@@ -95,7 +99,9 @@ extension Pipeline {
       switch pools[index].popFirst() {
       case .returned(let push):
         room -= 1
-        if let entry = waitingEntry(push) { send(entry, push.recipient, by: pools[index].provider) }
+        if let entry = waitingEntry(push), !asksFirst(entry, .returned(push), index) {
+          send(entry, push.recipient, by: pools[index].provider)
+        }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room)
       case nil: return
       }
@@ -118,6 +124,10 @@ extension Pipeline {
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
+    guard !asksFirst(entry, .waiting(waiting), pool) else {
+      room -= 1
+      return
+    }
     let provider = pools[pool].provider
     keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {
@@ -136,27 +146,40 @@ extension Pipeline {
   private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider) {
     let now = time.wallClock
     guard now <= entry.deadline else { return expire(entry, index) }
+    guard !isReplaced(entry, index) else { return collapse(entry, index) }
     switch provider {
     case .apns(let pool):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
-      entry.recipients[index].state = .sent
-      entry.ledger.pushed()
+      noteSent(entry, index, pool)
       pool.send(
         template.stamp(token: entry.recipients[index].token, fill: fill(entry, index)),
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       if !entry.recipients[index].isDevice, let request = entry.request,
-        let refusal = FCMTemplate.refusalForTopics(of: request)
+        let refusal = template.refusalForTopics(of: request)
       {
         return failDevice(entry, index, refusal)
       }
-      entry.recipients[index].state = .sent
-      entry.ledger.pushed()
+      noteSent(entry, index, pool)
       pool.send(
         payload: template.body(token: entry.recipients[index].token, fill: fill(entry, index)),
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     }
+  }
+
+  /// The push is on its way.
+  private func noteSent(_ entry: InFlight, _ index: Int, _ pool: ProviderPool) {
+    entry.recipients[index].state = .sent
+    entry.ledger.pushed()
+    traceSent(entry, index)
+    log.debug(
+      "sent",
+      [
+        "message_id": entry.messageID, "recipient": index,
+        "platform": entry.recipients[index].platform == .apns ? "apns" : "fcm",
+        "connections": pool.openConnections, "waited_ms": time.wallClock - entry.admittedAt,
+      ])
   }
 
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
@@ -167,10 +190,13 @@ extension Pipeline {
     var report: LossReport?
     switch translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report) {
     case .success(let template):
+      log.debug("translated", ["message_id": entry.messageID, "platform": "apns"])
       entry.apns = template
       entry.apnsPool = pool
       // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
-      if entry.recipients.count == 1, entry.page == nil, !entry.wantsResult(results) { entry.parsed = nil }
+      if entry.recipients.count == 1, entry.page == nil, entry.arrival == nil, !entry.wantsResult(results) {
+        entry.parsed = nil
+      }
       return template
     case .failure(let rejection):
       failDevice(entry, index, rejection)
@@ -181,8 +207,10 @@ extension Pipeline {
   func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     if let template = entry.fcm { return template }
     var report: LossReport?
-    switch translator.fcm(entry, at: now, &report) {
+    // What FCM only validates needs no page.
+    switch translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report) {
     case .success(let template):
+      log.debug("translated", ["message_id": entry.messageID, "platform": "fcm"])
       entry.fcm = template
       return template
     case .failure(let rejection):

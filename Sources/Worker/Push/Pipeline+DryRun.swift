@@ -56,8 +56,9 @@ extension Pipeline {
   ) -> Result<Void, Rejection>? {
     guard entry.parsed != nil else { return nil }
     return switch platform {
-    case .apns: translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: time.wallClock, &report).map { _ in }
-    case .fcm: translator.fcm(entry, at: time.wallClock, &report).map { _ in }
+    case .apns:
+      translator.apns(entry, pool: pool, isBroadcast: isBroadcast, isRehearsed: true, at: time.wallClock, &report).map { _ in }
+    case .fcm: translator.fcm(entry, isRehearsed: true, at: time.wallClock, &report).map { _ in }
     }
   }
 

@@ -54,7 +54,7 @@ extension Pipeline {
   /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
   func settleGone(_ entry: InFlight, _ index: Int) {
     let recipient = entry.recipients[index]
-    counters.failed[Int(PushError.notRegistered.code)] += 1
+    countFailure(.notRegistered, entry, index)
     entry.recipients[index].state = .failed(.notRegistered)
     guard let app = entry.app else { return }
     let event = FeedbackEvent(

@@ -13,6 +13,7 @@ extension Pipeline {
   func watch(_ index: Int) {
     let now = time.now
     let isInTrouble = pools[index].pool.isInTrouble(at: now)
+    if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
       isOverdue: pools[index].isOverdue(after: longestWait, at: now),
@@ -225,7 +226,7 @@ extension InFlight {
 
 extension PoolState {
   /// Why nothing can be sent at present, where that is known.
-  fileprivate var trouble: String? {
+  var trouble: String? {
     switch self {
     case .paused(let reason), .backingOff(let reason), .stopped(let reason): reason
     case .idle, .connecting, .probing, .open, .closing, .closed: nil

@@ -15,6 +15,7 @@ extension Pipeline {
       return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
     }
     counters.parked += 1
+    count(.parked, entry)
     noteNewer(entry)
     let delay = min(max(now - since, Self.shortestWaitForNewer), Self.longestWaitForNewer)
     conclude(entry) { publish(publications.aside(since: since, after: delay, for: entry)) }

@@ -9,6 +9,7 @@ extension Pipeline {
       return fail(entry, index, pools[entry.recipients[index].pool].pool.refusalCode, reason: reason)
     }
     counters.parked += 1
+    count(.parked, entry, index)
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
     settle(entry, index, .postponed(until: time.wallClock + delay))
   }

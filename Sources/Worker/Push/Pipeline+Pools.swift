@@ -20,9 +20,18 @@ extension Pipeline {
   /// Pushes on streams.
   var onStreams: Int { active.reduce(0) { $0 + pools[$1].pool.inFlight } }
 
-  /// Those whose trouble is reported: they are in it, or their application has a hold queue.
+  /// Pools that a report names at most, beside those in trouble and those of applications that have a hold queue.
+  private static let mostReported = 100
+
+  /// Those that a report names: all of a few applications; of many, those that are in trouble, those whose application has a hold queue or a
+  /// series of its own.
   var reportedPools: Set<Int> {
-    holds.present.reduce(into: Set(active.filter(isTroubled))) { $0.formUnion(apps[$1].pools) }
+    var reported = holds.present.reduce(into: Set(active.filter(isTroubled))) { $0.formUnion(apps[$1].pools) }
+    var others = 0
+    for app in apps.indices.prefix(AppSeries.most) {
+      for pool in apps[app].pools where others < Self.mostReported && reported.insert(pool).inserted { others += 1 }
+    }
+    return reported
   }
 
   /// Takes over pools that a reload has made, by their numbers.

@@ -15,6 +15,11 @@ extension Pipeline {
   /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must
   /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
+    // A small audience that nothing was sent to is a request again: no ticket names its devices.
+    if entry.page?.campaign.isEmpty == true, entry.page?.pending == nil {
+      entry.page = nil
+      entry.recipients.removeAll(keepingCapacity: true)
+    }
     let isPage = entry.isOfCampaign
     let mayHaveCampaign = entry.work != nil && entry.page == nil && entry.isNamed
     let now = time.wallClock
@@ -32,6 +37,7 @@ extension Pipeline {
     }
     entry.work?.ends()
     counters.parked += 1
+    count(.parked, entry)
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
     conclude(entry) { publishRetry(of: entry, at: now + delay) }
   }

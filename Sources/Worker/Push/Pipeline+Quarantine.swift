@@ -53,6 +53,7 @@ extension Pipeline {
 
   private func insert(_ delivery: consuming Delivery, from queue: WorkQueue) -> InFlight {
     let entry = table.insert(from: queue)
+    entry.takenAt = time.now
     entry.producer = noteReader.producer(of: delivery, queue: queue)
     entry.delivery = delivery
     return entry

@@ -31,7 +31,7 @@ extension Pipeline: LookUpHandler {
     }
   }
 
-  /// A registration, or a list's user, device group or topic, is looked up together with the others of the turn.
+  /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
   private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
     entry.recipients.append(recipient(for: target, by: routes, entry.environment))
     guard let lookUps, let app = entry.app else { return }
@@ -40,6 +40,7 @@ extension Pipeline: LookUpHandler {
     case .registration(let text), .group(let text): id = text
     case .user(let name): id = Array("/users/".utf8) + name
     case .topic(let name): id = Array("/topics/".utf8) + name
+    case .all: id = Array("/all".utf8)
     case .apns, .channel, .fcm, .fcmTopics, .invalid: return
     }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
@@ -67,9 +68,9 @@ extension Pipeline: LookUpHandler {
       }
       return Recipient(platform: .fcm, token: token[...], pool: pool)
     case .registration where lookUps != nil, .user where lookUps != nil, .group where lookUps != nil,
-      .topic where lookUps != nil:
+      .topic where lookUps != nil, .all where lookUps != nil:
       return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
-    case .topic, .user, .group, .registration:
+    case .topic, .all, .user, .group, .registration:
       return unreachable("to: needs a registry, and none is configured", .invalidParameters)
     case .invalid(let rejection): return unreachable(rejection.reason, rejection.code)
     }

@@ -14,6 +14,8 @@ final class Pipeline: OutboxOwner {
     var rights = AppRights()
     /// Names in a request that aren't known are left out, and what old senders write is taken.
     var ignoresUnknownNames = false
+    /// Its library acknowledges pushes by their object `mps`.
+    var isUPMC = false
     /// Of requests that don't say it.
     var unknownOutcome = UnknownOutcome.retry
     var routes: Routes
@@ -57,6 +59,8 @@ final class Pipeline: OutboxOwner {
   let time: Turn
   let log: Log
   var counters = Counters()
+  var times = PushTimes()
+  var letterReasons = DeadLetterReasons()
   let results: ResultsSetting
   let attemptLimit: Int
   /// Requests of a lane in hand at most.
@@ -66,6 +70,7 @@ final class Pipeline: OutboxOwner {
   let lookUps: LookUps?
   let owners: DeviceOwners?
   let marks: TokenMarks
+  let collapses: Collapses
   let broadcasts: Broadcasts
   let replyQueues: ReplyQueues
   var pools: [PoolLanes]
@@ -85,6 +90,12 @@ final class Pipeline: OutboxOwner {
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
+  /// nil where requests are not traced.
+  var tracer: TraceRecorder?
+  /// nil where no collector is configured.
+  var spans: SpanExporter?
+  /// What the configuration calls a pool.
+  var poolName: (ProviderPool) -> String = { _ in "" }
   let holds: Holds
   var isDraining = false
   var ahead = DeliveriesAhead()
@@ -98,14 +109,15 @@ final class Pipeline: OutboxOwner {
 
   init(
     apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
-    lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, broadcasts: Broadcasts, replyQueues: ReplyQueues,
+    lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, collapses: Collapses, broadcasts: Broadcasts,
+    replyQueues: ReplyQueues,
     time: Turn, log: Log,
-    results: ResultsSetting, attemptLimit: Int, prefetch: Int
+    results: ResultsSetting, attemptLimit: Int, prefetch: Int, pages: RichPageSettings? = nil
   ) {
     self.apps = apps
     self.pools = pools
     self.intake = intake
-    translator = Translator(apps: apps)
+    translator = Translator(apps: apps, pages: pages)
     noteReader = NoteReader(prefix: publications.prefix)
     self.publications = publications
     self.outbox = outbox
@@ -113,6 +125,7 @@ final class Pipeline: OutboxOwner {
     self.owners = owners
     self.holds = holds
     self.marks = marks
+    self.collapses = collapses
     self.broadcasts = broadcasts
     self.replyQueues = replyQueues
     self.time = time
@@ -125,6 +138,7 @@ final class Pipeline: OutboxOwner {
     outbox.owner = self
     lookUps?.handler = self
     owners?.handler = self
+    collapses.handler = self
     broadcasts.pipeline = self
     holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }
@@ -160,6 +174,7 @@ final class Pipeline: OutboxOwner {
       if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }
     let entry = table.insert(from: queue)
+    entry.takenAt = time.now
     entry.hold = hold
     entry.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
@@ -234,6 +249,13 @@ final class Pipeline: OutboxOwner {
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.admittedAt = time.wallClock
+    if entry.parsed?.isCollapsible == true, !entry.isOfCampaign {
+      // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
+      let number = entry.page == nil ? collapses.arrival() : 0
+      let date = Intake.dateForOrder(entry.delivery.properties, published: entry.published, at: time.wallClock)
+      entry.arrival = record?.arrival ?? Arrival(published: date, number: number)
+      entry.hasWaited = record != nil || entry.page != nil
+    }
     if let page = entry.page {
       guard entry.parsed?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
@@ -246,6 +268,7 @@ final class Pipeline: OutboxOwner {
     case .success(let made): choice = made
     }
     if isIdentified, isDuplicate(entry, choice) { return }
+    enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
     entry.settledBefore = record?.settled
     if !hasRoom(for: entry) {
@@ -270,10 +293,11 @@ final class Pipeline: OutboxOwner {
     if let settled = entry.settledBefore {
       SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline, lag: entry.clockLag)
     }
+    log.debug("resolved", ["message_id": entry.messageID, "devices": entry.recipients.count, "registered": entry.rows != nil])
     if time.wallClock > entry.deadline {
       expire(entry)
     } else if entry.parsed?.isDryRun == true {
-      concludeDryRun(entry)
+      beginDryRun(entry)
     } else {
       enqueueCounted(entry)
     }
@@ -297,6 +321,7 @@ final class Pipeline: OutboxOwner {
       return false
     }
     counters.duplicatesSuppressed += 1
+    entry.trace.isDuplicate = true
     // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
     // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
     if let first = table.entries.first(where: { $0.isHeld && $0.fingerprint == print && !$0.ledger.isOrphan }) {

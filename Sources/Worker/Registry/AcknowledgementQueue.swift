@@ -56,8 +56,9 @@ final class AcknowledgementQueue: ChangeFeedHandler {
 
   /// Acknowledgements in one transaction, unless a single message has more.
   private static let mostAtOnce = 1_000
-  /// Receipts on their way above which nothing more is noted.
-  private static let mostUnconfirmed = 4_096
+  /// Receipts on their way above which nothing more is noted: with those of one more batch they are still too few to fill the outbox, for which
+  /// pushes would wait.
+  private static let mostUnconfirmed = Outbox.highWater - 2 * mostAtOnce
 
   /// - Parameter registry: nil where none is configured; then none come.
   init(
@@ -181,6 +182,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
     let letter = DeadLetter(
       error: PushError(rawValue: refusal.code.rawValue) ?? .invalidParameters, reason: refusal.reason, attempts: 0,
       failedAt: time.wallClock)
+    counters.pushes.add(.deadLetter(letter.error), AppSeries.none, .none, .normal)
     letters.note(letter)
     publish(publications.deadLetter(letter, for: message, number), number)
     meet(number)

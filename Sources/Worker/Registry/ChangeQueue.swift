@@ -170,8 +170,8 @@ final class ChangeQueue: ChangeFeedHandler {
     changes[number]?.content = nil
     var following: [Publication] = []
     if case .moved(let registration, let replaced) = answer {
-      counters.feedback += 1
-      following.append(publications.feedback(moved(change, registration, replaced), for: change, number))
+      counters.feedback += replaced.count
+      for token in replaced { following.append(publications.feedback(moved(change, registration, token), for: change, number)) }
     }
     if let reply = publications.reply(answer.json, to: change, number) {
       following.append(reply)
@@ -180,6 +180,7 @@ final class ChangeQueue: ChangeFeedHandler {
       let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
       let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
       counters.deadLetters += 1
+      counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
       letters.note(letter)
       following.append(publications.deadLetter(letter, for: change, number))
     }

@@ -5,20 +5,25 @@ import Wire
 
 /// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop
 /// never waits.
-final class RegistryClient: RegistryHandler {
+package final class RegistryClient: RegistryHandler {
   /// Waits for the registry to be usable.
   weak var changes: ChangeQueue?
   weak var acknowledgements: AcknowledgementQueue?
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
+  /// It answers; and takes writes of every kind.
+  private(set) var isUp = false
+  var isWritable: Bool { isUp && unwritable.isEmpty }
+  private var unwritable: Set<WriteKind> = []
   private var calls = Slab<(Result<any Sendable, RegistryError>) -> Void>()
   private var nextProbe = MonotonicTime(nanoseconds: 0)
   private var nextPurge = MonotonicTime(nanoseconds: 0)
   private var nextPurgeOfNotes = MonotonicTime(nanoseconds: 0)
+  private var nextPurgeOfContent = MonotonicTime(nanoseconds: 0)
 
   /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
-  init(_ location: String, limits: RegistryLimits, host: any ShardHost, log: Log) throws(ConfigurationError) {
+  package init(_ location: String, limits: RegistryLimits, host: any ShardHost, log: Log) throws(ConfigurationError) {
     time = host.time
     self.log = log
     let parsed: RegistryLocation
@@ -31,11 +36,11 @@ final class RegistryClient: RegistryHandler {
   }
 
   /// Nothing waits for an answer.
-  var isIdle: Bool { (registry?.waiting ?? 0) == 0 }
+  package var isIdle: Bool { (registry?.waiting ?? 0) == 0 }
 
   /// - Parameter then: called once, and at once where the registry refuses at once. An error means that the registry can't answer now, or
   ///   refuses a value for good; the call had no effect, or one that is safe to repeat.
-  func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
+  package func call<Answer>(_ call: RegistryCall<Answer>, then: @escaping (Result<Answer, RegistryError>) -> Void) {
     let tag = calls.insert { result in
       then(
         result.flatMap { answer in
@@ -52,23 +57,24 @@ final class RegistryClient: RegistryHandler {
   }
 
   /// For calls whose answer isn't needed.
-  func note<Answer>(_ call: RegistryCall<Answer>) { self.call(call) { _ in } }
+  package func note<Answer>(_ call: RegistryCall<Answer>) { self.call(call) { _ in } }
 
   /// Changes that were submitted and aren't begun fail.
   func withdrawChanges() { registry?.withdrawChanges() }
 
   /// What was called for before is still done; no answer is reported any more.
-  func close() {
+  package func close() {
     registry?.close()
     registry = nil
   }
 
   // MARK: RegistryHandler
 
-  func registryAnswered(_ tag: Int, _ answer: any Sendable) { calls.remove(tag)?(.success(answer)) }
-  func registryFailed(_ tag: Int, _ error: RegistryError) { calls.remove(tag)?(.failure(error)) }
+  package func registryAnswered(_ tag: Int, _ answer: any Sendable) { calls.remove(tag)?(.success(answer)) }
+  package func registryFailed(_ tag: Int, _ error: RegistryError) { calls.remove(tag)?(.failure(error)) }
 
-  func registryAvailable() {
+  package func registryAvailable() {
+    isUp = true
     log.info("the registry is in use")
     registryChanged(isUsable: true)
   }
@@ -78,13 +84,15 @@ final class RegistryClient: RegistryHandler {
     acknowledgements?.registryChanged(isUsable: isUsable)
   }
 
-  func registryUnavailable(_ error: RegistryError) {
+  package func registryUnavailable(_ error: RegistryError) {
+    isUp = false
     registryChanged(isUsable: false)
     log.error("the registry can't be used; sends with provider tokens go on", ["reason": "\(error)"])
   }
 
-  func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
+  package func registryWritesChanged(_ kind: WriteKind, _ fault: RegistryError?) {
     let what = "\(kind)"
+    if fault == nil { unwritable.remove(kind) } else { unwritable.insert(kind) }
     if let fault {
       log.error("the registry can't be written to; look-ups go on", ["what": what, "reason": "\(fault)"])
     } else {
@@ -99,12 +107,15 @@ extension RegistryClient {
   /// How long a device that is gone answers `NotRegistered`, and a campaign that is over is listed. Milliseconds.
   private static let goneKept: Int64 = 90 * 86_400_000
   private static let campaignsKept: Int64 = 30 * 86_400_000
+  /// Longer than an activity lives after its token was registered: Apple ends it after twelve hours. Milliseconds.
+  private static let activitiesKept: Int64 = 7 * 86_400_000
   /// Seconds.
   private static let purgePause = 600.0
   private static let purgedAtOnce = 500
   /// How long what was noted of a message on a device stands: longer than any message lives. Milliseconds.
   private static let notesKept: Int64 = 30 * 86_400_000
   private static let notesPurgedAtOnce = 4_000
+  private static let contentPurgedAtOnce = 200
 
   /// A shard that calls for nothing is to know of an outage as well: or it would take the changes that another one has given back. Seconds.
   private static let probePause = 10.0
@@ -117,8 +128,8 @@ extension RegistryClient {
     return !isFirst
   }
 
-  /// To be called about once a second; purges every ten minutes, and notes every second while there are more of them to go.
-  func lookAfter() {
+  /// To be called about once a second; purges every ten minutes, notes and pages of content every second while there are more of them to go.
+  package func lookAfter() {
     if time.now >= nextProbe {
       nextProbe = time.now.advanced(bySeconds: Self.probePause)
       note(.probe)
@@ -128,10 +139,17 @@ extension RegistryClient {
         if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
       }
     }
+    if isDue(&nextPurgeOfContent) {
+      call(.purgeContent(before: time.wallClock, limit: Self.contentPurgedAtOnce)) { [weak self] result in
+        if let self, case .success(Self.contentPurgedAtOnce) = result { nextPurgeOfContent = time.now }
+      }
+    }
     guard isDue(&nextPurge) else { return }
+    note(.purgeSecrets(before: time.wallClock - Self.goneKept, limit: Self.purgedAtOnce))
     note(
       .purge(
-        goneBefore: time.wallClock - Self.goneKept, campaignsBefore: time.wallClock - Self.campaignsKept,
+        goneBefore: time.wallClock - Self.goneKept, activitiesBefore: time.wallClock - Self.activitiesKept,
+        campaignsBefore: time.wallClock - Self.campaignsKept,
         limit: Self.purgedAtOnce))
   }
 }

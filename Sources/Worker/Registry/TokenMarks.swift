@@ -69,6 +69,8 @@ final class TokenMarks {
     if marks.count >= Self.marksPerWrite { write() }
   }
 
+  /// Applications whose breaker is open.
+  var open: [Int] { breakers.filter(\.value.isOpen).keys.sorted() }
   func isOpen(_ app: Int) -> Bool { breakers[app]?.isOpen == true }
 
   private func count(_ app: Int, isRefused: Bool, _ reason: String) {

@@ -21,6 +21,7 @@ final class Applications {
   private(set) var withFormerSenders: Set<Int> = []
   /// Pools that no configured application goes by any longer.
   private(set) var unusedPools: Set<Int> = []
+  private(set) var series = AppSeries()
 
   init(_ apps: [Pipeline.App] = []) {
     for app in apps {
@@ -58,7 +59,7 @@ final class Applications {
   @discardableResult
   func put(
     _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false,
-    unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
+    isUPMC: Bool = false, unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
   ) -> Int {
     let index: Int
     if let place = places[id] {
@@ -68,6 +69,7 @@ final class Applications {
       index = all.count
       all.append(Pipeline.App(id: id, packages: packages, routes: Pipeline.Routes(), isConfigured: false))
       places[id] = index
+      series.add(index, id)
     }
     if !all[index].isConfigured {
       all[index].isConfigured = true
@@ -78,6 +80,7 @@ final class Applications {
     all[index].packages = packages
     all[index].rights = rights
     all[index].ignoresUnknownNames = ignoresUnknownNames
+    all[index].isUPMC = isUPMC
     all[index].unknownOutcome = unknownOutcome
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)

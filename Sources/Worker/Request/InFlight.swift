@@ -24,6 +24,12 @@ final class InFlight {
   var parsed: ParsedRequest?
   /// A `time_to_live` of 0: it is never tried again.
   var isNowOrNever = false
+  /// What follows from it puts it off.
+  var isPutOff = false
+  /// The series of the application in whose ledger it stands; nil where it stands in none.
+  var account: Int?
+  /// When it was taken.
+  var takenAt = MonotonicTime(nanoseconds: 0)
   /// Index of the app in the configuration; nil while it is not known which it is.
   var app: Int?
   /// The application for whose share of the shard's room the body counts; nil while it is leaving.
@@ -35,6 +41,8 @@ final class InFlight {
   var reply = ReplyQueues.Verdict.allowed
   /// When the producer published it or, where he doesn't say so, a worker first saw it; unix milliseconds.
   var published: Int64 = 0
+  /// The producer says when.
+  var isDated = false
   /// Unix milliseconds after which the request is worth nothing.
   var deadline: Int64 = 0
   /// Earlier attempts, by any worker.
@@ -59,6 +67,13 @@ final class InFlight {
   /// Whose settings `apns` was made with.
   var apnsPool = -1
   var fcm: FCMTemplate?
+  /// When it came, where it has a collapse key; nil where nothing replaces it.
+  var arrival: Arrival?
+  /// It has been on the ladder or in a hold queue, or waits for a provider in trouble: a newer one may replace it.
+  var hasWaited = false
+  var collapseKeys: CollapseKeys?
+  /// When the registry has last said whether there is a newer one.
+  var collapsesKnownAt: MonotonicTime?
   /// A provider was asked in this round; being parked for an unreachable one costs no attempt.
   var hasAttempted = false
   /// A random number by which its devices' next attempts differ from those of other requests.
@@ -74,6 +89,8 @@ final class InFlight {
   var badges: Badges?
   /// Whether the registry keeps its message id, for acknowledgements that name it by its key; nil where that wasn't asked for.
   var keeping: Keeping?
+  /// Where its `data.ext` can be fetched; nil where that isn't decided yet.
+  var contentPage: PageOfContent?
   /// The devices of the registry that recipients refer to.
   var rows: DeviceRows?
   /// Where the further devices of a list's users and groups stand, after those of the list's entries.
@@ -87,8 +104,12 @@ final class InFlight {
   /// Nil for a request to devices.
   var work: AudienceWork?
 
+  /// What the dead letters of its recipients say, for the result; by recipient.
+  var reasons: [Int: String] = [:]
+
   /// What put the last recipient off.
   var lastFailure: (error: PushError, reason: String, status: Int?)?
+  var trace = RequestTrace()
 
   init(index: Int) { self.index = index }
 
@@ -107,6 +128,15 @@ final class InFlight {
     case kept, failed
   }
 
+  enum PageOfContent {
+    /// The registry is asked to keep it. Becomes kept, or the request goes to the ladder.
+    case asked
+    /// At this address.
+    case kept([UInt8])
+    /// Every push has room for it, or none would have room for the address.
+    case needless
+  }
+
   enum Badges {
     /// The registry counts. Becomes known, or the request goes to the ladder.
     case counting
@@ -120,6 +150,15 @@ final class InFlight {
   /// It is a page of a campaign.
   var isOfCampaign: Bool { page?.campaign.isEmpty == false }
 
+  /// Unix milliseconds at which the first of those that wait for another attempt is to be tried; nil where none does.
+  var earliestRetry: Int64? {
+    var earliest: Int64?
+    for recipient in recipients {
+      if case .postponed(let until) = recipient.state { earliest = min(earliest ?? until, until) }
+    }
+    return earliest
+  }
+
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
     isHeld = false
@@ -129,7 +168,10 @@ final class InFlight {
     isNowOrNever = false
     hold = nil
     goesToHold = false
+    isPutOff = false
+    account = nil
     app = nil
+    isDated = false
     keptFor = nil
     messageID = []
     producer = nil
@@ -145,18 +187,25 @@ final class InFlight {
     apnsPool = -1
     fcm = nil
     lastFailure = nil
+    arrival = nil
+    hasWaited = false
+    collapseKeys = nil
+    collapsesKnownAt = nil
+    if !reasons.isEmpty { reasons = [:] }
     hasAttempted = false
     draw = nil
     dryRun = nil
     unresolved = 0
     badges = nil
     keeping = nil
+    contentPage = nil
     rows = nil
     members.removeAll()
     settledBefore = nil
     clockLag = 0
     page = nil
     work = nil
+    trace.end()
   }
 
   /// Distinguishes its rounds on the ladder and, for an audience, its pages and their copies.
@@ -236,8 +285,11 @@ final class ParsedRequest {
   let topic: [UInt8]?
   let audience: Audience?
   let badge: SendRequest.Badge?
+  /// A newer one may replace it while it waits.
+  let isCollapsible: Bool
   /// Of the registered tokens that it goes to.
   private(set) lazy var kind = request.tokenKind
+  private(set) lazy var hasExtension = request.hasExtension
 
   init(parsing body: [UInt8], limits: RequestLimits) throws(Rejection) {
     let request = try SendRequest(parsing: body, limits: limits)
@@ -247,6 +299,7 @@ final class ParsedRequest {
     topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
     badge = request.badge
+    isCollapsible = request.isCollapsible && !isDryRun && audience?.isSmall != false
     self.request = request
   }
 }

@@ -6,6 +6,8 @@ import Wire
 struct Intake {
   let apps: Applications
   let limits: RequestLimits
+  /// Of `data.ext`, where it may become a page; nil where nothing does.
+  var pageBytes: Int?
 
   /// Four weeks, GCM's default and maximum (GS-060, GS-061).
   static let longestLife: Int64 = 2_419_200_000
@@ -54,7 +56,9 @@ struct Intake {
       entry.clockLag = record.lag(at: now)
       entry.lastFailure = (record.error, record.reason, record.status)
     }
-    entry.published = Self.published(delivery.properties, at: now) ?? firstSeen.map { min(max($0, 0), now) } ?? now
+    let dated = Self.published(delivery.properties, at: now)
+    entry.isDated = dated != nil
+    entry.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
     entry.deadline = record?.deadline ?? Self.deadline(parsed.lifetime, delivery.properties, from: entry.published)
     entry.parsed = parsed
     entry.isNowOrNever = parsed.lifetime == 0
@@ -65,20 +69,23 @@ struct Intake {
   private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
     if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
     do { return try ParsedRequest(parsing: body, limits: limits) } catch {
-      var lenient = limits
-      lenient.ignoresUnknownNames = true
-      guard error.code == .invalidParameters, let parsed = try? ParsedRequest(parsing: body, limits: lenient),
-        let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames
+      guard error.code == .invalidParameters || error.code == .messageTooBig,
+        let parsed = try? ParsedRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
+        let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames || apps[app].isUPMC
       else { throw error }
-      return parsed
+      return try ParsedRequest(parsing: body, limits: limits(of: app))
     }
   }
 
   private func limits(of app: Int) -> RequestLimits {
-    guard apps[app].ignoresUnknownNames else { return limits }
-    var lenient = limits
-    lenient.ignoresUnknownNames = true
-    return lenient
+    limits(isLenient: apps[app].ignoresUnknownNames, hasPages: apps[app].isUPMC)
+  }
+
+  private func limits(isLenient: Bool, hasPages: Bool) -> RequestLimits {
+    var limits = limits
+    if isLenient { limits.ignoresUnknownNames = true }
+    if hasPages { limits.extensionBytes = pageBytes }
+    return limits
   }
 
   /// - Parameter id: what the properties say, by which the entry has been identified.
@@ -111,6 +118,15 @@ struct Intake {
     guard let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) else { return nil }
     return Int64(timestamp) * 1000
   }
+
+  /// By which requests replace each other, in unix milliseconds: as their producers have dated them, where this worker's clock is behind theirs
+  /// as well. A date that no clock is ahead by counts as this moment.
+  static func dateForOrder(_ properties: borrowing BasicProperties, published: Int64, at now: Int64) -> Int64 {
+    Self.published(properties, at: now + mostAhead) ?? published
+  }
+
+  /// Milliseconds by which a producer's clock may be ahead of this one.
+  private static let mostAhead: Int64 = 300_000
 
   private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {
     if let type = properties.contentType, !isJSON(type) {

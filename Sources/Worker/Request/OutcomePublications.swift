@@ -24,7 +24,7 @@ struct OutcomePublications {
     returns = Array(topology.returnExchange.utf8)
     self.apps = apps
     ladder = Ladder(steps: steps)
-    ownQueues = Set(topology.queues.map { Array($0.name.utf8) })
+    ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
   }
 
   func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
@@ -313,9 +313,9 @@ struct OutcomePublications {
     routes.contains(name) || brokers.contains { name.starts(with: $0) }
   }
 
-  private static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
+  static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
 
-  private static func withoutAdded(_ headers: FieldTable) -> FieldTable {
+  static func withoutAdded(_ headers: FieldTable) -> FieldTable {
     headers.removing { name in !Translator.choices.contains(name) && (name.starts(with: workers) || isBrokers(name)) }
   }
 }

@@ -9,6 +9,7 @@ public struct Rehearsal {
   private let intake: Intake
   /// A registry is configured, where badges are counted.
   private let hasRegistry: Bool
+  private let pages: RichPageSettings?
 
   /// A request as a worker takes it from its queue.
   public struct Question {
@@ -35,12 +36,13 @@ public struct Rehearsal {
   }
 
   public init(_ configuration: Configuration) {
-    intake = Intake(apps: apps, limits: configuration.limits)
+    pages = configuration.usedRichPages
+    intake = Intake(apps: apps, limits: configuration.limits, pageBytes: pages?.bytes)
     hasRegistry = configuration.registry != nil
     for app in configuration.apps {
       let index = apps.put(
         Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, rights: AppRights(app),
-        ignoresUnknownNames: app.ignoresUnknownNames, senders: app.senders.keys.map { Array($0.utf8) })
+        ignoresUnknownNames: app.ignoresUnknownNames, isUPMC: app.isUPMC, senders: app.senders.keys.map { Array($0.utf8) })
       var uses: [PoolUse] = []
       for (sender, set) in app.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes
@@ -56,6 +58,7 @@ public struct Rehearsal {
   ///   - topic: the bundle ID.
   ///   - package: what `restricted_package_name` may say.
   public init(topic: String, package: [UInt8]?) {
+    pages = nil
     intake = Intake(apps: apps, limits: RequestLimits())
     hasRegistry = true
     let index = apps.put(Array(topic.utf8), packages: package.map { [$0] } ?? [], senders: [])
@@ -69,13 +72,13 @@ public struct Rehearsal {
     private let entry: InFlight
     private let translator: Translator
     private let now: Int64
-    private let isCounterMissing: Bool
+    private let hasRegistry: Bool
     public let request: SendRequest
     public let hasAPNs: Bool
     public let hasFCM: Bool
 
     fileprivate init(_ entry: InFlight, _ request: SendRequest, _ translator: Translator, hasRegistry: Bool, _ now: Int64) {
-      isCounterMissing = if case .automatic? = request.badge { !hasRegistry } else { false }
+      self.hasRegistry = hasRegistry
       self.entry = entry
       self.translator = translator
       self.now = now
@@ -86,16 +89,37 @@ public struct Rehearsal {
 
     /// For tokens that come with the request.
     public func apns(_ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
-      guard !isCounterMissing else { return .failure(.noCounter) }
+      guard !isCounterMissing(.apns) else { return .failure(.noCounter) }
       let isBroadcast = if case .one(.channel) = request.targets { true } else { false }
       return translator.apns(
-        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: isBroadcast, at: now, &report)
+        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: isBroadcast, isRehearsed: true,
+        at: now, &report)
     }
 
     public func fcm(_ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
       guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
-      guard !isCounterMissing else { return .failure(.noCounter) }
-      return translator.fcm(entry, at: now, &report)
+      guard !isCounterMissing(.fcm) else { return .failure(.noCounter) }
+      return translator.fcm(entry, isRehearsed: true, at: now, &report)
+    }
+
+    /// The badge is to be counted, and nothing that the request names with the provider has a counter.
+    private func isCounterMissing(_ platform: Platform) -> Bool {
+      guard case .automatic? = request.badge else { return false }
+      guard hasRegistry else { return true }
+      let answers = request.targets.named.compactMap { Rehearsal.isDevice($0, platform) }
+      return !answers.isEmpty && !answers.contains(true)
+    }
+  }
+
+  /// Whether a target of the provider is a device, which may have a counter; nil where it is none of the provider's.
+  private static func isDevice(_ target: Target, _ platform: Platform) -> Bool? {
+    switch target {
+    case .apns: platform == .apns ? true : nil
+    case .channel: platform == .apns ? false : nil
+    case .fcm: platform == .fcm ? true : nil
+    case .fcmTopics: platform == .fcm ? false : nil
+    case .invalid: nil
+    default: true
     }
   }
 
@@ -116,7 +140,7 @@ public struct Rehearsal {
       return .failure(Rejection(.internalServerError, "a request without an application"))
     }
     if let rejection = apps[app].rights.refusal(ofTopic: parsed.topic) { return .failure(rejection) }
-    let translator = Translator(apps: apps)
+    let translator = Translator(apps: apps, pages: pages)
     switch translator.choice(of: delivery.properties.headers) {
     case .failure(let rejection): return .failure(rejection)
     case .success(let choice): if let rejection = translator.route(entry, choice) { return .failure(rejection) }

@@ -18,6 +18,8 @@ struct RetryRecord {
   /// When the ladder gives it back at the earliest, in unix milliseconds of the clock by which `settled` says until when a target is to
   /// wait. A clock that is behind this was set back, or is another worker's.
   var due: Int64?
+  /// Of a request with a collapse key.
+  var arrival: Arrival?
 
   private enum Name {
     /// Which form the other headers have; the present one, 1, is not written.
@@ -30,11 +32,13 @@ struct RetryRecord {
     static let status = "x-push-retry-status"
     static let settled = "x-push-retry-settled"
     static let due = "x-push-retry-due"
+    static let published = "x-push-retry-published"
+    static let arrived = "x-push-retry-arrived"
   }
 
   init(
     attempts: Int, round: Int, deadline: Int64, error: PushError, reason: String, status: Int?, settled: [UInt8]?,
-    due: Int64? = nil
+    due: Int64? = nil, arrival: Arrival? = nil
   ) {
     self.attempts = attempts
     self.round = round
@@ -44,6 +48,7 @@ struct RetryRecord {
     self.status = status
     self.settled = settled
     self.due = due
+    self.arrival = arrival
   }
 
   enum Reading {
@@ -81,6 +86,9 @@ struct RetryRecord {
     if case .integer(let code)? = headers[Name.status] { status = Int(truncatingIfNeeded: code) }
     if case .string(let bytes)? = headers[Name.settled] { settled = bytes }
     if case .integer(let time)? = headers[Name.due] { due = time }
+    if case .integer(let time)? = headers[Name.published], case .integer(let number)? = headers[Name.arrived] {
+      arrival = Arrival(published: time, number: number)
+    }
   }
 
   func append(to headers: inout FieldTable) {
@@ -92,6 +100,10 @@ struct RetryRecord {
     if let status { headers.append(Name.status, .integer(Int64(status))) }
     if let settled { headers.append(Name.settled, .string(settled)) }
     if let due { headers.append(Name.due, .integer(due)) }
+    if let arrival {
+      headers.append(Name.published, .integer(arrival.published))
+      headers.append(Name.arrived, .integer(arrival.number))
+    }
   }
 
   /// By how many milliseconds this clock is behind the one that dated the record.

@@ -5,6 +5,8 @@ import PushCore
 /// rehearse, and `explain` shows.
 struct Translator {
   let apps: Applications
+  /// nil where nothing becomes a page.
+  var pages: RichPageSettings?
 
   static let senderHeader = "x-push-sender"
   static let environmentHeader = "x-push-environment"
@@ -72,22 +74,28 @@ struct Translator {
     return nil
   }
 
+  /// - Parameter isRehearsed: nothing goes out; where there is to be a page, it needn't be there.
   func apns(
-    _ entry: InFlight, pool: Int, isBroadcast: Bool = false, at now: Int64, _ report: inout LossReport?
+    _ entry: InFlight, pool: Int, isBroadcast: Bool = false, isRehearsed: Bool = false, at now: Int64,
+    _ report: inout LossReport?
   ) -> Result<APNsTemplate, Rejection> {
     guard let parsed = entry.parsed, let settings = apnsSettings(of: pool, entry) else {
       return .failure(Rejection(.mismatchSenderID, "the sender has no APNs credential"))
     }
     return APNsTemplate.make(
-      parsed.request, settings: settings, context: context(of: entry, at: now), isBroadcast: isBroadcast, report: &report)
+      parsed.request, settings: settings, context: context(of: entry, isRehearsed: isRehearsed, at: now),
+      isBroadcast: isBroadcast, report: &report)
   }
 
-  func fcm(_ entry: InFlight, at now: Int64, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
+  func fcm(
+    _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
+  ) -> Result<FCMTemplate, Rejection> {
     guard let parsed = entry.parsed else {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return FCMTemplate.make(
-      parsed.request, settings: entry.routes.fcmSettings, context: context(of: entry, at: now), report: &report)
+      parsed.request, settings: entry.routes.fcmSettings,
+      context: context(of: entry, isRehearsed: isRehearsed, at: now), report: &report)
   }
 
   /// A device of the registry may be reached by another sender's pool than the request's.
@@ -98,10 +106,20 @@ struct Translator {
     return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
   }
 
-  private func context(of entry: InFlight, at now: Int64) -> TranslationContext {
+  private func context(of entry: InFlight, isRehearsed: Bool, at now: Int64) -> TranslationContext {
     var context = TranslationContext(
       now: now, deadline: entry.deadline, messageID: entry.messageID, published: entry.published)
     context.isKept = entry.keeping == .kept
+    if case .kept(let address)? = entry.contentPage {
+      context.page = address
+    } else if isRehearsed, mayHavePage(entry) {
+      context.page = pages?.example
+    }
     return context
+  }
+  /// Of an application whose pushes may have the address of a page in the place of `data.ext`.
+  func mayHavePage(_ entry: InFlight) -> Bool {
+    guard pages != nil, let app = entry.app else { return false }
+    return apps[app].isUPMC
   }
 }

@@ -2,9 +2,11 @@ import AMQP
 
 /// Whether everything is done: the send, fan-out, retry and quarantine queues empty at several looks in a row.
 ///
-/// One look is not enough: a message on its way from an expired retry step to its work queue is counted in neither.
+/// A look or two are not enough: a message on its way from an expired retry step to its work queue is counted in neither, and a busy
+/// broker can take hundreds of milliseconds to move it.
 struct EmptinessCheck {
-  static let looks = 3
+  /// A tenth of a second apart.
+  static let looks = 10
 
   let queues: [String]
   private var emptyLooks = 0

@@ -42,6 +42,9 @@ public final class Fleet: TurnHook {
   private let batch: BatchEnd
   private let manager = ServiceManager.ofProcess
   private var metrics: MetricsServer?
+  private var status: ProcessStatus
+  private var answers: StatusAnswers?
+  private var isEnding = false
   private var hasToldReady = false
 
   /// - Parameters:
@@ -59,13 +62,14 @@ public final class Fleet: TurnHook {
     self.isUntilEmpty = isUntilEmpty
     shards = configuration.shards
     watch = FileWatch(configuration.watchedFiles + (file.map { [$0] } ?? []))
-    log = Log(level: configuration.log)
+    log = Log(level: configuration.log, format: configuration.logFormat)
     log.describeDrops()
     let warnings = configuration.warnings
     for warning in warnings { log.warning(warning) }
     warned = Set(warnings)
     loop = try EventLoop()
     board = ShardBoard(shards: shards, at: loop.now)
+    status = ProcessStatus(startedAt: loop.wallClock)
     batch = BatchEnd(shards: shards)
     if let error = shelf.load(configuration).first {
       // Without descriptors, what can't be opened says nothing of the configuration.
@@ -95,11 +99,30 @@ public final class Fleet: TurnHook {
     if let endpoint = configuration.metrics { try serveFigures(at: endpoint) }
     defer { metrics?.stop() }
     for number in 0..<shards { try start(number) }
+    answerQuestions()
     everySecond()
     loop.run()
     // What a thread still lets go of, it lets go of before the process ends and OpenSSL's locks with it.
     for thread in threads { thread.join() }
-    return board.outcome
+    let (end, counters) = board.outcome
+    logEnd(end, counters)
+    return (end, counters)
+  }
+
+  private func logEnd(_ end: End, _ counters: Counters) {
+    switch end {
+    case .done: break
+    case .misconfigured(let reason), .unreachable(let reason): log.error("the worker can't go on", ["reason": reason])
+    }
+    log.info(
+      "worker ended",
+      [
+        "received": counters.received, "redelivered": counters.redelivered, "delivered": counters.delivered,
+        "failed": counters.failures, "expired": counters.expired, "retries": counters.retries, "parked": counters.parked,
+        "held": counters.putToHold, "unknown": counters.unknownOutcomes,
+        "duplicates_suppressed": counters.duplicatesSuppressed, "feedback": counters.feedback,
+        "dead_letters": counters.deadLetters, "results": counters.results,
+      ])
   }
 
   private func logStart() {
@@ -117,10 +140,20 @@ public final class Fleet: TurnHook {
       ])
   }
 
+  private func answerQuestions() {
+    answers = StatusAnswers(loop: loop, configuration.topology, shelf.brokers, log) { [unowned self] allPools in
+      let now = loop.now
+      return status.json(WorkerReport(board, version: version, now: now), allPools: allPools, at: now)
+    }
+    answers?.start()
+  }
+
   /// On the main thread.
   private func everySecond() {
+    status.sample(board.reports, at: loop.now)
     if watch.hasChanged() { reloadCredentials(because: "a file has changed") }
     tellManager()
+    metrics?.lookAround()
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
 
@@ -137,7 +170,7 @@ public final class Fleet: TurnHook {
   ///
   /// - Throws: `ConfigurationError` when trying again would not help.
   private func serveFigures(at endpoint: Endpoint) throws(ConfigurationError) {
-    do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board) } catch {
+    do throws(HTTPServerError) { metrics = try MetricsServer(endpoint, board, version: version) } catch {
       guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
       log.warning("the figures can't be served; trying again", ["reason": "\(error)"])
       loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
@@ -146,7 +179,7 @@ public final class Fleet: TurnHook {
 
   private func serveFiguresAgain(at endpoint: Endpoint) {
     do throws(HTTPServerError) {
-      metrics = try MetricsServer(endpoint, board)
+      metrics = try MetricsServer(endpoint, board, version: version)
       log.info("the figures are served", ["address": "\(endpoint)"])
     } catch {
       loop.schedule(after: Self.figuresPause) { [weak self] in self?.serveFiguresAgain(at: endpoint) }
@@ -155,6 +188,8 @@ public final class Fleet: TurnHook {
 
   /// Seconds.
   private static let figuresPause = 1.0
+  /// Seconds that the broker may take to close the connection of questions.
+  private static let farewell = 1.0
 
   /// A configuration that can't be used leaves the old one in force; a credential that can't be used, the old credential.
   private func reloadCredentials(because reason: String) {
@@ -176,19 +211,23 @@ public final class Fleet: TurnHook {
     if !others.isEmpty {
       log.warning("a restart is needed for what else has changed", ["settings": LogList(others)])
     }
+    answers?.reload(shelf.brokers)
     board.reloadAll(setup(of: next))
   }
 
   /// What the shards are to work with.
   private func setup(of configuration: Configuration) -> ShardSetup {
     let setup = ShardSetup(
-      configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers, after: latest)
+      configuration: configuration, credentials: shelf.credentials, brokers: shelf.brokers, after: latest, version: version)
     latest = setup
     return setup
   }
 
   public func turnEnding(at now: MonotonicTime) {
-    if board.hasEnded { loop.stop() }
+    guard board.hasEnded, !isEnding else { return }
+    isEnding = true
+    answers?.close { [unowned self] in loop.stop() }
+    loop.schedule(after: Self.farewell) { [unowned self] in loop.stop() }
   }
 
   private func start(_ number: Int) throws {

@@ -1,6 +1,7 @@
 import Providers
 import PushCore
 import Reactor
+import Wire
 
 /// A shard's applications and their pools: a pool for each credential with its settings, whichever applications and senders it serves.
 final class PoolSet {
@@ -25,6 +26,7 @@ final class PoolSet {
   /// Shards of the fleet that share what FCM grants.
   private var sharers: Int
   private weak var handler: (any PoolHandler)?
+  private let answerTimes = PushTimes.providers.map { _ in Latencies(bounds: PushTimes.answerBounds) }
   private weak var observer: (any PoolObserver)?
 
   init(_ setup: ShardSetup, host: any ShardHost) {
@@ -43,6 +45,20 @@ final class PoolSet {
   private func connect(_ pool: ProviderPool) {
     pool.handler = handler
     pool.observer = observer
+    pool.answerTimes = answerTimes(of: pool is FCMPool ? .fcm : .apns)
+  }
+
+  func answerTimes(of provider: PushCounts.Provider) -> Latencies { answerTimes[provider.rawValue] }
+
+  /// Of each series of figures, the providers that its application is configured with.
+  var providersOfSeries: [Set<PushCounts.Provider>] {
+    var providers = [Set<PushCounts.Provider>](repeating: [], count: apps.series.names.count)
+    for app in apps.indices.prefix(AppSeries.most) {
+      for pool in apps[app].pools {
+        providers[apps.series.number(of: app)].insert(lanes[pool].pool is FCMPool ? .fcm : .apns)
+      }
+    }
+    return providers
   }
 
   /// For logs.
@@ -123,7 +139,8 @@ final class PoolSet {
       }
       let index = apps.put(
         Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
-        ignoresUnknownNames: app.settings.ignoresUnknownNames, unknownOutcome: app.settings.unknownOutcome,
+        ignoresUnknownNames: app.settings.ignoresUnknownNames, isUPMC: app.settings.isUPMC,
+        unknownOutcome: app.settings.unknownOutcome,
         senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)
       for (sender, set) in app.settings.sets {

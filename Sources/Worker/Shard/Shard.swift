@@ -12,24 +12,30 @@ package final class Shard: TurnHook {
   private let number: Int
   private let isUntilEmpty: Bool
   private let control: ShardControl
-  private let time: Turn
+  let time: Turn
   private let log: Log
-  private let pipeline: Pipeline
+  let pipeline: Pipeline
   private let changes: ChangeQueue
   private let acknowledgements: AcknowledgementQueue
-  private let registry: RegistryClient?
+  let registry: RegistryClient?
   /// Of the first shard, where the configuration says how long a device may be silent.
   private let stale: StaleWatch?
-  private let outbox: Outbox
+  let outbox: Outbox
   private let replyQueues: ReplyQueues
-  private let broker: BrokerSession
-  private let pools: PoolSet
+  let broker: BrokerSession
+  let pools: PoolSet
+  let spans: SpanExporter?
   private var emptiness: EmptinessCheck?
   private var isReloading = false
   private var expiryWatch = ExpiryWatch()
   private var fleetSize = FleetSize()
   private var nextFleetSize = MonotonicTime(nanoseconds: .min)
   private var drainDeadline: MonotonicTime?
+  let survey: Survey
+  private(set) var loopLag = LoopLag()
+  /// By provider.
+  private(set) var connectionsOpened = [0, 0]
+  private(set) var goAways = [0, 0]
   private var end: Fleet.End?
   private var onEnded: (() -> Void)?
 
@@ -42,7 +48,7 @@ package final class Shard: TurnHook {
     self.number = number
     self.isUntilEmpty = isUntilEmpty
     time = host.time
-    log = Log(level: configuration.log, shard: number, to: host.log)
+    log = Log(level: configuration.log, format: configuration.logFormat, shard: number, to: host.log)
     outbox = Outbox(time: time, log: log)
     replyQueues = ReplyQueues(time: time)
     replyQueues.listed = configuration.listedReplyQueues
@@ -74,16 +80,28 @@ package final class Shard: TurnHook {
     let holds = Holds(apps: apps, time: time, log: log)
     pipeline = Pipeline(
       apps: apps, pools: pools.lanes,
-      intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
+      intake: Intake(apps: apps, limits: configuration.limits, pageBytes: configuration.usedRichPages?.bytes),
+      publications: publications,
       outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init), holds: holds, marks: marks,
+      collapses: Collapses(registry: registry, time: time),
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
       replyQueues: replyQueues, time: time, log: log, results: configuration.results,
-      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch)
+      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch, pages: configuration.usedRichPages)
+    spans =
+      if let traces = configuration.traces {
+        try SpanExporter(traces, version: setup.version, host: host, log: log)
+      } else {
+        nil
+      }
     broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
+    survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
     pipeline.acknowledger = broker
+    pipeline.tracer = broker.trace?.recorder
+    pipeline.spans = spans
+    pipeline.poolName = { [pools] in pools.name(of: $0) }
     holds.broker = broker
     broker.holds.handler = self
     broker.holds.onQueueLost = { holds.lost() }
@@ -113,7 +131,7 @@ package final class Shard: TurnHook {
     return (end ?? .done, counters)
   }
 
-  private var counters: Counters {
+  var counters: Counters {
     var counters = pipeline.counters
     counters += changes.counters
     counters += acknowledgements.counters
@@ -121,7 +139,8 @@ package final class Shard: TurnHook {
     return counters
   }
 
-  private var held: Int { pipeline.table.count + changes.count + acknowledgements.count }
+  var held: Int { pipeline.table.count + changes.count + acknowledgements.count }
+  var isDraining: Bool { drainDeadline != nil }
   private var isIdle: Bool { pipeline.isIdle && changes.count == 0 && acknowledgements.count == 0 }
 
   /// A batch that can't begin ends with an error; a worker that stays keeps trying.
@@ -204,6 +223,7 @@ package final class Shard: TurnHook {
     changes.reportDeadLetters()
     acknowledgements.reportDeadLetters()
     askForFleetSize()
+    if number == 0, configuration.metrics != nil { survey.look() }
     control.report(report)
     expiryWatch.warn(of: pools.expiries, at: time.wallClock / 1000, log)
     if isUntilEmpty, drainDeadline == nil { checkEmptiness() }
@@ -222,21 +242,14 @@ package final class Shard: TurnHook {
   }
 
   /// Of a second.
-  private func everyQuarter() {
+  private func everyQuarter(due: MonotonicTime? = nil) {
+    if let due { loopLag.note(time.now.seconds(since: due), at: time.now) }
     pipeline.watchAll()
     outbox.look()
-    time.schedule(after: 0.25) { [weak self] in self?.everyQuarter() }
-  }
-
-  private var report: ShardReport {
-    ShardReport(
-      at: time.now, counters: counters, isReady: broker.isUp, isDraining: drainDeadline != nil,
-      held: held, ahead: pipeline.ahead.count, unconfirmed: outbox.backlog, stuck: outbox.stuck,
-      inFlight: pipeline.onStreams, holds: pipeline.holds.report,
-      pools: pipeline.reportedPools.map {
-        .init(name: poolName(pipeline.pools[$0].pool), isInTrouble: pipeline.isTroubled($0))
-      },
-      expiries: pools.expiries)
+    broker.trace?.flush()
+    spans?.flush()
+    let due = time.now.advanced(bySeconds: 0.25)
+    time.schedule(at: due) { [weak self] in self?.everyQuarter(due: due) }
   }
 
   private static let reloadPortion = 32
@@ -288,7 +301,10 @@ package final class Shard: TurnHook {
   private func finish(_ end: Fleet.End) {
     guard self.end == nil else { onEnded?(); return }
     self.end = end
-    broker.close { [weak self] in self?.onEnded?() }
+    broker.close { [weak self] in
+      guard let self, let spans else { self?.onEnded?(); return }
+      spans.close { [weak self] in self?.onEnded?() }
+    }
   }
 }
 
@@ -316,12 +332,17 @@ extension Shard: HoldFeedHandler {
 
 extension Shard: PoolObserver {
   private func poolName(_ pool: ProviderPool) -> String { pools.name(of: pool) }
+  private static func provider(of pool: ProviderPool) -> PushCounts.Provider { pool is FCMPool ? .fcm : .apns }
 
   package func observed(_ event: PoolEvent, from pool: ProviderPool) {
     switch event {
-    case .connected: log.info("connected to the provider", ["pool": poolName(pool)])
+    case .connected:
+      connectionsOpened[Self.provider(of: pool).rawValue] += 1
+      log.info("connected to the provider", ["pool": poolName(pool)])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])
-    case .goAway(let reason): log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
+    case .goAway(let reason):
+      goAways[Self.provider(of: pool).rawValue] += 1
+      log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
     case .tokenRefreshed: log.info("provider token in use", ["pool": poolName(pool)])
     case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": poolName(pool), "reason": reason])
     case .tokenRefused(let reason, let credential):

@@ -14,7 +14,7 @@ final class ShardBoard: Sendable {
     var counters = Counters()
   }
 
-  private let shards: Int
+  let shards: Int
   private let began: MonotonicTime
   private let state = Mutex(State())
 

@@ -16,22 +16,23 @@ package protocol ShardHost: Dialer {
 }
 
 /// A thread's event loop: sockets, TLS, a thread for the registry, standard error.
-final class LoopHost: ShardHost {
+package final class LoopHost: ShardHost {
   private let loop: EventLoop
   private let providers: LoopDialer
 
-  init(_ loop: EventLoop) {
+  package init(_ loop: EventLoop) {
     self.loop = loop
     providers = LoopDialer(loop: loop)
   }
 
-  var time: Turn { loop.time }
-  var log: LogOutput { .standardError }
+  package var time: Turn { loop.time }
+  package var log: LogOutput { .standardError }
 
-  func dial(_ machine: any Machine, to target: DialTarget) -> any Transport { providers.dial(machine, to: target) }
-  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport { loop.dial(machine, to: broker) }
+  package func dial(_ machine: any Machine, to target: DialTarget) -> any Transport { providers.dial(machine, to: target) }
+  package func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport { loop.dial(machine, to: broker) }
 
-  func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
+  package func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler)
+    throws(SystemError)
     -> any RegistryDoor
   {
     try Registry(location, loop: loop, handler: handler, limits: limits)

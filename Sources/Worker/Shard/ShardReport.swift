@@ -1,3 +1,5 @@
+import DeviceRegistry
+import PushCore
 import Wire
 
 /// How a shard stands.
@@ -5,8 +7,14 @@ package struct ShardReport: Sendable {
   /// When the shard's loop had its last turn, about.
   var at: MonotonicTime
   var counters = Counters()
+  var times = PushTimes()
+  var observability = ObservabilityCounts()
   /// Both connections to the broker are up.
   var isReady = false
+  /// A resource alarm keeps the broker from taking publications.
+  var isBrokerBlocked = false
+  /// Connections to the broker that were there and ended, since the start.
+  var brokerConnectionsEnded = 0
   /// It takes nothing more.
   var isDraining = false
   /// Requests and changes of the registry in hand.
@@ -18,12 +26,37 @@ package struct ShardReport: Sendable {
   var stuck = 0
   /// Pushes on streams.
   var inFlight = 0
+  /// Seconds since the oldest request in hand was taken.
+  var oldestAge = 0.0
+  /// The most that the loop was late of late, in seconds.
+  var loopLag = 0.0
+  /// nil where no registry is configured.
+  var registry: Registry?
+  /// Names of the series that applications' figures stand under, by number.
+  var series: [String] = AppSeries().names
+  /// Of each series, the providers that its application is configured with.
+  var providers: [Set<PushCounts.Provider>] = []
+  /// Applications whose breaker is open.
+  var openBreakers: [[UInt8]] = []
   /// Of each application that has a hold queue.
   var holds: [Hold] = []
-  /// Pools that are in trouble, and all of the applications that have a hold queue.
+  /// Those in trouble, and of the others as many as are shown; there may be more.
   var pools: [Pool] = []
+  /// By provider: connections made, and goodbyes received.
+  var connectionsOpened = [0, 0]
+  var goAways = [0, 0]
+  /// Since the worker began, the most frequent first.
+  var deadLetters: [DeadLetters] = []
   /// When certificates end, the soonest first.
   var expiries: [Expiry] = []
+  /// Of the first shard, where figures are served: what it has asked others for.
+  var campaigns: [CampaignState: Int]?
+  var queues: [Queue]?
+
+  struct Registry: Sendable {
+    var isUp: Bool
+    var isWritable: Bool
+  }
 
   struct Hold: Sendable {
     /// The application's id.
@@ -38,6 +71,25 @@ package struct ShardReport: Sendable {
     /// The credential's.
     var name: String
     var isInTrouble: Bool
+    var isCredentialRefused = false
+    var connections = 0
+    var streams = 0
+    /// One word, and why where it is not well.
+    var state = "idle"
+    var reason: String?
+  }
+
+  struct DeadLetters: Sendable {
+    var app: String
+    var error: PushError
+    var reason: String
+    var count: Int
+  }
+
+  struct Queue: Sendable {
+    var name: String
+    /// Messages ready.
+    var ready: Int
   }
 
   struct Expiry: Sendable {
@@ -46,4 +98,6 @@ package struct ShardReport: Sendable {
     /// Unix seconds.
     var notAfter: Int64
   }
+
+  package init(at: MonotonicTime) { self.at = at }
 }

@@ -25,12 +25,15 @@ package struct ShardSetup: Sendable {
   let apps: [ApplicationSetup]
   /// Never empty.
   let brokers: [BrokerAddress]
+  /// The program's, for the broker's list of connections.
+  let version: String
 
   /// - Parameter earlier: what is as it was there is the same object here.
   package init(
     configuration: Configuration, credentials: [CredentialPlace: LoadedCredential], brokers: [BrokerAddress],
-    after earlier: ShardSetup? = nil
+    after earlier: ShardSetup? = nil, version: String = "0"
   ) {
+    self.version = version
     var settings = configuration
     settings.apps = []
     self.configuration = settings

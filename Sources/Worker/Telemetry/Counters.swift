@@ -2,6 +2,11 @@ import PushCore
 
 /// What a shard has done since it began.
 public struct Counters: Sendable {
+  /// What became of pushes and of requests, by application.
+  var pushes = PushCounts()
+  var ledger = RequestLedger()
+  /// Pages of broadcasts that were begun.
+  var pages = 0
   public internal(set) var received = 0
   public internal(set) var redelivered = 0
   public internal(set) var duplicatesSuppressed = 0
@@ -10,6 +15,7 @@ public struct Counters: Sendable {
   public internal(set) var failed: [Int] = Array(repeating: 0, count: 256)
   public internal(set) var postponed = 0
   public internal(set) var expired = 0
+  public internal(set) var collapsed = 0
   public internal(set) var unknownOutcomes = 0
   public internal(set) var feedback = 0
   public internal(set) var deadLetters = 0
@@ -40,14 +46,18 @@ public struct Counters: Sendable {
 
   static func += (a: inout Counters, b: Counters) {
     for key in sums { a[keyPath: key] += b[keyPath: key] }
+    a.pushes += b.pushes
+    a.ledger += b.ledger
     for index in a.failed.indices { a.failed[index] += b.failed[index] }
   }
 
   private static var sums: [WritableKeyPath<Counters, Int>] {
     [
-      \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.unknownOutcomes, \.feedback,
+      \.received, \.redelivered, \.duplicatesSuppressed, \.delivered, \.postponed, \.expired, \.collapsed, \.unknownOutcomes,
+      \.feedback,
       \.deadLetters, \.results, \.retries, \.repliesUnroutable, \.parked, \.putToHold, \.quarantined,
-      \.acknowledged, \.acknowledgementsNoted, \.acknowledgementsRepeated, \.acknowledgementsUnknown, \.acknowledgementsRefused,
+      \.pages, \.acknowledged, \.acknowledgementsNoted, \.acknowledgementsRepeated, \.acknowledgementsUnknown,
+      \.acknowledgementsRefused,
     ]
   }
 }

@@ -21,29 +21,29 @@ struct DeadLetterLog {
   /// Seconds.
   static let period = 60.0
 
-  /// How many of a kind have not been logged.
-  private var unlogged: [Kind: Int] = [:]
+  /// How many of a kind have not been logged, and the request of the last one.
+  private var unlogged: [Kind: (count: Int, messageID: [UInt8])] = [:]
   private var nextReport = MonotonicTime(nanoseconds: 0)
 
   /// - Returns: what to log at once; nil when it is only counted.
-  mutating func note(app: Int?, error: PushError, reason: String) -> Kind? {
+  mutating func note(app: Int?, error: PushError, reason: String, messageID: [UInt8] = []) -> Kind? {
     var kind = Kind(app: app, error: error, reason: Self.words(of: reason))
     if unlogged[kind] == nil, unlogged.count >= Self.mostKinds { kind.reason = "other reasons" }
-    if unlogged[kind] != nil {
-      unlogged[kind, default: 0] += 1
+    if let earlier = unlogged[kind] {
+      unlogged[kind] = (earlier.count + 1, messageID)
       return nil
     }
-    unlogged[kind] = 0
+    unlogged[kind] = (0, [])
     return kind
   }
 
   /// To be called about once a second: what has come since the last report. A kind that has not come back is forgotten.
-  mutating func due(at now: MonotonicTime) -> [(kind: Kind, count: Int)] {
+  mutating func due(at now: MonotonicTime) -> [(kind: Kind, count: Int, messageID: [UInt8])] {
     guard now >= nextReport else { return [] }
     nextReport = now.advanced(bySeconds: Self.period)
-    let report = unlogged.filter { $0.value > 0 }
-    unlogged = report.mapValues { _ in 0 }
-    return report.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }
+    let report = unlogged.filter { $0.value.count > 0 }
+    unlogged = report.mapValues { _ in (0, []) }
+    return report.map { ($0.key, $0.value.count, $0.value.messageID) }.sorted { $0.0 < $1.0 }
   }
 
   /// A reason for the log: without the place in the body, which is another in every request, and without what may be a token.
@@ -87,20 +87,26 @@ extension Pipeline {
   /// - Parameter recipient: which of the request's devices, where only that one has failed.
   func publishDeadLetter(_ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, of entry: InFlight) {
     counters.deadLetters += 1
+    count(.deadLetter(letter.error), entry, recipient)
+    letterReasons.note(app: entry.app, error: letter.error, reason: letter.reason)
     log.debug(
       "dead letter",
       ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
-    if let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason) { logLetters(kind, 1) }
+    let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason, messageID: entry.messageID)
+    if let kind { logLetters(kind, 1, entry.messageID) }
     publish(publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, for: entry))
   }
 
   /// To be called about once a second.
   func reportDeadLetters() {
-    for (kind, count) in deadLetterLog.due(at: time.now) { logLetters(kind, count) }
+    for (kind, count, last) in deadLetterLog.due(at: time.now) { logLetters(kind, count, last) }
   }
 
-  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int) {
+  /// - Parameter last: the message id of one of them.
+  private func logLetters(_ kind: DeadLetterLog.Kind, _ count: Int, _ last: [UInt8]) {
     let app = kind.app.map { String(decoding: apps[$0].id, as: UTF8.self) } ?? "unknown"
-    log.warning("dead letters", ["app": app, "error": kind.error.rawValue, "reason": kind.reason, "count": count])
+    log.warning(
+      "dead letters",
+      ["app": app, "error": kind.error.rawValue, "reason": kind.reason, "count": count, "last_message_id": last])
   }
 }

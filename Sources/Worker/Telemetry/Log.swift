@@ -1,36 +1,41 @@
 import PushCore
 import Reactor
 
-/// One JSON object per line on standard error. Values are escaped; callers never pass tokens, payloads or credentials.
+/// One line per event on standard error, as a JSON object or as text. Values are escaped; callers never pass tokens, payloads or credentials.
 ///
 /// A line that can't be written is dropped and counted: logging never stops sending.
 public struct Log: Sendable {
   public let level: LogLevel
+  let format: LogFormat
   /// Lines of level debug are written; asked for where finding out what to write costs something.
   let isDetailed: Bool
   let shard: Int
   private let output: LogOutput
 
-  public init(level: LogLevel) { self.init(level: level, shard: 0, to: .standardError) }
+  /// - Parameter format: nil for text on a terminal and JSON elsewhere.
+  public init(level: LogLevel, format: LogFormat? = nil) {
+    self.init(level: level, format: format, shard: 0, to: .standardError)
+  }
 
-  init(level: LogLevel, shard: Int, to output: LogOutput) {
+  init(level: LogLevel, format: LogFormat? = nil, shard: Int, to output: LogOutput) {
     self.level = level
+    self.format = format ?? (StandardError.isTerminal ? .text : .json)
     isDetailed = level == .debug
     self.shard = shard
     self.output = output
   }
 
-  typealias Fields = KeyValuePairs<String, any LogValue>
+  package typealias Fields = KeyValuePairs<String, any LogValue>
 
-  func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {
+  package func debug(_ message: String, _ fields: @autoclosure () -> Fields = [:]) {
     if isDetailed { write(.debug, message, fields()) }
   }
-  func info(_ message: String, _ fields: Fields = [:]) { write(.info, message, fields) }
-  func warning(_ message: String, _ fields: Fields = [:]) { write(.warning, message, fields) }
-  func error(_ message: String, _ fields: Fields = [:]) { write(.error, message, fields) }
+  package func info(_ message: String, _ fields: Fields = [:]) { write(.info, message, fields) }
+  package func warning(_ message: String, _ fields: Fields = [:]) { write(.warning, message, fields) }
+  package func error(_ message: String, _ fields: Fields = [:]) { write(.error, message, fields) }
 
   /// Formats the notice about lines that could not be written like the other lines.
-  func describeDrops() {
+  package func describeDrops() {
     StandardError.describeDrops { [self] in line(.warning, "log lines are missing: they could not be written", ["lines": $0]) }
   }
 
@@ -40,6 +45,13 @@ public struct Log: Sendable {
   }
 
   func line(_ level: LogLevel, _ message: String, _ fields: Fields) -> [UInt8] {
+    switch format {
+    case .json: object(level, message, fields)
+    case .text: text(level, message, fields, at: output.clock())
+    }
+  }
+
+  private func object(_ level: LogLevel, _ message: String, _ fields: Fields) -> [UInt8] {
     var line = Array(#"{"time":""#.utf8)
     Timestamp.append(output.clock(), to: &line)
     line.append(contentsOf: #"","level":""#.utf8)
@@ -74,48 +86,48 @@ package struct LogOutput: Sendable {
 }
 
 /// What a field of a log line may hold: texts, numbers and truth values are JSON's own.
-protocol LogValue {
+package protocol LogValue {
   func append(to line: inout [UInt8])
 }
 
 extension String: LogValue {
-  func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
+  package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
 }
 
 /// UTF-8 as it came, whoever wrote it.
 extension [UInt8]: LogValue {
-  func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
+  package func append(to line: inout [UInt8]) { line.appendSafeJSONString(self) }
 }
 
 extension Int: LogValue {
-  func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
+  package func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
 }
 
 extension Int64: LogValue {
-  func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
+  package func append(to line: inout [UInt8]) { line.append(contentsOf: String(self).utf8) }
 }
 
 /// To a thousandth; what is no number is null.
 extension Double: LogValue {
-  func append(to line: inout [UInt8]) {
+  package func append(to line: inout [UInt8]) {
     line.append(contentsOf: isFinite ? "\((self * 1000).rounded() / 1000)".utf8 : "null".utf8)
   }
 }
 
 extension Bool: LogValue {
-  func append(to line: inout [UInt8]) { line.append(contentsOf: (self ? "true" : "false").utf8) }
+  package func append(to line: inout [UInt8]) { line.append(contentsOf: (self ? "true" : "false").utf8) }
 }
 
 /// Several texts.
-struct LogList: LogValue {
+package struct LogList: LogValue {
   let texts: [String]
 
-  init(_ texts: [String]) { self.texts = texts }
+  package init(_ texts: [String]) { self.texts = texts }
 
   /// Where there may be thousands, of which the line has the number besides.
   static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
 
-  func append(to line: inout [UInt8]) {
+  package func append(to line: inout [UInt8]) {
     line.append(UInt8(ascii: "["))
     for (index, text) in texts.enumerated() {
       if index > 0 { line.append(UInt8(ascii: ",")) }

@@ -4,33 +4,55 @@ import StatusHTTP
 import Wire
 
 /// What the process says of itself over HTTP: its figures in Prometheus' text format at `/metrics`, at `/livez` whether every shard's loop
-/// turns, at `/readyz` whether it does its work.
+/// turns, at `/readyz` whether it does its work; for people a page at `/`, which reads `/status.json` and `/history.json`.
 final class MetricsServer {
   private let server: HTTPServer
+  private let report: @Sendable () -> WorkerReport
+  private let history: WorkerHistory
 
-  /// - Parameter clock: the time of a request.
+  /// - Parameters:
+  ///   - version: the program's.
+  ///   - clock: the time of a request.
   init(
-    _ endpoint: Endpoint, _ board: ShardBoard, clock: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic }
+    _ endpoint: Endpoint, _ board: ShardBoard, version: String,
+    clock: @escaping @Sendable () -> MonotonicTime = { SystemClock.monotonic }
   ) throws(HTTPServerError) {
+    let history = WorkerHistory()
+    let report = { @Sendable in WorkerReport(board, version: version, now: clock()) }
+    self.history = history
+    self.report = report
     server = try HTTPServer(host: endpoint.host, port: endpoint.port) { path in
       switch path {
-      case "/metrics":
-        let text = MetricsText.of(board.reports, ProcessUsage.current(), droppedLines: StandardError.droppedLines)
-        return .init(status: 200, contentType: "text/plain; version=0.0.4", body: text)
+      case "/": return DashboardPage.answer()
+      case "/status.json":
+        return Self.json(report().json)
+      case "/history.json": return Self.json(Array(history.json.utf8))
+      case "/metrics": return .init(status: 200, contentType: "text/plain; version=0.0.4", body: MetricsText.of(report()))
       case "/livez":
         let health = board.health(at: clock())
         return Self.probe(health.isAlive, health.liveness)
       case "/readyz":
         let health = board.health(at: clock())
         return Self.probe(health.isReady, health.readiness)
-      default: return .init(status: 404, contentType: "text/plain", body: "there are /metrics, /livez and /readyz\n")
+      default:
+        return .init(
+          status: 404, contentType: "text/plain",
+          body: "there are /, /metrics, /status.json, /history.json, /livez and /readyz\n")
       }
     }
+  }
+
+  private static func json(_ text: [UInt8]) -> HTTPServer.Answer {
+    let headers = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
+    return .init(status: 200, contentType: "application/json", headers: headers, body: text + [UInt8(ascii: "\n")])
   }
 
   private static func probe(_ isGood: Bool, _ sentence: String) -> HTTPServer.Answer {
     .init(status: isGood ? 200 : 503, contentType: "text/plain", body: sentence + "\n")
   }
+
+  /// To be called about once a second.
+  func lookAround() { history.note(at: SystemClock.unixMilliseconds, report) }
 
   func stop() { server.stop() }
 }

@@ -1,106 +1,246 @@
+import DeviceRegistry
 import PushCore
 import Reactor
+import Wire
 
-/// A process's figures in Prometheus' text format, 0.0.4.
+/// A worker's figures in Prometheus' text format.
 ///
-/// Labels come from the configuration and from tables of ours, never from a message, so that their number is bounded. Of thousands of
-/// applications those have samples of their own that have a hold queue.
+/// Labels come from the configuration and from tables of ours, never from a message, so that their number is bounded: ``AppSeries`` bounds the
+/// applications. What may happen has a sample from the start, so that its first time is an increase.
 struct MetricsText {
-  private var text = ""
+  private let report: WorkerReport
+  private var format = MetricsFormat()
 
-  static func of(_ reports: [ShardReport], _ usage: ProcessUsage, droppedLines: Int) -> String {
-    var text = MetricsText()
-    text.addCounters(reports)
-    text.addGauges(reports)
-    text.addHolds(reports)
-    text.family(
-      "credential_not_after_seconds", "gauge", "When a certificate ends, in unix seconds; of the hundred that end first.",
-      (reports.first?.expiries ?? []).prefix(100).map { (label("credential", $0.name), $0.notAfter) })
-    text.counter("log_lines_dropped_total", droppedLines, "Log lines that could not be written to standard error.")
-    text.family("cpu_seconds_total", "counter", "CPU time, user and system.", [("", usage.cpuSeconds)])
-    text.gauge("resident_bytes", Int(usage.residentBytes), "Resident memory.")
-    return text.text
+  static func of(_ report: WorkerReport) -> String {
+    var text = MetricsText(report: report)
+    text.addPushes()
+    text.addLedger()
+    text.addCounters()
+    text.addObservability()
+    text.addTimes()
+    text.addPresent()
+    text.addPools()
+    text.addStates()
+    text.addProcess()
+    return text.format.text
   }
 
-  private mutating func addCounters(_ reports: [ShardReport]) {
-    var sum = Counters()
-    for report in reports { sum += report.counters }
-    counter("requests_received_total", sum.received, "Requests delivered by the broker.")
-    counter("requests_redelivered_total", sum.redelivered, "Of these, delivered before.")
-    counter("requests_acknowledged_total", sum.acknowledged, "Requests settled.")
-    counter("duplicates_suppressed_total", sum.duplicatesSuppressed, "Requests known as sent already.")
-    counter("pushes_delivered_total", sum.delivered, "Pushes a provider took.")
-    family(
-      "pushes_failed_total", "counter", "Devices whose push failed, by GCM code.",
-      sum.failuresByCode.map { (Self.label("code", $0.code), $0.count) })
-    counter("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came.")
-    counter("requests_expired_total", sum.expired, "Requests whose time was over before they were sent.")
-    counter("retries_total", sum.retries, "Requests put on the retry ladder.")
-    counter("parked_total", sum.parked, "Pushes put off to the retry ladder at no attempt's cost.")
-    counter("hold_queue_requests_total", sum.putToHold, "Requests put into hold queues.")
-    counter("quarantined_total", sum.quarantined, "Requests that had come back twice and were put aside to be processed alone.")
-    counter("feedback_total", sum.feedback, "Feedback events published.")
-    counter("dead_letters_total", sum.deadLetters, "Dead letters published.")
-    counter("results_total", sum.results, "Results published.")
-    family(
-      "acknowledgements_total", "counter",
+  private init(report: WorkerReport) { self.report = report }
+
+  private var whole: ShardReport { report.whole }
+
+  // MARK: pushes
+
+  private mutating func addPushes() {
+    let rows = report.rows
+    let pushes = whole.counters.pushes
+    func amount(_ field: PushCounts.Field, _ row: WorkerReport.Row) -> Int {
+      pushes.amount(field, row.series, row.provider, row.lane)
+    }
+    func labels(_ row: WorkerReport.Row) -> MetricsFormat.Labels {
+      [("app", row.app), ("provider", row.provider.name), ("lane", row.lane.name)]
+    }
+    func plain(_ field: PushCounts.Field, _ isExpected: (WorkerReport.Row) -> Bool) -> [(MetricsFormat.Labels, Int)] {
+      rows.compactMap { row in
+        let amount = amount(field, row)
+        return amount != 0 || row.isExpected && isExpected(row) ? (labels(row), amount) : nil
+      }
+    }
+    func byCode(
+      _ field: (PushError) -> PushCounts.Field, _ expected: (PushCounts.Provider) -> [PushError]
+    ) -> [(MetricsFormat.Labels, Int)] {
+      rows.flatMap { row in
+        let codes = row.isExpected ? expected(row.provider) : []
+        return PushError.allCases.compactMap { code in
+          let amount = amount(field(code), row)
+          return amount != 0 || codes.contains(code) ? (labels(row) + [("code", code.rawValue)], amount) : nil
+        }
+      }
+    }
+    format.counters(
+      "pushfleet_pushes_delivered_total", "Pushes that a provider took.", plain(.delivered) { $0.provider != .none })
+    format.counters(
+      "pushfleet_pushes_failed_total",
+      "Pushes that ended in a failure, by GCM code; without a provider: requests that were refused before they had devices.",
+      byCode({ .failed($0) }, PushError.expected))
+    format.counters(
+      "pushfleet_pushes_retried_total", "Pushes that are tried again, by the code of the answer.",
+      byCode({ .retried($0) }) { $0 == .none ? [] : PushError.retried })
+    format.counters(
+      "pushfleet_pushes_parked_total", "Pushes, or whole requests, put off to the retry ladder at no attempt's cost.",
+      plain(.parked) { _ in true })
+    format.counters(
+      "pushfleet_dead_letters_total", "Dead letters published.",
+      byCode({ .deadLetter($0) }) { provider in PushError.expected(with: provider).filter { $0 != .notRegistered } })
+  }
+
+  private mutating func addLedger() {
+    let ledger = whole.counters.ledger
+    func samples(_ entry: RequestLedger.Entry) -> [(MetricsFormat.Labels, Int)] {
+      whole.series.enumerated().map { ([("app", $1)], ledger.amount(entry, $0)) }
+    }
+    format.counters(
+      "pushfleet_requests_accepted_total", "Requests taken from the queues of producers.", samples(.accepted))
+    format.counters(
+      "pushfleet_requests_resumed_total", "Requests taken in again after they were put off.", samples(.resumed))
+    format.counters(
+      "pushfleet_requests_settled_total", "Requests of which every consequence is confirmed.", samples(.settled))
+    format.counters(
+      "pushfleet_requests_put_off_total", "Requests put on the retry ladder, into a hold queue or the quarantine.",
+      samples(.putOff))
+    format.counters(
+      "pushfleet_requests_given_back_total", "Requests left to the broker, which delivers them again.", samples(.givenBack))
+    format.gauges(
+      "pushfleet_requests_in_hand",
+      "Accepted and resumed requests that are neither settled, put off nor given back.", samples(.inHand))
+  }
+
+  private mutating func addCounters() {
+    let sum = whole.counters
+    let counters: [(String, Int, String)] = [
+      ("requests_received_total", sum.received, "Messages delivered by the broker: requests, pages, changes of the registry."),
+      ("requests_redelivered_total", sum.redelivered, "Of these, delivered before."),
+      ("requests_acknowledged_total", sum.acknowledged, "Of these, acknowledged."),
+      ("duplicates_suppressed_total", sum.duplicatesSuppressed, "Requests known as sent already."),
+      ("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came."),
+      ("pushes_expired_total", sum.expired, "Pushes whose time was over before they were sent."),
+      ("requests_collapsed_total", sum.collapsed, "Requests that a newer one has replaced while they waited."),
+      ("retries_total", sum.retries, "Requests put on the retry ladder."),
+      ("hold_queue_requests_total", sum.putToHold, "Requests put into hold queues."),
+      (
+        "requests_quarantined_total", sum.quarantined,
+        "Requests that had come back twice and were put aside to be processed alone."
+      ),
+      ("broadcast_pages_total", sum.pages, "Pages of broadcasts that were begun."),
+      ("feedback_total", sum.feedback, "Feedback events published."),
+      ("results_total", sum.results, "Results published."),
+      ("replies_unroutable_total", sum.repliesUnroutable, "Results whose reply_to was gone."),
+      ("broker_connections_ended_total", whole.brokerConnectionsEnded, "Connections to the broker that ended."),
+      ("log_lines_dropped_total", report.droppedLogLines, "Log lines that could not be written to standard error."),
+    ]
+    for (name, value, help) in counters { format.counter("pushfleet_\(name)", value, help) }
+    format.counters(
+      "pushfleet_acknowledgements_total",
       "Acknowledgements of devices, by what became of them; refused counts messages, which may hold many.",
       [
-        (Self.label("outcome", "noted"), sum.acknowledgementsNoted),
-        (Self.label("outcome", "repeated"), sum.acknowledgementsRepeated),
-        (Self.label("outcome", "unknown"), sum.acknowledgementsUnknown),
-        (Self.label("outcome", "refused"), sum.acknowledgementsRefused),
+        ([("outcome", "noted")], sum.acknowledgementsNoted), ([("outcome", "repeated")], sum.acknowledgementsRepeated),
+        ([("outcome", "unknown")], sum.acknowledgementsUnknown), ([("outcome", "refused")], sum.acknowledgementsRefused),
       ])
-    counter("replies_unroutable_total", sum.repliesUnroutable, "Results whose reply_to was gone.")
+    format.counters(
+      "pushfleet_provider_connections_opened_total", "Connections to providers that were made.",
+      PushTimes.providers.map { ([("provider", $0.name)], whole.connectionsOpened[$0.rawValue]) })
+    format.counters(
+      "pushfleet_provider_goaways_total", "GOAWAY frames that providers have sent.",
+      PushTimes.providers.map { ([("provider", $0.name)], whole.goAways[$0.rawValue]) })
   }
 
-  private mutating func addGauges(_ reports: [ShardReport]) {
-    func sum(_ part: (ShardReport) -> Int) -> Int { reports.reduce(0) { $0 + part($1) } }
-    gauge("requests_held", sum(\.held), "Requests in hand, unacknowledged.")
-    gauge("requests_ahead", sum(\.ahead), "Requests taken beyond what there is room for, unacknowledged and not in hand.")
-    gauge("publications_unconfirmed", sum(\.unconfirmed), "Outcomes not yet confirmed.")
-    gauge("publications_stuck", sum(\.stuck), "Of these, what waits for queues that confirm nothing.")
-    gauge("pushes_in_flight", sum(\.inFlight), "Pushes waiting for their answer.")
-    gauge("shards_ready", reports.count { $0.isReady }, "Shards connected to the broker.")
+  /// What is missing in trace and spans.
+  private mutating func addObservability() {
+    let counts = whole.observability
+    format.counters(
+      "pushfleet_trace_requests_noted_total", "Requests that `pushfleet trace` can tell of.", [([], counts.traced)])
+    format.counters(
+      "pushfleet_trace_requests_left_out_total",
+      "Requests left out of the trace: more than trace.perSecond, or not taken by the broker.",
+      [([("reason", "rate")], counts.untracedByRate), ([("reason", "broker")], counts.untracedByBroker)])
+    format.counters(
+      "pushfleet_spans_exported_total", "Spans that the collector has taken.", [([], counts.spansExported)])
+    format.counters(
+      "pushfleet_spans_dropped_total", "Spans that reached no collector: no room in the buffer, or not taken.",
+      [([("reason", "buffer")], counts.spansBeyondBuffer), ([("reason", "collector")], counts.spansNotTaken)])
   }
 
-  /// Shards see the same queues, each at its own time, and have requests of their own in hand.
-  private mutating func addHolds(_ reports: [ShardReport]) {
-    let holds = reports.flatMap(\.holds)
-    family(
-      "hold_queue_requests_ready", "gauge", "Requests ready in an application's hold queue, as last counted.",
-      Self.merged(holds.compactMap { hold in hold.ready.map { (Self.app(hold), $0) } }, max))
-    family(
-      "hold_queue_requests_in_hand", "gauge", "Requests of an application's hold queue held unacknowledged.",
-      Self.merged(holds.map { (Self.app($0), $0.inHand) }, +))
-    family(
-      "pool_in_trouble", "gauge",
-      "1 while a provider serves nothing by a credential; of those in trouble and those whose application has a hold queue.",
-      Self.merged(reports.flatMap(\.pools).map { (Self.label("pool", $0.name), $0.isInTrouble ? 1 : 0) }, max))
+  private mutating func addTimes() {
+    let times = whole.times
+    format.histograms(
+      "pushfleet_publish_to_answer_seconds",
+      "From the time that the producer gives its request, in whole seconds, to the provider's last word; without broadcasts.",
+      PushTimes.providers.flatMap { provider in
+        PushCounts.Lane.allCases.map { lane in
+          ([("provider", provider.name), ("lane", lane.name)], times.publishToAnswer(provider, lane))
+        }
+      })
+    format.histograms(
+      "pushfleet_provider_answer_seconds", "From the sending of a push to the provider's answer.",
+      PushTimes.providers.map { ([("provider", $0.name)], times[answersOf: $0]) })
+    format.histograms(
+      "pushfleet_broker_confirm_seconds", "From a publication to the broker's confirm.", [([], times.confirms)])
   }
 
-  private static func app(_ hold: ShardReport.Hold) -> String { label("app", String(decoding: hold.app, as: UTF8.self)) }
+  // MARK: at present
 
-  /// One sample for all that have the same labels.
-  private static func merged(_ samples: [(String, Int)], _ merge: (Int, Int) -> Int) -> [(labels: String, value: Int)] {
-    Dictionary(samples, uniquingKeysWith: merge).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  private mutating func addPresent() {
+    let gauges: [(String, Int, String)] = [
+      ("requests_held", whole.held, "Requests and changes of the registry in hand, unacknowledged."),
+      ("requests_ahead", whole.ahead, "Requests taken beyond what there is room for, unacknowledged and not in hand."),
+      ("publications_unconfirmed", whole.unconfirmed, "Outcomes not yet confirmed."),
+      ("publications_stuck", whole.stuck, "Of these, what waits for queues that confirm nothing."),
+      ("pushes_in_flight", whole.inFlight, "Pushes waiting for their answer."),
+      ("shards", report.shards, "Shards that the worker was started with."),
+      ("shards_ready", report.shardsReady, "Shards connected to the broker."),
+      ("draining", whole.isDraining ? 1 : 0, "1 while the worker takes nothing more."),
+      ("broker_blocked", whole.isBrokerBlocked ? 1 : 0, "1 while a resource alarm keeps the broker from taking publications."),
+    ]
+    for (name, value, help) in gauges { format.gauge("pushfleet_\(name)", value, help) }
+    format.gauge(
+      "pushfleet_oldest_request_age_seconds", whole.oldestAge, "How long the oldest request has been in hand; 0 where none is.")
+    format.gauge(
+      "pushfleet_loop_lag_seconds", whole.loopLag, "The most that a shard's loop was late within the last half minute.")
+    format.gauges(
+      "pushfleet_registry_up", "1 while the registry answers; no sample where none is configured.",
+      whole.registry.map { [([], $0.isUp ? 1 : 0)] } ?? [])
+    format.gauges(
+      "pushfleet_registry_writable", "1 while the registry takes writes of every kind.",
+      whole.registry.map { [([], $0.isWritable ? 1 : 0)] } ?? [])
   }
 
-  // MARK: the format
-
-  private mutating func counter(_ name: String, _ value: Int, _ help: String) { family(name, "counter", help, [("", value)]) }
-  private mutating func gauge(_ name: String, _ value: Int, _ help: String) { family(name, "gauge", help, [("", value)]) }
-
-  private mutating func family<Value: Numeric>(
-    _ name: String, _ kind: String, _ help: String, _ samples: [(labels: String, value: Value)]
-  ) {
-    text += "# HELP pushfleet_\(name) \(help)\n# TYPE pushfleet_\(name) \(kind)\n"
-    for sample in samples { text += "pushfleet_\(name)\(sample.labels) \(sample.value)\n" }
+  /// By pool: a credential of an application or a sender.
+  private mutating func addPools() {
+    func samples(_ value: (ShardReport.Pool) -> Int) -> [(MetricsFormat.Labels, Int)] {
+      whole.pools.map { ([("pool", $0.name)], value($0)) }
+    }
+    format.gauges(
+      "pushfleet_credential_ok", "0 while the provider, or its token endpoint, refuses the credential.",
+      samples { $0.isCredentialRefused ? 0 : 1 })
+    format.gauges(
+      "pushfleet_pool_in_trouble", "1 while the provider serves nothing by the credential.", samples { $0.isInTrouble ? 1 : 0 })
+    format.gauges("pushfleet_provider_connections", "Open connections to the provider.", samples(\.connections))
+    format.gauges("pushfleet_provider_streams", "Pushes waiting for the provider's answer.", samples(\.streams))
+    format.gauges(
+      "pushfleet_credential_not_after_timestamp_seconds",
+      "When a certificate ends, in unix time; of the hundred that end first.",
+      whole.expiries.prefix(100).map { ([("credential", $0.name)], Int($0.notAfter)) })
   }
 
-  /// A label in braces; what would end the value or the line is escaped.
-  private static func label(_ name: String, _ value: String) -> String {
-    let escaped = value.replacing("\\", with: #"\\"#).replacing("\"", with: #"\""#).replacing("\n", with: #"\n"#)
-    return #"{\#(name)="\#(escaped)"}"#
+  private mutating func addStates() {
+    func app(_ id: [UInt8]) -> String { String(decoding: id, as: UTF8.self) }
+    let open = Set(whole.openBreakers.map(app))
+    let named = whole.series.dropFirst(AppSeries.others + 1)
+    format.gauges(
+      "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is believed to be dead.",
+      (named + open.subtracting(named).sorted().prefix(100)).map { ([("app", $0)], open.contains($0) ? 1 : 0) })
+    format.gauges(
+      "pushfleet_hold_queue_requests_ready", "Requests ready in an application's hold queue, as last counted.",
+      whole.holds.compactMap { hold in hold.ready.map { ([("app", app(hold.app))], $0) } })
+    format.gauges(
+      "pushfleet_hold_queue_requests_in_hand", "Requests of an application's hold queue held unacknowledged.",
+      whole.holds.map { ([("app", app($0.app))], $0.inHand) })
+    format.gauges(
+      "pushfleet_queue_messages_ready",
+      "Messages ready in the fleet's queues, as the broker last said; the same in each worker.",
+      (whole.queues ?? []).map { ([("queue", $0.name)], $0.ready) })
+    format.gauges(
+      "pushfleet_campaigns", "Campaigns of the registry by state; the same in each worker.",
+      whole.campaigns.map { counts in CampaignState.allCases.map { ([("state", $0.name)], counts[$0] ?? 0) } } ?? [])
+  }
+
+  private mutating func addProcess() {
+    let usage = report.usage
+    format.gauges("pushfleet_build_info", "The program.", [([("version", report.version)], 1)])
+    format.family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
+    format.gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")
+    format.gauge("process_start_time_seconds", usage.startTime, "When the process began, in unix time.")
+    format.gauge("process_open_fds", usage.openDescriptors, "Open file descriptors.")
+    format.gauge("process_max_fds", usage.descriptorLimit, "File descriptors that may be open.")
   }
 }

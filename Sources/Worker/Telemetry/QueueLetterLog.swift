@@ -19,7 +19,7 @@ struct QueueLetterLog {
 
   /// To be called about once a second.
   mutating func report(at now: MonotonicTime) {
-    for (kind, count) in letters.due(at: now) { write(kind, count) }
+    for (kind, count, _) in letters.due(at: now) { write(kind, count) }
   }
 
   private func write(_ kind: DeadLetterLog.Kind, _ count: Int) {

@@ -15,9 +15,11 @@ class BrokerClient {
   private(set) var isUp = false
   private var hasComplained = false
 
-  init(_ configuration: Configuration) throws {
+  /// - Parameter loop: what the connection runs on, where the command has others beside it.
+  init(_ configuration: Configuration, loop: EventLoop? = nil) throws {
     self.configuration = configuration
-    loop = try EventLoop()
+    let loop = try loop ?? EventLoop()
+    self.loop = loop
     connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
   }
 

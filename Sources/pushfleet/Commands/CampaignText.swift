@@ -110,27 +110,11 @@ struct CampaignTable {
 
   /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of the targets' ends.
   func text(withBars: Bool, width: Int = .max) -> String {
-    let text = text(withBars: withBars)
-    let lines = text.split(separator: "\n")
-    guard lines.contains(where: { $0.count > width }) else { return text }
-    if withBars { return self.text(withBars: false, width: width) }
-    return lines.map { $0.count > width ? $0.prefix(width - 1) + "…" : $0 }.joined(separator: "\n")
+    let table = TextTable(
+      heads: ["CAMPAIGN", "STATE", "DONE", "SENT", "FAILED", "REMAINING", "RATE", "TIME LEFT", "TARGET"],
+      rows: campaigns.map { cells($0, withBars) }, figures: [2, 3, 4, 5, 6, 7])
+    return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)
   }
-
-  private func text(withBars: Bool) -> String {
-    let heads = ["CAMPAIGN", "STATE", "DONE", "SENT", "FAILED", "REMAINING", "RATE", "TIME LEFT", "TARGET"]
-    let rows = [heads] + campaigns.map { cells($0, withBars) }
-    let widths = heads.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-    return rows.map { row in
-      row.indices.map { column in
-        let space = String(repeating: " ", count: widths[column] - row[column].count)
-        if column == heads.count - 1 { return row[column] }
-        return Self.isFigure[column] ? space + row[column] : row[column] + space
-      }.joined(separator: "  ")
-    }.joined(separator: "\n")
-  }
-
-  private static let isFigure = [false, false, true, true, true, true, true, true, false]
 
   private func cells(_ campaign: Campaign, _ withBar: Bool) -> [String] {
     let filled = campaign.percent / 10

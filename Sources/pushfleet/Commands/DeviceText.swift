@@ -11,16 +11,7 @@ extension DeviceRecord {
     }
   }
 
-  private var platform: String { device.platform == .apns ? "apns" : "fcm" }
-
-  private var stateWord: String {
-    switch state {
-    case .active: "active"
-    case .suspect: "suspect"
-    case .gone: "gone"
-    case .stale: "stale"
-    }
-  }
+  private var platform: String { device.platform.word }
 
   /// The fields of a registration and what the registry knows beyond them.
   var json: [UInt8] {
@@ -29,7 +20,7 @@ extension DeviceRecord {
     line.set("app", device.app)
     line.set("platform", platform)
     line.set("token", device.token)
-    line.set("state", stateWord)
+    line.set("state", state.word)
     line.set("reason", reason)
     line.set("installation", device.installation)
     line.set("environment", environment)
@@ -53,7 +44,7 @@ extension DeviceRecord {
     let topics = device.topics.map { String(printing: $0) }.joined(separator: ", ")
     let facts: [(String, String?)] = [
       ("registration", String(printing: registration)), ("app", String(printing: device.app)),
-      ("state", stateWord + (reason.map { " (\(String(printing: $0)))" } ?? "")),
+      ("state", state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")),
       ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
       ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
       ("installation", device.installation.map { String(printing: $0) }),
@@ -65,6 +56,21 @@ extension DeviceRecord {
       ("last seen", String(decoding: Timestamp.text(lastSeen), as: UTF8.self)),
     ]
     return FactList.text(facts)
+  }
+}
+
+extension Platform {
+  var word: String { self == .apns ? "apns" : "fcm" }
+}
+
+extension DeviceState {
+  var word: String {
+    switch self {
+    case .active: "active"
+    case .suspect: "suspect"
+    case .gone: "gone"
+    case .stale: "stale"
+    }
   }
 }
 

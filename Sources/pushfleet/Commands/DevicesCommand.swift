@@ -3,10 +3,11 @@ import PushCore
 
 enum DevicesCommand: Command {
   static let name = "devices"
-  static let summary = "import, export, list, show, register and unregister devices in the registry"
+  static let summary = "import, export, list, count, show, register and unregister devices in the registry"
   static let help = """
-    Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--json] FILE...
-           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson] [--times]
+    Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--dry-run] [--rejects FILE] [--json] FILE...
+           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson] [--times] [--json]
+           pushfleet devices count --config FILE [--app APP] [--json]
            pushfleet devices list --config FILE [--app APP] --state gone|suspect|stale [--since TIME] [--json]
            pushfleet devices show --config FILE [--app APP] (--token T | --registration R | --installation I | --user U) [--json]
            pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
@@ -26,21 +27,25 @@ enum DevicesCommand: Command {
       --app APP         the application; may be left out when one is configured. For import, what rows without an app belong
                         to; export writes all applications' devices without it
       --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
+      --dry-run         of import: read the files and say what is wrong with them; nothing is stored. What only the registry knows to
+                        refuse, such as one topic too many, is not found
+      --rejects FILE    of import: write the rows that were refused to FILE, to be corrected and imported
       --since TIME      of list: only those that came into the state then or later, such as 2026-11-20T21:22:00Z
       --times           export registered_at as well
-      --json            print JSON, one object on a line
+      --json            print JSON, one object on a line; export does so without it
 
     Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
-    --time-zone Z, --app-version V, --topics news,sport, --kind alert|voip|push_to_start|live_activity, --activity A. It prints the registration, to which requests can be sent.
+    --time-zone Z, --app-version V, --topics NAME,NAME, --kind alert|voip|push_to_start|live_activity, --activity A. It prints the registration, to which requests can be sent.
 
     Example: pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv
     """
 
   static func run(_ arguments: inout [String]) throws {
-    switch try Subcommand.take(&arguments, of: ["import", "export", "list", "show", "register", "unregister"]) {
+    switch try Subcommand.take(&arguments, of: ["import", "export", "list", "count", "show", "register", "unregister"]) {
     case "import": try DevicesImport.run(arguments)
     case "export": try DevicesExport.run(arguments)
     case "list": try DevicesList.run(arguments)
+    case "count": try DevicesCount.run(arguments)
     case "show": try show(arguments)
     case "register": try register(arguments)
     default: try unregister(arguments)

@@ -11,7 +11,13 @@ enum DevicesExport {
     let session = try RegistrySession(options, isReading: true, store: .bulk)
     let app = options["app"] == nil ? nil : try session.app(options)
     let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
-    while let bytes = try export.next() { Terminal.write(bytes) }
-    Terminal.say("pushfleet: exported: \(export.exported)")
+    let interruption = try Interruption()
+    while !interruption.hasCome, let bytes = try export.next() { Terminal.write(bytes) }
+    guard !interruption.hasCome else {
+      throw CommandFailure(
+        .interrupted,
+        "interrupted: \(export.exported) exported; what is there is whole to the last line, export again for the rest")
+    }
+    Terminal.say("pushfleet: \(export.exported) exported")
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PushCore
+import Reactor
 import Worker
 
 enum ExplainCommand: Command {
@@ -50,7 +51,9 @@ enum ExplainCommand: Command {
     if options.has("json") {
       for line in explanation.jsonLines { Terminal.print(line) }
     } else {
-      Terminal.print(explanation.text(withBar: Terminal.isOutputInteractive))
+      Terminal.print(
+        explanation.text(
+          withBar: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max, hasColour: Terminal.hasColour))
     }
     if let code = explanation.refusal {
       throw CommandFailure(.badInput, "\(file == "-" ? "the request" : Shown.path(file)) is refused: \(code.rawValue)")

@@ -16,6 +16,12 @@ struct ExplainQuestion {
   var now: Int64
 
   func answer() -> Explanation {
+    var explanation = explain()
+    if explanation.refusal == .messageTooBig { explanation.hint = hintOfPages() }
+    return explanation
+  }
+
+  private func explain() -> Explanation {
     let explained = target.flatMap { target in (try? JSONDocument(body)).map { DeadLetter.body($0, naming: target) } } ?? body
     let rehearsal =
       app.configuration.map { Rehearsal($0) }
@@ -31,6 +37,19 @@ struct ExplainQuestion {
     }
     return Explanation(
       now: now, published: published ?? now, request: admitted.request, views: views, source: target == nil ? body : [])
+  }
+
+  /// Of a request that a page would make room in.
+  private func hintOfPages() -> String? {
+    var limits = RequestLimits()
+    limits.ignoresUnknownNames = true
+    limits.extensionBytes = .max
+    guard let request = try? SendRequest.parse(body, limits: limits).get(), request.hasExtension else { return nil }
+    let package = request.restrictedPackageName.map { String(decoding: $0, as: UTF8.self) }
+    let apps = app.configuration?.apps ?? []
+    let explained =
+      apps.count == 1 ? apps[0] : apps.first { app.id == $0.id || app.id == nil && package.map($0.packages.contains) == true }
+    return explained.flatMap { app.configuration?.hintOfPages($0) }
   }
 
   private func question(_ body: [UInt8]) -> Rehearsal.Question {
@@ -74,6 +93,7 @@ struct ExplainQuestion {
   private func apnsView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
     var view = Explanation.View(platform: .apns)
     guard admitted.hasAPNs else {
+      view.hasCredential = false
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
       return view
     }
@@ -102,6 +122,7 @@ struct ExplainQuestion {
   private func fcmView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
     var view = Explanation.View(platform: .fcm)
     guard admitted.hasFCM else {
+      view.hasCredential = false
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
       return view
     }
@@ -110,7 +131,7 @@ struct ExplainQuestion {
     view.outcome = admitted.fcm(&report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
-        payload: template.body(token: token(request, of: .fcm)[...]), bytes: FCMTemplate.countedBytes(of: request),
+        payload: template.body(token: token(request, of: .fcm)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(of: request), counted: "notification and data", losses: report ?? LossReport())
     }
     return view
@@ -157,6 +178,7 @@ struct Explanation {
 
   struct View {
     var platform: Platform
+    var hasCredential = true
     var outcome: Result<Sending, Rejection> = .failure(Rejection(.internalServerError, "not explained"))
   }
 
@@ -165,6 +187,8 @@ struct Explanation {
   var published: Int64
   /// The whole request is refused.
   var rejection: Rejection?
+  /// What would help against a refusal.
+  var hint: String?
   /// What reasons point into; empty when the request was changed before it was read.
   var source: [UInt8] = []
   var request: SendRequest?
@@ -186,9 +210,12 @@ struct Explanation {
   }
 
   /// The first code with which the request or one of its views is refused; a platform that it has nothing for is left out, unless it has
-  /// nothing for any.
+  /// nothing for any, and so is one that neither the application sends to nor the request names.
   var refusal: PushError? {
     if let rejection { return rejection.code }
+    let named = request.map { RequestCheck.tokens(of: $0.targets) } ?? []
+    let served = views.filter { $0.hasCredential || named.contains($0.platform) }
+    let views = served.isEmpty ? views : served
     let codes = views.compactMap { view in
       if case .failure(let rejection) = view.outcome { rejection.code } else { nil }
     }

@@ -2,8 +2,11 @@ import PushCore
 
 /// An explanation as text.
 extension Explanation {
-  /// - Parameter withBar: for a terminal, a bar of the bytes used.
-  func text(withBar: Bool) -> String {
+  /// - Parameters:
+  ///   - withBar: for a terminal, a bar of the bytes used.
+  ///   - width: columns in which the loss report's lines are broken between words.
+  ///   - hasColour: marks what doesn't reach the phone as it was asked for.
+  func text(withBar: Bool, width: Int = .max, hasColour: Bool = false) -> String {
     var paragraphs = [heading]
     if let rejection { paragraphs.append(Self.indented(refusalLines(rejection))) }
     for view in views {
@@ -13,9 +16,10 @@ extension Explanation {
       case .success(let sending):
         paragraphs[paragraphs.count - 1] += "\n" + Self.indented(Self.requestLines(sending))
         paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar)))
-        paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries)))
+        paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries, width, hasColour)))
       }
     }
+    if let hint { paragraphs.append(hint.prefix(1).uppercased() + hint.dropFirst() + ".") }
     return paragraphs.joined(separator: "\n\n")
   }
 
@@ -36,6 +40,7 @@ extension Explanation {
     case .one(.channel): "a broadcast channel of APNs"
     case .one(.fcmTopics): "topics that FCM keeps"
     case .one(.topic(let name)): "the topic \(String(decoding: name, as: UTF8.self))"
+    case .one(.all): "all devices of the application"
     case .one(.user): "a user's devices"
     case .one(.group): "a device group"
     case .one(.registration): "a registered device"
@@ -64,10 +69,29 @@ extension Explanation {
       + ["", "\(sending.bytes) of \(sending.limit) bytes of \(sending.counted),\(bar) \(percent) %"]
   }
 
-  private static func lossLines(_ losses: [LossReport.Entry]) -> [String] {
+  private static func lossLines(_ losses: [LossReport.Entry], _ width: Int, _ hasColour: Bool) -> [String] {
     guard !losses.isEmpty else { return ["Nothing converted, cut, emulated or dropped."] }
-    let width = losses.map(\.action.rawValue.count).max() ?? 0
-    return losses.map { "\(padded($0.action.rawValue, width))  \($0.field): \($0.words) [\($0.rule)]" }
+    let name = (losses.map(\.action.rawValue.count).max() ?? 0) + 2
+    let margin = String(repeating: " ", count: name)
+    // With the indentation, and the terminal's last column, which stays free.
+    let room = max(width == .max ? .max : width - name - 3, 20)
+    return losses.flatMap { loss in
+      let lines = wrapped("\(loss.field): \(loss.words) [\(loss.rule)]", room)
+      let isLoss = loss.action == .dropped || loss.action == .cut
+      let action = padded(loss.action.rawValue, name)
+      return ["\(hasColour && isLoss ? "\u{1B}[33m\(action)\u{1B}[0m" : action)\(lines[0])"]
+        + lines.dropFirst().map { margin + $0 }
+    }
+  }
+
+  /// Broken between words; a word that is longer than the room stands by itself.
+  private static func wrapped(_ text: String, _ room: Int) -> [String] {
+    var lines = [""]
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if let line = lines.last, !line.isEmpty, line.count + 1 + word.count > room { lines.append("") }
+      lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
+    }
+    return lines
   }
 
   private func refusalLines(_ rejection: Rejection) -> [String] {

@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import PushCore
 import Reactor
 import Worker
 
@@ -7,104 +8,68 @@ enum FeedbackCommand: Command {
   static let name = "feedback"
   static let summary = "print feedback events, dead and doubtful tokens, and acknowledge them"
   static let help = """
-    Usage: pushfleet feedback --config FILE [--follow]
+    Usage: pushfleet feedback --config FILE [--follow] [--exec COMMAND] [--json]
+           pushfleet feedback --config FILE [--app APP] [--event EVENT] [--limit N] [--peek | --exec COMMAND] [--json]
 
     Prints each event of the feedback queue as one line of JSON and acknowledges it once it is written. Ends when the queue
-    is empty.
+    is empty. A pipe's reader may die with what it has not read: --exec acknowledges what its command has dealt with.
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --follow        stay and print what comes, until interrupted
+      --config FILE    the configuration (or PUSHFLEET_CONFIG)
+      --follow         stay and print what comes, until interrupted
+      --exec COMMAND   give the events to a command of the shell, up to 500 lines at a time on its standard input; they are acknowledged
+                       when it ends with status 0. Otherwise they stay in the queue, and this command ends with status 69
+      --peek           look without acknowledging
+      --app APP        only this application's events; the others are looked at
+      --event EVENT    only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at
+      --limit N        end after so many events
+      --json           nothing else than without it: events are lines of JSON
+
+    What is looked at stays in the queue, but the broker counts a look as a delivery: after 50 it becomes a dead letter. Who regularly
+    wants a part of the events binds a queue of its own to PREFIX.events.
 
     Prune a NotRegistered token only if it was registered before invalid_since (null: before observed_at).
 
-    Example: pushfleet feedback --config pushfleet.json5 | jq -r 'select(.event == "NotRegistered") | [.token, .invalid_since // .observed_at] | @tsv'
+    Example: pushfleet feedback --config pushfleet.json5 --event NotRegistered --exec ./prune-tokens
     """
 
   static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["follow", "json"])
+    let options = try Options(
+      arguments, values: ["config", "app", "event", "limit", "exec"], flags: ["follow", "json", "peek"])
     try options.refuseOperands()
-    let client = try FeedbackReader(try options.configuration(), follows: options.has("follow"))
+    var selection = FeedbackSelection()
+    selection.event = try options.choice("event", of: FeedbackEvent.Event.allCases.map(\.rawValue))
+    selection.limit = try options.integer("limit", in: 1...1_000_000)
+    selection.isPeek = options.has("peek")
+    if selection.isPeek, options["exec"] != nil { throw CommandFailure(.usage, "--peek and --exec exclude each other") }
+    if options.has("follow"), options["app"] != nil || selection.isSelective {
+      throw CommandFailure(.usage, "--follow takes every event: --app, --event, --limit and --peek exclude it")
+    }
+    let configuration = try options.configuration()
+    selection.app = options["app"] == nil ? nil : try configuration.application(options)
+    let client = try FeedbackReader(
+      configuration, selection, follows: options.has("follow"), command: options["exec"].map(ShellCommand.init))
     let signals = try Signals(loop: client.loop, [2, 15]) { _ in client.leave() }
     defer { signals.close() }
     try client.run()
   }
 }
 
-/// Consumes the feedback queue, printing before acknowledging.
-private final class FeedbackReader: BrokerClient, ConsumerHandler {
-  /// Seconds of silence after which the queue counts as empty.
-  private static let quiet = 0.5
+/// Which events a reader wants.
+struct FeedbackSelection {
+  var app: [UInt8]?
+  var event: String?
+  var limit: Int?
+  var isPeek = false
 
-  private let follows: Bool
-  private let queue: String
-  private var lines: [UInt8] = []
-  private var tokens: [DeliveryToken] = []
-  private var consumer: Consumer?
-  private var lastDelivery = 0
+  /// Some that come are left in the queue.
+  var isSelective: Bool { app != nil || event != nil || limit != nil || isPeek }
 
-  init(_ configuration: Configuration, follows: Bool) throws {
-    self.follows = follows
-    queue = configuration.topology.feedbackQueue
-    try super.init(configuration)
-    connection.makeMachine = { [unowned self] broker in
-      let consumer = Consumer(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet feedback"), queues: [.init(queue: queue, prefetch: 500)],
-        handler: self)
-      self.consumer = consumer
-      return consumer
+  func takes(_ body: [UInt8]) -> Bool {
+    guard app != nil || event != nil else { return true }
+    guard let document = try? JSONDocument(body), document.kind(document.root) == .object else { return false }
+    func text(_ field: String) -> [UInt8]? {
+      document.value(field, of: document.root).flatMap { document.kind($0) == .string ? document.string($0) : nil }
     }
-  }
-
-  func ready(_ consumer: Consumer) {
-    up()
-    if !follows { endWhenQuiet() }
-  }
-
-  func delivered(_ delivery: Delivery) {
-    lastDelivery += 1
-    lines.append(contentsOf: delivery.body)
-    lines.append(UInt8(ascii: "\n"))
-    tokens.append(delivery.token)
-    if tokens.count == 1 { loop.schedule(after: 0) { [weak self] in self?.flush() } }
-  }
-
-  /// What can't be written is not acknowledged: it stays in the queue.
-  private func flush() {
-    do throws(StandardOutput.Failure) { try StandardOutput.write(lines) } catch {
-      switch error {
-      case .readerGone: StandardOutput.endForReaderGone()
-      case .closed: return fail(.unavailable, "standard output is closed: the events stay in the queue")
-      case .other(let reason): return fail(.unavailable, "standard output can't be written: \(reason)")
-      }
-    }
-    for token in tokens { consumer?.acknowledge(token) }
-    lines.removeAll(keepingCapacity: true)
-    tokens.removeAll(keepingCapacity: true)
-  }
-
-  private func endWhenQuiet() {
-    let seen = lastDelivery
-    loop.schedule(after: Self.quiet) { [weak self] in
-      guard let self else { return }
-      if seen == lastDelivery, tokens.isEmpty { consumer?.close() } else { endWhenQuiet() }
-    }
-  }
-
-  /// What is printed by now is acknowledged; the rest stays in the queue.
-  func leave() {
-    if isUp, let consumer { consumer.close() } else { finish() }
-  }
-
-  func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }
-
-  func channelLost(_ reason: ConnectionEnd) {
-    lines.removeAll(keepingCapacity: true)
-    tokens.removeAll(keepingCapacity: true)
-  }
-
-  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
-    channelLost(reason)
-    if case .notFound = reason { return fail(.unavailable, "there is no queue \(queue); `pushfleet topology` declares it") }
-    if reason == .closedHere { finish() } else { lost(reason) }
+    return (app == nil || text("app") == app) && (event == nil || text("event") == event.map { Array($0.utf8) })
   }
 }

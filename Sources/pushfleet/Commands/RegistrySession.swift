@@ -25,13 +25,7 @@ struct RegistrySession {
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
-  func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? {
-    guard let app = options["app"] else { return configuration.apps.count == 1 ? Array(configuration.apps[0].id.utf8) : nil }
-    guard configuration.apps.contains(where: { $0.id == app }) else {
-      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
-    }
-    return Array(app.utf8)
-  }
+  func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { try configuration.application(options) }
 
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
     guard let app = try optionalApp(options) else {
@@ -55,6 +49,18 @@ struct RegistrySession {
     if options.has("json") { Terminal.print(answer.json) }
     if case .refused(let error, let reason) = answer { throw CommandFailure(.badInput, "\(error.rawValue): \(reason)") }
     return answer
+  }
+}
+
+extension Configuration {
+  /// The application that `--app` names, or the only one that is configured; nil where neither is.
+  func application(_ options: Options) throws(CommandFailure) -> [UInt8]? {
+    guard let app = options["app"] else { return apps.count == 1 ? Array(apps[0].id.utf8) : nil }
+    guard apps.contains(where: { $0.id == app }) else {
+      let meant = Spelling.nearest(to: app, among: apps.map(\.id)).map { ": did you mean \($0)?" } ?? ""
+      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))\(meant)")
+    }
+    return Array(app.utf8)
   }
 }
 
@@ -98,7 +104,8 @@ enum Subcommand {
       throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
     }
     guard known.contains(word) else {
-      throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))")
+      let meant = Spelling.nearest(to: word, among: known).map { ": did you mean \($0)?" } ?? ""
+      throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
     }
     arguments.removeFirst()
     return word

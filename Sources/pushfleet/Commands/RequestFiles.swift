@@ -20,8 +20,13 @@ final class RequestFiles {
   let totalBytes: Int
   private(set) var refused = 0
   private(set) var isAtEnd = false
+  /// Where the next line stands; nil before the first.
+  private(set) var place: String?
+  /// What stands in for standard input, which can be read only once.
+  private let input: [UInt8]?
 
-  init(_ files: [String]) throws(CommandFailure) {
+  init(_ files: [String], input: [UInt8]? = nil) throws(CommandFailure) {
+    self.input = input
     var total = 0
     for file in files where file != "-" {
       let attributes = try? FileManager.default.attributesOfItem(atPath: file)
@@ -43,7 +48,7 @@ final class RequestFiles {
           isAtEnd = true
           return nil
         }
-        lines = LineReader(file)
+        lines = LineReader(file, input: input)
         continue
       }
       guard let line = reader.next() else {
@@ -51,6 +56,7 @@ final class RequestFiles {
         continue
       }
       bytesRead += line.bytes.count + 1
+      place = "\(reader.name), line \(line.number + 1)"
       if line.bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D || $0 == 0x0A }) { continue }
       if let problem = Self.problem(in: line.bytes) {
         refused += 1
@@ -69,86 +75,5 @@ final class RequestFiles {
     } catch {
       return "\(error)"
     }
-  }
-}
-
-/// Lines of a file, or the whole file where its first line is no complete JSON document and it holds one object.
-final class LineReader {
-  let name: String
-  private let handle: FileHandle?
-  private var buffer: [UInt8] = []
-  private var start = 0
-  private var number = 0
-  private var isEnded = false
-  /// A file of one object may not be larger than a request can be, with room for indentation.
-  private static let largestObject = 8 << 20
-
-  init(_ file: String) {
-    name = file == "-" ? "standard input" : file
-    handle = file == "-" ? .standardInput : FileHandle(forReadingAtPath: file)
-  }
-
-  func next() -> (number: Int, bytes: [UInt8])? {
-    while true {
-      if let end = buffer[start...].firstIndex(of: 0x0A) {
-        let line = Array(buffer[start..<end])
-        if number == 0, !Self.isComplete(line), let whole = wholeObject() { return whole }
-        start = end + 1
-        number += 1
-        return (number, line)
-      }
-      if isEnded {
-        guard start < buffer.count else { return nil }
-        defer { start = buffer.count }
-        number += 1
-        return (number, Array(buffer[start...]))
-      }
-      read()
-    }
-  }
-
-  private func read() {
-    if start > 0 {
-      buffer.removeSubrange(..<start)
-      start = 0
-    }
-    guard let chunk = try? handle?.read(upToCount: 1 << 16), !chunk.isEmpty else {
-      isEnded = true
-      return
-    }
-    buffer.append(contentsOf: chunk)
-  }
-
-  /// The first line opens an object that it doesn't close.
-  private static func isComplete(_ line: [UInt8]) -> Bool {
-    var depth = 0
-    var isString = false
-    var isEscaped = false
-    for byte in line {
-      if isEscaped {
-        isEscaped = false
-      } else if isString {
-        if byte == UInt8(ascii: "\\") { isEscaped = true } else if byte == UInt8(ascii: "\"") { isString = false }
-      } else {
-        switch byte {
-        case UInt8(ascii: "\""): isString = true
-        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-        case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-        default: break
-        }
-      }
-    }
-    return depth <= 0
-  }
-
-  /// nil where the file is rather one of lines, the first of which is broken: the next one opens an object of its own.
-  private func wholeObject() -> (number: Int, bytes: [UInt8])? {
-    while !isEnded, buffer.count < Self.largestObject { read() }
-    let whole = Array(buffer[start...])
-    let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
-    if next?.first == UInt8(ascii: "{"), (try? JSONDocument(whole)) == nil { return nil }
-    number = 1
-    start = buffer.count
-    return (1, whole)
   }
 }

@@ -8,8 +8,8 @@ enum SimulateCommand: Command {
   static let name = "simulate"
   static let summary = "a provider to test against: APNs or FCM"
   static let help = """
-    Usage: pushfleet simulate apns --listen HOST:PORT --certificate FILE --key FILE [OPTIONS]
-           pushfleet simulate fcm --listen HOST:PORT --certificate FILE --key FILE [OPTIONS]
+    Usage: pushfleet simulate apns --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
+           pushfleet simulate fcm --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
 
     Answers as the provider does, as strictly, until interrupted. Port 0 takes a free one; the line that says where it
     listens goes to standard error.
@@ -17,6 +17,8 @@ enum SimulateCommand: Command {
       --listen HOST:PORT    where to listen (127.0.0.1:8443)
       --certificate FILE    PEM of the server's certificate chain
       --key FILE            PEM of its key
+      --self-signed FOLDER  make the certificate, its authority and a key for workers in FOLDER, keep what is there already, and say
+                            what a configuration needs to send here
       --script FILE         JSON: what each device token provokes, such as
                             {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}}
                             streams, and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
@@ -30,7 +32,7 @@ enum SimulateCommand: Command {
       --streams N           streams at once on a connection
       --sandbox             apns: answer as the sandbox does
 
-    Example: pushfleet simulate apns --listen 127.0.0.1:8443 --certificate server.pem --key server.key --journal pushes.ndjson
+    Example: pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson
     """
 
   static func run(_ arguments: inout [String]) throws {
@@ -38,7 +40,7 @@ enum SimulateCommand: Command {
       arguments,
       values: [
         "listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams", "project",
-        "token-lifetime",
+        "token-lifetime", "self-signed",
       ],
       flags: ["sandbox"])
     guard let provider = options.operands.first, options.operands.count == 1 else {
@@ -60,6 +62,15 @@ enum SimulateCommand: Command {
     } catch {
       throw CommandFailure(.usage, "--listen: \(error)")
     }
+  }
+
+  /// - Returns: nil where certificate and key are the caller's own.
+  static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
+    guard let folder = options["self-signed"] else { return nil }
+    guard options["certificate"] == nil, options["key"] == nil else {
+      throw CommandFailure(.usage, "--self-signed excludes --certificate and --key")
+    }
+    return try SimulatorFiles(folder, host: endpoint.host, isAPNs: isAPNs)
   }
 
   static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
@@ -88,7 +99,9 @@ enum SimulateCommand: Command {
   typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
 
   /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
-  static func serve(_ name: String, _ host: String, _ options: Options, _ loop: EventLoop, start: () throws -> Running) throws {
+  static func serve(
+    _ name: String, _ host: String, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop, start: () throws -> Running
+  ) throws {
     var play: ((Script) -> Void)?
     let signals = try Signals(loop: loop, options["script"] == nil ? [2, 15] : [1, 2, 15]) { number in
       guard number == 1 else { return loop.stop() }
@@ -109,6 +122,7 @@ enum SimulateCommand: Command {
     }
     play = running.play
     Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: host, port: running.port))")
+    if let files { Terminal.say("pushfleet: an application sends here with\n  \(files.advice(port: running.port))") }
     loop.run()
     running.close()
     loop.turn(waitingAtMost: 0)
@@ -121,8 +135,9 @@ private enum APNsSimulation {
     var configuration = APNsConfiguration()
     configuration.host = endpoint.host
     configuration.port = endpoint.port
-    configuration.certificate = try options.required("certificate", "the server's certificate")
-    configuration.key = try options.required("key", "the key of the server's certificate")
+    let files = try SimulateCommand.files(options, endpoint, isAPNs: true)
+    configuration.certificate = try files?.certificate ?? options.required("certificate", "the server's certificate")
+    configuration.key = try files?.key ?? options.required("key", "the key of the server's certificate")
     configuration.clientAuthority = options["client-ca"]
     if let path = options["provider-key"] { configuration.providerKey = try SimulateCommand.file(path, "provider-key") }
     configuration.isSandbox = options.has("sandbox")
@@ -131,7 +146,7 @@ private enum APNsSimulation {
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("APNs", endpoint.host, options, loop) {
+    try SimulateCommand.serve("APNs", endpoint.host, options, files, loop) {
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }
@@ -144,15 +159,16 @@ private enum FCMSimulation {
     var configuration = FCMConfiguration()
     configuration.host = endpoint.host
     configuration.port = endpoint.port
-    configuration.certificate = try options.required("certificate", "the server's certificate")
-    configuration.key = try options.required("key", "the key of the server's certificate")
+    let files = try SimulateCommand.files(options, endpoint, isAPNs: false)
+    configuration.certificate = try files?.certificate ?? options.required("certificate", "the server's certificate")
+    configuration.key = try files?.key ?? options.required("key", "the key of the server's certificate")
     configuration.project = options["project"]
     if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
     if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("FCM", endpoint.host, options, loop) {
+    try SimulateCommand.serve("FCM", endpoint.host, options, files, loop) {
       let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }

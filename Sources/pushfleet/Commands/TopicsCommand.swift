@@ -41,7 +41,7 @@ enum TopicsCommand: Command {
         Terminal.complain("device \(start + index + 1): \(error.rawValue)")
       }
     }
-    if !options.has("json") { Terminal.say("pushfleet: \(word)d: \(devices.count - failures)") }
+    if !options.has("json") { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
     if failures > 0 { throw CommandFailure(.badInput, "\(failures) of \(devices.count) could not be \(word)d") }
   }
 

@@ -31,6 +31,7 @@ enum TopologyCommand: Command {
       configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
     try declarer.run()
     for queue in topology.queues { show(queue.name, asJSON: options.has("json")) }
+    if declarer.hasTrace { show(topology.traceQueue, asJSON: options.has("json")) }
     for (queue, ready) in declarer.found { show(queue, ready: ready, asJSON: options.has("json")) }
     if options.has("holds"), declarer.found.isEmpty { Terminal.say("no hold queue: they are declared when they are needed") }
   }
@@ -51,6 +52,8 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
   private let holds: [String]
   /// Hold queues that exist, with the messages that are ready in them.
   private(set) var found: [(queue: String, ready: Int)] = []
+  /// The stream of what became of requests is there.
+  private(set) var hasTrace = false
 
   init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
     self.topology = topology
@@ -67,11 +70,26 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
       switch result {
       case .success(let notices):
         for notice in notices { Terminal.complain("\(notice)") }
-        look(for: holds[...], publisher)
+        declareTrace((configuration.trace.map(topology.traceCommands) ?? [])[...], publisher)
       case .failure(let failure):
         let isConflict = failure.reason.isFatalConfiguration
         fail(
           isConflict ? .configuration : .unavailable, "\(failure)\(isConflict ? "; delete it, or choose another prefix" : "")")
+      }
+    }
+  }
+
+  /// The fleet does its work without.
+  private func declareTrace(_ commands: ArraySlice<AMQP.Command>, _ publisher: Publisher) {
+    guard let command = commands.first else { return look(for: holds[...], publisher) }
+    publisher.perform(command) { [unowned self] answer in
+      switch answer {
+      case .success:
+        hasTrace = commands.count == 1
+        declareTrace(commands.dropFirst(), publisher)
+      case .failure(let reason):
+        Terminal.complain("the trace can't be declared as configured: \(command.subject): \(reason)")
+        look(for: holds[...], publisher)
       }
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Reactor
 import Worker
 
 enum WorkerCommand: Command {
@@ -27,24 +28,25 @@ enum WorkerCommand: Command {
     ) { () throws(ConfigurationError) in try options.configuration() }
     let (end, counters) = try fleet.run()
     switch end {
-    case .done: report(counters, asJSON: options.has("json"))
-    case .misconfigured(let reason): throw CommandFailure(.configuration, reason)
-    case .unreachable(let reason): throw CommandFailure(.unavailable, reason)
+    case .done:
+      // Whoever reads both finds the figures last.
+      StandardError.flush()
+      if options.has("json") { report(counters) }
+    // The log has said why.
+    case .misconfigured: exit(ExitStatus.configuration.rawValue)
+    case .unreachable: exit(ExitStatus.unavailable.rawValue)
     }
   }
 
-  private static func report(_ counters: Counters, asJSON: Bool) {
+  private static func report(_ counters: Counters) {
     let figures: [(String, Int)] = [
       ("received", counters.received), ("redelivered", counters.redelivered), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("expired", counters.expired), ("retries", counters.retries), ("parked", counters.parked),
-      ("held", counters.putToHold),
+      ("failed", counters.failures), ("expired", counters.expired), ("collapsed", counters.collapsed),
+      ("retries", counters.retries),
+      ("parked", counters.parked), ("held", counters.putToHold),
       ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
       ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
     ]
-    guard asJSON else {
-      let words = figures.filter { $0.1 > 0 }.map { "\($0.1) \($0.0.replacing("_", with: " "))" }
-      return Terminal.say("pushfleet: \(words.isEmpty ? "nothing to do" : words.joined(separator: ", "))")
-    }
     let failures = counters.failuresByCode.map { #""\#($0.code)":\#($0.count)"# }.joined(separator: ",")
     Terminal.print("{" + figures.map { #""\#($0.0)":\#($0.1)"# }.joined(separator: ",") + #","errors":{\#(failures)}}"#)
   }

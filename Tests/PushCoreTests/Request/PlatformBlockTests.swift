@@ -11,7 +11,7 @@ let fcmV1Request = """
       "notification": {"title": "T", "title_loc_args": ["a"], "color": "#00ff00", "channel_id": "c", "visibility": "PRIVATE",
         "vibrate_timings": ["0.5s", "1s"], "event_time": "2026-11-20T21:22:00+01:00", "notification_count": 2,
         "light_settings": {"color": {"red": 0.5, "green": 1, "blue": 0, "alpha": 1}, "light_on_duration": "1s", "light_off_duration": "0.1s"}}},
-    "apns": {"headers": {"apns-push-type": "alert", "apns-topic": "com.example.app", "apns-priority": "10", "apns-expiration": "0",
+    "apns": {"headers": {"apns-push-type": "liveactivity", "apns-topic": "com.example.app", "apns-priority": "10", "apns-expiration": "0",
         "apns-collapse-id": "c", "apns-id": "123e4567-e89b-12d3-a456-426614174000"},
       "payload": {"aps": {"alert": {"title": "x"}}, "custom": [1]}, "fcm_options": {"image": "i"}, "live_activity_token": "00ff"},
     "webpush": {"headers": {"TTL": "5"}, "data": {"k": "v"}, "notification": {"any": [1]}, "fcm_options": {"link": "https://example.com"}}}}
@@ -151,6 +151,15 @@ let fcmV1Request = """
       ),
       (#""android": {"notification": {"vibrate_timings": ["x"]}}"#, "android.notification.vibrate_timings[0]: "),
       (#""android": {"fcm_options": {"analytics_label": "a b"}}"#, "android.fcm_options.analytics_label: "),
+      (#""android": {"fcm_options": {"image": "i"}}"#, "android.fcm_options.image: unknown key"),
+      (#""android": {"fcm_options": {"link": "https://x"}}"#, "android.fcm_options.link: unknown key"),
+      (#""apns": {"fcm_options": {"link": "https://x"}}"#, "apns.fcm_options.link: unknown key"),
+      (#""apns": {"fcm_options": {"image": 5}}"#, "apns.fcm_options.image: expected a string"),
+      (#""apns": {"fcm_options": {"analytics_label": "a b"}}"#, "apns.fcm_options.analytics_label: expected at most 50"),
+      (#""webpush": {"fcm_options": {"image": "i"}}"#, "webpush.fcm_options.image: unknown key"),
+      (#""webpush": {"fcm_options": {"link": "http://x"}}"#, "webpush.fcm_options.link: expected an https URL"),
+      (#""webpush": {"fcm_options": {"link": "/path"}}"#, "webpush.fcm_options.link: expected an https URL"),
+      (#""webpush": {"fcm_options": {"analytics_label": 5}}"#, "webpush.fcm_options.analytics_label: expected at most 50"),
       (#""webpush": {"headers": {"TTL": 5}}"#, "webpush.headers.TTL: "),
       (#""webpush": {"notification": "x"}"#, "webpush.notification: "),
     ])
@@ -158,6 +167,21 @@ let fcmV1Request = """
     let result = request(members)
     #expect(code(result) == .invalidParameters)
     #expect(reason(result).hasPrefix(path), "\(reason(result))")
+  }
+
+  @Test("FCM's options are those that the place has, in both spellings")
+  func options() throws {
+    for block in [
+      #""apns": {"fcm_options": {"analytics_label": "l", "image": "i"}}"#, #""apns": {"fcmOptions": {"analyticsLabel": "l"}}"#,
+      #""webpush": {"fcm_options": {"analytics_label": "l", "link": "https://x/y"}}"#,
+      #""webpush": {"fcm_options": {"link": null}}"#, #""android": {"fcm_options": {"analyticsLabel": "l"}}"#,
+    ] { #expect(code(request(block)) == nil) }
+    #expect(code(parse(#"{"message": {"token": "t", "fcm_options": {"analytics_label": "l"}}}"#)) == nil)
+    for key in ["image", "link"] {
+      let result = parse(#"{"message": {"token": "t", "fcm_options": {"\#(key)": "https://x"}}}"#)
+      #expect(code(result) == .invalidParameters)
+      #expect(reason(result).hasPrefix("message.fcm_options.\(key): unknown key"), "\(reason(result))")
+    }
   }
 
   @Test(

@@ -83,6 +83,25 @@ import Testing
     #expect((try? result.get().count(.badge)) == number)
   }
 
+  @Test("a badge is counted where it says auto, and by no other word; the reason names the place")
+  func automaticBadge() throws {
+    guard case .automatic? = try request(#""notification": {"badge": "auto"}"#).get().badge else {
+      Issue.record("not counted")
+      return
+    }
+    for wrong in [#""Auto""#, #""AUTO""#, #"" auto""#, #""auto ""#, #""automatic""#, #"["auto"]"#, #"{"auto": true}"#] {
+      let result = request(#""notification": {"badge": \#(wrong)}"#)
+      #expect(code(result) == .invalidParameters && reason(result).hasPrefix("notification.badge: "), "\(reason(result))")
+    }
+    #expect(try request(#""notification": {"badge": null}"#).get().badge == nil)
+    for block in [
+      #""apns": {"payload": {"aps": {"badge": "auto"}}}"#, #""android": {"notification": {"notification_count": "x"}}"#,
+    ] {
+      let result = request(block)
+      #expect(code(result) == .invalidParameters && reason(result).hasPrefix("a"), "\(block): \(reason(result))")
+    }
+  }
+
   @Test("a collapse key has up to 1,024 bytes of plain text")
   func collapseKey() {
     func key(_ text: String) -> PushError? { code(request(#""collapse_key": "\#(text)""#)) }

@@ -15,6 +15,9 @@ import Testing
     #expect(classified("/topics/news") == .topic(bytes("news")))
     #expect(classified("/topics/a-Z_0.9~%2F") == .topic(bytes("a-Z_0.9~%2F")))
     #expect(classified("/users/anna+x@example.com") == .user(bytes("anna+x@example.com")))
+    #expect(classified("/all") == .all)
+    for text in ["/all/", "/al", "/alls", "/All", "/all "] { #expect(classified(text) == nil) }
+    #expect(classified("all") == .fcm(token: bytes("all")))
     #expect(classified("apns:00") == .apns(token: bytes("00")))
     #expect(classified("apns:00Ff") == .apns(token: bytes("00ff")))
     #expect(classified("fcm:" + Self.hex) == .fcm(token: bytes(Self.hex)))
@@ -48,6 +51,21 @@ import Testing
     }
     let six = (0..<6).map { "'t\($0)' in topics" }.joined(separator: " || ")
     #expect(classified("fcm:" + six) == nil)
+  }
+
+  @Test("a channel of APNs has 1 to 256 characters of base64, and nothing else")
+  func channels() {
+    for id in ["A", "dHN0LXNyY2gtY2hubA==", "+/=", String(repeating: "z", count: 256)] {
+      #expect(classified("apns-channel:" + id) == .channel(bytes(id)))
+    }
+    for id in ["", String(repeating: "z", count: 257), "a b", "a\n", "../a", "é", "a?b", "%2B"] {
+      guard case .failure(let rejection) = Target.classify(bytes("apns-channel:" + id)) else {
+        Issue.record("accepted: \(id.prefix(20))")
+        continue
+      }
+      #expect(rejection.code == .invalidRegistration && rejection.reason.contains("1 to 256 characters of base64"))
+    }
+    #expect(classified("APNS-channel:A") == .fcm(token: bytes("APNS-channel:A")))
   }
 
   @Test("hexadecimal digits are an APNs token from 64 to 200 of them, in pairs")

@@ -160,7 +160,7 @@ import Testing
     /// Earned by what happens later: an answer of a provider, a look into the registry, the clock.
     let later: Set<PushError> = [
       .notRegistered, .mismatchSenderID, .invalidAPNsCredential, .unavailable, .internalServerError, .deviceMessageRateExceeded,
-      .topicsMessageRateExceeded, .expired, .cancelled, .notAllowed, .unknown,
+      .topicsMessageRateExceeded, .expired, .cancelled, .notAllowed, .unknown, .collapsed,
     ]
     #expect(Set(Self.rows.compactMap(\.code)) == Set(PushError.allCases).subtracting(later))
   }

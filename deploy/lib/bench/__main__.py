@@ -10,12 +10,13 @@ import measure
 from acknowledgements import Acknowledgements
 from applications import Applications
 from fanout import Fanout, Postgres
+from gateway import Gateway
 from isolation import KINDS, Isolation
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps", "acks"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps", "acks", "gateway"]
 
 
 def parse(arguments):
@@ -46,7 +47,8 @@ def main(options):
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
             "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site),
-            "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site)}
+            "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site),
+            "gateway": lambda: Gateway(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
     parts = []
     for name in wanted:

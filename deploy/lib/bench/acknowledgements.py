@@ -1,7 +1,8 @@
-"""What devices acknowledge, noted in SQLite: by single messages, and by lists of a thousand."""
+"""What devices acknowledge, noted in the registry: by single messages, and by lists of a thousand."""
 
 import json
 import sqlite3
+import subprocess
 import time
 
 import pika
@@ -20,44 +21,57 @@ class Acknowledgements(Part):
         ("lists of 1,000, noted per second", "list_per_second", "{:,.0f}"),
         ("lists of 1,000, worker's CPU each", "list_us", "{:.1f} µs"),
         ("lists of 1,000 with receipts, noted per second", "receipts_per_second", "{:,.0f}"),
+        ("lists of 1,000 with receipts, worker's CPU each", "receipts_us", "{:.1f} µs"),
+        ("lists of 1,000 on PostgreSQL, noted per second", "postgres_per_second", "{:,.0f}"),
+        ("lists of 1,000 on PostgreSQL, worker's CPU each", "postgres_us", "{:.1f} µs"),
         ("worker's peak memory", "peak_rss_mib", "{:.1f} MiB"),
     ]
     limits = [("each by the clock, in lists", "list_wall_us", 50.0, "{:.1f} µs")]
 
     def title(self):
-        return f"{self.site.count:,} acknowledgements of as many devices, half of them reads, noted in SQLite"
+        return f"{self.site.count:,} acknowledgements of as many devices, half of them reads, noted in SQLite and in PostgreSQL"
 
     def round(self):
         site = self.site
         single = self._noted("acks-single", self._publish_single)
         listed = self._noted("acks-list", self._publish_lists)
         told = self._noted("acks-receipts", self._publish_lists, receipts=True)
+        served = self._noted("acks-postgres", self._publish_lists, location=site.postgres)
         return {"single_per_second": single[0], "single_us": single[1].cpu / site.count * 1e6, "list_per_second": listed[0],
                 "list_us": listed[1].cpu / site.count * 1e6, "list_wall_us": 1e6 / listed[0], "receipts_per_second": told[0],
-                "peak_rss_mib": max(cost.memory for _, cost in (single, listed, told))}
+                "receipts_us": told[1].cpu / site.count * 1e6, "postgres_per_second": served[0],
+                "postgres_us": served[1].cpu / site.count * 1e6,
+                "peak_rss_mib": max(cost.memory for _, cost in (single, listed, told, served))}
 
-    def _noted(self, name, publish, **settings):
-        """How many a second a worker notes that finds them all in its queue, and what it costs."""
+    def _noted(self, name, publish, location=None, **settings):
+        """How many a second a worker notes that finds them all in its queue, and what it costs: in a new file, or at `location`."""
         registry, count = self.site.folder / f"{name}.db", self.site.count
         for leftover in self.site.folder.glob(f"{name}.db*"):
             leftover.unlink()
-        config = self.site.configure(name, registry=f"sqlite:{registry}", **settings)
+        config = self.site.configure(name, registry=location or f"sqlite:{registry}", **settings)
         rows = self.site.folder / "acks.csv"
         if not rows.exists():
             say(f"writing {count:,} devices")
             rows.write_text("platform,token,installation\n" + "".join(f"apns,{token(n)},i-{n:010d}\n" for n in range(count)))
         measured([self.site.pushfleet, "devices", "import", "--config", config, str(rows)])
+        if location:
+            self._ask(location, "TRUNCATE pushfleet.notes")
         publish(count)
         worker = self.site.start_worker(config, "--json")
-        database = sqlite3.connect(f"file:{registry}?mode=ro", uri=True)
+        database = None if location else sqlite3.connect(f"file:{registry}?mode=ro", uri=True)
         first = last = (time.monotonic(), 0)
         end = time.monotonic() + 120
         while last[1] < count and time.monotonic() < end:
             time.sleep(0.05)
-            last = (time.monotonic(), database.execute("SELECT count(*) FROM notes").fetchone()[0])
+            if location:
+                noted = int(self._ask(location, "SELECT count(*) FROM pushfleet.notes"))
+            else:
+                noted = database.execute("SELECT count(*) FROM notes").fetchone()[0]
+            last = (time.monotonic(), noted)
             if first[1] == 0:
                 first = last
-        database.close()
+        if database:
+            database.close()
         cost = worker.end()
         if last[1] != count:
             raise SystemExit(f"bench: {last[1]} of {count} acknowledgements were noted\n{cost.output[-2000:]}")
@@ -66,6 +80,10 @@ class Acknowledgements(Part):
             channel.queue_purge(queue)
         connection.close()
         return (last[1] - first[1]) / max(last[0] - first[0], 1e-3), cost
+
+    @staticmethod
+    def _ask(location, statement):
+        return subprocess.run(["psql", "-XqAt", "-c", statement, location], check=True, capture_output=True, text=True).stdout
 
     def _publish_single(self, count):
         path = self.site.folder / "ack"

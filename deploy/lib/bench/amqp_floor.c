@@ -1,8 +1,8 @@
 // The cost of AMQP alone, through librabbitmq's blocking interface on 127.0.0.1: one half of the floor that
 // deploy/bench holds the worker against, and its publisher.
 //
-//   amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT
-//     Publishes COUNT persistent messages with confirms, 1,000 at most unconfirmed. In the body each run of eight '@' becomes
+//   amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT [WINDOW]
+//     Publishes COUNT persistent messages with confirms, WINDOW (1,000) at most unconfirmed. In the body each run of eight '@' becomes
 //     eight hexadecimal digits of (message number mod DISTINCT), so that requests name different devices.
 //   amqp_floor consume PORT QUEUE COUNT
 //     Consumes COUNT messages with a prefetch of 1,000, acknowledging every 100 at once.
@@ -85,7 +85,8 @@ static void stamp(amqp_bytes_t body, const char *pattern, unsigned number) {
     }
 }
 
-static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int count, const char *path, unsigned distinct) {
+static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int count, const char *path, unsigned distinct,
+                    int most) {
   amqp_bytes_t body = readFile(path), pattern = amqp_bytes_malloc_dup(body);
   char identity[32];
   amqp_basic_properties_t properties = {
@@ -102,7 +103,7 @@ static void publish(amqp_connection_state_t connection, amqp_bytes_t queue, int 
     snprintf(identity, sizeof identity, "bench-%08x", (unsigned)sent);
     properties.message_id = amqp_cstring_bytes(identity);
     require(amqp_basic_publish(connection, channel, amqp_empty_bytes, queue, 0, 0, &properties, body) == 0, "publishing");
-    while (sent - confirmed >= window || (sent == count && confirmed < count)) {
+    while (sent - confirmed >= most || (sent == count && confirmed < count)) {
       amqp_frame_t frame;
       require(amqp_simple_wait_frame(connection, &frame) == AMQP_STATUS_OK, "waiting for confirms");
       if (frame.frame_type == AMQP_FRAME_METHOD) {
@@ -131,9 +132,9 @@ static void consume(amqp_connection_state_t connection, amqp_bytes_t queue, int 
 }
 
 int main(int argc, char **argv) {
-  int publishing = argc == 7 && strcmp(argv[1], "publish") == 0;
+  int publishing = (argc == 7 || argc == 8) && strcmp(argv[1], "publish") == 0;
   if (!publishing && !(argc == 5 && strcmp(argv[1], "consume") == 0)) {
-    fprintf(stderr, "usage: amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT | amqp_floor consume PORT QUEUE COUNT\n");
+    fprintf(stderr, "usage: amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT [WINDOW] | amqp_floor consume PORT QUEUE COUNT\n");
     return 64;
   }
   int port = atoi(argv[2]), count = atoi(argv[4]);
@@ -142,7 +143,7 @@ int main(int argc, char **argv) {
   amqp_connection_state_t connection = openConnection(port);
   double start = seconds(), startCPU = cpuSeconds();
   if (publishing)
-    publish(connection, queue, count, argv[5], (unsigned)atoi(argv[6]));
+    publish(connection, queue, count, argv[5], (unsigned)atoi(argv[6]), argc == 8 ? atoi(argv[7]) : window);
   else
     consume(connection, queue, count);
   double elapsed = seconds() - start, cpu = cpuSeconds() - startCPU;

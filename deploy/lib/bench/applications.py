@@ -14,7 +14,7 @@ import urllib.request
 import pika
 
 from fanout import unix_time
-from measure import Part, Running
+from measure import Part, Running, cpu
 from services import APP, request
 
 # Of each hundred applications, so many have a certificate or a service account instead of a key.
@@ -54,7 +54,7 @@ class Applications(Part):
         log = site.folder / "apps.log"
         with open(log, "wb") as errors:
             worker = Running([site.pushfleet, "worker", "--config", config], errors=errors)
-        figures = {"start_s": until_ready(port, worker), "start_cpu_s": cpu(worker), "rss_mib": resident(worker)}
+        figures = {"start_s": until_ready(port, worker), "start_cpu_s": cpu(worker.child.pid), "rss_mib": resident(worker)}
         arrivals = Arrivals(site)
         figures["quiet_ms"] = arrivals.longest_pause(lambda: None)
 
@@ -168,11 +168,6 @@ def until_ready(port, worker):
             if time.monotonic() - worker.begun > 300:
                 raise SystemExit("bench: not ready within five minutes")
             time.sleep(0.02)
-
-
-def cpu(worker):
-    fields = open(f"/proc/{worker.child.pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(worker):

@@ -50,6 +50,12 @@ def measured(command, stdin=None):
     return Running(command, stdin).finish()
 
 
+def cpu(pid):
+    """Seconds of user and system, of a process under way."""
+    fields = open(f"/proc/{pid}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def say(words):
     """Progress, for people."""
     print(words, file=sys.stderr, flush=True)

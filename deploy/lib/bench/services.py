@@ -166,6 +166,11 @@ class Site:
             connection.close()
         return depths
 
+    def empty(self, queue):
+        connection, channel = self.channel()
+        channel.queue_purge(queue)
+        connection.close()
+
     def purge(self):
         connection, channel = self.channel()
         for queue in ["send.high", "send.normal", "fanout.high", "fanout.normal", *(f"retry.{step}" for step in STEPS)]:

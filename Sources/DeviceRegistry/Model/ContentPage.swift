@@ -1,0 +1,31 @@
+/// Content that pushes have no room for, and that devices fetch by the name of its page.
+public struct ContentPage: Sendable {
+  /// What it is told apart by: the same content is one page. 32 bytes.
+  public var digest: [UInt8]
+  public var content: [UInt8]
+  /// Milliseconds for which it can be fetched.
+  public var keep: Int64
+
+  public init(digest: [UInt8], content: [UInt8], keep: Int64) {
+    self.digest = digest
+    self.content = content
+    self.keep = keep
+  }
+
+  /// Letters, digits, `-` and `_` of six random bits each: a name is the only key to its page.
+  public static let nameLength = 30
+
+  public static func isName(_ text: [UInt8]) -> Bool { text.count == nameLength && text.allSatisfy(alphabet.contains) }
+
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+  /// - Parameter random: 64 random bits, each time that it is called.
+  static func makeName(_ random: () -> Int64) -> [UInt8] {
+    var name: [UInt8] = []
+    while name.count < nameLength {
+      let bits = random()
+      for place in Int64(0)..<10 { name.append(alphabet[Int(bits >> (6 * place) & 63)]) }
+    }
+    return name
+  }
+}

@@ -1,0 +1,67 @@
+import PushCore
+
+/// Whose badge and notes a device has. An installation's tokens share one counter, whichever of them come and go: it has the number of the
+/// device that was there first, or one below zero where that device has left it to others.
+extension SQLStore {
+  /// A device has been registered under an installation.
+  /// - Parameters:
+  ///   - owner: the device that had the token before, as it was.
+  ///   - others: the installation's other devices, as they were.
+  func settleCounter(
+    _ owner: Found?, _ others: [Found], _ installation: [UInt8], _ app: Int64
+  ) throws(RegistryError) {
+    let own = owner?.counter
+    guard let first = others.min(by: { $0.id < $1.id }) else {
+      if let owner, owner.installation != installation { try leaveCounter(of: owner) }
+      return
+    }
+    guard own != first.counter || others.contains(where: { $0.counter != first.counter }) else { return }
+    var counter = first.counter
+    if let own, own != counter {
+      // Only one of them has counted: that goes on.
+      let badges = try badges(of: [own, counter])
+      if badges[own] != nil, badges[counter] == nil, try !isShared(own, beyond: installation, app) { counter = own }
+    }
+    try session.run(SQL.shareCounter, [.int(app), .text(installation), .int(counter)])
+    for old in Set([own, first.counter].compactMap(\.self)) where old != counter { try dropCounter(old) }
+  }
+
+  /// The device goes to an installation that has no other; what it leaves behind keeps the counter.
+  private func leaveCounter(of device: Found) throws(RegistryError) {
+    guard try session.firstInt(SQL.sharesCounter, [.int(device.counter), .int(device.id)]) != nil else { return }
+    try session.run(SQL.setCounter, [.int(device.id), .int(-1 - (makeSalt() & Int64.max >> 1))])
+  }
+
+  private func isShared(_ counter: Int64, beyond installation: [UInt8], _ app: Int64) throws(RegistryError) -> Bool {
+    try session.firstInt(SQL.sharesCounterBeyond, [.int(counter), .int(app), .text(installation)]) != nil
+  }
+
+  /// What is kept of a counter goes with its last device.
+  func dropCounter(_ counter: Int64) throws(RegistryError) {
+    try session.run(SQL.deleteBadge, [.int(counter)])
+  }
+}
+
+extension SQL {
+  /// The counter of a device `d`.
+  static let counterOfDevice = "COALESCE(d.counter, d.id)"
+  /// The device `d` of a token that another one has replaced, the latest of several that had it.
+  static let byReplacedToken =
+    """
+    FROM aliases a JOIN devices d ON d.id = a.device WHERE d.app = ?1 AND a.platform = ?2 AND a.token = ?3
+    ORDER BY a.replaced_at DESC LIMIT 1
+    """
+  static let setCounter = Statement("UPDATE devices SET counter = ?2 WHERE id = ?1")
+  static let shareCounter = Statement(
+    """
+    UPDATE devices SET counter = ?3 WHERE app = ?1 AND installation = ?2 AND (counter IS NULL OR counter <> ?3)
+    """)
+  private static let ofCounter = "(d.counter = ?1 OR (d.id = ?1 AND d.counter IS NULL))"
+  static let sharesCounter = Statement("SELECT d.id FROM devices d WHERE \(ofCounter) AND d.id <> ?2 LIMIT 1")
+  static let sharesCounterBeyond = Statement(
+    """
+    SELECT d.id FROM devices d WHERE \(ofCounter) AND (d.app <> ?2 OR d.installation IS NULL OR d.installation <> ?3) LIMIT 1
+    """)
+  static let deleteBadge = Statement(
+    "DELETE FROM badges WHERE device = ?1 AND NOT EXISTS (SELECT 1 FROM devices d WHERE \(ofCounter))")
+}

@@ -1,0 +1,198 @@
+import AMQP
+import PushCore
+import Reactor
+import TLS
+import Wire
+import Worker
+
+/// The door for senders of APNs' binary interface, with its feedback service where that is configured.
+final class BinaryDoor: Door {
+  /// Connections at once: for the next one, the one that has been silent for longest goes.
+  private let most: Int
+  /// Connections of the feedback service; more are dropped as they come.
+  private static let mostReaders = 1_000
+
+  private let loop: EventLoop
+  private let log: Log
+  private let drainTime: Double
+  private let publishing: BinaryPublishing
+  private var apps: Set<[UInt8]>
+  /// Whom every sender of this door sends to; nil where their certificates say.
+  private let only: [UInt8]?
+  let limits: RequestLimits
+  private var listeners: [Listener] = []
+  /// With their places in `idle`.
+  private var connections: [ObjectIdentifier: (connection: BinaryConnection, place: Int)] = [:]
+  private var idle = IdleOrder<BinaryConnection>()
+  private var feedback: FeedbackDesk?
+  private var readers = 0
+  private let figures: BinaryFigures
+  private var throttle = LogThrottle()
+  /// When the last words of a drain have had their time to be read.
+  private var parting = MonotonicTime(nanoseconds: 0)
+
+  /// Listens at once.
+  /// - Parameter connections: of senders, at most so many at once.
+  /// - Throws: when a setting can't be used.
+  init(_ settings: GatewayAPNsSettings, connections: Int, _ context: GatewayContext) throws(ConfigurationError) {
+    let configuration = context.configuration
+    most = connections
+    loop = context.loop
+    log = context.log
+    drainTime = Double(configuration.drainTimeout)
+    figures = context.figures.binary
+    publishing = BinaryPublishing(time: loop.time, broker: context.broker)
+    limits = configuration.limits
+    apps = try configuration.binarySenders()
+    only = settings.app.map { Array($0.utf8) }
+    let tls = try settings.tls()
+    listeners.append(try listener(settings.listen, "gateway.apns.listen", tls) { [unowned self] in accept() })
+    log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
+    guard let place = settings.feedback else { return }
+    let desk = FeedbackDesk(
+      context.topology, loop: loop, broker: context.broker, brokers: try configuration.brokerAddresses(), figures: figures)
+    feedback = desk
+    listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(desk) })
+    log.info("the feedback service is open", ["address": "\(place)"])
+  }
+
+  private func listener(
+    _ place: Endpoint, _ key: String, _ tls: TLSServerContext, _ accept: @escaping () -> (any Machine)?
+  ) throws(ConfigurationError) -> Listener {
+    do {
+      return try Listener(
+        loop: loop, host: place.host, port: place.port, tls: tls, options: LinkOptions(connectTimeout: Self.handshakeTime)
+      ) { _ in accept() }
+    } catch {
+      throw ConfigurationError(key: key, problem: "cannot be listened on: \(error)")
+    }
+  }
+
+  /// Seconds.
+  private static let handshakeTime = 15.0
+
+  private func accept() -> (any Machine)? {
+    if connections.count >= most { idle.takeOldest()?.makeRoom() }
+    // Those that were asked to go have gone by the next turn; where all are busy, nobody is asked.
+    guard connections.count < most + Self.passing else { return nil }
+    let connection = BinaryConnection(self) { [unowned self] in identify($0) }
+    connections[ObjectIdentifier(connection)] = (connection, idle.open(connection))
+    figures.open = connections.count
+    return connection
+  }
+
+  private static let passing = 64
+
+  private func acceptReader(_ desk: FeedbackDesk) -> (any Machine)? {
+    guard readers < Self.mostReaders else { return nil }
+    readers += 1
+    return FeedbackConnection(
+      open: { [unowned desk] in desk.open($0, $1) }, identify: { [unowned self] in identify($0) },
+      ended: { [weak self] in self?.readers -= 1 })
+  }
+
+  private func identify(_ transport: any Transport) -> [UInt8]? {
+    if let only { return only }
+    let name = (transport as? any AcceptedTransport)?.peerUserID
+    if let name, apps.contains(Array(name.utf8)) { return Array(name.utf8) }
+    if let omitted = throttle.admit(Array((name ?? "").utf8.prefix(200)), at: loop.now) {
+      log.warning(
+        "a sender's certificate belongs to no application with settings for APNs", ["uid": name ?? "", "omitted": omitted])
+    }
+    return nil
+  }
+
+  /// Takes over who may send, and certificate, key and authorities for connections from now on.
+  func reload(_ configuration: Configuration) throws(ConfigurationError) {
+    guard let settings = configuration.gateway?.apns else { return }
+    let (tls, senders) = (try settings.tls(), try configuration.binarySenders())
+    apps = senders
+    for listener in listeners { listener.tls = tls }
+  }
+
+  // MARK: the end
+
+  /// Takes nothing more; each sender is told after the confirms which of its notifications was the last to be taken.
+  func drain() {
+    for listener in listeners { listener.close() }
+    publishing.hurry(drainTime)
+    for entry in Array(connections.values) { entry.connection.drain() }
+    feedback?.drain()
+  }
+
+  var isIdle: Bool { connections.isEmpty && feedback?.isIdle ?? true && loop.now >= parting }
+
+  func close() {
+    for listener in listeners {
+      listener.close()
+      listener.closeConnections()
+    }
+  }
+}
+
+extension BinaryDoor: BinaryDesk {
+  var wallClock: Int64 { loop.wallClock }
+  func hasRoom(for connection: BinaryConnection) -> Bool { publishing.hasRoom(for: connection) }
+
+  func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void) {
+    publishing.publish(request) { [figures] isTaken in
+      if isTaken { figures.taken += 1 } else { figures.lost += 1 }
+      settled(isTaken)
+    }
+  }
+
+  func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) {
+    guard let response else { return }
+    // A reset, which the end of the process is to a peer that still writes, could overtake it.
+    parting = loop.now.advanced(bySeconds: Self.partingTime)
+    figures.responses[response.status, default: 0] += 1
+    guard let omitted = throttle.admit((app ?? []) + [0, response.status.rawValue], at: loop.now) else { return }
+    log.info(
+      "a sender of the binary interface got an error response",
+      [
+        "app": app ?? [], "status": Int(response.status.rawValue), "meaning": response.status.word,
+        "identifier": Int(response.identifier), "omitted": omitted,
+      ])
+  }
+
+  /// Seconds for which a drain waits for the last words to be read.
+  private static let partingTime = 0.5
+
+  func heard(_ connection: BinaryConnection, isIdle: Bool) {
+    guard let place = connections[ObjectIdentifier(connection)]?.place else { return }
+    if isIdle { idle.idle(place) } else { idle.busy(place) }
+  }
+
+  func finished(_ connection: BinaryConnection) {
+    if let entry = connections.removeValue(forKey: ObjectIdentifier(connection)) { idle.close(entry.place) }
+    figures.open = connections.count
+  }
+}
+
+extension Configuration {
+  /// The applications that senders of the binary interface may be for.
+  fileprivate func binarySenders() throws(ConfigurationError) -> Set<[UInt8]> {
+    let apps = Set(binaryApps.map { Array($0.utf8) })
+    if let app = gateway?.apns?.app, apps.isEmpty {
+      throw ConfigurationError(
+        key: "gateway.apns.app", problem: "must be an application with settings for APNs, \(Shown.value(app)) is none")
+    }
+    return apps
+  }
+}
+
+extension GatewayAPNsSettings {
+  func tls() throws(ConfigurationError) -> TLSServerContext {
+    let pem = try certificate.bytes(for: "gateway.apns.certificate")
+    let keyPEM = try key.bytes(for: "gateway.apns.key")
+    let authorities = try clients.map { (material) throws(ConfigurationError) in try material.bytes(for: "gateway.apns.clients")
+    }
+    let identity: Identity
+    do { identity = try Identity(pem: pem, key: keyPEM) } catch {
+      throw ConfigurationError(key: "gateway.apns.certificate", problem: error.description)
+    }
+    do { return try TLSServerContext(forOldClients: identity, clients: authorities) } catch {
+      throw ConfigurationError(key: "gateway.apns.clients", problem: error.description)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import AMQP
+import PushCore
+
+/// The send request that a notification becomes.
+struct BinaryRequest {
+  /// Routing key on the exchange of requests, and the request's own priority.
+  let priority: Priority
+  let body: [UInt8]
+  let properties: BasicProperties
+
+  /// - Parameters:
+  ///   - app: the application that the sender's certificate, or the listener, stands for.
+  ///   - now: Unix seconds.
+  ///   - id: the request's own.
+  /// - Throws: what the fleet would make a dead letter of: the sender is told at once instead.
+  init(_ frame: BinaryFrame, app: [UInt8], now: Int64, id: [UInt8], limits: RequestLimits) throws(BinaryRefusal) {
+    let refusal = BinaryRefusal(status: .processingError, identifier: frame.identifier, isSilent: frame.isSimple)
+    // It goes into the request as it stands: it has to be one value.
+    guard let payload = try? JSONDocument(frame.payload), payload.kind(payload.root) == .object else { throw refusal }
+    let life = Life(frame.expiry, now: now)
+    priority = frame.priority == 10 ? .high : .normal
+    body = Self.body(frame, payload, life, priority)
+    if case .failure = SendRequest.parse(body, limits: limits) { throw refusal }
+    var properties = BasicProperties()
+    properties.contentType = Array("application/json".utf8)
+    properties.deliveryMode = 2
+    properties.messageID = id
+    properties.appID = app
+    properties.timestamp = UInt64(clamping: life.since)
+    self.properties = properties
+  }
+
+  /// How long the request lives.
+  private struct Life {
+    /// When that begins, Unix seconds.
+    var since: Int64
+    /// Nil for as long as the fleet allows.
+    var seconds: Int64?
+
+    init(_ expiry: UInt32?, now: Int64) {
+      since = now
+      guard let expiry else { return }
+      let end = Int64(expiry)
+      if end == 0 {
+        // Now or never.
+        seconds = 0
+      } else if end > now {
+        seconds = min(end - now, Int64(RequestLimits.longestTimeToLive))
+      } else {
+        // Over before it came: it ends as expired, which nobody on this connection is told.
+        since = end - 1
+        seconds = 1
+      }
+    }
+  }
+
+  private static func body(_ frame: BinaryFrame, _ payload: JSONDocument, _ life: Life, _ priority: Priority) -> [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(frame.payload.count + 2 * frame.token.count + 200)
+    body += Array(#"{"to":"apns:"#.utf8)
+    for byte in frame.token {
+      body.append(hexDigits[Int(byte >> 4)])
+      body.append(hexDigits[Int(byte & 15)])
+    }
+    body += Array(#"","priority":"\#(priority.rawValue)""#.utf8)
+    if let seconds = life.seconds { body += Array(#","time_to_live":\#(seconds)"#.utf8) }
+    body += Array(#","apns":{"headers":{"apns-push-type":"\#(isBackground(payload) ? "background" : "alert")""#.utf8)
+    if let expiry = frame.expiry, expiry > 0 { body += Array(#","apns-expiration":"\#(expiry)""#.utf8) }
+    body += Array(#"},"payload":"#.utf8)
+    body += frame.payload
+    body += Array("}}".utf8)
+    return body
+  }
+
+  private static let hexDigits = Array("0123456789abcdef".utf8)
+
+  /// It only wakes the app.
+  private static func isBackground(_ payload: JSONDocument) -> Bool {
+    guard let aps = payload.value("aps", of: payload.root), payload.kind(aps) == .object, payload.count(aps) == 1,
+      let flag = payload.value("content-available", of: aps)
+    else { return false }
+    return (try? payload.integer(flag)) == 1
+  }
+}

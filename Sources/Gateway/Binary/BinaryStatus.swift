@@ -1,0 +1,40 @@
+/// What an error response says (Apple, "Binary Provider API", table A-1).
+enum BinaryStatus: UInt8, CaseIterable, Sendable {
+  case processingError = 1
+  case missingToken = 2
+  /// The sender's certificate belongs to no application.
+  case missingTopic = 3
+  case missingPayload = 4
+  case invalidTokenSize = 5
+  case invalidPayloadSize = 7
+  /// The connection closes and nobody is to blame: the identifier is that of the last notification that was taken.
+  case shutdown = 10
+  /// The frame can't be read.
+  case protocolError = 128
+  case unknown = 255
+
+  /// For log lines and figures.
+  var word: String {
+    switch self {
+    case .processingError: "processing_error"
+    case .missingToken: "missing_token"
+    case .missingTopic: "missing_topic"
+    case .missingPayload: "missing_payload"
+    case .invalidTokenSize: "invalid_token_size"
+    case .invalidPayloadSize: "invalid_payload_size"
+    case .shutdown: "shutdown"
+    case .protocolError: "protocol_error"
+    case .unknown: "unknown"
+    }
+  }
+}
+
+/// The only thing that a sender is ever told: six bytes, then the connection closes.
+struct ErrorResponse: Equatable, Sendable {
+  var status: BinaryStatus
+  var identifier: UInt32
+
+  var bytes: [UInt8] {
+    [8, status.rawValue] + (0..<4).map { UInt8(truncatingIfNeeded: identifier >> (24 - 8 * UInt32($0))) }
+  }
+}

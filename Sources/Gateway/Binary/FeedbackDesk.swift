@@ -1,0 +1,95 @@
+import AMQP
+import Reactor
+import Wire
+import Worker
+
+/// Hands out the applications' lists to connections of the feedback service.
+final class FeedbackDesk {
+  /// Lists that are read at once; each takes a connection to the broker.
+  static let most = 16
+
+  private let topology: Topology
+  private let loop: EventLoop
+  private let broker: any BinaryBroker
+  private let brokers: [BrokerAddress]
+  private var lists: [ObjectIdentifier: FeedbackList] = [:]
+  private var waiting: [FeedbackTurn] = []
+  /// Turns that ask how long their list is.
+  private var asking = 0
+  private let figures: BinaryFigures
+
+  init(
+    _ topology: Topology, loop: EventLoop, broker: any BinaryBroker, brokers: [BrokerAddress], figures: BinaryFigures
+  ) {
+    self.figures = figures
+    self.topology = topology
+    self.loop = loop
+    self.broker = broker
+    self.brokers = brokers
+  }
+
+  var isIdle: Bool { lists.isEmpty }
+
+  /// Nobody is given a list any more.
+  func drain() {
+    for turn in waiting { turn.fail() }
+    waiting = []
+  }
+
+  func open(_ app: [UInt8], _ reader: any FeedbackReader) -> any FeedbackHolder {
+    let turn = FeedbackTurn(topology.binaryFeedbackQueue(String(decoding: app, as: UTF8.self)), reader)
+    waiting.append(turn)
+    loop.schedule(after: 0) { [weak self] in self?.goOn() }
+    return turn
+  }
+
+  private func goOn() {
+    waiting.removeAll(where: \.isSettled)
+    while asking + lists.count < Self.most, !waiting.isEmpty { begin(waiting.removeFirst()) }
+  }
+
+  private func begin(_ turn: FeedbackTurn) {
+    asking += 1
+    broker.countReady(turn.queue) { [weak self] count in
+      guard let self else { return }
+      asking -= 1
+      defer { goOn() }
+      guard !turn.isSettled else { return }
+      guard let count else { return turn.fail() }
+      guard count > 0, let reader = turn.reader else { return turn.end() }
+      let list = FeedbackList(
+        queue: turn.queue, count: count, connection: BrokerConnection(loop: loop, brokers: brokers), time: loop.time,
+        settings: { ConnectionSettings(broker: $0, name: "pushfleet gateway, \(ThisProcess.name), feedback service") },
+        reader: reader
+      ) { [weak self] list in
+        self?.figures.feedback += list.taken
+        self?.lists[ObjectIdentifier(list)] = nil
+        self?.goOn()
+      }
+      lists[ObjectIdentifier(list)] = list
+      turn.list = list
+    }
+  }
+}
+
+/// A connection's turn to read its application's list.
+final class FeedbackTurn: FeedbackHolder {
+  let queue: String
+  private(set) weak var reader: (any FeedbackReader)?
+  var list: FeedbackList?
+  private(set) var isSettled = false
+
+  init(_ queue: String, _ reader: any FeedbackReader) {
+    self.queue = queue
+    self.reader = reader
+  }
+
+  func end() { reader?.feedbackEnded() }
+  func fail() { reader?.feedbackFailed() }
+
+  func settle(isTaken: Bool) {
+    isSettled = true
+    list?.settle(isTaken: isTaken)
+    list = nil
+  }
+}

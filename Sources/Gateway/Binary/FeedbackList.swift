@@ -1,0 +1,100 @@
+import AMQP
+import Wire
+import Worker
+
+/// Reads so many messages of an application's feedback queue on a connection of its own, and holds them until they are known to have been read.
+final class FeedbackList: ConsumerHandler, FeedbackHolder {
+  /// Messages that one connection is given; the next one gets what follows.
+  static let most = 50_000
+  /// Seconds of silence after which somebody else must have the rest.
+  private static let quiet = 1.0
+
+  private weak var reader: (any FeedbackReader)?
+  private let connection: BrokerConnection
+  private let time: Turn
+  private let expected: Int
+  private let ended: (FeedbackList) -> Void
+  private var consumer: Consumer?
+  private var tokens: [DeliveryToken] = []
+  private var isWhole = false
+  private var isSettled = false
+  /// Messages that were read and acknowledged.
+  private(set) var taken = 0
+
+  /// - Parameters:
+  ///   - count: messages that are ready in the queue; at least one.
+  ///   - ended: the connection is closed.
+  init(
+    queue: String, count: Int, connection: BrokerConnection, time: Turn, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    reader: any FeedbackReader, ended: @escaping (FeedbackList) -> Void
+  ) {
+    self.reader = reader
+    self.connection = connection
+    self.time = time
+    self.ended = ended
+    expected = min(count, Self.most)
+    connection.makeMachine = { [unowned self] broker in
+      let consumer = Consumer(
+        settings: settings(broker), queues: [.init(queue: queue, prefetch: UInt16(expected))], maximumBody: 16 * 1024,
+        handler: self)
+      self.consumer = consumer
+      return consumer
+    }
+    connection.start()
+  }
+
+  func ready(_ consumer: Consumer) {
+    connection.established(at: time.now)
+    endWhenQuiet()
+  }
+
+  private func endWhenQuiet() {
+    let seen = tokens.count
+    time.schedule(after: Self.quiet) { [weak self] in
+      guard let self, !isWhole, !isSettled else { return }
+      if tokens.count == seen { end() } else { endWhenQuiet() }
+    }
+  }
+
+  private func end() {
+    isWhole = true
+    reader?.feedbackEnded()
+  }
+
+  func delivered(_ delivery: consuming Delivery) {
+    tokens.append(delivery.token)
+    // A message beyond the tuple's form is read like the others, or it would come for ever.
+    if let tuple = FeedbackTuple.bytes(delivery.body) { reader?.feedbackCame(tuple) }
+    if tokens.count == expected { end() }
+  }
+
+  func settle(isTaken: Bool) {
+    guard !isSettled else { return }
+    isSettled = true
+    reader = nil
+    if isTaken, let consumer {
+      for token in tokens { consumer.acknowledge(token) }
+      taken = tokens.count
+    }
+    tokens = []
+    connection.stop()
+    if let consumer { consumer.close() } else { ended(self) }
+  }
+
+  func cancelled(queue: Int) { fail() }
+  func channelLost(_ reason: ConnectionEnd) { fail() }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    self.consumer = nil
+    connection.stop()
+    fail()
+    ended(self)
+  }
+
+  /// The broker gives what is in hand to somebody else.
+  private func fail() {
+    tokens = []
+    reader?.feedbackFailed()
+    reader = nil
+  }
+}

@@ -1,0 +1,96 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Worker
+
+/// `POST …/acks` and `PUT …/badge`: what devices received and read, and their badges. Each is published, and noted by a worker.
+struct Acknowledgements {
+  let changes: ChangeDesk
+  /// Unix milliseconds.
+  let now: () -> Int64
+
+  /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
+  func badge(_ call: HTTPCall, _ visitor: Visitor) {
+    guard let document = call.object(JSONLimits()) else { return }
+    guard let badge = document.value("badge", of: document.root) else {
+      return call.refuse("InvalidParameters", "badge: expected {\"badge\": 1 to 1000}")
+    }
+    var line = visitor.message("badge")
+    line.set("badge", raw: document.raw(badge))
+    publish(call, line.closed(), visitor.app)
+  }
+
+  /// One object or an array, of an installation or, from a backend, of any device of the application.
+  func take(_ call: HTTPCall, _ app: [UInt8], installation: [UInt8]?) {
+    let document: JSONDocument
+    do throws(JSONError) {
+      document = try JSONDocument(call.request.body, limits: JSONLimits(bytes: Acknowledgement.mostBytes))
+    } catch { return call.refuse("InvalidJSON", error.description) }
+    var body: [UInt8] = []
+    do throws(Refusal) {
+      if document.kind(document.root) == .array {
+        body.append(UInt8(ascii: "["))
+        for (index, element) in document.elements(of: document.root).enumerated() {
+          if index > 0 { body.append(UInt8(ascii: ",")) }
+          body += try one(document, element, app, installation)
+        }
+        body.append(UInt8(ascii: "]"))
+      } else {
+        body = try one(document, document.root, app, installation)
+      }
+    } catch {
+      return call.refuse("InvalidParameters", error.reason)
+    }
+    publish(call, body, app)
+  }
+
+  private struct Refusal: Error {
+    let reason: String
+  }
+
+  /// One acknowledgement, in its application's and, where that is known, its installation's name.
+  private func one(
+    _ document: JSONDocument, _ node: Int, _ app: [UInt8], _ installation: [UInt8]?
+  ) throws(Refusal) -> [UInt8] {
+    guard document.kind(node) == .object else { throw Refusal(reason: "expected an object") }
+    var line = JSONObjectWriter()
+    line.set("app", app)
+    if let installation { line.set("installation", installation) }
+    for (name, value) in document.members(of: node) {
+      let word = document.text(name)
+      switch word {
+      case "app":
+        guard document.kind(value) == .string, document.string(value) == app else {
+          throw Refusal(reason: "app: stands in the path")
+        }
+      case "installation", "registration", "token":
+        guard installation == nil else { throw Refusal(reason: "\(word): the installation stands in the path") }
+        line.set(word, raw: document.raw(value))
+      case "notification":
+        // The push as the device had it: what names it is its object `mps`.
+        guard let mps = document.value("mps", of: value) else { throw Refusal(reason: "notification: has no mps") }
+        if let key = document.value("pushkey", of: mps) {
+          line.set("push_key", raw: document.raw(key))
+        } else if let number = document.value("seqno", of: mps) {
+          line.set("seqno", raw: document.raw(number))
+        } else {
+          throw Refusal(reason: "notification: its mps has neither pushkey nor seqno")
+        }
+      default: line.set(word, raw: document.raw(value))
+      }
+    }
+    return line.closed()
+  }
+
+  private func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
+    let id = call.idempotencyKey.flatMap { $0.count <= 255 ? $0 : nil }
+    let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: now())
+    if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
+    changes.acknowledge(body, app: app, id: id) { outcome in
+      switch outcome {
+      case .accepted, .answered: call.answer(.json(202) { _ in })
+      case .refused(let reason), .unknown(let reason): call.answer(Manner.own.answer(.unavailable(reason)))
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import AMQP
+import DeviceRegistry
+import PushCore
+import Wire
+import Worker
+
+/// Publishes changes of the registry, and waits for their answers. Confined to the loop's thread.
+final class ChangeDesk {
+  enum Outcome {
+    /// What the worker has said.
+    case answered(JSONDocument)
+    /// The broker has it, and it will be applied.
+    case accepted
+    case refused(String)
+    /// Taken or not: the same change may be sent again.
+    case unknown(String)
+  }
+
+  /// Seconds that the broker has for a confirm.
+  private static let confirmTime = 15.0
+
+  private let context: GatewayContext
+  let limits: RegistryLimits
+  /// Seconds.
+  private let wait: Double
+
+  init(_ context: GatewayContext, wait: Int) {
+    self.context = context
+    limits = context.configuration.registryLimits
+    self.wait = Double(max(wait, 1))
+  }
+
+  /// - Parameter then: called once.
+  func change(_ change: [UInt8], app: [UInt8], then: @escaping (Outcome) -> Void) {
+    var isConfirmed = false
+    var isOver = false
+    var question: UInt64?
+    var timer: TimerToken?
+    let finish: (Outcome) -> Void = { [context] outcome in
+      guard !isOver else { return }
+      isOver = true
+      if let question { context.broker.forget(question) }
+      if let timer { context.loop.cancel(timer) }
+      then(outcome)
+    }
+    question = context.broker.expectAnswer { answer in
+      guard let document = try? JSONDocument(answer, limits: JSONLimits(bytes: 4 << 20)) else { return finish(.accepted) }
+      finish(.answered(document))
+    }
+    timer = context.loop.schedule(after: Self.confirmTime) {
+      finish(isConfirmed ? .accepted : .unknown("the broker has not confirmed it in time"))
+    }
+    context.broker.publish(
+      exchange: context.topology.registryExchange, routingKey: Topology.changeKey, properties: properties(app),
+      body: change, question: question
+    ) { [context, wait] outcome in
+      switch outcome {
+      case .confirmed:
+        isConfirmed = true
+        if let timer { context.loop.cancel(timer) }
+        if !isOver { timer = context.loop.schedule(after: wait) { finish(.accepted) } }
+      case .refused(let reason): finish(.refused(reason))
+      case .unknown(let reason): finish(.unknown(reason))
+      }
+    }
+  }
+
+  /// What devices have acknowledged; ends as `accepted` where the broker has it.
+  func acknowledge(_ body: [UInt8], app: [UInt8], id: [UInt8]?, then: @escaping (Outcome) -> Void) {
+    var properties = properties(app)
+    if let id { properties.messageID = id }
+    context.broker.publish(
+      exchange: context.topology.acknowledgementExchange, routingKey: Topology.acknowledgementKey, properties: properties,
+      body: body
+    ) { outcome in
+      switch outcome {
+      case .confirmed: then(.accepted)
+      case .refused(let reason): then(.refused(reason))
+      case .unknown(let reason): then(.unknown(reason))
+      }
+    }
+  }
+
+  private func properties(_ app: [UInt8]) -> BasicProperties {
+    var properties = BasicProperties()
+    properties.contentType = Array("application/json".utf8)
+    properties.deliveryMode = 2
+    properties.messageID = UUIDText.random()
+    properties.appID = app
+    properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
+    properties.userID = context.broker.user
+    return properties
+  }
+}
+
+extension JSONDocument {
+  /// A string member of the root.
+  func text(of name: String) -> [UInt8]? {
+    value(name, of: root).flatMap { kind($0) == .string ? string($0) : nil }
+  }
+
+  /// A value as it stands in the source.
+  func raw(_ node: Int) -> [UInt8] {
+    let end = source(node).upperBound + (kind(node) == .string ? 1 : 0)
+    return Array(bytes[offset(node)..<end])
+  }
+
+  /// The strings of an array; nil where the value is another.
+  func texts(of node: Int) -> [[UInt8]]? {
+    guard kind(node) == .array else { return nil }
+    var texts: [[UInt8]] = []
+    for element in elements(of: node) {
+      guard kind(element) == .string else { return nil }
+      texts.append(string(element))
+    }
+    return texts
+  }
+}

@@ -1,0 +1,177 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import TLS
+import Wire
+import Worker
+
+/// `/v1/apps/<app>/installations/<id>` and what is below it: devices register, and say who uses them and what they want, themselves or
+/// by their backend.
+struct Installations {
+  let applications: GatewayApplications
+  let changes: ChangeDesk
+  let registry: RegistryClient
+
+  // MARK: PUT and DELETE of the installation
+
+  func put(_ call: HTTPCall, _ visitor: Visitor) {
+    guard let document = call.object(applications.limits.json) else { return }
+    var line = visitor.message("register")
+    for (name, value) in document.members(of: document.root) {
+      let word = document.text(name)
+      guard !["op", "app", "installation"].contains(word) else {
+        return call.refuse("InvalidParameters", "\(word): stands in the path")
+      }
+      line.set(word, raw: document.raw(value))
+    }
+    if applications[visitor.app]?.isUPMC == true {
+      for name in ["user", "name"] where document.text(of: name) == nil {
+        return call.refuse("InvalidParameters", "\(name): missing")
+      }
+    }
+    change(call, line.closed(), visitor.app) { answer in
+      guard let registration = answer.text(of: "registration") else { return call.answer(.json(200) { _ in }) }
+      guard visitor.isBackend else { return call.answer(.json(200) { $0.set("registration", registration) }) }
+      giveSecret(visitor, replacing: false) { secret in
+        call.answer(
+          .json(200) {
+            $0.set("registration", registration)
+            if let secret { $0.set("secret", secret) }
+          })
+      }
+    }
+  }
+
+  func delete(_ call: HTTPCall, _ visitor: Visitor) {
+    applied(call, visitor, visitor.message("unregister"))
+  }
+
+  /// A new secret, where the device has lost its own.
+  func renewSecret(_ call: HTTPCall, _ visitor: Visitor) {
+    guard visitor.isBackend else { return call.answer(Manner.own.answer(.notAllowed)) }
+    giveSecret(visitor, replacing: true) { secret in
+      guard let secret else { return call.answer(Manner.own.answer(.unavailable("the registry can't be written to for now"))) }
+      call.answer(.json(200) { $0.set("secret", secret) })
+    }
+  }
+
+  /// - Parameter then: with nil where it has one, or the registry takes none now.
+  private func giveSecret(_ visitor: Visitor, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
+    let secret = NewSecret(.device)
+    registry.call(
+      .setSecret(secret.hash, ofInstallation: visitor.installation, app: visitor.app, replacing: replacing)
+    ) { result in
+      if case .success(true) = result { then(secret.text) } else { then(nil) }
+    }
+  }
+
+  // MARK: user
+
+  func putUser(_ call: HTTPCall, _ visitor: Visitor) {
+    guard let document = call.object(applications.limits.json) else { return }
+    guard let user = document.text(of: "user") else { return call.refuse("InvalidParameters", "user: missing") }
+    let name = document.text(of: "name")
+    if applications[visitor.app]?.isUPMC == true, name == nil {
+      return call.refuse("InvalidParameters", "name: missing")
+    }
+    devices(call, visitor) { records in
+      bind(call, visitor, user, name, records[...])
+    }
+  }
+
+  /// One registration after the other: an installation has one for each sender and kind of token.
+  private func bind(
+    _ call: HTTPCall, _ visitor: Visitor, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>
+  ) {
+    guard let record = records.first else { return call.answer(.json(200) { _ in }) }
+    var line = visitor.message("register")
+    line.set("platform", record.device.platform == .apns ? "apns" : "fcm")
+    line.set("token", record.device.token)
+    if let sender = record.device.sender { line.set("sender", sender) }
+    if let kind = record.device.kind { line.set("kind", kind.name) }
+    if let activity = record.device.activity, !activity.isEmpty { line.set("activity", activity) }
+    // As it was: that its user is another says nothing of the token.
+    line.set("registered_at", time: record.registeredAt)
+    line.set("user", user)
+    if let name { line.set("name", name) }
+    change(call, line.closed(), visitor.app) { _ in bind(call, visitor, user, name, records.dropFirst()) }
+  }
+
+  func deleteUser(_ call: HTTPCall, _ visitor: Visitor) {
+    applied(call, visitor, visitor.message("unregister_user"))
+  }
+
+  // MARK: groups and topics
+
+  func group(_ call: HTTPCall, _ visitor: Visitor) {
+    var line = visitor.message(call.request.method == "PUT" ? "group_join" : "group_leave")
+    line.set("group", call.path[6])
+    applied(call, visitor, line)
+  }
+
+  func topic(_ call: HTTPCall, _ visitor: Visitor) {
+    devices(call, visitor) { records in
+      var line = JSONObjectWriter()
+      line.set("op", call.request.method == "PUT" ? "subscribe" : "unsubscribe")
+      line.set("app", visitor.app)
+      line.set("topic", call.path[6])
+      line.set("tokens", records.map(\.registration))
+      change(call, line.closed(), visitor.app) { answer in
+        let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
+        for result in results {
+          guard let error = answer.value("error", of: result) else { continue }
+          return call.refuse(answer.text(error), "the topic was not joined or left")
+        }
+        call.answer(.json(200) { _ in })
+      }
+    }
+  }
+
+  // MARK: steps
+
+  /// The registrations that the installation has; the call is answered where there are none.
+  private func devices(_ call: HTTPCall, _ visitor: Visitor, then: @escaping ([DeviceRecord]) -> Void) {
+    registry.call(.device(.installation(visitor.installation), app: visitor.app)) { result in
+      switch result {
+      case .success(let records):
+        let present = records.filter { $0.state != .gone }
+        guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
+        then(present)
+      case .failure: call.answer(Manner.own.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  /// For a change of which nothing is to be said but that it was applied.
+  private func applied(_ call: HTTPCall, _ visitor: Visitor, _ line: consuming JSONObjectWriter) {
+    change(call, line.closed(), visitor.app) { _ in call.answer(.json(200) { _ in }) }
+  }
+
+  /// - Parameter then: with the answer to a change that was applied.
+  private func change(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping (JSONDocument) -> Void) {
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+      return call.refuse(refusal.code.rawValue, refusal.reason)
+    }
+    changes.change(change, app: app) { outcome in
+      switch outcome {
+      case .answered(let answer):
+        guard let error = answer.text(of: "error") else { return then(answer) }
+        let word = String(decoding: error, as: UTF8.self)
+        let reason = answer.text(of: "reason").map { String(decoding: $0, as: UTF8.self) } ?? ""
+        call.refuse(word, reason, status: Self.status(of: word))
+      // It is not applied yet, and will be.
+      case .accepted: call.answer(.json(202) { _ in })
+      case .refused(let reason), .unknown(let reason): call.answer(Manner.own.answer(.unavailable(reason)))
+      }
+    }
+  }
+
+  private static func status(of error: String) -> Int {
+    switch ChangeError(rawValue: error) {
+    case .groupNotFound, .notificationKeyNotFound, .notRegistered: 404
+    case .noUser, .notificationKeyExists, .nameMismatch: 409
+    case .notAllowed: 403
+    default: 400
+    }
+  }
+}

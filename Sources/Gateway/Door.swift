@@ -1,0 +1,13 @@
+import Worker
+
+/// A way into the gateway. Confined to the loop's thread.
+protocol Door: AnyObject {
+  /// Takes over the applications and certificates of a configuration; where something can't be used, what it had before stays.
+  func reload(_ configuration: Configuration) throws(ConfigurationError)
+  /// Takes nothing new from now on.
+  func drain()
+  /// Nobody inside waits for anything.
+  var isIdle: Bool { get }
+  /// Ends every connection.
+  func close()
+}

@@ -1,0 +1,148 @@
+import PushCore
+import StatusHTTP
+
+/// Answers in GCM's shapes, which old clients read closely: counts as numbers, ids of tokens as strings, those of topics as numbers.
+struct GCMAnswer {
+  enum Shape: Equatable {
+    /// So many targets; one token is a list of one.
+    case multicast(Int)
+    case topic
+    case group
+    /// Lines of text.
+    case form
+  }
+
+  let shape: Shape
+  /// Under which the request's outcome is published.
+  let messageID: [UInt8]
+
+  /// A positive number of 63 bits that stands for the id.
+  private var number: Int64 {
+    let hash = messageID.reduce(UInt64(0xCBF2_9CE4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+    return Int64(bitPattern: (hash ^ hash >> 32) >> 1) | 1
+  }
+
+  func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+    switch outcome {
+    case .result(let body):
+      guard let result = WorkerResult(body) else { return accepted }
+      return answer(result)
+    case .accepted: return accepted
+    case .refused(let reason), .unknown(let reason): return Manner.legacy.answer(.unavailable(reason))
+    case .reused: return Manner.legacy.answer(.reused)
+    }
+  }
+
+  /// Taken, and what comes of it is not known yet.
+  private var accepted: HTTPAnswer {
+    switch shape {
+    case .multicast(let count):
+      return multicast(Array(repeating: .accepted(id: messageID, registration: nil), count: count))
+    case .topic: return .json(200) { $0.set("message_id", number) }
+    case .group:
+      return .json(200) {
+        $0.set("success", Int64(0))
+        $0.set("failure", Int64(0))
+        $0.set("message_id", messageID)
+      }
+    case .form: return line(.accepted(id: messageID, registration: nil))
+    }
+  }
+
+  /// Refused as a whole.
+  func refused(_ code: String) -> HTTPAnswer {
+    let failed = WorkerResult.Target.failed(Array(code.utf8))
+    switch shape {
+    case .multicast(let count): return multicast(Array(repeating: failed, count: max(count, 1)))
+    case .topic: return .json(200) { $0.set("error", code) }
+    case .group: return multicast([failed])
+    case .form: return line(failed)
+    }
+  }
+
+  private func answer(_ result: WorkerResult) -> HTTPAnswer {
+    let refusal = result.refusal.map { String(decoding: $0, as: UTF8.self) }
+    switch shape {
+    case .multicast(let count):
+      if result.targets.count != count, let refusal { return refused(refusal) }
+      return multicast(result.targets)
+    case .topic:
+      if let refusal { return refused(refusal) }
+      return .json(200) { $0.set("message_id", number) }
+    case .group:
+      if let refusal { return refused(refusal) }
+      // As GCM did where no member was reached.
+      if result.success == 0, result.failure > 0 {
+        return Manner.legacy.answer(.unavailable("none of the group's devices was reached"))
+      }
+      return .json(200) {
+        $0.set("success", result.success)
+        $0.set("failure", result.failure)
+        if !result.failedRegistrations.isEmpty { $0.set("failed_registration_ids", result.failedRegistrations) }
+      }
+    case .form: return line(result.targets.first ?? .accepted(id: messageID, registration: nil))
+    }
+  }
+
+  private func multicast(_ targets: [WorkerResult.Target]) -> HTTPAnswer {
+    var (success, canonical): (Int64, Int64) = (0, 0)
+    for case .accepted(_, let registration) in targets {
+      success += 1
+      if registration != nil { canonical += 1 }
+    }
+    return .json(200) { body in
+      body.set("multicast_id", number)
+      body.set("success", success)
+      body.set("failure", Int64(targets.count) - success)
+      body.set("canonical_ids", canonical)
+      body.set("results", objects: targets.map { target in { target.write(to: &$0, orElse: messageID) } })
+    }
+  }
+
+  // MARK: lines of text
+
+  /// Never `Unavailable`: that was a status in this form.
+  private func line(_ target: WorkerResult.Target) -> HTTPAnswer {
+    switch target {
+    case .accepted(let id, let registration):
+      let canonical = registration.map { "registration_id=\(String(decoding: $0, as: UTF8.self))\n" } ?? ""
+      return .text(200, "id=\(Self.plain(id.isEmpty ? messageID : id))\n" + canonical)
+    case .failed(let code):
+      let word = String(decoding: code, as: UTF8.self)
+      if word == "Unavailable" { return Manner.legacy.answer(.unavailable("try again later")) }
+      if word == "InternalServerError" { return .text(500, "InternalServerError\n", headers: ["Retry-After": "5"]) }
+      return .text(200, "Error=\(word)\n")
+    }
+  }
+
+  /// Without what would read as another field: one `=` a line.
+  private static func plain(_ id: [UInt8]) -> String {
+    String(decoding: id.filter { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "=") }, as: UTF8.self)
+  }
+}
+
+extension GCMAnswer.Shape {
+  init(_ targets: Targets) {
+    switch targets {
+    case .list(let list): self = .multicast(list.count)
+    case .condition: self = .topic
+    case .one(let target):
+      switch target {
+      case .topic, .all, .fcmTopics, .channel: self = .topic
+      case .group, .user: self = .group
+      case .apns, .fcm, .registration, .invalid: self = .multicast(1)
+      }
+    }
+  }
+}
+
+extension WorkerResult.Target {
+  fileprivate func write(to object: inout JSONObjectWriter, orElse messageID: [UInt8]) {
+    switch self {
+    case .accepted(let id, let registration):
+      object.set(Array("message_id".utf8), id.isEmpty ? messageID : id)
+      if let registration { object.set(Array("registration_id".utf8), registration) }
+    case .failed(let code): object.set(Array("error".utf8), code)
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import PushCore
+
+/// What Google's servers said of a JSON request that can't be used: status 400 and one line of text, in their words, which senders know.
+struct GCMCheck {
+  let document: JSONDocument
+  /// The body came by `/gcm/send`.
+  let isGCM: Bool
+
+  /// Targets that a request may name.
+  private static let most = 1_000
+
+  /// The line for a body that is no JSON.
+  static func line(_ error: JSONError, _ body: [UInt8]) -> String {
+    guard error.offset < body.count else {
+      return "JSON_PARSING_ERROR: Unexpected token END OF FILE at position \(body.count)."
+    }
+    return "JSON_PARSING_ERROR: Unexpected character (\(shown(body[error.offset]))) at position \(error.offset)."
+  }
+
+  private static func shown(_ byte: UInt8) -> String {
+    byte >= 0x20 && byte < 0x7F ? String(UnicodeScalar(byte)) : "\\x" + String(byte, radix: 16)
+  }
+
+  /// Nil where nothing of the kind is wrong.
+  var line: String? {
+    guard document.kind(document.root) == .object else {
+      let start = document.offset(document.root)
+      return "JSON_PARSING_ERROR: Unexpected character (\(Self.shown(document.bytes[start]))) at position \(start)."
+    }
+    return types ?? target ?? data ?? lifetime
+  }
+
+  /// A member that is there and not null.
+  private func value(_ name: String) -> Int? {
+    document.value(name, of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
+  }
+
+  private func text(_ node: Int) -> String {
+    let source = document.source(node)
+    let text = String(decoding: document.bytes[source].prefix(64), as: UTF8.self)
+    return source.count > 64 ? text + "…" : text
+  }
+
+  private var types: String? {
+    for name in ["to", "condition", "collapse_key", "restricted_package_name", "notification_key", "priority"] {
+      guard let node = value(name), document.kind(node) != .string else { continue }
+      return "Field \"\(name)\" must be a JSON string: \(text(node))"
+    }
+    if let node = value("registration_ids") {
+      guard document.kind(node) == .array else { return "\"registration_ids\" field is not a JSON array" }
+      for element in document.elements(of: node) where document.kind(element) != .string {
+        return "Field \"registration_ids\" must be a JSON array of strings: \(text(element))"
+      }
+    }
+    for name in ["data", "notification"] {
+      guard let node = value(name), document.kind(node) != .object else { continue }
+      return "Field \"\(name)\" must be a JSON array: \(text(node))"
+    }
+    for name in ["dry_run", "delay_while_idle", "content_available", "mutable_content"] {
+      guard let node = value(name) else { continue }
+      switch document.kind(node) {
+      case .array, .object: return "Field \"\(name)\" must be a JSON boolean: \(text(node))"
+      default: continue
+      }
+    }
+    return nil
+  }
+
+  private var target: String? {
+    let list = value("registration_ids")
+    let one = value("to") ?? value("notification_key")
+    if list != nil, one != nil { return "Must use either \"registration_ids\" field or \"to\", not both" }
+    guard let list else {
+      guard one == nil, value("condition") == nil else { return nil }
+      return isGCM ? "Missing \"registration_ids\" field" : "to"
+    }
+    let count = document.count(list)
+    if count == 0 { return "\"registration_ids\" field cannot be empty" }
+    guard count > Self.most else { return nil }
+    return "Number of messages on bulk (\(count)) exceeds maximum allowed (\(Self.most))"
+  }
+
+  private var data: String? {
+    guard let node = value("data") else { return nil }
+    for (name, _) in document.members(of: node) {
+      let key = document.text(name)
+      if key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm") {
+        return "\"data\" key \"\(key.prefix(64))\" is a reserved keyword"
+      }
+    }
+    return nil
+  }
+
+  /// A number in quotes is taken, as Google's own example sends one.
+  private var lifetime: String? {
+    guard let node = value("time_to_live") else { return nil }
+    let seconds = document.kind(node) == .string ? Int64(document.text(node)) : try? document.integer(node)
+    if let seconds, (0...2_419_200).contains(seconds) { return nil }
+    return "Invalid value (\(text(node))) for \"time_to_live\": must be between 0 and 2419200"
+  }
+}

@@ -1,0 +1,46 @@
+import PushCore
+
+/// A request of GCM's first kind, a form, made JSON: `registration_id=…&collapse_key=…&data.x=…`.
+struct GCMForm {
+  enum Failure: Error {
+    case missingRegistration
+    case unreadable
+  }
+
+  let json: [UInt8]
+
+  init(_ body: [UInt8]) throws(Failure) {
+    guard let fields = PercentEncoding.fields(body) else { throw .unreadable }
+    var line = JSONObjectWriter()
+    var data: [(name: [UInt8], value: [UInt8])] = []
+    var seen: Set<[UInt8]> = []
+    for (name, value) in fields where seen.insert(name).inserted {
+      if name.starts(with: "data.".utf8) {
+        data.append((Array(name.dropFirst(5)), value))
+        continue
+      }
+      switch String(decoding: name, as: UTF8.self) {
+      case "registration_id": if !value.isEmpty { line.set("to", value) }
+      case "collapse_key": line.set("collapse_key", value)
+      case "restricted_package_name": line.set("restricted_package_name", value)
+      case "delay_while_idle": line.set("delay_while_idle", raw: Self.flag(value))
+      case "dry_run": line.set("dry_run", raw: Self.flag(value))
+      // As text, which says what is wrong with it where it is no number.
+      case "time_to_live": line.set("time_to_live", value)
+      default: continue
+      }
+    }
+    guard fields.contains(where: { $0.name.elementsEqual("registration_id".utf8) && !$0.value.isEmpty }) else {
+      throw .missingRegistration
+    }
+    if !data.isEmpty {
+      line.set("data", object: { object in for (name, value) in data { object.set(name, value) } })
+    }
+    json = line.closed()
+  }
+
+  private static func flag(_ value: [UInt8]) -> [UInt8] {
+    let word = String(decoding: value, as: UTF8.self).lowercased()
+    return Array((word == "1" || word == "true" ? "true" : "false").utf8)
+  }
+}

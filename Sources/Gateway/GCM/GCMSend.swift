@@ -1,0 +1,66 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Worker
+
+/// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
+struct GCMSend {
+  let applications: GatewayApplications
+  let desk: SendDesk
+
+  func take(_ call: HTTPCall, _ key: GatewayKey) {
+    if call.contentType == "application/json" { return takeJSON(call, key) }
+    do throws(GCMForm.Failure) {
+      send(try GCMForm(call.request.body).json, call, key, .form)
+    } catch {
+      switch error {
+      case .missingRegistration: call.answer(.text(200, "Error=MissingRegistration\n"))
+      case .unreadable: call.answer(.text(400, "the form can't be read\n"))
+      }
+    }
+  }
+
+  private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
+    let body = call.request.body
+    let document: JSONDocument
+    do throws(JSONError) { document = try JSONDocument(body, limits: applications.limits.json) } catch {
+      return call.answer(.text(400, GCMCheck.line(error, body) + "\n"))
+    }
+    let isGCM = call.path.first.map { $0 == Array("gcm".utf8) } ?? false
+    if let line = GCMCheck(document: document, isGCM: isGCM).line { return call.answer(.text(400, line + "\n")) }
+    // Refused before its targets are read, a request for a list is answered for each of it.
+    let count = document.value("registration_ids", of: document.root).map(document.count) ?? 1
+    send(body, call, key, .multicast(count))
+  }
+
+  /// - Parameter shape: the answer's where the request can't be read.
+  private func send(_ body: [UInt8], _ call: HTTPCall, _ key: GatewayKey, _ shape: GCMAnswer.Shape) {
+    let app: GatewayApplications.App
+    let request: SendRequest
+    do throws(Rejection) {
+      app = try applications.app(of: key, body)
+      request = try SendRequest(parsing: body, limits: app.limits)
+    } catch {
+      if error.code == .invalidParameters || error.code == .invalidJSON || error.code == .missingRegistration {
+        return call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
+      }
+      return call.answer(GCMAnswer(shape: shape, messageID: call.request.target).refused(error.code.rawValue))
+    }
+    let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
+    desk.send(
+      SendDesk.Request(
+        app: app.id, sender: key.id, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
+        idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
+    ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
+  }
+}
+
+extension SendRequest {
+  /// Which of the two lanes it goes by.
+  func isHigh(orElse byDefault: Priority) -> Bool {
+    if let priority { return priority == .high }
+    if let node = android(.priority) { return document.text(node).lowercased() == "high" }
+    if let node = apnsHeader(.apnsPriority) { return document.isString(node, "10") }
+    return shape == .fcmV1 ? hasNotification : byDefault == .high
+  }
+}

@@ -1,0 +1,133 @@
+import Reactor
+import StatusHTTP
+import Wire
+import Worker
+
+/// A gateway process: its doors and its connection to the broker on one loop, and the signals that stop it.
+public final class Gateway {
+  /// SIGINT and SIGTERM: the first drains, the second ends at once.
+  private static let stopSignals: [Int32] = [2, 15]
+  private static let hangUp: Int32 = 1
+  /// SIGUSR1 and SIGUSR2: they would end the process.
+  private static let forOthers: [Int32] = [10, 12]
+
+  /// Reads the configuration anew.
+  public typealias Reload = () throws(ConfigurationError) -> Configuration
+
+  private let context: GatewayContext
+  private let loop: EventLoop
+  private let version: String
+  private let configurationFile: String?
+  private let reload: Reload
+  private var watch: FileWatch
+  private let manager = ServiceManager.ofProcess
+  private var doors: [any Door] = []
+  private var isStopping = false
+  private var deadline = MonotonicTime.distantFuture
+
+  /// - Parameters:
+  ///   - version: this program's, for the log.
+  ///   - file: the configuration's file, which is watched as the certificates' files are.
+  ///   - reload: called on SIGHUP and when one of the files has changed.
+  /// - Throws: `ConfigurationError` when a door or a credential can't be used; when the process is out of descriptors.
+  public init(_ configuration: Configuration, version: String, file: String?, reload: @escaping Reload) throws {
+    guard configuration.gateway != nil else {
+      throw ConfigurationError(
+        key: "gateway", problem: "is missing: name the doors, such as gateway: { http: { listen: \"127.0.0.1:8080\" } }")
+    }
+    self.version = version
+    configurationFile = file
+    self.reload = reload
+    watch = FileWatch(configuration.gatewayFiles(file))
+    loop = try EventLoop()
+    context = try GatewayContext(configuration, loop: loop, log: Log(level: configuration.log, format: configuration.logFormat))
+  }
+
+  /// Runs until a signal has ended it, and everything that was taken is settled.
+  public func run() throws {
+    let log = context.log
+    log.describeDrops()
+    Signals.ignore(Self.forOthers)
+    let signals = try Signals(loop: loop, Self.stopSignals + [Self.hangUp]) { [unowned self] signal in
+      if signal == Self.hangUp { return reloadDoors(because: "SIGHUP") }
+      log.info("stopping", ["signal": Int(signal)])
+      stop()
+    }
+    defer { signals.close() }
+    log.info(
+      "gateway starts",
+      [
+        "version": version, "pid": ThisProcess.pid, "host": ThisProcess.host,
+        "configuration": configurationFile ?? "environment",
+        "brokers": LogList(context.configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": context.topology.prefix,
+        "apps": context.configuration.apps.count,
+      ])
+    context.broker.start()
+    try openDoors()
+    manager.tell(.ready)
+    everySecond()
+    loop.run()
+    for door in doors { door.close() }
+    context.registry?.close()
+  }
+
+  private func openDoors() throws(ConfigurationError) {
+    if let endpoint = context.configuration.metrics { doors.append(try FiguresDoor(endpoint, context)) }
+    let settings = context.configuration.gateway
+    let room = ConnectionRoom(
+      descriptors: ProcessUsage.raiseDescriptorLimit(), isShared: settings?.http != nil && settings?.apns != nil)
+    if let settings = settings?.http { doors.append(try HTTPDoor(settings, connections: room.http, context)) }
+    if let settings = settings?.apns { doors.append(try BinaryDoor(settings, connections: room.binary, context)) }
+  }
+
+  private func everySecond() {
+    manager.tell(.alive)
+    if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
+    loop.schedule(after: 1) { [weak self] in self?.everySecond() }
+  }
+
+  // MARK: other settings
+
+  /// What can't be used leaves in force what was there before.
+  private func reloadDoors(because reason: String) {
+    let log = context.log
+    let next: Configuration
+    do throws(ConfigurationError) { next = try reload() } catch {
+      return log.error("the old configuration stays in force", ["reason": "\(error)"])
+    }
+    log.info("reloading", ["because": reason])
+    watch.follow(next.gatewayFiles(configurationFile))
+    for door in doors {
+      do throws(ConfigurationError) { try door.reload(next) } catch {
+        log.error("the old certificate stays in use", ["reason": "\(error)"])
+      }
+    }
+    let others = next.changesForGatewayRestart(from: context.configuration)
+    if !others.isEmpty { log.warning("a restart is needed for what else has changed", ["settings": LogList(others)]) }
+  }
+
+  // MARK: the end
+
+  private func stop() {
+    guard !isStopping else { return end() }
+    isStopping = true
+    manager.tell(.stopping)
+    deadline = loop.now.advanced(bySeconds: Double(context.configuration.drainTimeout))
+    for door in doors { door.drain() }
+    awaitQuiet()
+  }
+
+  private func awaitQuiet() {
+    let isQuiet = doors.allSatisfy(\.isIdle) && context.broker.waiting == 0
+    guard !isQuiet, loop.now < deadline else { return end() }
+    loop.schedule(after: Self.quietPause) { [weak self] in self?.awaitQuiet() }
+  }
+
+  /// Seconds.
+  private static let quietPause = 0.02
+
+  private func end() {
+    context.broker.close { [loop] in loop.stop() }
+    loop.schedule(after: 2) { [loop] in loop.stop() }
+  }
+}

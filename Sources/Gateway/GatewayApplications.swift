@@ -1,0 +1,72 @@
+import DeviceRegistry
+import PushCore
+import Worker
+
+/// The applications of the configuration, as doors ask for them.
+struct GatewayApplications {
+  struct App {
+    var id: [UInt8]
+    var defaultPriority: Priority
+    var limits: RequestLimits
+    var isUPMC: Bool
+    /// Names of its packages and bundles.
+    var packages: Set<[UInt8]>
+  }
+
+  let limits: RequestLimits
+  private let apps: [[UInt8]: App]
+
+  init(_ configuration: Configuration) {
+    limits = configuration.limits
+    var apps: [[UInt8]: App] = [:]
+    for app in configuration.apps {
+      let sets = [app.credentials] + app.senders.values
+      let packages = sets.flatMap { $0.apns.map(\.topic) + [$0.fcm?.package].compactMap(\.self) }
+      let id = Array(app.id.utf8)
+      apps[id] = App(
+        id: id, defaultPriority: app.defaultPriority, limits: configuration.limits(of: app), isUPMC: app.isUPMC,
+        packages: Set((packages + [app.id]).map { Array($0.utf8) }))
+    }
+    self.apps = apps
+  }
+
+  subscript(id: [UInt8]) -> App? { apps[id] }
+
+  /// The key's only application, or that of several which `name` is.
+  func only(of key: GatewayKey, _ name: [UInt8]?) -> App? {
+    if let name, let app = named(name, of: key) { return app }
+    let known = key.apps.compactMap { apps[$0] }
+    return known.count == 1 ? known[0] : nil
+  }
+
+  /// In FCM v1: one of the key's applications by its id, or whatever the sender calls the only one that the key is for.
+  func app(ofProject project: [UInt8], _ key: GatewayKey) -> App? {
+    if key.apps.contains(project) { return apps[project] }
+    return key.apps.count == 1 ? apps[key.apps[0]] : nil
+  }
+
+  /// By its id, or by one of its packages and bundles.
+  func named(_ name: [UInt8], of key: GatewayKey) -> App? {
+    key.apps.compactMap { apps[$0] }.first { $0.packages.contains(name) }
+  }
+
+  /// The application that a key's holder sends to: the key's only one, or that of `restricted_package_name`.
+  func app(of key: GatewayKey, _ body: [UInt8]) throws(Rejection) -> App {
+    let known = key.apps.compactMap { apps[$0] }
+    if known.count == 1 { return known[0] }
+    guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are configured no more") }
+    var package: [UInt8]?
+    if let document = try? JSONDocument(body, limits: limits.json),
+      let node = document.value("restricted_package_name", of: document.root)
+    {
+      package = document.string(node)
+    }
+    guard let package else {
+      throw Rejection(.invalidParameters, "restricted_package_name: missing, the key is for \(known.count) applications")
+    }
+    guard let app = known.first(where: { $0.packages.contains(package) }) else {
+      throw Rejection(.invalidPackageName, "restricted_package_name: the key is for none of this name")
+    }
+    return app
+  }
+}

@@ -1,0 +1,185 @@
+import AMQP
+import PushCore
+import Reactor
+import Wire
+import Worker
+
+/// The gateway's connection to the broker, kept up: publishes with confirms, and takes answers by direct reply-to. Confined to the
+/// loop's thread.
+final class GatewayBroker {
+  /// What became of a publication.
+  enum Outcome: Equatable {
+    /// The broker answers for it.
+    case confirmed
+    /// It was not taken, and may be later: no connection, an alarm, a full queue, too much under way.
+    case refused(String)
+    /// It may have been taken, or not: the connection ended, or no confirm came in time.
+    case unknown(String)
+  }
+
+  typealias Confirmation = (Outcome) -> Void
+  typealias Answer = ([UInt8]) -> Void
+
+  /// Publications under way before further ones are refused.
+  private static let window = 8_192
+  /// Bytes of an answer that are kept: results of a thousand devices, or the failed ones of an audience.
+  private static let maximumAnswer = 4 << 20
+
+  private let loop: EventLoop
+  let topology: Topology
+  private let log: Log
+  private let figures: GatewayFigures
+  private let connection: BrokerConnection
+  private var publisher: Publisher?
+  /// Who we are to the broker: what an application's producers are known by.
+  private(set) var user: [UInt8] = []
+  private var isDeclared = false
+  private var confirmations = Slab<Confirmation>()
+  private var answers: [UInt64: Answer] = [:]
+  private var lastQuestion: UInt64
+  private var onClosed: (() -> Void)?
+
+  init(loop: EventLoop, topology: Topology, brokers: [BrokerAddress], log: Log, figures: GatewayFigures) {
+    self.loop = loop
+    self.topology = topology
+    self.log = log
+    self.figures = figures
+    connection = BrokerConnection(loop: loop, brokers: brokers)
+    // Not guessable: an answer is believed by its number.
+    lastQuestion = UInt64.random(in: 0..<(1 << 62))
+    connection.makeMachine = { [unowned self] in make($0) }
+  }
+
+  func start() { connection.start() }
+
+  private func make(_ broker: BrokerURI) -> Publisher {
+    let publisher = Publisher(
+      settings: ConnectionSettings(broker: broker, name: "pushfleet gateway, \(ThisProcess.name)"), window: Self.window,
+      maximumReply: Self.maximumAnswer, handler: self)
+    self.publisher = publisher
+    user = Array(broker.user.utf8)
+    return publisher
+  }
+
+  /// Publications are taken.
+  var isReady: Bool { isDeclared && publisher?.canPublish == true }
+
+  /// Publications whose outcome isn't known yet.
+  var waiting: Int { confirmations.count }
+
+  // MARK: asked by doors
+
+  /// - Parameters:
+  ///   - question: of ``expectAnswer(_:)``, where an answer is wanted.
+  ///   - then: called once, in this call where the message is refused at once.
+  func publish(
+    exchange: String, routingKey: String, properties: BasicProperties, body: [UInt8], question: UInt64? = nil,
+    then: @escaping Confirmation
+  ) {
+    guard let publisher, isReady else {
+      figures.published(.refused(""))
+      return then(.refused(reason))
+    }
+    var properties = properties
+    if let question {
+      properties.replyTo = Publisher.replyTo
+      properties.correlationID = Array(String(question).utf8)
+    }
+    let tag = confirmations.insert(then)
+    publisher.publish(
+      exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), properties: properties, body: body, tag: tag)
+  }
+
+  private var reason: String {
+    guard let publisher, publisher.isReady, isDeclared else { return "the broker can't be reached" }
+    return publisher.isBlocked ? "the broker takes nothing for now" : "too much waits for the broker"
+  }
+
+  /// A number for a message whose answer is wanted; what is expected is to be forgotten when it has come no sooner than it was wanted.
+  /// Answers end with the connection, without a word.
+  func expectAnswer(_ answer: @escaping Answer) -> UInt64 {
+    lastQuestion += 1
+    answers[lastQuestion] = answer
+    return lastQuestion
+  }
+
+  func forget(_ question: UInt64) { answers[question] = nil }
+
+  /// How many messages are ready in a queue; nil where the broker can't be asked, or has no such queue.
+  func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void) {
+    guard let publisher, publisher.isReady else { return answered(nil) }
+    publisher.perform(.queueInspect(name: queue)) { answer in
+      guard case .success(.queue(let ready, _)) = answer else { return answered(nil) }
+      answered(ready)
+    }
+  }
+
+  /// Says goodbye, then calls `completion`.
+  func close(_ completion: @escaping () -> Void) {
+    connection.stop()
+    guard let publisher else { return completion() }
+    onClosed = completion
+    publisher.close()
+  }
+
+  private func settle(_ tag: Int, _ outcome: Outcome) {
+    figures.published(outcome)
+    confirmations.remove(tag)?(outcome)
+  }
+}
+
+extension GatewayBroker: PublisherHandler {
+  func ready(_ publisher: Publisher) {
+    connection.established(at: loop.now)
+    log.info("publishing", ["broker": connection.address])
+    // Declared first, so that the first request finds its queue whoever started first.
+    publisher.declare(topology) { [weak self] result in
+      guard let self, publisher === self.publisher else { return }
+      switch result {
+      case .success(let notices): for notice in notices { log.warning("\(notice)") }
+      // A user without the permission to declare may still publish to what an operator has declared.
+      case .failure(let failure): log.warning("the topology could not be declared", ["reason": "\(failure)"])
+      }
+      isDeclared = true
+    }
+  }
+
+  func confirmed(_ tag: Int) { settle(tag, .confirmed) }
+
+  func failed(_ tag: Int, _ failure: PublishFailure) {
+    switch failure {
+    case .returned: settle(tag, .refused("there is no queue for it"))
+    case .nacked: settle(tag, .refused("its queue is full"))
+    case .unencodable: settle(tag, .refused("a property is too long"))
+    case .timedOut: settle(tag, .unknown("the broker has not confirmed it in time"))
+    case .connectionLost, .channelClosed: settle(tag, .unknown("the broker's connection ended before it was confirmed"))
+    }
+  }
+
+  func blocked(_ publisher: Publisher, reason: String) {
+    log.warning("the broker blocks publishing: a resource alarm", ["reason": reason])
+  }
+
+  func unblocked(_ publisher: Publisher) { log.info("the broker takes publications again") }
+
+  func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
+    guard let text = reply.properties.correlationID, let question = UInt64(String(decoding: text, as: UTF8.self)),
+      !reply.isTruncated
+    else { return }
+    answers.removeValue(forKey: question)?(reply.body)
+  }
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    guard publisher === self.publisher else { return }
+    self.publisher = nil
+    isDeclared = false
+    answers = [:]
+    let wasHeld = connection.isHeld
+    if let seconds = connection.ended(at: loop.now) {
+      log.warning(
+        wasHeld ? "broker connection ended" : "no broker connection", ["reason": "\(reason)", "again_in_seconds": seconds])
+    }
+    onClosed?()
+    onClosed = nil
+  }
+}

@@ -1,0 +1,27 @@
+import Reactor
+import Worker
+
+/// What every door of a gateway works with. Confined to the loop's thread.
+final class GatewayContext {
+  let configuration: Configuration
+  let topology: Topology
+  let loop: EventLoop
+  let log: Log
+  let broker: GatewayBroker
+  /// Reads for answers, and keeps the keys; nil where no registry is configured. What changes devices goes by the broker.
+  let registry: RegistryClient?
+  let figures: GatewayFigures
+
+  init(_ configuration: Configuration, loop: EventLoop, log: Log) throws(ConfigurationError) {
+    self.configuration = configuration
+    self.loop = loop
+    self.log = log
+    topology = configuration.topology
+    figures = GatewayFigures()
+    broker = GatewayBroker(
+      loop: loop, topology: topology, brokers: try configuration.brokerAddresses(), log: log, figures: figures)
+    registry = try configuration.registry.map { (location) throws(ConfigurationError) in
+      try RegistryClient(location, limits: configuration.registryLimits, host: LoopHost(loop), log: log)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Reactor
+import Worker
+
+/// What a gateway counts. Confined to the loop's thread.
+final class GatewayFigures {
+  /// Requests by what they were answered with.
+  private var answers: [Int: Int] = [:]
+  /// Publications by what became of them.
+  private var publications = [0, 0, 0]
+  /// Requests that were known as retransmissions.
+  var repeated = 0
+  let binary = BinaryFigures()
+
+  func answered(_ status: Int) { answers[status, default: 0] += 1 }
+
+  func published(_ outcome: GatewayBroker.Outcome) {
+    switch outcome {
+    case .confirmed: publications[0] += 1
+    case .refused: publications[1] += 1
+    case .unknown: publications[2] += 1
+    }
+  }
+
+  /// In Prometheus' text format, 0.0.4.
+  /// - Parameter waiting: publications whose confirms are awaited.
+  func text(waiting: Int, isReady: Bool) -> String {
+    var format = MetricsFormat()
+    format.counters(
+      "pushfleet_gateway_answers_total", "HTTP requests by the status of their answers.",
+      answers.sorted { $0.key < $1.key }.map { ([("status", "\($0.key)")], $0.value) })
+    format.counters(
+      "pushfleet_gateway_publications_total", "Messages published, by what the broker said of them.",
+      zip(["confirmed", "refused", "unknown"], publications).map { ([("outcome", $0)], $1) })
+    format.counter("pushfleet_gateway_repeated_total", repeated, "Requests known as sent already.")
+    format.gauge("pushfleet_gateway_unconfirmed", waiting, "Messages whose confirms are awaited.")
+    format.gauge("pushfleet_gateway_ready", isReady ? 1 : 0, "1 while the broker takes what comes in.")
+    format.counters(
+      "pushfleet_gateway_binary_notifications_total", "Notifications by APNs' binary interface, by what became of them.",
+      [([("outcome", "confirmed")], binary.taken), ([("outcome", "given_up")], binary.lost)])
+    format.counters(
+      "pushfleet_gateway_binary_responses_total", "Error responses by their status.",
+      BinaryStatus.allCases.compactMap { status in binary.responses[status].map { ([("status", status.word)], $0) } })
+    format.gauge("pushfleet_gateway_binary_connections", binary.open, "Open connections of senders.")
+    format.counter("pushfleet_gateway_binary_feedback_total", binary.feedback, "Entries read of the feedback service.")
+    let usage = ProcessUsage.current()
+    format.family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
+    format.gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")
+    return format.text
+  }
+}

@@ -1,0 +1,163 @@
+import PushCore
+import StatusHTTP
+
+/// Why a request isn't done, whichever interface it came by.
+enum Fault: Equatable {
+  case badTarget
+  case wrongMethod(String, allowed: String)
+  case noSuchPlace
+  case noKey
+  case wrongKey
+  /// The key is good, and not for this: another application, another right.
+  case notAllowed
+  case tooMany
+  case badEncoding
+  /// Come again.
+  case unavailable(String)
+  case badRequest(String)
+  /// An `Idempotency-Key` that another body had.
+  case reused
+
+  var status: Int {
+    switch self {
+    case .badTarget, .badRequest: 400
+    case .noKey, .wrongKey: 401
+    case .notAllowed: 403
+    case .noSuchPlace: 404
+    case .wrongMethod: 405
+    case .badEncoding: 415
+    case .reused: 422
+    case .tooMany: 429
+    case .unavailable: 503
+    }
+  }
+
+  var words: String {
+    switch self {
+    case .badTarget: "the path can't be read"
+    case .wrongMethod(let method, _):
+      "HTTP method \(method.filter { $0.isASCII && $0.isLetter }.prefix(16)) is not supported by this URL"
+    case .noSuchPlace: "there is nothing here"
+    case .noKey: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY"
+    case .wrongKey: "the key is not valid"
+    case .notAllowed: "the key is not for this"
+    case .tooMany: "too many requests with this key"
+    case .badEncoding: "the body must not be compressed"
+    case .unavailable(let reason), .badRequest(let reason): reason
+    case .reused: "this Idempotency-Key came with another body before"
+    }
+  }
+
+  /// Whole seconds, as old clients can't read dates; on statuses alone that tell to come again, as they loop on others.
+  var headers: [String: String] {
+    switch self {
+    case .tooMany: ["Retry-After": "1"]
+    case .unavailable: ["Retry-After": "5"]
+    case .wrongMethod(_, let allowed): ["Allow": allowed]
+    default: [:]
+    }
+  }
+}
+
+/// How an interface says what is wrong.
+enum Manner {
+  /// GCM and FCM legacy: HTML of a servlet for what concerns keys and methods, one line of text for the rest.
+  case legacy
+  /// The Instance ID service and device groups: `{"error":…}`.
+  case instance
+  /// Google's APIs: `{"error":{code, message, status}}`.
+  case google
+  /// Our own: `{"error":…,"reason":…}`.
+  case own
+
+  func answer(_ fault: Fault) -> HTTPAnswer {
+    switch self {
+    case .legacy: legacy(fault)
+    case .instance: .json(fault.status, headers: fault.headers) { $0.set("error", Self.instanceWord(fault)) }
+    case .google: GoogleError(fault).answer(headers: fault.headers)
+    case .own:
+      .json(fault.status, headers: fault.headers) {
+        $0.set("error", Self.ownWord(fault))
+        $0.set("reason", fault.words)
+      }
+    }
+  }
+
+  // MARK: legacy
+
+  private func legacy(_ fault: Fault) -> HTTPAnswer {
+    switch fault {
+    case .noKey: Self.page(401, "Unauthorized", fault)
+    case .wrongKey: Self.page(401, "INVALID_KEY", fault)
+    case .notAllowed: Self.page(401, "INVALID_KEY_TYPE", fault)
+    case .wrongMethod: Self.page(405, fault.words, fault)
+    default:
+      HTTPAnswer(
+        status: fault.status, contentType: "text/plain; charset=UTF-8", headers: fault.headers, body: fault.words + "\n")
+    }
+  }
+
+  static func page(_ status: Int, _ words: String, headers: [String: String] = [:]) -> HTTPAnswer {
+    HTTPAnswer(
+      status: status, contentType: "text/html; charset=UTF-8", headers: headers,
+      body: """
+        <HTML>
+        <HEAD>
+        <TITLE>\(words)</TITLE>
+        </HEAD>
+        <BODY BGCOLOR="#FFFFFF" TEXT="#000000">
+        <H1>\(words)</H1>
+        <H2>Error \(status)</H2>
+        </BODY>
+        </HTML>
+
+        """)
+  }
+
+  private static func page(_ status: Int, _ words: String, _ fault: Fault) -> HTTPAnswer {
+    page(status, words, headers: fault.headers)
+  }
+
+  // MARK: words
+
+  private static func instanceWord(_ fault: Fault) -> String {
+    switch fault {
+    case .noKey, .wrongKey: "Unauthorized"
+    case .notAllowed: "PERMISSION_DENIED"
+    case .noSuchPlace: "NOT_FOUND"
+    case .tooMany: "RESOURCE_EXHAUSTED"
+    case .unavailable: "Unavailable"
+    default: fault.words
+    }
+  }
+
+  private static func ownWord(_ fault: Fault) -> String {
+    switch fault {
+    case .badTarget, .badRequest, .wrongMethod, .badEncoding, .reused: "InvalidParameters"
+    case .noSuchPlace: "NotFound"
+    case .noKey, .wrongKey: "Unauthorized"
+    case .notAllowed: "NotAllowed"
+    case .tooMany: "TooManyRequests"
+    case .unavailable: "Unavailable"
+    }
+  }
+}
+
+extension HTTPAnswer {
+  static let jsonType = "application/json; charset=UTF-8"
+
+  static func json(_ status: Int, headers: [String: String] = [:], _ members: (inout JSONObjectWriter) -> Void) -> HTTPAnswer {
+    var writer = JSONObjectWriter()
+    members(&writer)
+    return HTTPAnswer(status: status, contentType: jsonType, headers: headers, body: writer.closed())
+  }
+
+  static func text(_ status: Int, _ text: String, headers: [String: String] = [:]) -> HTTPAnswer {
+    HTTPAnswer(status: status, contentType: "text/plain; charset=UTF-8", headers: headers, body: text)
+  }
+
+  /// Come again.
+  static func unavailable(_ reason: String) -> HTTPAnswer {
+    text(503, reason + "\n", headers: Fault.unavailable(reason).headers)
+  }
+}

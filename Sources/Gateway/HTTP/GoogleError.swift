@@ -1,0 +1,79 @@
+import PushCore
+import StatusHTTP
+
+/// An error as Google's APIs say it (AIP-193), with FCM's own code where it has one.
+struct GoogleError {
+  var status: Int
+  /// google.rpc.Code by name.
+  var code: String
+  var message: String
+  /// FCM's errorCode.
+  var fcmCode: String?
+  /// The field that is wrong.
+  var field: String?
+
+  init(_ status: Int, _ code: String, _ message: String, fcmCode: String? = nil, field: String? = nil) {
+    self.status = status
+    self.code = code
+    self.message = message
+    self.fcmCode = fcmCode
+    self.field = field
+  }
+
+  init(_ fault: Fault) {
+    let code =
+      switch fault {
+      case .badTarget, .badRequest, .wrongMethod, .badEncoding, .reused: "INVALID_ARGUMENT"
+      case .noSuchPlace: "NOT_FOUND"
+      case .noKey, .wrongKey: "UNAUTHENTICATED"
+      case .notAllowed: "PERMISSION_DENIED"
+      case .tooMany: "RESOURCE_EXHAUSTED"
+      case .unavailable: "UNAVAILABLE"
+      }
+    let fcmCode: String? =
+      switch fault {
+      case .tooMany: "QUOTA_EXCEEDED"
+      case .unavailable: "UNAVAILABLE"
+      default: nil
+      }
+    self.init(fault.status, code, fault.words, fcmCode: fcmCode)
+  }
+
+  func answer(headers: [String: String] = [:]) -> HTTPAnswer {
+    .json(status, headers: headers) { body in
+      body.set(
+        "error",
+        object: { error in
+          error.set("code", Int64(status))
+          error.set("message", message)
+          error.set("status", code)
+          guard fcmCode != nil || field != nil else { return }
+          error.set("details", objects: details)
+        })
+    }
+  }
+
+  private var details: [(inout JSONObjectWriter) -> Void] {
+    var details: [(inout JSONObjectWriter) -> Void] = []
+    if let fcmCode {
+      details.append { detail in
+        detail.set("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+        detail.set("errorCode", fcmCode)
+      }
+    }
+    if let field {
+      details.append { [message] detail in
+        detail.set("@type", "type.googleapis.com/google.rpc.BadRequest")
+        detail.set(
+          "fieldViolations",
+          objects: [
+            {
+              $0.set("field", field)
+              $0.set("description", message)
+            }
+          ])
+      }
+    }
+    return details
+  }
+}

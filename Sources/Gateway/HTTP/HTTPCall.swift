@@ -1,0 +1,68 @@
+import PushCore
+import StatusHTTP
+import Wire
+
+/// One request in hand, until it is answered. Confined to the loop's thread.
+final class HTTPCall {
+  let request: HTTPRequest
+  /// The path's parts, decoded; empty for the root.
+  let path: [[UInt8]]
+  private let query: [(name: [UInt8], value: [UInt8])]
+  private let reply: HTTPReply
+  private let figures: GatewayFigures
+
+  /// Nil where the target can't be read.
+  init?(_ request: HTTPRequest, _ reply: HTTPReply, _ figures: GatewayFigures) {
+    let parts = request.target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.first?.first == UInt8(ascii: "/") else { return nil }
+    var path: [[UInt8]] = []
+    for part in parts[0].dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      guard let decoded = PercentEncoding.decode(part) else { return nil }
+      path.append(decoded)
+    }
+    // One slash too many at either end is forgiven.
+    if path.first?.isEmpty == true { path.removeFirst() }
+    if path.last?.isEmpty == true { path.removeLast() }
+    guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [] else { return nil }
+    self.request = request
+    self.reply = reply
+    self.figures = figures
+    self.path = path
+    self.query = query
+  }
+
+  func answer(_ answer: HTTPAnswer) {
+    figures.answered(answer.status)
+    reply.send(answer)
+  }
+
+  func query(_ name: String) -> [UInt8]? { query.first { $0.name.elementsEqual(name.utf8) }?.value }
+
+  func header(_ name: String) -> [UInt8]? { request.headers[name] }
+
+  /// Empty is none.
+  var idempotencyKey: [UInt8]? { header("idempotency-key").flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// What stands behind `key=` or `Bearer ` in the header `Authorization`, in any letter case.
+  var credential: [UInt8]? {
+    guard let header = header("authorization") else { return nil }
+    for prefix in Self.schemes where header.count > prefix.count {
+      let isMeant = prefix.indices.allSatisfy { index in
+        let byte = header[index]
+        return (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == prefix[index]
+      }
+      guard isMeant, let start = header[prefix.count...].firstIndex(where: { $0 != 0x20 }) else { continue }
+      return Array(header[start...])
+    }
+    return nil
+  }
+
+  private static let schemes = [Array("key=".utf8), Array("bearer ".utf8)]
+
+  /// The media type, in lower case and without parameters; nil where the request has none.
+  var contentType: String? {
+    guard let header = header("content-type") else { return nil }
+    let type = header.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
+    return String(decoding: type, as: UTF8.self).lowercased()
+  }
+}

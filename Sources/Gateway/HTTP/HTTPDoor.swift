@@ -1,0 +1,214 @@
+import DeviceRegistry
+import PushCore
+import Reactor
+import StatusHTTP
+import TLS
+import Wire
+import Worker
+
+/// The HTTP door: asks who comes, and finds who answers. Plain HTTP is served in turns of the loop; TLS, whose handshakes take long, on a thread of
+/// its own, from which requests are taken to the loop.
+final class HTTPDoor: Door, TurnHook {
+  private let context: GatewayContext
+  private let server: HTTPServer
+  private let isTLS: Bool
+  private var watch: ForeignDescriptor?
+  private var isTurnScheduled = false
+  private var isClosed = false
+  private let registry: RegistryClient
+  private let ring: KeyRing
+  private let desks: Routes.Desks
+  private var routes: Routes
+  /// Answers to wrong keys that are held back.
+  private var penalties = 0
+
+  /// What requests are read for.
+  private static let headers = [
+    "authorization", "content-type", "content-encoding", "idempotency-key", "traceparent", "project_id",
+  ]
+  private static let idle: UInt32 = 15
+  /// Seconds that a wrong key costs, and how many such answers are held back at once: others must find room.
+  private static let (penalty, mostPenalties) = (1.0, 1_024)
+
+  /// Seconds between two looks at the connections that serve out an earlier certificate, and at idle ones.
+  private static let (retiredPause, idlePause) = (5.0, 1.0)
+
+  /// - Parameter connections: at most so many at once.
+  /// - Throws: when it can't be listened where the setting says.
+  init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws(ConfigurationError) {
+    self.context = context
+    guard let registry = context.registry else {
+      throw ConfigurationError(key: "registry", problem: "is missing: the keys of the gateway's senders are kept there")
+    }
+    self.registry = registry
+    ring = KeyRing(registry, loop: context.loop)
+    desks = Routes.Desks(context, wait: settings.wait)
+    routes = Routes(context, registry, desks, GatewayApplications(context.configuration))
+    let side = LoopSide<HTTPDoor>(context.loop.mailbox)
+    let identity = try settings.serverIdentity()
+    let isTLS = identity != nil
+    self.isTLS = isTLS
+    let limits = HTTPServerLimits(
+      connections: UInt32(connections), idle: Self.idle, body: context.configuration.limits.json.bytes)
+    do throws(HTTPServerError) {
+      server = try HTTPServer(
+        host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers, identity: identity,
+        isDriven: !isTLS
+      ) { request, reply in
+        if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
+      }
+    } catch {
+      throw ConfigurationError(key: "gateway.http.listen", problem: "cannot be used: \(error)")
+    }
+    side.desk = self
+    if !isTLS {
+      do throws(SystemError) {
+        watch = try ForeignDescriptor(server.descriptor, loop: context.loop) { [unowned self] in turn() }
+      } catch {
+        throw ConfigurationError(key: "gateway.http.listen", problem: "cannot be used: \(error)")
+      }
+      context.loop.afterEvents(self)
+      endIdle()
+    }
+    context.log.info("the HTTP door is open", ["address": "\(settings.listen)", "tls": isTLS])
+  }
+
+  func drain() { server.quiesce() }
+  var isIdle: Bool { server.waiting == 0 }
+
+  func close() {
+    isClosed = true
+    watch?.close()
+    watch = nil
+    server.stop()
+  }
+
+  // MARK: turns of the server
+
+  private func turn() {
+    guard !isClosed, server.turn(), !isTurnScheduled else { return }
+    isTurnScheduled = true
+    context.loop.schedule(after: 0) { [weak self] in
+      self?.isTurnScheduled = false
+      self?.turn()
+    }
+  }
+
+  /// Answers go out in the turn in which they were given.
+  func turnEnding(at now: MonotonicTime) {
+    if !isTLS, server.hasAnswers { turn() }
+  }
+
+  private func endIdle() {
+    context.loop.schedule(after: Self.idlePause) { [weak self] in
+      guard let self, !isClosed else { return }
+      turn()
+      endIdle()
+    }
+  }
+
+  // MARK: other settings
+
+  /// Takes over the applications, and certificate and key.
+  func reload(_ configuration: Configuration) throws(ConfigurationError) {
+    routes = Routes(context, registry, desks, GatewayApplications(configuration))
+    guard isTLS, let identity = try configuration.gateway?.http?.serverIdentity() else { return }
+    do throws(HTTPServerError) { try server.renew(identity) } catch {
+      throw ConfigurationError(key: "gateway.http.certificate", problem: "cannot be used: \(error)")
+    }
+    endRetired()
+  }
+
+  private func endRetired() {
+    guard !isClosed, !server.endRetired() else { return }
+    context.loop.schedule(after: Self.retiredPause) { [weak self] in self?.endRetired() }
+  }
+
+  // MARK: requests
+
+  private func take(_ request: HTTPRequest, _ reply: HTTPReply) {
+    guard let call = HTTPCall(request, reply, context.figures) else {
+      context.figures.answered(400)
+      return reply.send(Manner.legacy.answer(.badTarget))
+    }
+    guard let route = routes.route(call) else { return call.answer(Manner.own.answer(.noSuchPlace)) }
+    guard route.methods.contains(request.method) else {
+      return call.answer(route.manner.answer(.wrongMethod(request.method, allowed: route.methods.joined(separator: ", "))))
+    }
+    if let encoding = call.header("content-encoding"), !encoding.elementsEqual("identity".utf8) {
+      return call.answer(route.manner.answer(.badEncoding))
+    }
+    switch route.work {
+    case .open(let work): work(call)
+    case .keyed(let right, let work): admit(call, route, right, work)
+    case .installation(let right, let work): admitVisitor(call, route, right, work)
+    }
+  }
+
+  private func admit(
+    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall, GatewayKey) -> Void
+  ) {
+    guard let text = call.credential else { return deny(call, route.manner, .noKey) }
+    ring.admit(text) { [weak self] verdict in
+      switch verdict {
+      case .success(let key):
+        guard key.rights.contains(right) else { return call.answer(route.manner.answer(.notAllowed)) }
+        work(call, key)
+      case .failure(.wrong): self?.deny(call, route.manner, .wrongKey)
+      case .failure(.tooMany): call.answer(route.manner.answer(.tooMany))
+      case .failure(.unknown): call.answer(route.manner.answer(.unavailable("the keys can't be read for now")))
+      }
+    }
+  }
+
+  private func admitVisitor(
+    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall, Visitor) -> Void
+  ) {
+    let (app, installation) = (call.path[2], call.path[4])
+    guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
+      return admit(call, route, right) { call, key in
+        guard key.apps.contains(app) else { return call.answer(route.manner.answer(.notAllowed)) }
+        work(call, Visitor(app: app, installation: installation, isBackend: true))
+      }
+    }
+    registry.call(.secret(ofInstallation: installation, app: app)) { [weak self] result in
+      switch result {
+      case .success(let hash):
+        guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else {
+          self?.deny(call, route.manner, .wrongKey)
+          return
+        }
+        work(call, Visitor(app: app, installation: installation, isBackend: false))
+      case .failure: call.answer(route.manner.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  /// Late, so that guessing takes time; at the end of the connection where too many are late already.
+  private func deny(_ call: HTTPCall, _ manner: Manner, _ fault: Fault) {
+    var answer = manner.answer(fault)
+    guard penalties < Self.mostPenalties else {
+      answer.headers["Connection"] = "close"
+      return call.answer(answer)
+    }
+    penalties += 1
+    context.loop.schedule(after: Self.penalty) { [weak self] in
+      self?.penalties -= 1
+      call.answer(answer)
+    }
+  }
+}
+
+extension GatewayHTTPSettings {
+  /// Nil for plain HTTP.
+  fileprivate func serverIdentity() throws(ConfigurationError) -> HTTPServerIdentity? {
+    guard let identity else { return nil }
+    let certificate = try identity.certificate.bytes(for: "gateway.http.certificate")
+    let key = try identity.key.bytes(for: "gateway.http.key")
+    // The server doesn't say what is wrong with them.
+    do throws(CredentialError) { _ = try Identity(pem: certificate, key: key) } catch {
+      throw ConfigurationError(key: "gateway.http.certificate", problem: error.description)
+    }
+    return HTTPServerIdentity(certificate: certificate, key: key)
+  }
+}

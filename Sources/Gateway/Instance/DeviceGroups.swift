@@ -1,0 +1,67 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Worker
+
+/// `/gcm/notification` and `/fcm/notification`: device groups, made and changed by POST, their keys looked up by GET.
+struct DeviceGroups {
+  let applications: GatewayApplications
+  let changes: ChangeDesk
+  let registry: RegistryClient
+
+  func take(_ call: HTTPCall, _ key: GatewayKey) {
+    guard let app = applications.only(of: key, call.header("project_id")) else {
+      return call.answer(Self.error(400, "project_id: the key is for several applications, name one"))
+    }
+    if call.request.method == "GET" { look(call, app.id) } else { change(call, app.id) }
+  }
+
+  private func look(_ call: HTTPCall, _ app: [UInt8]) {
+    guard let name = call.query("notification_key_name"), !name.isEmpty else {
+      return call.answer(Self.error(400, "notification_key_name: missing"))
+    }
+    registry.call(.group(.name(name), app: app)) { result in
+      switch result {
+      case .success(let group?): call.answer(.json(200) { $0.set("notification_key", group.notificationKey) })
+      case .success(nil): call.answer(Self.error(400, "notification_key not found"))
+      case .failure: call.answer(Manner.instance.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  private func change(_ call: HTTPCall, _ app: [UInt8]) {
+    guard let document = try? JSONDocument(call.request.body), document.kind(document.root) == .object else {
+      return call.answer(Self.error(400, "InvalidJson"))
+    }
+    let operations = ["create": "group_create", "add": "group_add", "remove": "group_remove"]
+    guard let word = document.text(of: "operation"), let op = operations[String(decoding: word, as: UTF8.self)] else {
+      return call.answer(Self.error(400, "operation: expected create, add or remove"))
+    }
+    var line = JSONObjectWriter()
+    line.set("op", op)
+    line.set("app", app)
+    for name in ["notification_key_name", "notification_key", "registration_ids"] {
+      if name == "notification_key", op == "group_create" { continue }
+      if let node = document.value(name, of: document.root), document.kind(node) != .null {
+        line.set(name, raw: document.raw(node))
+      }
+    }
+    let change = line.closed()
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+      return call.answer(Self.error(400, refusal.reason))
+    }
+    changes.change(change, app: app) { outcome in
+      switch outcome {
+      case .answered(let answer):
+        if let error = answer.text(of: "error") {
+          return call.answer(Self.error(400, String(decoding: error, as: UTF8.self)))
+        }
+        call.answer(.json(200) { $0.set("notification_key", answer.text(of: "notification_key") ?? []) })
+      case .accepted: call.answer(Manner.instance.answer(.unavailable("")))
+      case .refused(let reason), .unknown(let reason): call.answer(Manner.instance.answer(.unavailable(reason)))
+      }
+    }
+  }
+
+  private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status) { $0.set("error", word) } }
+}

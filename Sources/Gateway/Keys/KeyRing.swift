@@ -1,0 +1,100 @@
+import DeviceRegistry
+import Reactor
+import TLS
+import Wire
+import Worker
+
+/// Which keys open the door: asked of the registry, remembered for a few seconds. Confined to the loop's thread.
+final class KeyRing {
+  enum Denial: Error {
+    case wrong
+    /// The registry can't be asked.
+    case unknown
+    /// More requests than the key is for.
+    case tooMany
+  }
+
+  typealias Verdict = (Result<GatewayKey, Denial>) -> Void
+
+  /// Seconds for which a key is believed, and for which one is while the registry can't be asked: sends need no registry otherwise.
+  private static let (fresh, stale) = (5.0, 900.0)
+  /// Seconds between notes of a key's use.
+  private static let notePause = 60.0
+  private static let most = 4_096
+
+  private struct Entry {
+    var key: GatewayKey
+    var readAt: MonotonicTime
+    var notedAt: MonotonicTime?
+    /// Requests that may come at once, as of `filledAt`.
+    var tokens: Double
+    var filledAt: MonotonicTime
+
+    mutating func admits(at now: MonotonicTime) -> Bool {
+      guard let rate = key.rate else { return true }
+      tokens = min(Double(rate), tokens + now.seconds(since: filledAt) * Double(rate))
+      filledAt = now
+      guard tokens >= 1 else { return false }
+      tokens -= 1
+      return true
+    }
+  }
+
+  private let loop: EventLoop
+  private let registry: RegistryClient
+  private var entries: [[UInt8]: Entry] = [:]
+  private var lookUps: [[UInt8]: [(text: [UInt8], then: Verdict)]] = [:]
+
+  init(_ registry: RegistryClient, loop: EventLoop) {
+    self.registry = registry
+    self.loop = loop
+  }
+
+  /// - Parameter then: called once, at once where the key is remembered.
+  func admit(_ text: [UInt8], then: @escaping Verdict) {
+    guard let id = NewSecret.id(in: text, .key) else { return then(.failure(.wrong)) }
+    if let place = entries.index(forKey: id), loop.now.seconds(since: entries.values[place].readAt) < Self.fresh {
+      return then(judge(text, id, place))
+    }
+    lookUps[id, default: []].append((text, then))
+    if lookUps[id]?.count == 1 { read(id) }
+  }
+
+  private func read(_ id: [UInt8]) {
+    registry.call(.key(id)) { [weak self] result in
+      guard let self else { return }
+      let waiting = lookUps.removeValue(forKey: id) ?? []
+      switch result {
+      case .success(let key?): remember(key)
+      case .success(nil): entries[id] = nil
+      case .failure:
+        let isBelieved = entries[id].map { loop.now.seconds(since: $0.readAt) < Self.stale } ?? false
+        guard isBelieved else {
+          for (_, then) in waiting { then(.failure(.unknown)) }
+          return
+        }
+      }
+      for (text, then) in waiting { then(judge(text, id, entries.index(forKey: id))) }
+    }
+  }
+
+  private func remember(_ key: GatewayKey) {
+    if entries.count >= Self.most { entries.removeAll() }
+    var entry =
+      entries[key.id] ?? Entry(key: key, readAt: loop.now, tokens: Double(key.rate ?? 0), filledAt: loop.now)
+    entry.key = key
+    entry.readAt = loop.now
+    entries[key.id] = entry
+  }
+
+  private func judge(_ text: [UInt8], _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Denial> {
+    guard let place, case let key = entries.values[place].key, Digest.areEqual(Digest.sha256(text), key.hash),
+      key.revokedAt == nil
+    else { return .failure(.wrong) }
+    if entries.values[place].notedAt.map({ loop.now.seconds(since: $0) >= Self.notePause }) ?? true {
+      entries.values[place].notedAt = loop.now
+      registry.note(.keyUsed(id))
+    }
+    return entries.values[place].admits(at: loop.now) ? .success(key) : .failure(.tooMany)
+  }
+}

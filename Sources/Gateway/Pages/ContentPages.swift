@@ -1,0 +1,70 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Worker
+
+/// `GET /pages/<name>`: content for which a push had no room (rule UP-21), for everybody who knows its name.
+struct ContentPages {
+  let registry: RegistryClient
+
+  /// What is unknown, what is over, and what was never a name have the same answer.
+  func take(_ call: HTTPCall) {
+    let name = call.path[1]
+    guard ContentPage.isName(name) else { return call.answer(Self.missing) }
+    registry.call(.content(ofPage: name)) { result in
+      switch result {
+      case .success(let content?): call.answer(Self.answer(200, Self.page(content)))
+      case .success(nil): call.answer(Self.missing)
+      case .failure: call.answer(Manner.own.answer(.unavailable("the pages can't be read for now")))
+      }
+    }
+  }
+
+  private static let missing = answer(
+    404, document(Array("<p>This page is not here, or not here any more.</p>".utf8)))
+
+  /// What looks like a document of its own is one; anything else is text that is shown as it is.
+  static func page(_ content: [UInt8]) -> [UInt8] {
+    let start = content.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    guard start.first != UInt8(ascii: "<") else { return content }
+    var text = Array("<pre>".utf8)
+    for byte in content {
+      switch byte {
+      case UInt8(ascii: "&"): text += Array("&amp;".utf8)
+      case UInt8(ascii: "<"): text += Array("&lt;".utf8)
+      case UInt8(ascii: ">"): text += Array("&gt;".utf8)
+      default: text.append(byte)
+      }
+    }
+    return document(text + Array("</pre>".utf8))
+  }
+
+  private static func document(_ body: [UInt8]) -> [UInt8] { head + body + Array("\n".utf8) }
+
+  private static let head = Array(
+    """
+    <!DOCTYPE html>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="robots" content="noindex">
+    <title></title>
+    <style>pre { font: inherit; white-space: pre-wrap; overflow-wrap: anywhere }</style>
+
+    """.utf8)
+
+  private static func answer(_ status: Int, _ body: [UInt8]) -> HTTPAnswer {
+    HTTPAnswer(status: status, contentType: "text/html; charset=utf-8", headers: headers, body: body)
+  }
+
+  /// The content is the application's, not ours: it runs no script, sends no form, is framed by nobody, loads nothing but images, and tells
+  /// nobody its address.
+  private static let headers = [
+    "Content-Security-Policy":
+      "default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+      + "frame-ancestors 'none'; sandbox allow-popups allow-popups-to-escape-sandbox",
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-store",
+  ]
+}

@@ -1,0 +1,168 @@
+import AMQP
+import PushCore
+import TLS
+import Wire
+import Worker
+
+/// Publishes send requests, each once, and waits for their results. Confined to the loop's thread.
+///
+/// A request's id follows from its key and body, so that a retransmission is known here, by another gateway and by the workers.
+final class SendDesk {
+  /// What became of a request.
+  enum Outcome {
+    /// The worker's result.
+    case result([UInt8])
+    /// The broker has it; its outcome is published under its id.
+    case accepted
+    /// Not taken.
+    case refused(String)
+    /// Taken or not: the same request may be sent again.
+    case unknown(String)
+    /// The idempotency key came with another body before.
+    case reused
+  }
+
+  typealias Completion = (_ messageID: [UInt8], _ outcome: Outcome) -> Void
+
+  struct Request {
+    var app: [UInt8]
+    /// The key's, by whose holder it is a retransmission.
+    var sender: [UInt8]
+    var body: [UInt8]
+    var isHigh: Bool
+    var idempotencyKey: [UInt8]?
+    var traceparent: [UInt8]?
+  }
+
+  /// Seconds for which a request without an idempotency key is known again after its answer, and one with it.
+  private static let (retransmission, idempotency) = (10.0, 600.0)
+  /// Seconds that the broker has for a confirm.
+  private static let confirmTime = 15.0
+
+  private let context: GatewayContext
+  private let exchange: String
+  /// Seconds.
+  private let wait: Double
+  private var windows = (plain: RequestWindow(lifetime: retransmission), keyed: RequestWindow(lifetime: idempotency))
+
+  init(_ context: GatewayContext, wait: Int) {
+    self.context = context
+    self.wait = Double(wait)
+    exchange = context.topology.sendExchange
+  }
+
+  /// - Parameter then: called once, at once where the answer is known.
+  func send(_ request: Request, then: @escaping Completion) {
+    let now = context.loop.now
+    let digest = Digest.sha256(request.body)
+    let isKeyed = request.idempotencyKey != nil
+    let identity = Self.identity(request, digest)
+    let (name, body) = (RequestDigest(identity), RequestDigest(digest))
+    windows.plain.sweep(at: now)
+    windows.keyed.sweep(at: now)
+    if let entry = isKeyed ? windows.keyed[name] : windows.plain[name] {
+      guard entry.body == body else { return then(entry.messageID, .reused) }
+      context.figures.repeated += 1
+      switch entry.state {
+      case .waiting:
+        if isKeyed { windows.keyed.join(name, then) } else { windows.plain.join(name, then) }
+        return
+      case .answered(let outcome): return then(entry.messageID, outcome)
+      case .again:
+        if isKeyed { windows.keyed.resume(name) } else { windows.plain.resume(name) }
+        return publish(request, entry.messageID, name, then)
+      }
+    }
+    // What is sent again on purpose, later, is another request: to the workers as well.
+    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(Self.retransmission * 1000)
+    let id = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
+    if isKeyed { windows.keyed.begin(name, id, body: body) } else { windows.plain.begin(name, id, body: body) }
+    publish(request, id, name, then)
+  }
+
+  /// Of whoever sends it, the application and what it is known by.
+  private static func identity(_ request: Request, _ body: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = []
+    for part in [request.sender, request.app, request.idempotencyKey ?? body] {
+      text.append(contentsOf: String(part.count).utf8)
+      text.append(0x3A)
+      text.append(contentsOf: part)
+    }
+    return Digest.sha256(text)
+  }
+
+  private func publish(_ request: Request, _ id: [UInt8], _ name: RequestDigest, _ then: @escaping Completion) {
+    let flight = Flight()
+    let finish: (Outcome) -> Void = { [weak self] outcome in
+      guard let self, !flight.isOver else { return }
+      flight.isOver = true
+      if let question = flight.question { context.broker.forget(question) }
+      if let timer = flight.timer { context.loop.cancel(timer) }
+      settle(name, isKeyed: request.idempotencyKey != nil, id, outcome, then)
+    }
+    if wait > 0 {
+      flight.question = context.broker.expectAnswer { result in
+        flight.result = result
+        if flight.isConfirmed { finish(.result(result)) }
+      }
+    }
+    flight.timer = context.loop.schedule(after: max(wait, Self.confirmTime)) {
+      finish(flight.isConfirmed ? .accepted : .unknown("the broker has not confirmed it in time"))
+    }
+    context.broker.publish(
+      exchange: exchange, routingKey: request.isHigh ? "high" : "normal", properties: properties(request, id),
+      body: request.body, question: flight.question
+    ) { [weak self] outcome in
+      guard let self, !flight.isOver else { return }
+      switch outcome {
+      case .confirmed:
+        flight.isConfirmed = true
+        if let result = flight.result { return finish(.result(result)) }
+        if wait == 0 { return finish(.accepted) }
+        let left = max(wait - context.loop.now.seconds(since: flight.began ?? context.loop.now), 0)
+        if let timer = flight.timer { context.loop.cancel(timer) }
+        flight.timer = context.loop.schedule(after: left) { finish(.accepted) }
+      case .refused(let reason): finish(.refused(reason))
+      case .unknown(let reason): finish(.unknown(reason))
+      }
+    }
+    flight.began = context.loop.now
+  }
+
+  /// One publication and what is waited for with it.
+  private final class Flight {
+    var question: UInt64?
+    var began: MonotonicTime?
+    var isConfirmed = false
+    var isOver = false
+    var result: [UInt8]?
+    var timer: TimerToken?
+  }
+
+  private func settle(_ name: RequestDigest, isKeyed: Bool, _ id: [UInt8], _ outcome: Outcome, _ then: Completion) {
+    let state: RequestWindow.State? =
+      switch outcome {
+      case .result, .accepted: .answered(outcome)
+      case .unknown: .again
+      case .refused, .reused: nil
+      }
+    let now = context.loop.now
+    let others = isKeyed ? windows.keyed.end(name, state, at: now) : windows.plain.end(name, state, at: now)
+    then(id, outcome)
+    for other in others { other(id, outcome) }
+  }
+
+  private func properties(_ request: Request, _ id: [UInt8]) -> BasicProperties {
+    var properties = BasicProperties()
+    properties.contentType = Array("application/json".utf8)
+    properties.deliveryMode = 2
+    properties.messageID = id
+    properties.appID = request.app
+    properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
+    properties.userID = context.broker.user
+    if let traceparent = request.traceparent, traceparent.count <= 255 {
+      properties.headers.append("traceparent", .string(traceparent))
+    }
+    return properties
+  }
+}

@@ -1,0 +1,132 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+import Worker
+
+/// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: topics joined and left one device at a time, as Firebase's newer libraries
+/// do it. The topics are those of the registry.
+struct TopicSubscriptions {
+  let applications: GatewayApplications
+  let changes: ChangeDesk
+  let registry: RegistryClient
+  let now: () -> Int64
+
+  // MARK: the collection
+
+  func takeAll(_ call: HTTPCall, _ key: GatewayKey) {
+    device(call, key) { app, record in
+      guard call.request.method == "POST" else { return list(call, record) }
+      guard let topic = call.query("topic_name"), !topic.isEmpty else {
+        return refuse(call, 400, "INVALID_ARGUMENT", "topic_name is missing")
+      }
+      guard !record.device.topics.contains(topic) else {
+        return refuse(call, 409, "ALREADY_EXISTS", "Requested entity already exists.")
+      }
+      subscribe(call, app, record, topic)
+    }
+  }
+
+  /// All at once: a device has 2,000 topics at most, which is a page of the longest kind.
+  private func list(_ call: HTTPCall, _ record: DeviceRecord) {
+    let items = record.device.topics.map { topic in
+      { (item: inout JSONObjectWriter) in describe(call, topic, to: &item) }
+    }
+    call.answer(.json(200) { $0.set("topicSubscriptions", objects: items) })
+  }
+
+  // MARK: one of it
+
+  func takeOne(_ call: HTTPCall, _ key: GatewayKey) {
+    let topic = call.path[6]
+    device(call, key) { app, record in
+      let isThere = record.device.topics.contains(topic)
+      let mayBeMissing = call.query("allow_missing").map { $0.elementsEqual("true".utf8) } ?? false
+      switch call.request.method {
+      case "PATCH" where isThere || mayBeMissing: subscribe(call, app, record, topic)
+      case "DELETE" where isThere || mayBeMissing:
+        change(call, app, "unsubscribe", record, topic) { call.answer(.json(200) { _ in }) }
+      case "GET" where isThere: call.answer(.json(200) { describe(call, topic, to: &$0) })
+      default: missing(call)
+      }
+    }
+  }
+
+  private func subscribe(_ call: HTTPCall, _ app: [UInt8], _ record: DeviceRecord, _ topic: [UInt8]) {
+    let isNew = !record.device.topics.contains(topic)
+    change(call, app, "subscribe", record, topic) {
+      call.answer(
+        .json(200) {
+          describe(call, topic, to: &$0)
+          // Of a topic that was joined before, when isn't kept.
+          if isNew { $0.set("createTime", time: now()) }
+        })
+    }
+  }
+
+  private func describe(_ call: HTTPCall, _ topic: [UInt8], to object: inout JSONObjectWriter) {
+    let place = [Array("projects".utf8), call.path[2], call.path[3], call.path[4], call.path[5], topic]
+    object.set("name", Array(place.joined(separator: [UInt8(ascii: "/")])))
+    object.set("topicName", topic)
+  }
+
+  // MARK: steps
+
+  /// The device that the path names by a token, a registration or a Firebase installation's id, of the application that the project is.
+  private func device(_ call: HTTPCall, _ key: GatewayKey, then: @escaping ([UInt8], DeviceRecord) -> Void) {
+    guard let app = applications.app(ofProject: call.path[2], key) else {
+      return call.answer(Manner.google.answer(.notAllowed))
+    }
+    let installation = Array("fid:".utf8) + call.path[4]
+    let texts = [call.path[4], installation]
+    find(texts.compactMap { DeviceReference(text: $0) }[...], app.id, call) { record in then(app.id, record) }
+  }
+
+  private func find(
+    _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord) -> Void
+  ) {
+    guard let reference = references.first else { return missing(call) }
+    registry.call(.device(reference, app: app)) { result in
+      switch result {
+      case .success(let records):
+        if let record = records.first, record.state != .gone { return then(record) }
+        find(references.dropFirst(), app, call, then: then)
+      case .failure: call.answer(Manner.google.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  private func change(
+    _ call: HTTPCall, _ app: [UInt8], _ op: String, _ record: DeviceRecord, _ topic: [UInt8], then: @escaping () -> Void
+  ) {
+    var line = JSONObjectWriter()
+    line.set("op", op)
+    line.set("app", app)
+    line.set("topic", topic)
+    line.set("tokens", [record.registration])
+    let change = line.closed()
+    if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
+      return refuse(call, 400, "INVALID_ARGUMENT", refusal.reason)
+    }
+    changes.change(change, app: app) { outcome in
+      switch outcome {
+      case .answered(let answer):
+        let results = answer.value("results", of: answer.root).map { Array(answer.elements(of: $0)) } ?? []
+        let error = results.first.flatMap { answer.value("error", of: $0) } ?? answer.value("error", of: answer.root)
+        switch error.map({ answer.text($0) }) {
+        case nil: then()
+        case "NOT_FOUND"?: missing(call)
+        case "TOO_MANY_TOPICS"?: refuse(call, 429, "RESOURCE_EXHAUSTED", "the device has as many topics as it may")
+        case let word?: refuse(call, 400, "INVALID_ARGUMENT", word)
+        }
+      case .accepted: call.answer(Manner.google.answer(.unavailable("it is accepted, and not done yet")))
+      case .refused(let reason), .unknown(let reason): call.answer(Manner.google.answer(.unavailable(reason)))
+      }
+    }
+  }
+
+  private func missing(_ call: HTTPCall) { refuse(call, 404, "NOT_FOUND", "Requested entity was not found.") }
+
+  private func refuse(_ call: HTTPCall, _ status: Int, _ code: String, _ words: String) {
+    call.answer(GoogleError(status, code, words).answer())
+  }
+}

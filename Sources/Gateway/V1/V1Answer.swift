@@ -1,0 +1,68 @@
+import PushCore
+import StatusHTTP
+
+/// Answers in the shape of FCM's HTTP v1.
+struct V1Answer {
+  let project: [UInt8]
+  /// Under which the request's outcome is published.
+  let messageID: [UInt8]
+  let isDryRun: Bool
+
+  func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+    switch outcome {
+    case .result(let body): WorkerResult(body).map(answer) ?? success(messageID)
+    case .accepted: success(messageID)
+    case .refused(let reason), .unknown(let reason): Manner.google.answer(.unavailable(reason))
+    case .reused: Manner.google.answer(.reused)
+    }
+  }
+
+  private func answer(_ result: WorkerResult) -> HTTPAnswer {
+    switch result.targets.first {
+    case .accepted(let id, _)?: return success(id.isEmpty ? messageID : id)
+    case .failed(let code)?: return failure(String(decoding: code, as: UTF8.self))
+    // An audience's.
+    case nil: return success(messageID)
+    }
+  }
+
+  /// FCM's own name of a message is taken apart: the project is the sender's.
+  private func success(_ id: [UInt8]) -> HTTPAnswer {
+    let last = isDryRun ? Array("fake_message_id".utf8) : id.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? id
+    return .json(200) {
+      $0.set(Array("name".utf8), Array("projects/".utf8) + project + Array("/messages/".utf8) + last)
+    }
+  }
+
+  private func failure(_ code: String) -> HTTPAnswer {
+    // What was too late was dropped without a word.
+    if code == PushError.expired.rawValue { return success(messageID) }
+    let (error, isPassing) = Self.error(code)
+    return error.answer(headers: isPassing ? ["Retry-After": "10"] : [:])
+  }
+
+  /// Each of GCM's codes in FCM v1's words; whether to come again.
+  private static func error(_ code: String) -> (GoogleError, isPassing: Bool) {
+    switch PushError(rawValue: code) {
+    case .notRegistered:
+      (GoogleError(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED"), false)
+    case .invalidRegistration: (V1Send.error(Rejection(.invalidRegistration, "")), false)
+    case .mismatchSenderID:
+      (GoogleError(403, "PERMISSION_DENIED", "SenderId mismatch", fcmCode: "SENDER_ID_MISMATCH"), false)
+    case .invalidAPNsCredential:
+      (
+        GoogleError(
+          401, "UNAUTHENTICATED", "Auth error from APNS or Web Push Service", fcmCode: "THIRD_PARTY_AUTH_ERROR"), false
+      )
+    case .deviceMessageRateExceeded, .topicsMessageRateExceeded:
+      (GoogleError(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", fcmCode: "QUOTA_EXCEEDED"), true)
+    case .unavailable:
+      (GoogleError(503, "UNAVAILABLE", "The service is currently unavailable.", fcmCode: "UNAVAILABLE"), true)
+    case .internalServerError: (GoogleError(500, "INTERNAL", "Internal error encountered.", fcmCode: "INTERNAL"), true)
+    case .unknown:
+      (GoogleError(500, "UNKNOWN", "The message may have been delivered: its provider never answered."), false)
+    case .notAllowed: (GoogleError(403, "PERMISSION_DENIED", "The sender may not ask for this."), false)
+    default: (GoogleError(400, "INVALID_ARGUMENT", "Request contains an invalid argument: \(code)"), false)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import DeviceRegistry
+import PushCore
+import StatusHTTP
+
+/// `POST /v1/projects/<id>/messages:send`: FCM's HTTP v1.
+struct V1Send {
+  let applications: GatewayApplications
+  let desk: SendDesk
+
+  func take(_ call: HTTPCall, _ key: GatewayKey) {
+    let project = call.path.count > 2 ? call.path[2] : []
+    guard let app = applications.app(ofProject: project, key) else {
+      return call.answer(Manner.google.answer(.notAllowed))
+    }
+    let body = call.request.body
+    let request: SendRequest
+    do throws(Rejection) {
+      try Self.checkEnvelope(body, applications.limits.json)
+      request = try SendRequest(parsing: body, limits: app.limits)
+    } catch {
+      return call.answer(Self.error(error).answer())
+    }
+    desk.send(
+      SendDesk.Request(
+        app: app.id, sender: key.id, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
+        idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
+    ) { messageID, outcome in
+      call.answer(V1Answer(project: project, messageID: messageID, isDryRun: request.isDryRun).answer(outcome))
+    }
+  }
+
+  /// GCM's shape has its own place.
+  private static func checkEnvelope(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) {
+    let document: JSONDocument
+    do throws(JSONError) { document = try JSONDocument(body, limits: limits) } catch {
+      throw Rejection(.invalidJSON, error.description)
+    }
+    for (name, _) in document.members(of: document.root) {
+      let word = document.text(name)
+      guard ["message", "validate_only", "validateOnly"].contains(word) else {
+        throw Rejection(.invalidParameters, "Unknown name \"\(word.prefix(64))\": Cannot find field.")
+      }
+    }
+  }
+
+  /// A request that nothing has been published of.
+  static func error(_ rejection: Rejection) -> GoogleError {
+    switch rejection.code {
+    case .invalidJSON:
+      return GoogleError(400, "INVALID_ARGUMENT", "Invalid JSON payload received. \(rejection.reason)")
+    case .missingRegistration:
+      return GoogleError(400, "INVALID_ARGUMENT", "Recipient of the message is not set.", field: "message")
+    case .invalidRegistration:
+      return GoogleError(
+        400, "INVALID_ARGUMENT", "The registration token is not a valid FCM registration token", fcmCode: "INVALID_ARGUMENT",
+        field: field(rejection) ?? "message.token")
+    case .messageTooBig: return GoogleError(400, "INVALID_ARGUMENT", "Message too big: \(rejection.reason)")
+    default: return GoogleError(400, "INVALID_ARGUMENT", rejection.reason, field: field(rejection))
+    }
+  }
+
+  /// The place that a reason begins with.
+  private static func field(_ rejection: Rejection) -> String? {
+    guard let end = rejection.reason.firstRange(of: ": ")?.lowerBound else { return nil }
+    let place = String(rejection.reason[..<end])
+    return place.hasPrefix("message") || place.hasPrefix("validate") ? place : nil
+  }
+}

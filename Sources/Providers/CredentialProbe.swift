@@ -1,0 +1,111 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// One push that reaches nobody, by a credential, on a connection of its own: what the provider says to it tells of key, topic and project.
+/// Whatever the answer, it is not sent again.
+public enum CredentialProbe {
+  public enum Outcome: Sendable {
+    /// What the answer means, and the provider's clock in unix milliseconds where it says it.
+    case answered(ReplyMeaning, clock: Int64?)
+    /// The token endpoint refuses the account, in its words.
+    case accountRefused(String)
+    /// Nobody has answered.
+    case unreachable(String)
+  }
+
+  /// Seconds for an answer, and for a connection.
+  private static let timeout = 10.0
+  /// A token as APNs issues them, for no device.
+  private static let deviceToken = String(repeating: "0123456789abcdef", count: 4)
+
+  /// - Returns: what has to be kept until `completion` is called.
+  /// - Throws: when the key can't sign.
+  public static func apns(
+    _ credentials: APNsCredentials, topic: String, _ time: Turn, _ dialer: any Dialer,
+    completion: @escaping (Outcome) -> Void
+  ) throws -> AnyObject {
+    let template = HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", credentials.target.authority),
+        (":path", "/3/device/\(deviceToken)"), ("apns-topic", topic), ("apns-push-type", "background"), ("apns-priority", "5"),
+        ("apns-expiration", "0"),
+      ], variable: ["authorization"], unindexed: ["authorization"])
+    var values = HeaderValues()
+    if case .token(let credential) = credentials.authentication {
+      values.append(try credential.token(ProviderToken.number(at: time.wallClock)).authorization)
+    } else {
+      values.appendAbsent()
+    }
+    let push = request(
+      template, values, body: #"{"aps":{"content-available":1}}"#,
+      interpret: { APNsReply.interpret(status: $0.status, body: $0.body) }, completion)
+    push.start(time, dialer, credentials.target)
+    return push
+  }
+
+  /// An access token, and with it a message that FCM only validates.
+  /// - Returns: what has to be kept until `completion` is called.
+  /// - Throws: when the key can't sign.
+  public static func fcm(
+    _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
+  ) throws -> AnyObject {
+    let target = credentials.tokenTarget
+    let template = HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", credentials.tokenPath),
+        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
+      ], variable: ["content-length"])
+    let request = try credentials.account.tokenRequest(wallClock: time.wallClock)
+    var values = HeaderValues()
+    values.append(Array("\(request.count)".utf8))
+    let steps = Steps()
+    let fetch = AccessTokenFetch(template: template, values: values, body: request, timeout: timeout) { answer in
+      switch answer {
+      case .refused(let word): completion(.accountRefused(word))
+      case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))
+      case .token(let token, _): steps.second = validate(token, credentials, time, dialer, completion)
+      }
+    }
+    steps.first = fetch
+    fetch.start(time, dialer, target)
+    return steps
+  }
+
+  private final class Steps {
+    var first: AnyObject?
+    var second: AnyObject?
+  }
+
+  private static func validate(
+    _ token: [UInt8], _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer,
+    _ completion: @escaping (Outcome) -> Void
+  ) -> AnyObject {
+    let template = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project).template
+    var values = HeaderValues()
+    values.append(Array("Bearer ".utf8) + token)
+    let push = request(
+      template, values, body: #"{"validate_only":true,"message":{"token":"pushfleet-doctor","data":{"doctor":"1"}}}"#,
+      interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
+    push.start(time, dialer, credentials.target)
+    return push
+  }
+
+  private static func request(
+    _ template: HeaderTemplate, _ values: HeaderValues, body: String, interpret: @escaping (Response) -> ReplyMeaning,
+    _ completion: @escaping (Outcome) -> Void
+  ) -> SingleRequest {
+    SingleRequest(
+      template, values, body: Array(body.utf8), timeout: timeout, configure: { $0.keptResponseHeaders = ["date"] },
+      completion: { end in
+        switch end {
+        case .answered(let response):
+          let clock = response.header(0).flatMap { HTTPDate.seconds($0[...]) }.map { $0 * 1_000 }
+          completion(.answered(interpret(response), clock: clock))
+        case .timedOut: completion(.unreachable("no answer in time"))
+        case .failed: completion(.unreachable("the connection was lost before the answer"))
+        case .ended(let reason): completion(.unreachable("\(reason)"))
+        }
+      })
+  }
+}

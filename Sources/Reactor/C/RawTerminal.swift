@@ -1,0 +1,38 @@
+import Glibc
+
+/// Standard input as a terminal whose keys are read one by one, without echo. Signals are left as they are.
+public final class RawTerminal {
+  private var before = termios()
+
+  /// nil where standard input is no terminal.
+  public init?() {
+    guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
+    var raw = before
+    raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+    // A read waits for nothing.
+    withUnsafeMutableBytes(of: &raw.c_cc) { characters in
+      characters[Int(VMIN)] = 0
+      characters[Int(VTIME)] = 0
+    }
+    guard tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 else { return nil }
+  }
+
+  /// Keys that were pressed since the last time; nil when the terminal has gone.
+  public func keys() -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: 64)
+    let count = read(STDIN_FILENO, &buffer, buffer.count)
+    if count < 0 { return errno == EINTR || errno == EAGAIN ? [] : nil }
+    return Array(buffer.prefix(count))
+  }
+
+  public func restore() { tcsetattr(STDIN_FILENO, TCSANOW, &before) }
+}
+
+extension TerminalWidth {
+  /// Lines of the terminal that standard output is; nil where it is none.
+  public static var linesOfOutput: Int? {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }
+    return Int(size.ws_row)
+  }
+}

@@ -1,0 +1,146 @@
+import CMicroHTTPD
+import Glibc
+import Wire
+
+/// One of the library's servers, and its connections: where they are as many as may be, the one that has been silent for
+/// longest makes room for the next.
+final class HTTPDaemon: @unchecked Sendable {
+  // `idle` is touched on the thread only that serves, and `isRetired` under the server's lock.
+
+  /// Connections beyond the limit, as one that is told to go is gone a moment later. Nobody is accepted beyond these.
+  private static let passing: UInt32 = 128
+
+  // Its end ends this, which its requests come before: no safe reference could be read in its deinit.
+  unowned(unsafe) let server: HTTPServer
+  private let limit: Int
+  private var daemon: OpaquePointer?
+  /// Descriptors of connections, idle as long as they have no whole request.
+  private var idle = IdleOrder<Int32>()
+  /// Takes no further connections, and ends each with its next answer.
+  var isRetired = false
+
+  /// - Parameters:
+  ///   - descriptor: listens; it is the library's from now on, whatever comes of it.
+  ///   - isDriven: without a thread of its own: `turn` is called for what is to be done.
+  init(
+    _ server: HTTPServer, _ descriptor: Int32, _ limits: HTTPServerLimits, _ identity: HTTPServerIdentity?, isDriven: Bool
+  ) throws(HTTPServerError) {
+    self.server = server
+    limit = Int(limits.connections)
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    let certificate = identity.map { $0.certificate + [0] } ?? []
+    let key = identity.map { $0.key + [0] } ?? []
+    daemon = certificate.withUnsafeBytes { certificate in
+      key.withUnsafeBytes { key in
+        var options = pushfleet_mhd_options(
+          connections: limits.connections + Self.passing, idle_seconds: limits.idle, connection_memory: limits.memory,
+          is_driven: isDriven ? 1 : 0,
+          certificate: identity == nil ? nil : certificate.baseAddress?.assumingMemoryBound(to: CChar.self),
+          key: identity == nil ? nil : key.baseAddress?.assumingMemoryBound(to: CChar.self))
+        return pushfleet_mhd_start(descriptor, notified, arrived, respond, requestCompleted, context, &options)
+      }
+    }
+    guard daemon != nil else {
+      let hint = identity == nil ? "" : ", or certificate and key can't be used"
+      throw HTTPServerError(reason: "the server could not be started" + hint, isPassing: identity == nil)
+    }
+  }
+
+  /// Open connections.
+  var count: Int { daemon.map { Int(pushfleet_mhd_connections($0)) } ?? 0 }
+
+  /// Readable when there is something to do; negative where there is none.
+  var pollDescriptor: Int32 { daemon.map { pushfleet_mhd_poll_descriptor($0) } ?? -1 }
+
+  /// Does what there is to do, and doesn't wait. True when more is to be done at once.
+  func turn() -> Bool { daemon.map { pushfleet_mhd_run($0) != 0 } ?? false }
+
+  /// Another descriptor of the listening socket; negative where there is none to be had.
+  func duplicateListener() -> Int32 { daemon.map { fcntl(pushfleet_mhd_listener($0), F_DUPFD_CLOEXEC, 0) } ?? -1 }
+
+  /// Accepts nobody from now on.
+  func stopListening() {
+    guard let daemon else { return }
+    let descriptor = MHD_quiesce_daemon(daemon)
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// Ends every connection. None may be laid aside.
+  func stop() {
+    guard let daemon else { return }
+    MHD_stop_daemon(daemon)
+    self.daemon = nil
+  }
+
+  // MARK: On the thread that serves
+
+  fileprivate func opened(_ descriptor: Int32) -> Int {
+    // The peer sees the end at once, the library a moment later.
+    if idle.count >= limit, let oldest = idle.takeOldest() { shutdown(oldest, Int32(SHUT_RDWR)) }
+    return idle.open(descriptor)
+  }
+
+  fileprivate func closed(_ id: Int) { idle.close(id) }
+
+  /// Of a connection: its request has begun, is whole, or is answered.
+  fileprivate func note(_ step: HTTPReply.Step, _ connection: OpaquePointer) {
+    let id = pushfleet_mhd_id(connection) - 1
+    guard id >= 0 else { return }
+    if step == .answering { idle.busy(id) } else { idle.idle(id) }
+  }
+}
+
+private func daemon(_ context: UnsafeMutableRawPointer) -> HTTPDaemon {
+  Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+}
+
+/// A connection has begun or ended. It is known by its number plus one.
+private func notified(
+  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ code: MHD_ConnectionNotificationCode
+) {
+  guard let context, let connection, let state else { return }
+  if pushfleet_mhd_is_start(code) != 0 {
+    state.pointee = UnsafeMutableRawPointer(bitPattern: daemon(context).opened(pushfleet_mhd_descriptor(connection)) + 1)
+  } else if let id = state.pointee.map({ Int(bitPattern: $0) - 1 }) {
+    daemon(context).closed(id)
+    state.pointee = nil
+  }
+}
+
+/// The first line of a request has come.
+private func arrived(_ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?)
+  -> UnsafeMutableRawPointer?
+{
+  if let context, let connection { daemon(context).note(.headers, connection) }
+  let bytes = target.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+  return Unmanaged.passRetained(HTTPReply(target: bytes ?? [])).toOpaque()
+}
+
+private func respond(
+  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ path: UnsafePointer<CChar>?,
+  _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
+  _ uploadSize: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+  guard let context, let connection, let method, let pointer = state?.pointee else { return pushfleet_mhd_refuse() }
+  let daemon = daemon(context)
+  let reply = Unmanaged<HTTPReply>.fromOpaque(pointer).takeUnretainedValue()
+  if let size = uploadSize?.pointee, size > 0, reply.step == .body {
+    uploadSize?.pointee = 0
+    return daemon.server.take(UnsafeRawBufferPointer(start: upload, count: size), reply)
+  }
+  if reply.step == .body { daemon.note(.answering, connection) }
+  return daemon.server.go(reply, connection, method, daemon)
+}
+
+/// The answer is out, or the connection is gone.
+private func requestCompleted(
+  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ reason: MHD_RequestTerminationCode
+) {
+  guard let context, let connection, let pointer = state?.pointee else { return }
+  state?.pointee = nil
+  let daemon = daemon(context)
+  daemon.note(.over, connection)
+  daemon.server.completed(Unmanaged<HTTPReply>.fromOpaque(pointer).takeRetainedValue())
+}

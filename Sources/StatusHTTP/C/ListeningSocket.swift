@@ -1,0 +1,33 @@
+import Glibc
+
+/// A listening socket, non-blocking as the library wants it.
+enum ListeningSocket {
+  static func open(_ host: String, _ port: UInt16) throws(HTTPServerError) -> Int32 {
+    var hints = addrinfo()
+    hints.ai_flags = AI_NUMERICHOST
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, String(port), &hints, &list) == 0, let address = list?.pointee else {
+      throw HTTPServerError(reason: "\(host) is not a numeric address", isPassing: false)
+    }
+    defer { freeaddrinfo(list) }
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(address.ai_family, type, 0)
+    guard descriptor >= 0 else { throw failure(host, port, errno) }
+    var on: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+    guard bind(descriptor, address.ai_addr, address.ai_addrlen) == 0, listen(descriptor, SOMAXCONN) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw failure(host, port, code)
+    }
+    return descriptor
+  }
+
+  private static func failure(_ host: String, _ port: UInt16, _ code: Int32) -> HTTPServerError {
+    let reason =
+      "\(host.contains(":") ? "[\(host)]" : host):\(port) can't be listened on: \(String(cString: strerror(code)))"
+    return HTTPServerError(
+      reason: reason, isPassing: [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code))
+  }
+}

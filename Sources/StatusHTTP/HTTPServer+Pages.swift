@@ -1,0 +1,31 @@
+/// A server of short texts: GET and HEAD only, without bodies of requests.
+///
+/// So many connections at once, and so many idle seconds each: who opens connections and says nothing delays a probe by these seconds
+/// at most.
+extension HTTPServer {
+  public typealias Answer = HTTPAnswer
+  /// Maps a path to what it answers.
+  public typealias Pages = @Sendable (String) -> HTTPAnswer
+  /// Takes a path, whose answer may come later.
+  public typealias LatePages = @Sendable (String, HTTPReply) -> Void
+
+  /// - Parameter host: a numeric address.
+  public convenience init(host: String, port: UInt16, handler: @escaping Pages) throws(HTTPServerError) {
+    try self.init(host: host, port: port, lateHandler: { path, reply in reply.send(handler(path)) })
+  }
+
+  /// - Parameter host: a numeric address.
+  public convenience init(host: String, port: UInt16, lateHandler: @escaping LatePages) throws(HTTPServerError) {
+    let limits = HTTPServerLimits(connections: 128, idle: 2, body: 4_096)
+    try self.init(host: host, port: port, limits: limits) { request, reply in
+      guard request.method == "GET" || request.method == "HEAD" else {
+        return reply.send(
+          HTTPAnswer(
+            status: 405, contentType: "text/plain", headers: ["Allow": "GET, HEAD"],
+            body: "only GET and HEAD are answered here\n"))
+      }
+      let path = request.target.prefix { $0 != UInt8(ascii: "?") }
+      lateHandler(String(decoding: path, as: UTF8.self), reply)
+    }
+  }
+}

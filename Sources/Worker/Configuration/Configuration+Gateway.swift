@@ -1,0 +1,8 @@
+extension Configuration {
+  /// Every file that a gateway's doors are made of, and the configuration's own where it has one.
+  public func gatewayFiles(_ own: String?) -> [String] {
+    let (http, apns) = (gateway?.http, gateway?.apns)
+    let materials = [http?.identity?.certificate, http?.identity?.key, apns?.certificate, apns?.key, apns?.clients]
+    return Set(materials.compactMap { $0?.path } + [own].compactMap(\.self)).sorted()
+  }
+}

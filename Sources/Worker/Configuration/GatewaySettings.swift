@@ -1,0 +1,49 @@
+import Reactor
+
+/// The doors that a gateway opens, at least one.
+public struct GatewaySettings: Sendable {
+  public var http: GatewayHTTPSettings?
+  public var apns: GatewayAPNsSettings?
+
+  init(_ reader: ConfigurationReader) throws(ConfigurationError) {
+    http = reader.has("http") ? try GatewayHTTPSettings(reader.object("http")) : nil
+    apns = reader.has("apns") ? try GatewayAPNsSettings(reader.object("apns")) : nil
+    guard http != nil || apns != nil else { throw reader.error("http", "is missing, and apns as well: name at least one door") }
+  }
+}
+
+/// The HTTP door.
+public struct GatewayHTTPSettings: Sendable {
+  public var listen: Endpoint
+  /// Seconds for which a sender's result is waited for.
+  public var wait: Int
+  /// Certificate chain and key for TLS; nil for plain HTTP.
+  public var identity: (certificate: Material, key: Material)?
+
+  init(_ reader: ConfigurationReader) throws(ConfigurationError) {
+    listen = try reader.door("listen", "127.0.0.1:8080")
+    wait = try reader.integer("wait", in: 0...300) ?? 5
+    identity = try reader.identity()
+  }
+}
+
+extension ConfigurationReader {
+  /// `host:port`, both: the host says who can come in.
+  func door(_ key: String, _ example: String) throws(ConfigurationError) -> Endpoint {
+    let text = try requiredString(key, for: "host:port, such as \(example)")
+    guard let endpoint = try? Endpoint(parsing: text) else {
+      throw error(key, "must be host:port, such as \(example); the host says who can come in")
+    }
+    return endpoint
+  }
+
+  /// `certificate` and `key`, both or neither.
+  func identity() throws(ConfigurationError) -> (certificate: Material, key: Material)? {
+    switch (try material("certificate"), try material("key")) {
+    case (let certificate?, let key?): return (certificate, key)
+    case (nil, nil): return nil
+    case (nil, _?): throw error("certificate", "is missing beside key")
+    case (_?, nil): throw error("key", "is missing beside certificate")
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/// Where the settings of a file stand in it.
+struct JSON5Places {
+  struct Place {
+    /// From 1; columns in characters.
+    var line: Int
+    var column: Int
+  }
+
+  private var places: [String: Place]
+
+  init(_ places: [String: Place] = [:]) { self.places = places }
+
+  /// Of a setting by its name, or of what would hold it.
+  func place(ofNearest name: String) -> Place? {
+    if let place = places[name] ?? places[name + "File"] { return place }
+    let holder = places.keys.filter { name.hasPrefix($0 + ".") || name.hasPrefix($0 + "[") }.max { $0.count < $1.count }
+    return holder.flatMap { places[$0] }
+  }
+}

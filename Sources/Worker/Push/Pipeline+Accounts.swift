@@ -1,0 +1,54 @@
+import PushCore
+import Wire
+
+/// What figures hear of requests and of their pushes.
+extension Pipeline {
+  func count(_ field: PushCounts.Field, _ entry: InFlight, _ index: Int? = nil, times: Int = 1) {
+    let provider = index.map { PushCounts.Provider(entry.recipients[$0].platform) } ?? .none
+    counters.pushes.add(field, apps.series.number(of: entry.app), provider, .init(entry.queue), times: times)
+  }
+
+  /// - Parameter index: nil where no recipient is known.
+  func countFailure(_ code: PushError, _ entry: InFlight, _ index: Int? = nil, times: Int = 1) {
+    counters.failed[Int(code.code)] += times
+    count(.failed(code), entry, index, times: times)
+  }
+
+  /// The provider has said its last word. A broadcast's devices don't count: they are sent to as fast as they can be.
+  func noteAnswered(_ entry: InFlight, _ index: Int) {
+    guard entry.isDated, !entry.isOfCampaign else { return }
+    let seconds = Double(time.wallClock - entry.published) / 1000
+    times.answered(.init(entry.recipients[index].platform), .init(entry.queue), after: seconds)
+  }
+
+  // MARK: the ledger
+
+  /// The request is none that was in hand already.
+  func enterAccount(_ entry: InFlight) {
+    guard entry.account == nil, !entry.queue.isFanOut else { return }
+    let series = apps.series.number(of: entry.app)
+    entry.account = series
+    counters.ledger.add(wasPutOff(entry) ? .resumed : .accepted, series)
+    counters.ledger.add(.inHand, series)
+  }
+
+  func closeAccount(_ entry: InFlight, _ end: RequestLedger.Entry) {
+    guard let series = entry.account else { return }
+    entry.account = nil
+    counters.ledger.add(.inHand, series, -1)
+    counters.ledger.add(end, series)
+  }
+
+  /// A worker had put it off. What an operator has replayed was settled, as a dead letter.
+  private func wasPutOff(_ entry: InFlight) -> Bool {
+    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
+      && entry.delivery.properties.headers[DeadLetter.errorHeader] == nil
+  }
+
+  /// Seconds since the oldest request in hand was taken; 0 where none is.
+  var oldestAge: Double {
+    var oldest = time.now
+    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan { oldest = min(oldest, entry.takenAt) }
+    return time.now.seconds(since: oldest)
+  }
+}

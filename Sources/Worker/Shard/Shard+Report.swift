@@ -1,0 +1,84 @@
+import Providers
+import PushCore
+import Wire
+
+/// What a shard says of itself.
+extension Shard {
+  var report: ShardReport {
+    var report = ShardReport(at: time.now)
+    report.counters = counters
+    report.times = pipeline.times
+    report.times.confirms = outbox.confirmTimes
+    for provider in PushTimes.providers { report.times[answersOf: provider] = pools.answerTimes(of: provider).histogram }
+    report.isReady = broker.isUp
+    report.isBrokerBlocked = broker.isBlocked
+    report.brokerConnectionsEnded = broker.connectionsEnded
+    report.isDraining = isDraining
+    report.held = held
+    report.ahead = pipeline.ahead.count
+    report.unconfirmed = outbox.backlog
+    report.stuck = outbox.stuck
+    report.inFlight = pipeline.onStreams
+    report.oldestAge = pipeline.oldestAge
+    report.loopLag = loopLag.most
+    report.registry = registry.map { .init(isUp: $0.isUp, isWritable: $0.isWritable) }
+    report.series = pools.apps.series.names
+    report.providers = pools.providersOfSeries
+    report.openBreakers = pipeline.marks.open.map { pools.apps[$0].id }
+    report.holds = pipeline.holds.report
+    report.pools = pipeline.reportedPools.sorted().map(pool)
+    report.connectionsOpened = connectionsOpened
+    report.goAways = goAways
+    report.deadLetters = pipeline.letterReasons.counts.map { kind, count in
+      .init(app: name(of: kind.app), error: kind.error, reason: kind.reason, count: count)
+    }
+    report.observability = observability
+    report.expiries = pools.expiries
+    report.campaigns = survey.campaigns
+    report.queues = survey.queues
+    return report
+  }
+
+  private var observability: ObservabilityCounts {
+    var counts = ObservabilityCounts()
+    if let recorder = broker.trace?.recorder {
+      counts.traced = recorder.confirmedInAll
+      counts.untracedByRate = recorder.beyondRate
+      counts.untracedByBroker = recorder.notTaken
+    }
+    if let spans {
+      counts.spansExported = spans.exported
+      counts.spansBeyondBuffer = spans.beyondBuffer
+      counts.spansNotTaken = spans.notTaken
+    }
+    return counts
+  }
+
+  private func name(of app: Int?) -> String {
+    app.map { String(decoding: pools.apps[$0].id, as: UTF8.self) } ?? AppSeries().names[AppSeries.none]
+  }
+
+  private func pool(_ number: Int) -> ShardReport.Pool {
+    let pool = pipeline.pools[number].pool
+    let state = pool.state
+    return .init(
+      name: pools.name(of: pool), isInTrouble: pipeline.isTroubled(number), isCredentialRefused: pool.isCredentialRefused,
+      connections: pool.openConnections, streams: pool.inFlight, state: state.word, reason: state.trouble)
+  }
+}
+
+extension PoolState {
+  var word: String {
+    switch self {
+    case .idle: "idle"
+    case .connecting: "connecting"
+    case .probing: "probing"
+    case .open: "open"
+    case .paused: "paused"
+    case .backingOff: "backing off"
+    case .stopped: "stopped"
+    case .closing: "closing"
+    case .closed: "closed"
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import StatusHTTP
+
+/// The page at `/` of the figures' address: one document without anything from elsewhere, which asks for `/status.json` again and again.
+enum DashboardPage {
+  static func answer() -> HTTPServer.Answer {
+    // Only what stands in the page itself, marked anew each time, is obeyed.
+    var random = SystemRandomNumberGenerator()
+    let mark = String(random.next(), radix: 36) + String(random.next(), radix: 36)
+    let policy =
+      "default-src 'none'; script-src 'nonce-\(mark)'; style-src 'nonce-\(mark)'; connect-src 'self'; img-src data:; "
+      + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    let headers = [
+      "Content-Security-Policy": policy, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff",
+    ]
+    return .init(
+      status: 200, contentType: "text/html; charset=utf-8", headers: headers, body: html.replacing("{{mark}}", with: mark))
+  }
+}

@@ -1,0 +1,66 @@
+import Wire
+
+/// Prometheus' text format, 0.0.4: families of samples.
+package struct MetricsFormat {
+  package private(set) var text = ""
+
+  package mutating func counter(_ name: String, _ value: Int, _ help: String) {
+    family(name, "counter", help, [([], "\(value)")])
+  }
+  package mutating func gauge(_ name: String, _ value: Int, _ help: String) { family(name, "gauge", help, [([], "\(value)")]) }
+  package mutating func gauge(_ name: String, _ value: Double, _ help: String) {
+    family(name, "gauge", help, [([], "\(value)")])
+  }
+
+  package init() {}
+
+  package typealias Labels = [(name: String, value: String)]
+
+  package mutating func counters(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Int)]) {
+    family(name, "counter", help, samples.map { ($0.labels, "\($0.value)") })
+  }
+
+  package mutating func gauges(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Int)]) {
+    family(name, "gauge", help, samples.map { ($0.labels, "\($0.value)") })
+  }
+
+  mutating func histograms(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Histogram)]) {
+    begin(name, "histogram", help)
+    for (labels, histogram) in samples {
+      var sum = 0
+      for (index, count) in histogram.counts.enumerated() {
+        sum += count
+        let bound = index < histogram.bounds.count ? Self.number(histogram.bounds[index]) : "+Inf"
+        add("\(name)_bucket", labels + [("le", bound)], "\(sum)")
+      }
+      add("\(name)_sum", labels, "\(histogram.sum)")
+      add("\(name)_count", labels, "\(sum)")
+    }
+  }
+
+  package mutating func family(_ name: String, _ kind: String, _ help: String, _ samples: [(labels: Labels, value: String)]) {
+    begin(name, kind, help)
+    for sample in samples { add(name, sample.labels, sample.value) }
+  }
+
+  private mutating func begin(_ name: String, _ kind: String, _ help: String) {
+    text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
+  }
+
+  private mutating func add(_ name: String, _ labels: Labels, _ value: String) {
+    text += name
+    for (index, label) in labels.enumerated() {
+      text += index == 0 ? "{" : ","
+      text += "\(label.name)=\"\(Self.escaped(label.value))\""
+    }
+    text += labels.isEmpty ? " \(value)\n" : "} \(value)\n"
+  }
+
+  private static func number(_ bound: Double) -> String { bound == bound.rounded() ? "\(Int(bound))" : "\(bound)" }
+
+  /// What would end the value or the line is escaped.
+  private static func escaped(_ value: String) -> String {
+    guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
+    return value.replacing("\\", with: #"\\"#).replacing("\"", with: #"\""#).replacing("\n", with: #"\n"#)
+  }
+}

@@ -1,0 +1,23 @@
+/// What became of a shard's trace and spans, which nothing waits for.
+struct ObservabilityCounts: Sendable, Equatable {
+  /// Requests whose lines the trace's stream has confirmed.
+  var traced = 0
+  /// Requests that were not noted: more than `trace.perSecond`, or than there is room for.
+  var untracedByRate = 0
+  /// Requests whose lines no stream has confirmed.
+  var untracedByBroker = 0
+  /// Spans that the collector has taken.
+  var spansExported = 0
+  /// Spans for which there was no room.
+  var spansBeyondBuffer = 0
+  /// Spans that the collector didn't take.
+  var spansNotTaken = 0
+
+  static func += (a: inout ObservabilityCounts, b: ObservabilityCounts) {
+    for part in parts { a[keyPath: part] += b[keyPath: part] }
+  }
+
+  private static var parts: [WritableKeyPath<ObservabilityCounts, Int>] {
+    [\.traced, \.untracedByRate, \.untracedByBroker, \.spansExported, \.spansBeyondBuffer, \.spansNotTaken]
+  }
+}

@@ -1,0 +1,164 @@
+import PushCore
+import Reactor
+import Wire
+
+/// How a worker process stands, in a form that travels: one JSON object of bounded size.
+struct ProcessStatus {
+  private struct Sample {
+    var at: MonotonicTime
+    var received: Int
+    var delivered: Int
+    var failed: Int
+  }
+
+  private struct Times {
+    var at: MonotonicTime
+    var times: PushTimes
+  }
+
+  /// Seconds that rates are of.
+  private static let span = 10
+  /// Seconds that latencies are of, and between two samples of them.
+  private static let latencySpan = 60.0
+  private static let latencyStep = 5.0
+  /// Pools and applications that are named.
+  private static let mostNamed = 50
+  /// Bytes of the pools' names where all are asked for; a longer answer wouldn't be taken.
+  private static let mostNames = 96 << 10
+
+  /// Unix milliseconds.
+  private let startedAt: Int64
+  private var samples = Ring<Sample>()
+  private var times = Ring<Times>()
+  private var nextTimes = MonotonicTime(nanoseconds: .min)
+
+  init(startedAt: Int64) { self.startedAt = startedAt }
+
+  /// To be called once a second.
+  mutating func sample(_ reports: [ShardReport], at now: MonotonicTime) {
+    let sum = reports.reduce(into: Counters()) { $0 += $1.counters }
+    samples.append(Sample(at: now, received: sum.received, delivered: sum.delivered, failed: sum.failures))
+    if samples.count > Self.span + 1 { _ = samples.popFirst() }
+    sampleTimes(reports, at: now)
+  }
+
+  private mutating func sampleTimes(_ reports: [ShardReport], at now: MonotonicTime) {
+    guard now >= nextTimes else { return }
+    nextTimes = now.advanced(bySeconds: Self.latencyStep)
+    times.append(Times(at: now, times: reports.reduce(into: PushTimes()) { $0 += $1.times }))
+    while let first = times.first, now.seconds(since: first.at) > Self.latencySpan + Self.latencyStep { _ = times.popFirst() }
+  }
+
+  /// - Parameter allPools: instead of some, those in trouble first.
+  func json(_ report: WorkerReport, allPools: Bool = false, at now: MonotonicTime) -> [UInt8] {
+    let whole = report.whole
+    let sum = whole.counters
+    var line = JSONObjectWriter()
+    line.set("worker", ThisProcess.name)
+    line.set("host", ThisProcess.host)
+    line.set("pid", Int64(ThisProcess.pid))
+    line.set("version", report.version)
+    line.set("started_at", time: startedAt)
+    line.set("state", report.health.readiness)
+    line.set("shards", Int64(report.shards))
+    line.set("held", Int64(whole.held))
+    line.set("ahead", Int64(whole.ahead))
+    line.set("on_streams", Int64(whole.inFlight))
+    line.set("unconfirmed", Int64(whole.unconfirmed))
+    line.set("stuck", Int64(whole.stuck))
+    line.set("received", Int64(sum.received))
+    line.set("delivered", Int64(sum.delivered))
+    line.set("failed", Int64(sum.failures))
+    line.set("retries", Int64(sum.retries))
+    line.set("dead_letters", Int64(sum.deadLetters))
+    line.set("received_per_second", raw: rate(sum.received, \.received, at: now))
+    line.set("delivered_per_second", raw: rate(sum.delivered, \.delivered, at: now))
+    line.set("failed_per_second", raw: rate(sum.failures, \.failed, at: now))
+    line.set("errors") { errors in
+      for (code, count) in sum.failuresByCode { errors.set(code, Int64(count)) }
+    }
+    line.set("latencies", objects: latencies(whole.times))
+    line.set("pools_in_trouble", Int64(whole.pools.count(where: \.isInTrouble)))
+    line.set("pools", objects: Self.pools(whole.pools, all: allPools))
+    line.set("holds", objects: Self.holds(whole.holds))
+    line.set("cpu_seconds", raw: Self.figure(report.usage.cpuSeconds))
+    line.set("resident_bytes", Int64(report.usage.residentBytes))
+    return line.closed()
+  }
+
+  private typealias Members = (inout JSONObjectWriter) -> Void
+
+  /// Of the last minute, of what had any.
+  private func latencies(_ now: PushTimes) -> [Members] {
+    let recent = times.first.map { now.since($0.times) } ?? now
+    var histograms: [(of: String, provider: PushCounts.Provider, lane: PushCounts.Lane?, histogram: Histogram)] = []
+    for provider in PushTimes.providers {
+      histograms.append(("provider_answer", provider, nil, recent[answersOf: provider]))
+      for lane in PushCounts.Lane.allCases {
+        histograms.append(("publish_to_answer", provider, lane, recent.publishToAnswer(provider, lane)))
+      }
+    }
+    return histograms.filter { $0.histogram.count > 0 }.map { part in
+      {
+        $0.set("of", part.of)
+        $0.set("provider", part.provider.name)
+        $0.set("lane", part.lane?.name)
+        $0.set("count", Int64(part.histogram.count))
+        // null: longer than the last bound.
+        $0.set("p50", raw: Self.seconds(part.histogram.quantile(0.5)))
+        $0.set("p99", raw: Self.seconds(part.histogram.quantile(0.99)))
+        $0.set("bounds", raw: Array("\(part.histogram.bounds)".utf8))
+        $0.set("counts", raw: Array("\(part.histogram.counts)".utf8))
+      }
+    }
+  }
+
+  private static func seconds(_ value: Double?) -> [UInt8] {
+    guard let value, value.isFinite else { return Array("null".utf8) }
+    return Array("\((value * 10_000).rounded() / 10_000)".utf8)
+  }
+
+  /// Those in trouble first.
+  private static func pools(_ pools: [ShardReport.Pool], all: Bool) -> [Members] {
+    let sorted = pools.sorted { ($1.isInTrouble ? 1 : 0, $0.name) < ($0.isInTrouble ? 1 : 0, $1.name) }
+    var room = mostNames
+    let named = sorted.prefix { pool in
+      room -= pool.name.utf8.count + (pool.reason?.utf8.count ?? 0) + poolOverhead
+      return room >= 0
+    }
+    return named.prefix(all ? .max : mostNamed).map { pool in
+      {
+        $0.set("name", pool.name)
+        $0.set("state", pool.isInTrouble ? "in trouble" : "ok")
+        $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
+        $0.set("connections", Int64(pool.connections))
+        $0.set("streams", Int64(pool.streams))
+      }
+    }
+  }
+
+  /// Bytes of a pool's object besides its texts, which escapes may double.
+  private static let poolOverhead = 100
+
+  /// The longest queues first.
+  private static func holds(_ holds: [ShardReport.Hold]) -> [Members] {
+    let sorted = holds.sorted {
+      let (first, second) = ($0.ready ?? 0, $1.ready ?? 0)
+      return first != second ? first > second : $0.app.lexicographicallyPrecedes($1.app)
+    }
+    return sorted.prefix(mostNamed).map { hold in
+      {
+        $0.set("app", hold.app)
+        $0.set("ready", Int64(hold.ready ?? 0))
+      }
+    }
+  }
+
+  private func rate(_ count: Int, _ part: KeyPath<Sample, Int>, at now: MonotonicTime) -> [UInt8] {
+    guard let first = samples.first, now.seconds(since: first.at) > 0.5 else { return Self.figure(0) }
+    return Self.figure(Double(count - first[keyPath: part]) / now.seconds(since: first.at))
+  }
+
+  /// With one digit behind the point.
+  private static func figure(_ value: Double) -> [UInt8] { Array("\((value * 10).rounded() / 10)".utf8) }
+}

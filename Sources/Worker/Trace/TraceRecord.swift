@@ -1,0 +1,225 @@
+import AMQP
+import PushCore
+import Reactor
+import Wire
+
+/// What became of a request in one round, as a line of JSON. It holds no payload and no whole token: a token is shown by its ends, and known
+/// again by the name that it has here.
+struct TraceRecord {
+  private let entry: InFlight
+  private let pipeline: Pipeline
+  private let now: MonotonicTime
+  private let wallClock: Int64
+
+  init(_ entry: InFlight, _ pipeline: Pipeline) {
+    self.entry = entry
+    self.pipeline = pipeline
+    now = pipeline.time.now
+    wallClock = pipeline.time.wallClock
+  }
+
+  func append(to line: inout [UInt8]) {
+    line.append(UInt8(ascii: "{"))
+    text("message_id", entry.messageID, &line, isFirst: true)
+    if let app = entry.app { text("app", pipeline.apps[app].id, &line) }
+    text("worker", "\(ThisProcess.name)/\(pipeline.log.shard)", &line)
+    if let app = entry.hold {
+      text("queue", "hold.\(String(decoding: pipeline.apps[app].id, as: UTF8.self))", &line)
+    } else {
+      text("queue", entry.queue.origin, &line)
+    }
+    if let waited { appendPublished(waited, &line) }
+    time("received_at", entry.takenAt, &line)
+    flag("redelivered", entry.delivery.redelivered, &line)
+    number("attempt", Int64(entry.attempts + 1), &line)
+    if entry.round > 0 { number("round", Int64(entry.round), &line) }
+    if let page = entry.page {
+      if !page.campaign.isEmpty { text("campaign", page.campaign, &line) }
+      number("page", Int64(page.number), &line)
+    }
+    number("devices", Int64(entry.recipients.count), &line)
+    flag("registered", entry.rows != nil, &line)
+    appendPushes(&line)
+    appendOutcomes(&line)
+    if let refusal = entry.trace.refusal {
+      text("error", refusal.code.rawValue, &line)
+      text("reason", DeadLetterLog.words(of: refusal.reason), &line)
+    }
+    if entry.trace.deadLetters > 0 { number("dead_letters", Int64(entry.trace.deadLetters), &line) }
+    if entry.trace.feedback > 0 { number("feedback", Int64(entry.trace.feedback), &line) }
+    appendNext(&line)
+    text("outcome", entry.traceOutcome, &line)
+    flag("acknowledged", !entry.ledger.isOrphan, &line)
+    time("ended_at", now, &line)
+    line.append(UInt8(ascii: "}"))
+  }
+
+  // MARK: parts
+
+  /// Milliseconds that it waited, where somebody has said since when.
+  private var waited: Int64? {
+    let isKnown = entry.delivery.properties.timestamp != nil || entry.round > 0
+    return isKnown && entry.published > 0 ? max(wall(entry.takenAt) - entry.published, 0) : nil
+  }
+
+  private func appendPublished(_ waited: Int64, _ line: inout [UInt8]) {
+    key("published_at", &line)
+    line.append(UInt8(ascii: "\""))
+    Timestamp.append(entry.published, to: &line)
+    line.append(UInt8(ascii: "\""))
+    number("waited_ms", waited, &line)
+  }
+
+  private func appendPushes(_ line: inout [UInt8]) {
+    key("pushes", &line)
+    line.append(UInt8(ascii: "["))
+    for (place, push) in entry.trace.pushes.enumerated() where entry.recipients.indices.contains(push.recipient) {
+      if place > 0 { line.append(UInt8(ascii: ",")) }
+      line.append(UInt8(ascii: "{"))
+      append(push, entry.recipients[push.recipient], &line)
+      line.append(UInt8(ascii: "}"))
+    }
+    line.append(UInt8(ascii: "]"))
+  }
+
+  private func append(_ push: RequestTrace.Push, _ recipient: Recipient, _ line: inout [UInt8]) {
+    let isAPNs = recipient.platform == .apns
+    text("platform", isAPNs ? "apns" : "fcm", &line, isFirst: true)
+    appendToken(of: push.recipient, recipient, &line)
+    if pipeline.pools.indices.contains(recipient.pool) {
+      text("pool", pipeline.poolName(pipeline.pools[recipient.pool].pool), &line)
+    }
+    if push.connection > 0 { number("connection", Int64(push.connection), &line) }
+    time("sent_at", push.sentAt, &line)
+    switch push.answer {
+    case .none: break
+    case .answered(let status):
+      number("round_trip_ms", milliseconds(from: push.sentAt, to: push.answeredAt), &line)
+      number("status", Int64(status), &line)
+    case .notSent: flag("sent", false, &line)
+    case .unknown: number("silent_ms", milliseconds(from: push.sentAt, to: push.answeredAt), &line)
+    }
+    if let error = push.error { text("error", error.rawValue, &line) }
+    if !push.reason.isEmpty { text("reason", push.reason, &line) }
+    if isAPNs, !recipient.isChannel {
+      text(
+        "apns_id", entry.apns?.fixedID ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span), &line)
+    }
+    if case .delivered(let name) = recipient.state, !name.isEmpty { text("provider_name", name, &line) }
+    text("outcome", Self.outcome(of: recipient.state), &line)
+  }
+
+  private func appendToken(of index: Int, _ recipient: Recipient, _ line: inout [UInt8]) {
+    let token = recipient.token
+    text("token", token.count < 24 ? [] : Array(token.prefix(4)) + Array("…".utf8) + Array(token.suffix(4)), &line)
+    text("token_name", RequestTraceName.of(Array(token)), &line)
+    if let registration = pipeline.registration(entry, index) {
+      text("registration_name", RequestTraceName.of(registration), &line)
+    }
+  }
+
+  private func appendOutcomes(_ line: inout [UInt8]) {
+    guard entry.recipients.count > 1 else { return }
+    var counts: [String: Int] = [:]
+    for recipient in entry.recipients { counts[Self.outcome(of: recipient.state), default: 0] += 1 }
+    key("outcomes", &line)
+    line.append(UInt8(ascii: "{"))
+    for (place, count) in counts.sorted(by: { $0.key < $1.key }).enumerated() {
+      if place > 0 { line.append(UInt8(ascii: ",")) }
+      line.appendSafeJSONString(count.key)
+      line.append(UInt8(ascii: ":"))
+      line.appendDecimal(count.value)
+    }
+    line.append(UInt8(ascii: "}"))
+  }
+
+  private func appendNext(_ line: inout [UInt8]) {
+    switch entry.trace.next {
+    case nil: return
+    case .ladder(let step): text("waits_in", Array("retry.".utf8) + step, &line)
+    case .hold: text("waits_in", Array("hold.".utf8) + pipeline.appID(of: entry), &line)
+    case .pages: return text("waits_in", entry.queue.fanOut.origin, &line)
+    }
+    if let last = entry.lastFailure { text("waits_because", DeadLetterLog.words(of: last.reason), &line) }
+    var due = Int64.max
+    for recipient in entry.recipients { if case .postponed(let until) = recipient.state { due = min(due, until) } }
+    guard due < .max else { return }
+    key("due_at", &line)
+    line.append(UInt8(ascii: "\""))
+    Timestamp.append(due, to: &line)
+    line.append(UInt8(ascii: "\""))
+  }
+
+  static func outcome(of state: Recipient.State) -> String {
+    switch state {
+    case .delivered: "delivered"
+    case .failed(let code): code.rawValue
+    case .postponed: "put off"
+    case .sameAs: "repeated"
+    case .waiting, .unresolved, .gone, .refused, .sent: "not sent"
+    }
+  }
+
+  // MARK: values
+
+  private func wall(_ time: MonotonicTime) -> Int64 { wallClock - Int64((now.seconds(since: time) * 1000).rounded()) }
+
+  private func milliseconds(from start: MonotonicTime, to end: MonotonicTime) -> Int64 {
+    Int64((end.seconds(since: start) * 1000).rounded())
+  }
+
+  private func key(_ name: String, _ line: inout [UInt8], isFirst: Bool = false) {
+    if !isFirst { line.append(UInt8(ascii: ",")) }
+    line.append(UInt8(ascii: "\""))
+    line.append(contentsOf: name.utf8)
+    line.append(contentsOf: "\":".utf8)
+  }
+
+  private func text(_ name: String, _ value: [UInt8], _ line: inout [UInt8], isFirst: Bool = false) {
+    key(name, &line, isFirst: isFirst)
+    line.appendSafeJSONString(value)
+  }
+
+  private func text(_ name: String, _ value: String, _ line: inout [UInt8], isFirst: Bool = false) {
+    key(name, &line, isFirst: isFirst)
+    line.appendSafeJSONString(value)
+  }
+
+  private func number(_ name: String, _ value: Int64, _ line: inout [UInt8]) {
+    key(name, &line)
+    line.appendDecimal(value)
+  }
+
+  private func flag(_ name: String, _ value: Bool, _ line: inout [UInt8]) {
+    key(name, &line)
+    line.append(contentsOf: (value ? "true" : "false").utf8)
+  }
+
+  private func time(_ name: String, _ value: MonotonicTime, _ line: inout [UInt8]) {
+    key(name, &line)
+    line.append(UInt8(ascii: "\""))
+    Timestamp.append(wall(value), to: &line)
+    line.append(UInt8(ascii: "\""))
+  }
+}
+
+extension InFlight {
+  private func isEverywhere(_ code: PushError) -> Bool {
+    recipients.allSatisfy { if case .failed(code) = $0.state { true } else { false } }
+  }
+
+  /// What became of it, in a word.
+  var traceOutcome: String {
+    if trace.isDuplicate { return "duplicate" }
+    switch trace.next {
+    case .ladder, .hold: return "waits"
+    case .pages: return "goes on in pages"
+    case nil: break
+    }
+    if recipients.isEmpty { return trace.refusal != nil ? "refused" : trace.isExpired ? "expired" : "done" }
+    if dryRun != nil || parsed?.isDryRun == true { return "dry run" }
+    if isDelivered { return "delivered" }
+    if hasReachedDevice { return "delivered in part" }
+    return isEverywhere(.expired) ? "expired" : isEverywhere(.collapsed) ? "collapsed" : "failed"
+  }
+}

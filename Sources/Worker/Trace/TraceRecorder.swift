@@ -1,0 +1,75 @@
+import Wire
+
+/// The lines of a shard's trace until they are published: as many in a second as the settings allow, and what is out of the ordinary before
+/// what went well.
+final class TraceRecorder {
+  /// Bytes that wait to be published.
+  private static let mostBytes = 1 << 20
+
+  private let perSecond: Int
+  private var windowEnd = MonotonicTime(nanoseconds: .min)
+  private var noted = 0
+  private(set) var lines: [UInt8] = []
+  private var count = 0
+  /// Requests that were not noted since the last lines were taken.
+  private var omitted = 0
+  /// Since the shard began: noted, beyond what is noted in a second, and not taken by the broker.
+  private(set) var confirmedInAll = 0
+  private(set) var beyondRate = 0
+  private(set) var notTaken = 0
+  /// False once the trace can't be kept.
+  var isOn = true
+
+  init(perSecond: Int) { self.perSecond = perSecond }
+
+  /// Whether a request is noted; it counts as left out where not.
+  /// - Parameter isPlain: nothing but success.
+  func admits(isPlain: Bool, at now: MonotonicTime) -> Bool {
+    guard isOn else {
+      notTaken += 1
+      return false
+    }
+    if now >= windowEnd {
+      windowEnd = now.advanced(bySeconds: 1)
+      noted = 0
+    }
+    guard noted < (isPlain ? max(perSecond * 3 / 4, 1) : perSecond), lines.count < Self.mostBytes else {
+      omitted += 1
+      beyondRate += 1
+      return false
+    }
+    noted += 1
+    return true
+  }
+
+  /// Appends a line, which `write` makes.
+  func append(_ write: (inout [UInt8]) -> Void) {
+    write(&lines)
+    lines.append(UInt8(ascii: "\n"))
+    count += 1
+  }
+
+  /// The stream has the lines of so many requests.
+  func confirmed(_ requests: Int) { confirmedInAll += requests }
+
+  /// The stream hasn't, or nobody knows.
+  func lost(_ requests: Int) {
+    omitted += requests
+    notTaken += requests
+  }
+
+  var omittedInAll: Int { beyondRate + notTaken }
+
+  /// - Returns: the lines, one more for what was left out, and how many requests they are of; nil where there is nothing to say.
+  func take() -> (body: [UInt8], requests: Int)? {
+    guard count > 0 || omitted > 0 else { return nil }
+    if omitted > 0 {
+      lines.append(contentsOf: #"{"left_out":"#.utf8)
+      lines.append(contentsOf: "\(omitted)}\n".utf8)
+    }
+    let taken = (lines, count)
+    lines = []
+    (count, omitted) = (0, 0)
+    return taken
+  }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import PushCore
+import Reactor
+import Worker
+
+enum DeadCommand: Command {
+  static let name = "dead"
+  static let summary = "list, show, replay and drop dead letters"
+  static let help = """
+    Usage: pushfleet dead list --config FILE [FILTERS] [--json]
+           pushfleet dead show --config FILE [FILTERS] [--json] [ID...]
+           pushfleet dead replay --config FILE [FILTERS] [--rate N/s] [--dry-run] [--json] [ID...]
+           pushfleet dead drop --config FILE [FILTERS] [--yes] [--dry-run] [--json] [ID...]
+
+    Dead letters are requests, changes and acknowledgements that will not be tried again. list counts them by application, error,
+    reason and where they came from; show prints them whole. Neither takes anything out of the queue, and its order stays.
+
+    replay sends them back to where they came from: requests to their lane, pages of broadcasts to theirs, changes of the registry and
+    acknowledgements to their queues. Fix first what the reason says. Each letter is removed once the broker has confirmed its
+    copy; interrupted, the same command goes on with the rest. What becomes a dead letter again meanwhile waits for the next time.
+
+    drop removes them for good. It asks on a terminal; elsewhere it needs --yes.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+    \(LetterFilter.help)
+      ID              only letters with one of these message ids (or --id ID)
+      --rate N/s      replay at most N letters a second; also N/m and N/h
+      --dry-run       say what would be done
+      --yes           don't ask
+      --json          one JSON object per group or letter; of replay and drop, one when done
+
+    Example: pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let word = try Subcommand.take(&arguments, of: ["list", "show", "replay", "drop"])
+    var values = LetterFilter.values
+    var flags: Set = ["json"]
+    if word == "replay" { values.insert("rate") }
+    if word == "replay" || word == "drop" { flags.insert("dry-run") }
+    if word == "drop" { flags.insert("yes") }
+    let options = try Options(arguments, values: values, flags: flags)
+    let filter = try LetterFilter(options, now: RegistrySession.now)
+    switch word {
+    case "list": try list(options, filter)
+    case "show": try show(options, filter)
+    case "replay": try replay(options, filter)
+    default: try drop(options, filter)
+    }
+  }
+
+  // MARK: list, show
+
+  private static func list(_ options: Options, _ filter: LetterFilter) throws {
+    var groups = LetterGroups()
+    let look = try LetterLook(try options.configuration(), filter, name: "pushfleet dead list") { groups.add($0) }
+    try run(look)
+    if options.has("json") {
+      for line in groups.json { Terminal.print(line) }
+    } else if groups.count == 0 {
+      Terminal.say("no dead letters" + others(look))
+    } else {
+      Terminal.print(groups.text(width: TerminalWidth.ofOutput ?? .max))
+      Terminal.say("\(letters(groups.count))\(others(look))")
+    }
+  }
+
+  private static func show(_ options: Options, _ filter: LetterFilter) throws {
+    let asJSON = options.has("json")
+    var isFirst = true
+    let look = try LetterLook(
+      try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
+    ) { letter in
+      if asJSON { return Terminal.print(letter.json) }
+      Terminal.print((isFirst ? "" : "\n") + letter.text)
+      isFirst = false
+    }
+    try run(look)
+    if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
+  }
+
+  /// - Throws: status 130 when the user has ended it.
+  private static func run(_ look: LetterLook) throws {
+    let signals = try Signals(loop: look.loop, [2, 15]) { _ in
+      look.fail(.interrupted, "interrupted: \(look.progress)")
+    }
+    defer { signals.close() }
+    try look.run()
+  }
+
+  /// Of those that there are, where the filter leaves some out.
+  private static func others(_ look: LetterLook) -> String {
+    look.expected > look.matched ? " of \(Figures.count(Int64(look.expected)))" : ""
+  }
+
+  private static func letters(_ count: Int) -> String {
+    count == 1 ? "1 dead letter" : "\(Figures.count(Int64(count))) dead letters"
+  }
+
+  // MARK: replay
+
+  private static func replay(_ options: Options, _ filter: LetterFilter) throws {
+    let isDry = options.has("dry-run")
+    let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
+    let signals = try Signals(loop: replay.loop, [2, 15]) { _ in replay.interrupt() }
+    defer { signals.close() }
+    try replay.run()
+    if options.has("json") { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
+    if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
+    let refused = replay.refused.values.reduce(0, +)
+    if refused > 0 { throw CommandFailure(.badInput, "\(letters(refused)) can't be replayed: left in the queue") }
+  }
+
+  private static func tell(_ replay: LetterReplay, _ isDry: Bool) {
+    let total = replay.sent.values.reduce(0, +)
+    Terminal.say(isDry ? "\(letters(total)) would be replayed" : "pushfleet: \(letters(total)) replayed")
+    for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
+      Terminal.print("\(Figures.count(Int64(count))) to \(replay.topology.name(queue))")
+    }
+    for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) {
+      Terminal.print("\(Figures.count(Int64(count))) not: \(reason.printable)")
+    }
+  }
+
+  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> [UInt8] {
+    var line = JSONObjectWriter()
+    line.set(isDry ? "would_replay" : "replayed", Int64(replay.sent.values.reduce(0, +)))
+    line.set("refused", Int64(replay.refused.values.reduce(0, +)))
+    line.set("queues") { queues in
+      for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
+        queues.set(replay.topology.name(queue), Int64(count))
+      }
+    }
+    line.set("reasons") { reasons in
+      for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) { reasons.set(reason, Int64(count)) }
+    }
+    if isDry { line.set("dry_run", raw: Array("true".utf8)) }
+    return line.closed()
+  }
+
+  /// Letters a second.
+  static func rate(_ text: String?) throws(CommandFailure) -> Double? {
+    guard let text else { return nil }
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    let units: [Substring: Double] = ["s": 1, "m": 60, "h": 3_600]
+    guard let count = Int(parts[0]), (1...1_000_000).contains(count), parts.count <= 2,
+      let unit = parts.count == 1 ? 1 : units[parts[1]]
+    else { throw CommandFailure(.usage, "--rate must be letters a second, minute or hour: 100/s, 600/m, 1000/h") }
+    return Double(count) / unit
+  }
+
+  // MARK: drop
+
+  private static func drop(_ options: Options, _ filter: LetterFilter) throws {
+    let configuration = try options.configuration()
+    let isSure = options.has("yes")
+    var filter = filter
+    guard isSure || options.has("dry-run") || isTerminal else {
+      throw CommandFailure(.usage, "drop removes dead letters for good: say --yes, or --dry-run to see how many")
+    }
+    if !isSure || options.has("dry-run") {
+      let count = try LetterLook(configuration, filter, name: "pushfleet dead drop")
+      try run(count)
+      if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
+      Terminal.show("Drop \(letters(count.matched)) for good? [y/N] ")
+      guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
+        throw CommandFailure(.interrupted, "nothing was dropped")
+      }
+      filter.limit = count.matched
+    }
+    let look = try LetterLook(configuration, filter, name: "pushfleet dead drop", isRemoving: true)
+    try run(look)
+    tell(look.matched, options, isDry: false)
+  }
+
+  private static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
+
+  private static func tell(_ count: Int, _ options: Options, isDry: Bool) {
+    if options.has("json") {
+      Terminal.print(isDry ? #"{"would_drop":\#(count),"dry_run":true}"# : #"{"dropped":\#(count)}"#)
+    } else {
+      Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import AMQP
+import PushCore
+import Worker
+
+/// A dead letter as operators see it.
+struct Letter {
+  let delivery: Delivery
+  let source: LetterSource
+  let app: String?
+  /// The code of whoever gave it up; nil where the broker did.
+  let error: String?
+  let reason: String
+  let status: Int64?
+  let attempts: Int64?
+  /// When it was given up, in unix milliseconds; nil where nobody says so.
+  let failedAt: Int64?
+  /// The queue that it came from, without prefix; nil where it never was in one.
+  let origin: String?
+
+  init(_ delivery: Delivery, _ topology: Topology) {
+    self.delivery = delivery
+    let properties = delivery.properties
+    let headers = properties.headers
+    source = LetterSource(of: delivery, topology)
+    app = properties.appID.map { String(printing: $0) }
+    switch source {
+    case .worker:
+      error = Self.text(headers, "x-push-error")
+      reason = Self.text(headers, "x-push-reason") ?? ""
+      status = Self.number(headers, "x-push-status")
+      attempts = Self.number(headers, "x-push-attempts")
+      failedAt = headers.string("x-push-failed-at").flatMap { Timestamp.milliseconds(of: $0) } ?? Self.published(properties)
+      origin = Self.text(headers, Topology.originHeader)
+    case .broker(let queue, let why):
+      error = nil
+      reason = "given up by the broker: \(why.printable)"
+      status = nil
+      attempts = nil
+      failedAt = Self.milliseconds(LetterSource.died(properties)) ?? Self.published(properties)
+      origin = queue.printable
+    case .stray(let exchange, let key):
+      error = nil
+      reason = "published to \(exchange.printable) with the routing key \"\(key.printable)\", which leads nowhere"
+      status = nil
+      attempts = nil
+      failedAt = Self.published(properties)
+      origin = nil
+    }
+  }
+
+  /// Longer than any of ours: letters are counted by these.
+  private static let longestText = 1_024
+
+  private static func text(_ headers: FieldTable, _ name: String) -> String? {
+    headers.string(name).map { String(printing: Array($0.prefix(longestText))) }
+  }
+
+  private static func number(_ headers: FieldTable, _ name: String) -> Int64? {
+    if case .integer(let number)? = headers[name] { number } else { nil }
+  }
+
+  private static func published(_ properties: BasicProperties) -> Int64? { milliseconds(properties.timestamp) }
+
+  private static func milliseconds(_ seconds: UInt64?) -> Int64? {
+    seconds.flatMap { Int64(exactly: $0) }.flatMap { $0.multipliedReportingOverflow(by: 1_000).overflow ? nil : $0 * 1_000 }
+  }
+
+  var messageID: String? { delivery.properties.messageID.map { String(printing: $0) } }
+}

@@ -1,0 +1,87 @@
+import PushCore
+
+/// Dead letters counted by what they have in common. Bounded, whatever the reasons say.
+struct LetterGroups {
+  struct Kind: Hashable {
+    var app: String?
+    var error: String?
+    var reason: String
+    var origin: String?
+  }
+
+  struct Group {
+    var count = 0
+    /// Unix milliseconds; nil while no letter of it has a time.
+    var oldest: Int64?
+    var newest: Int64?
+  }
+
+  /// Kinds that are distinguished; further ones count as other reasons of their application and error, then as one.
+  private static let mostKinds = 1_000
+  private static let others = "other reasons"
+
+  private(set) var groups: [Kind: Group] = [:]
+  private(set) var count = 0
+
+  mutating func add(_ letter: Letter) {
+    count += 1
+    var kind = Kind(app: letter.app, error: letter.error, reason: Self.common(letter.reason), origin: letter.origin)
+    if groups[kind] == nil, groups.count >= Self.mostKinds {
+      kind.reason = Self.others
+      if groups[kind] == nil, groups.count >= 2 * Self.mostKinds { kind = Kind(reason: Self.others) }
+    }
+    var group = groups[kind] ?? Group()
+    group.count += 1
+    if let time = letter.failedAt {
+      group.oldest = min(group.oldest ?? time, time)
+      group.newest = max(group.newest ?? time, time)
+    }
+    groups[kind] = group
+  }
+
+  /// A reason without the place in the body, which is another in every request.
+  private static func common(_ reason: String) -> String {
+    guard let place = reason.firstRange(of: " at byte ") else { return reason }
+    return String(reason[..<place.lowerBound])
+  }
+
+  /// The largest first.
+  var sorted: [(kind: Kind, group: Group)] {
+    func words(_ kind: Kind) -> [String] { [kind.app ?? "", kind.error ?? "", kind.reason, kind.origin ?? ""] }
+    return groups.map { ($0.key, $0.value) }.sorted { a, b in
+      a.1.count != b.1.count ? a.1.count > b.1.count : words(a.0).lexicographicallyPrecedes(words(b.0))
+    }
+  }
+
+  var json: [[UInt8]] {
+    sorted.map { kind, group in
+      var line = JSONObjectWriter()
+      line.set("app", kind.app)
+      line.set("error", kind.error)
+      line.set("reason", kind.reason)
+      line.set("origin", kind.origin)
+      line.set("count", Int64(group.count))
+      line.set("oldest", time: group.oldest)
+      line.set("newest", time: group.newest)
+      return line.closed()
+    }
+  }
+
+  /// - Parameter width: of the terminal: no line is longer, at the cost of the reasons.
+  func text(width: Int) -> String {
+    let rows = sorted.map { kind, group in
+      [
+        Figures.count(Int64(group.count)), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
+        group.oldest.map(Self.time) ?? "-", group.newest.map(Self.time) ?? "-", kind.reason,
+      ]
+    }
+    return TextTable(
+      heads: ["COUNT", "APP", "ERROR", "FROM", "OLDEST", "NEWEST", "REASON"], rows: rows, figures: [0]
+    ).text(width: width)
+  }
+
+  /// To the second.
+  private static func time(_ milliseconds: Int64) -> String {
+    String(decoding: Timestamp.text(milliseconds).prefix(19), as: UTF8.self) + "Z"
+  }
+}

@@ -1,0 +1,33 @@
+import AMQP
+import Worker
+
+/// Shows or removes letters; what isn't removed stays in the queue as it was.
+final class LetterLook: LetterWalk {
+  private let filter: LetterFilter
+  private let isRemoving: Bool
+  private let see: (Letter) -> Void
+  private(set) var matched = 0
+
+  /// - Parameter see: given each letter that the filter lets through.
+  init(
+    _ configuration: Configuration, _ filter: LetterFilter, name: String, maximumBody: Int = 0, isRemoving: Bool = false,
+    see: @escaping (Letter) -> Void = { _ in }
+  ) throws {
+    self.filter = filter
+    self.isRemoving = isRemoving
+    self.see = see
+    try super.init(configuration, name: name, maximumBody: maximumBody)
+  }
+
+  override var isEnough: Bool { filter.limit.map { matched >= $0 } ?? false }
+
+  override func visit(_ delivery: Delivery) -> Step {
+    let letter = Letter(delivery, topology)
+    guard filter.matches(letter) else { return .keep }
+    matched += 1
+    see(letter)
+    return isRemoving ? .remove : .keep
+  }
+
+  override var progress: String { isRemoving ? "\(matched) dropped" : super.progress }
+}

@@ -1,0 +1,165 @@
+import AMQP
+import Wire
+import Worker
+
+/// Sends letters back to where they came from, one after the other: each is removed once the broker has confirmed its copy, and the next one
+/// follows then. So whenever this ends, no letter is lost, and at most one is there twice.
+final class LetterReplay: LetterWalk {
+  private let filter: LetterFilter
+  /// Letters a second; nil for as many as the broker takes.
+  private let rate: Double?
+  private let isDry: Bool
+  /// How many went, or would go, to which queue.
+  private(set) var sent: [String: Int] = [:]
+  /// How many can't go back, by the reason.
+  private(set) var refused: [String: Int] = [:]
+  private(set) var replayed = 0
+  private var matched = 0
+  private(set) var isInterrupted = false
+  private var route: LetterRoute?
+  private var messageID: String?
+  /// A copy is on its way.
+  private var isPublished = false
+  private var begun: MonotonicTime?
+  private var bar = ProgressBar("replaying", total: 1)
+  private var hasBar = false
+  private var nextReport = MonotonicTime(nanoseconds: 0)
+  /// Seconds between two words about a queue that goes on being full.
+  private static let reportPause = 10.0
+  private static let largestBody = 512 << 20
+  /// Seconds that an interrupted replay waits for the confirmation of the letter that is on its way.
+  private static let answerTimeout = 5.0
+
+  init(_ configuration: Configuration, _ filter: LetterFilter, rate: Double?, isDry: Bool) throws {
+    self.filter = filter
+    self.rate = rate
+    self.isDry = isDry
+    try super.init(configuration, name: "pushfleet dead replay", maximumBody: isDry ? 0 : Self.largestBody)
+  }
+
+  override var isEnough: Bool { isInterrupted || filter.limit.map { matched >= $0 } ?? false }
+
+  override func visit(_ delivery: Delivery) -> Step {
+    showProgress()
+    let letter = Letter(delivery, topology)
+    guard filter.matches(letter) else { return .keep }
+    matched += 1
+    do throws(LetterRoute.Obstacle) {
+      let route = try LetterRoute(of: delivery, topology)
+      if isDry {
+        sent[route.queue, default: 0] += 1
+        return .keep
+      }
+      self.route = route
+      messageID = letter.messageID
+      body = delivery.body
+      publishWhenDue()
+      return .wait
+    } catch {
+      refused[error.description, default: 0] += 1
+      return .keep
+    }
+  }
+
+  private var body: [UInt8] = []
+
+  private func publishWhenDue() {
+    let start = begun ?? loop.now
+    begun = start
+    guard let rate else { return publish() }
+    let pause = start.advanced(bySeconds: Double(replayed) / rate).seconds(since: loop.now)
+    guard pause > 0 else { return publish() }
+    loop.schedule(after: pause) { [weak self] in self?.publish() }
+  }
+
+  private func publish() {
+    guard let route, !isPublished, !isEnding else { return }
+    if isInterrupted { return conclude(.keep) }
+    guard let publisher, publisher.canPublish else { return }
+    isPublished = true
+    publisher.publish(exchange: route.exchange, routingKey: route.routingKey, properties: route.properties, body: body, tag: 0)
+  }
+
+  override func publisherReady(_ publisher: Publisher) { publish() }
+
+  override func confirmed(_ tag: Int) {
+    isPublished = false
+    if let queue = route?.queue { sent[queue, default: 0] += 1 }
+    replayed += 1
+    conclude(.remove)
+  }
+
+  override func failed(_ tag: Int, _ failure: PublishFailure) {
+    isPublished = false
+    switch failure {
+    case .nacked:
+      reportFull()
+      loop.schedule(after: 1) { [weak self] in self?.publish() }
+    case .returned: refuse("no queue takes it; `pushfleet topology` declares what is missing")
+    case .unencodable: refuse("its properties are too large to be published again")
+    case .channelClosed(.notFound(let what)): refuse("\(what); `pushfleet topology` declares what is missing")
+    case .channelClosed(.accessRefused(let what)): fail(.unavailable, "\(what); \(progress)")
+    case .channelClosed(let reason): refuse("the broker refuses it: \(reason)")
+    case .timedOut, .connectionLost: fail(.unavailable, "the connection to the broker was lost; \(doubt); \(progress)")
+    }
+  }
+
+  private func refuse(_ reason: String) {
+    refused[reason, default: 0] += 1
+    conclude(.keep)
+  }
+
+  private func conclude(_ step: Step) {
+    route = nil
+    body = []
+    settle(step)
+  }
+
+  // MARK: words
+
+  /// The letter whose copy's confirmation nobody has seen.
+  private var doubt: String {
+    "whether the letter \(messageID ?? "(without an id)") was sent is unknown: it is still in \(topology.deadQueue), and may be there twice"
+  }
+
+  override var progress: String { "\(replayed) replayed; the same command goes on with the rest" }
+
+  func interrupt() {
+    if isInterrupted { return fail(.interrupted, "interrupted: \(progress)\(isPublished ? "; \(doubt)" : "")") }
+    isInterrupted = true
+    if isPublished {
+      loop.schedule(after: Self.answerTimeout) { [weak self] in
+        if let self, isPublished { interrupt() }
+      }
+      return
+    }
+    if route != nil { conclude(.keep) } else { end() }
+  }
+
+  override func blocked(_ publisher: Publisher, reason: String) {
+    bar.interrupt("the broker takes nothing at present (\(reason)); waiting")
+  }
+
+  private func reportFull() {
+    guard loop.now >= nextReport, let queue = route?.queue else { return }
+    nextReport = loop.now.advanced(bySeconds: Self.reportPause)
+    bar.interrupt(
+      "the queue \(topology.name(queue)) is full: \(replayed) replayed, the others wait until it has room (Ctrl-C ends)")
+  }
+
+  private func showProgress() {
+    if !hasBar {
+      bar = ProgressBar("replaying", total: expected)
+      hasBar = true
+    }
+    if !isDry { bar.update(done) }
+  }
+
+  override func end() {
+    if !isEnding, hasBar, !isDry {
+      bar.update(done)
+      bar.finish()
+    }
+    super.end()
+  }
+}

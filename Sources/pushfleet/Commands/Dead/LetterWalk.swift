@@ -1,0 +1,204 @@
+import AMQP
+import Reactor
+import Wire
+import Worker
+
+/// Goes through the dead letters once, in order: those that the queue has when it begins. What isn't removed is held until the end and then
+/// goes back to its place.
+///
+/// A quorum queue shows what it has only by delivering it. So letters are taken by portions, each by a consumer of its own on a channel of its
+/// own: the next one begins when the one before holds nothing but letters that stay. Here none is kept that has been looked at.
+class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
+  enum Step {
+    case keep, remove
+    /// `settle` says later.
+    case wait
+  }
+
+  /// Letters that a portion's consumer may hold: the broker looks for an acknowledged one among them, from the oldest on.
+  private static let portion: UInt16 = 2_000
+  /// A connection has 2,047 channels.
+  private static let mostPortions = 2_000
+  /// Bytes of letters that wait here above which nothing more is read.
+  private static let mostWaiting = 16 << 20
+  /// Seconds without a delivery after which the rest must have gone to somebody else.
+  private static let quiet = 3.0
+
+  let topology: Topology
+  private let name: String
+  private let maximumBody: Int
+  private let consuming: BrokerConnection
+  private(set) weak var publisher: Publisher?
+  private weak var consumer: Consumer?
+
+  /// What the queue had ready when the walk began.
+  private(set) var expected = 0
+  private(set) var hasCounted = false
+  /// Letters done with, removed or not.
+  private(set) var done = 0
+  private var delivered = 0
+  private var waiting = Ring<Delivery>()
+  private var waitingBytes = 0
+  /// The letter that is waited for.
+  private var current: Delivery?
+  private var kept: [Int] = []
+  private var isProceeding = false
+  private(set) var isEnding = false
+  private var lastSign = MonotonicTime(nanoseconds: 0)
+
+  /// - Parameter maximumBody: bytes of a letter's body that are wanted.
+  init(_ configuration: Configuration, name: String, maximumBody: Int) throws {
+    topology = configuration.topology
+    self.name = name
+    self.maximumBody = maximumBody
+    let loop = try EventLoop()
+    consuming = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
+    try super.init(configuration, loop: loop)
+    connection.makeMachine = { [unowned self] broker in
+      Publisher(settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0), window: 1, handler: self)
+    }
+    consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
+  }
+
+  private func makeConsumer(_ broker: BrokerURI) -> Consumer {
+    let portions = min(Self.mostPortions, expected / Int(Self.portion) + 1)
+    kept = Array(repeating: 0, count: portions)
+    let consumer = Consumer(
+      // Who pages through letters takes his time, and nothing is heard meanwhile: as rarely as the broker asks for it.
+      settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0),
+      queues: (0..<portions).map {
+        .init(queue: topology.deadQueue, prefetch: Self.portion, isOptional: $0 > 0, channel: UInt16($0 + 1))
+      },
+      maximumBody: maximumBody, handler: self)
+    self.consumer = consumer
+    return consumer
+  }
+
+  // MARK: for those who walk
+
+  func visit(_ delivery: Delivery) -> Step { .keep }
+
+  /// Nothing more is wanted.
+  var isEnough: Bool { false }
+
+  /// What became of the letter that was waited for.
+  func settle(_ step: Step) {
+    guard let delivery = current else { return }
+    current = nil
+    finish(delivery, step)
+    proceed()
+  }
+
+  /// What had been done when the connection was lost, for the error.
+  var progress: String { "nothing has been changed" }
+
+  /// Publishing may go on.
+  func publisherReady(_ publisher: Publisher) {}
+  func confirmed(_ tag: Int) {}
+  func failed(_ tag: Int, _ failure: PublishFailure) {}
+  func blocked(_ publisher: Publisher, reason: String) {}
+  func unblocked(_ publisher: Publisher) { publisherReady(publisher) }
+
+  /// Ends the walk: what is held goes back.
+  func end() {
+    guard !isEnding else { return }
+    isEnding = true
+    if let consumer { return consumer.closeInTurn() }
+    consuming.stop()
+    if let publisher { publisher.close() } else { finish() }
+  }
+
+  // MARK: the walk
+
+  private func proceed() {
+    guard !isProceeding else { return }
+    isProceeding = true
+    while current == nil, !isEnding, !isEnough, let delivery = waiting.popFirst() {
+      waitingBytes -= delivery.body.count
+      let step = visit(delivery)
+      if case .wait = step { current = delivery } else { finish(delivery, step) }
+    }
+    isProceeding = false
+    if waitingBytes < Self.mostWaiting / 4 { consumer?.transport?.isReadingPaused = false }
+    if current == nil, isEnough || done == expected { end() }
+  }
+
+  private func finish(_ delivery: Delivery, _ step: Step) {
+    done += 1
+    if case .remove = step { return consumer?.acknowledge(delivery.token) ?? () }
+    let portion = delivery.consumer
+    kept[portion] += 1
+    guard kept[portion] == Int(Self.portion), portion + 1 < kept.count, done < expected else { return }
+    consumer?.want(true, queue: portion + 1)
+  }
+
+  private func watch() {
+    loop.schedule(after: 1) { [weak self] in
+      guard let self, !isEnding else { return }
+      if current != nil || !waiting.isEmpty { lastSign = loop.now }
+      loop.now.seconds(since: lastSign) >= Self.quiet ? end() : watch()
+    }
+  }
+
+  // MARK: connections
+
+  func ready(_ publisher: Publisher) {
+    up()
+    self.publisher = publisher
+    guard !hasCounted else { return publisherReady(publisher) }
+    publisher.perform(.queueInspect(name: topology.deadQueue)) { [unowned self] answer in
+      switch answer {
+      case .success(.queue(let ready, _)):
+        expected = ready
+        hasCounted = true
+        if ready == 0 { end() } else { consuming.start() }
+      case .success: break
+      case .failure(.notFound): fail(.unavailable, "there is no queue \(topology.deadQueue); `pushfleet topology` declares it")
+      case .failure(let reason): fail(.unavailable, "queue \(topology.deadQueue): \(reason)")
+      }
+    }
+  }
+
+  func ready(_ consumer: Consumer) {
+    consuming.established(at: loop.now)
+    lastSign = loop.now
+    watch()
+  }
+
+  func delivered(_ delivery: consuming Delivery) {
+    lastSign = loop.now
+    // What came since the walk began stays where it is.
+    guard delivered < expected, !isEnding else { return }
+    delivered += 1
+    waitingBytes += delivery.body.count
+    waiting.append(delivery)
+    if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
+    proceed()
+  }
+
+  func cancelled(queue: Int) { fail(.unavailable, "the queue \(topology.deadQueue) was deleted; \(progress)") }
+
+  func channelLost(_ reason: ConnectionEnd) { give(up: reason) }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    self.consumer = nil
+    guard reason == .closedHere, isEnding else { return give(up: reason) }
+    consuming.stop()
+    if let publisher { publisher.close() } else { finish() }
+  }
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    self.publisher = nil
+    if reason == .closedHere { return finish() }
+    if hasCounted { give(up: reason) } else { lost(reason) }
+  }
+
+  private func give(up reason: ConnectionEnd) {
+    fail(.unavailable, "the connection to the broker was lost (\(reason)); \(progress)")
+  }
+
+  override func finish() {
+    consuming.stop()
+    super.finish()
+  }
+}

@@ -1,0 +1,285 @@
+import AMQP
+import Reactor
+import Worker
+
+/// Looks at one broker with the configuration's user: whether it lets us in, and whether it has what workers and producers need.
+final class DoctorBroker: BrokerClient, PublisherHandler {
+  /// Looked at one after the other.
+  private enum Step {
+    case exchange(name: String, type: String, arguments: FieldTable)
+    case queue(Topology.Queue)
+    case rights
+    case right(BrokerRights.Question)
+    case defaultExchange
+  }
+
+  private let topology: Topology
+  private(set) var findings: [Finding] = []
+  private var subject = "broker"
+  private var steps: [Step]
+  private var missing: Set<String> = []
+  private var missingQueues: [String] = []
+  private var missingExchanges: [String] = []
+  /// Exchanges and queues that the user may not declare.
+  private var undeclarable: [String] = []
+  private var hasDiffering = false
+  private var rights: BrokerRights
+  private var dead = 0
+  private var consumers = 0
+  private var feedback = 0
+  /// Asked by a publication that is under way.
+  private var asked: BrokerRights.Question?
+  private var isBlocked = false
+  private var isConcluded = false
+  private weak var publisher: Publisher?
+  /// Seconds for the answer to a publication.
+  private static let answerTimeout = 5.0
+
+  init(_ configuration: Configuration, _ broker: BrokerAddress) throws {
+    topology = configuration.topology
+    rights = BrokerRights(topology)
+    steps = topology.exchanges.map { .exchange(name: $0.name, type: $0.type, arguments: $0.arguments) }
+    steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange]
+    try super.init(configuration)
+    connection.brokers = [broker]
+    connection.makeMachine = { [unowned self] broker in
+      subject = "broker \(broker.host):\(broker.port)"
+      return Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet doctor"), handler: self)
+    }
+  }
+
+  /// Everything that was found; says so where the broker can't be used.
+  func look() throws -> [Finding] {
+    do { try run() } catch let failure as CommandFailure {
+      let isConfiguration = failure.status == .configuration
+      findings.append(
+        Finding(
+          level: isConfiguration ? .error : .unreachable, subject: subject, sentence: failure.message,
+          remedy: isConfiguration
+            ? "check user, password and virtual host of `broker`, and the user's permissions"
+            : "check that it runs, and that host, port and `ca` of `broker` are right"))
+    }
+    return findings
+  }
+
+  override func lost(_ reason: ConnectionEnd) {
+    guard reason.isRefusal else { return super.lost(reason) }
+    fail(.configuration, "\(reason)")
+  }
+
+  func ready(_ publisher: Publisher) {
+    self.publisher = publisher
+    if !isUp {
+      up()
+      report(.ok, "reached, and the user may enter", nil)
+      if let finding = BrokerRelease.finding(publisher.server) { report(finding.level, finding.sentence, finding.remedy) }
+    }
+    // Again after a publication that was refused.
+    proceed()
+  }
+
+  private func proceed() {
+    guard let publisher, publisher.isReady else { return }
+    guard let step = steps.first else { return conclude(publisher) }
+    steps.removeFirst()
+    switch step {
+    case .exchange(let name, let type, let arguments): inspect(name, type, arguments, publisher)
+    case .queue(let queue): inspect(queue, publisher)
+    case .rights:
+      // Of what isn't RabbitMQ nobody knows that it refuses what has no effect here.
+      guard publisher.server?.product == BrokerRelease.product else { return proceed() }
+      steps.insert(contentsOf: rights.questions(configuration, missing: missing).map { .right($0) }, at: 0)
+      proceed()
+    case .right(let question): ask(question, publisher)
+    case .defaultExchange: publishToNobody(publisher)
+    }
+  }
+
+  // MARK: what is there
+
+  /// Passively first: nothing is made here. What is there may be declared again, which says whether it is as the fleet's.
+  private func inspect(_ name: String, _ type: String, _ arguments: FieldTable, _ publisher: Publisher) {
+    perform(.exchangeInspect(name: name), publisher) { [unowned self] answer in
+      if case .failure(.notFound) = answer {
+        missing.insert("exchange " + name)
+        missingExchanges.append(name)
+        return proceed()
+      }
+      perform(.exchangeDeclare(name: name, type: type, arguments: arguments), publisher) { [unowned self] answer in
+        if case .failure(let reason) = answer { compare(exchange: name, reason) }
+        proceed()
+      }
+    }
+  }
+
+  private func inspect(_ queue: Topology.Queue, _ publisher: Publisher) {
+    perform(.queueInspect(name: queue.name), publisher) { [unowned self] answer in
+      switch answer {
+      case .success(.queue(let ready, let consumers)): note(queue, ready, consumers)
+      case .failure(.notFound):
+        missing.insert(queue.name)
+        missingQueues.append(queue.name)
+        return proceed()
+      case .failure(let reason): report(.error, "queue \(queue.name): \(reason)", Self.permissions)
+      case .success: break
+      }
+      perform(.queueDeclare(name: queue.name, arguments: queue.arguments), publisher) { [unowned self] answer in
+        if case .failure(let reason) = answer { compare(queue, reason) }
+        proceed()
+      }
+    }
+  }
+
+  private func note(_ queue: Topology.Queue, _ ready: Int, _ consumers: Int) {
+    if queue.name == topology.deadQueue { dead = ready }
+    if queue.name == topology.feedbackQueue { feedback = ready }
+    if queue.name == topology.sendQueue("normal") { self.consumers = consumers }
+  }
+
+  private func compare(_ queue: Topology.Queue, _ reason: ConnectionEnd) {
+    guard reason.isFatalConfiguration else { return undeclarable(queue.name, reason) }
+    hasDiffering = true
+    report(
+      .error, "the queue \(queue.name) has other settings than the fleet's: \(reason)",
+      "when it is empty, delete it and run `pushfleet topology`, or choose another prefix")
+  }
+
+  private func compare(exchange name: String, _ reason: ConnectionEnd) {
+    guard reason.isFatalConfiguration else { return undeclarable(name, reason) }
+    hasDiffering = true
+    // It serves without its alternate exchange, and workers start.
+    if name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
+      report(
+        .warning, "\(TopologyNotice.dropsUnroutable(exchange: name, alternate: topology.strayExchange))",
+        "add that policy, or delete the exchange while nobody publishes and run `pushfleet topology`")
+    } else {
+      report(
+        .error, "the exchange \(name) has other settings than the fleet's: \(reason)",
+        "delete it while nobody publishes and run `pushfleet topology`, or choose another prefix")
+    }
+  }
+
+  private func undeclarable(_ name: String, _ reason: ConnectionEnd) {
+    guard case .accessRefused = reason else { return report(.error, "\(name): \(reason)", "look at the broker's log") }
+    // Some exchanges and queues have one name.
+    if !undeclarable.contains(name) { undeclarable.append(name) }
+  }
+
+  private static let permissions = "give workers the permission to configure: docs/operations.md, Users and permissions"
+
+  /// - Parameter completion: not called once the connection is gone.
+  private func perform(
+    _ command: AMQP.Command, _ publisher: Publisher, _ completion: @escaping (Result<CommandAnswer, ConnectionEnd>) -> Void
+  ) {
+    publisher.perform(command) { [weak publisher] answer in
+      if case .failure = answer, publisher?.isReady != true { return }
+      completion(answer)
+    }
+  }
+
+  // MARK: what the user may do
+
+  private func ask(_ question: BrokerRights.Question, _ publisher: Publisher) {
+    guard let command = rights.command(question) else {
+      guard case .write(let exchange) = question, publisher.canPublish else { return proceed() }
+      asked = question
+      publisher.publish(
+        exchange: Array(exchange.utf8), routingKey: [], properties: BrokerRights.impossible, body: [], tag: 1)
+      return watchForAnswer()
+    }
+    perform(command, publisher) { [unowned self] answer in
+      if case .failure(.accessRefused) = answer { rights.refused(question) }
+      proceed()
+    }
+  }
+
+  /// A message for nobody: a broker that is low on memory or disk says so when somebody publishes first.
+  private func publishToNobody(_ publisher: Publisher) {
+    guard publisher.canPublish else { return conclude(publisher) }
+    publisher.publish(
+      exchange: [], routingKey: Array("\(topology.prefix).doctor.nobody".utf8), properties: BasicProperties(), body: [], tag: 0)
+    watchForAnswer()
+  }
+
+  private func watchForAnswer() {
+    let left = steps.count
+    loop.schedule(after: Self.answerTimeout) { [weak self] in
+      guard let self, let publisher, left == steps.count else { return }
+      if !isBlocked, !isConcluded { report(.unreachable, "the broker answers no publication", "look at its log") }
+      conclude(publisher)
+    }
+  }
+
+  func confirmed(_ tag: Int) { proceed() }
+
+  func failed(_ tag: Int, _ failure: PublishFailure) {
+    if case .channelClosed(let reason) = failure, reason.isRefusal {
+      if let asked {
+        rights.refused(asked)
+      } else {
+        report(
+          .error, "workers with this user can't answer those who ask for results: \(reason)",
+          "give it the permission to write to `amq.default`: docs/operations.md, Users and permissions")
+      }
+    }
+    asked = nil
+    // Where its channel was closed, once there is another one.
+    proceed()
+  }
+
+  func blocked(_ publisher: Publisher, reason: String) {
+    isBlocked = true
+    conclude(publisher)
+  }
+  func unblocked(_ publisher: Publisher) { isBlocked = false }
+
+  // MARK: the end
+
+  private func conclude(_ publisher: Publisher) {
+    guard !isConcluded else { return }
+    isConcluded = true
+    sumUpTopology()
+    for finding in rights.findings { report(finding.level, finding.sentence, finding.remedy) }
+    if isBlocked {
+      report(
+        .unreachable, "the broker takes nothing: it is low on memory or disk",
+        "see `rabbitmqctl list_alarms`, or `rabbitmq-diagnostics alarms`")
+    }
+    if missingQueues.isEmpty, consumers == 0 { report(.warning, "no worker consumes: requests wait", "start a worker") }
+    if dead > 0 { report(.warning, "\(Figures.count(Int64(dead))) dead letters", "look at them: `pushfleet dead list`") }
+    if feedback > 100_000 {
+      report(.warning, "\(Figures.count(Int64(feedback))) feedback events wait", "read them: `pushfleet feedback`")
+    }
+    publisher.close()
+  }
+
+  private func sumUpTopology() {
+    let count = topology.queues.count
+    if !missingQueues.isEmpty {
+      report(
+        .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))",
+        "run `pushfleet topology`, or start a worker")
+    }
+    if !missingExchanges.isEmpty {
+      report(
+        .error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))",
+        "run `pushfleet topology`, or start a worker")
+    }
+    if !undeclarable.isEmpty {
+      report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", Self.permissions)
+    }
+    if missing.isEmpty, undeclarable.isEmpty, !hasDiffering {
+      report(.ok, "all \(count) queues and \(topology.exchanges.count) exchanges are there, with the fleet's settings", nil)
+    }
+  }
+
+  private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
+    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
+  }
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    if reason == .closedHere { return finish() }
+    if isUp { return fail(.unavailable, "the connection was lost: \(reason)") }
+    lost(reason)
+  }
+}

@@ -1,0 +1,120 @@
+import DeviceRegistry
+import Foundation
+import PushCore
+import Worker
+
+enum DoctorCommand: Command {
+  static let name = "doctor"
+  static let summary = "find out what is wrong, and what to do"
+  static let help = """
+    Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
+
+    Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
+    with the fleet's settings, the permissions that a worker needs, a worker running), the registry (reached, writable), and each
+    provider: by a push that reaches nobody, APNs with a token of no device, FCM with validate_only. Each finding says what to do.
+    Nothing is declared or changed; RabbitMQ's log has a line for each permission that was tried.
+
+      --config FILE      the configuration (or PUSHFLEET_CONFIG)
+      --app APP          of the providers, only this application's
+      --management URL   RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues lose messages.
+                         It is asked as the user of `broker`, who needs the tag `management`
+      --json             one JSON object per finding, on a line of its own
+
+    Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.
+
+    Example: pushfleet doctor --config pushfleet.json5
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config", "app", "management"], flags: ["json"])
+    try options.refuseOperands()
+    let management = try options["management"].map { (text) throws(CommandFailure) in
+      guard let address = HTTPAddress(text, defaultPort: 15_672) else {
+        throw CommandFailure(.usage, "--management must be http:// or https://, a host, and a port where it isn't 15672")
+      }
+      return address
+    }
+    let check = ConfigurationCheck(
+      path: options.configurationFile, environment: ProcessInfo.processInfo.environment)
+    var findings: [Finding] = []
+    func tell(_ new: [Finding]) {
+      findings += new
+      for finding in new { Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8)) }
+    }
+    tell(configuration(check))
+    if let configuration = check.configuration {
+      if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
+        throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
+      }
+      let brokers = try configuration.brokerAddresses()
+      for broker in brokers { tell(try DoctorBroker(configuration, broker).look()) }
+      // The nodes of a cluster have the same of both.
+      if let management, let broker = brokers.first {
+        tell(try DoctorManagement(configuration.topology, management, broker).look())
+      } else if !options.has("json") {
+        Terminal.say("bindings and policies: not looked at without --management http://HOST:15672")
+      }
+      tell(registry(configuration))
+      tell(try DoctorProviders(check.credentials.filter { options["app"] == nil || options["app"] == $0.app }).look())
+    }
+    let status = Finding.status(of: findings)
+    guard status == .done else {
+      let count = findings.count { $0.level == .error || $0.level == .unreachable }
+      throw CommandFailure(status, count == 1 ? "one thing is wrong" : "\(count) things are wrong")
+    }
+  }
+
+  private static func configuration(_ check: ConfigurationCheck) -> [Finding] {
+    let findings = check.findings.map { finding in
+      Finding(
+        level: finding.isError ? .error : .warning, subject: "configuration", sentence: finding.text,
+        remedy: finding.isError ? "fix it; `pushfleet config check` says all again" : nil)
+    }
+    guard let configuration = check.configuration else { return findings }
+    let apps = configuration.apps.count
+    return findings + [
+      Finding(
+        level: .ok, subject: "configuration", sentence: "no errors; \(apps) \(apps == 1 ? "application" : "applications")",
+        remedy: nil)
+    ]
+  }
+
+  // MARK: the registry
+
+  private static func registry(_ configuration: Configuration) -> [Finding] {
+    guard let text = configuration.registry else { return [] }
+    func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String?) -> [Finding] {
+      [Finding(level: level, subject: "registry", sentence: sentence, remedy: remedy)]
+    }
+    let file = text.hasPrefix("sqlite:") ? String(text.dropFirst("sqlite:".count)) : nil
+    if let file, !FileManager.default.fileExists(atPath: file) {
+      return finding(.warning, "\(file) isn't there yet", "the first worker that starts, or `devices import`, makes it")
+    }
+    do throws(RegistryError) {
+      var settings = StoreOptions()
+      settings.create = false
+      let location = try RegistryLocation(parsing: text)
+      let store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
+      _ = try store.campaigns(limit: 1)
+      try write(to: store, configuration)
+      return finding(.ok, "reached, with the schema of this version, and writable", nil)
+    } catch {
+      switch error {
+      case .unavailable:
+        return finding(.unreachable, "\(error)", "check that the database runs, and user, password and host of `registry`")
+      case .unusable, .refused:
+        return finding(.error, "\(error)", "check `registry`, and who may read and write there")
+      }
+    }
+  }
+
+  /// A change that changes nothing: it unregisters a token that nobody has.
+  private static func write(to store: any DeviceStore, _ configuration: Configuration) throws(RegistryError) {
+    guard let app = configuration.apps.first?.id else { return }
+    var change = ChangeText("unregister", app: Array(app.utf8))
+    change.set("token", "pushfleet-doctor")
+    guard case .success(let parsed) = RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits)
+    else { return }
+    _ = try store.apply([parsed], now: RegistrySession.now)
+  }
+}

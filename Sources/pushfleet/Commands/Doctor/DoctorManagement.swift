@@ -1,0 +1,177 @@
+import Foundation
+import Providers
+import PushCore
+import Reactor
+import TLS
+import Worker
+
+/// Asks RabbitMQ's management API what AMQP doesn't tell: bindings and policies. Only reads.
+final class DoctorManagement {
+  private static let timeout = 10.0
+  private static let longestAnswer = 16 << 20
+  /// Queues on a page, and pages, of the fleet's.
+  private static let pageSize = 500
+  private static let mostPages = 40
+
+  private let topology: Topology
+  private let address: HTTPAddress
+  private let broker: BrokerAddress
+  private let target: DialTarget
+  private let loop: EventLoop
+  private let dialer: LoopDialer
+  private var call: HTTPCall?
+  private var transport: AnyObject?
+  private var findings: [Finding] = []
+
+  /// - Parameter broker: whose user and virtual host are asked for, and whose authority an `https` address is verified with where it is `amqps`.
+  init(_ topology: Topology, _ address: HTTPAddress, _ broker: BrokerAddress) throws {
+    self.topology = topology
+    self.address = address
+    self.broker = broker
+    let tls: TLSClientContext? = address.isTLS ? try broker.tls ?? TLSClientContext(trust: .system()) : nil
+    target = DialTarget(host: address.host, port: address.port, tls: tls, timeout: Self.timeout)
+    loop = try EventLoop()
+    dialer = LoopDialer(loop: loop)
+  }
+
+  func look() -> [Finding] {
+    loop.schedule(after: 0) { [unowned self] in lookAtPolicies(page: 1) }
+    loop.run()
+    return findings
+  }
+
+  // MARK: policies
+
+  private func lookAtPolicies(page: Int) {
+    let query = [
+      "page=\(page)", "page_size=\(Self.pageSize)", "use_regex=true",
+      "name=" + Self.encoded("^\(NSRegularExpression.escapedPattern(for: topology.prefix))\\."),
+      "columns=name,policy,operator_policy,effective_policy_definition",
+    ]
+    get("/api/queues/\(virtualHost)?\(query.joined(separator: "&"))") { [unowned self] answer in
+      guard let answer = answer as? [String: Any], let items = answer["items"] as? [[String: Any]] else {
+        return end("it answers something else than the management API does")
+      }
+      for item in items { judge(item) }
+      let pages = answer["page_count"] as? Int ?? 1
+      if page < min(pages, Self.mostPages) { lookAtPolicies(page: page + 1) } else { endPolicies() }
+    }
+  }
+
+  /// Queues that lose messages by a policy, by its name and what it does.
+  private var losses: [LossyPolicy: [String]] = [:]
+
+  private func judge(_ item: [String: Any]) {
+    guard let queue = item["name"] as? String, isOwn(queue),
+      let definition = item["effective_policy_definition"] as? [String: Any]
+    else { return }
+    let names = [item["policy"], item["operator_policy"]].compactMap { $0 as? String }.map { "`\($0)`" }.joined(
+      separator: " or ")
+    for effect in LossyPolicy.effects(of: definition, isList: queue.hasPrefix(topology.binaryFeedbackQueue(""))) {
+      losses[LossyPolicy(policy: names, effect: effect), default: []].append(queue)
+    }
+  }
+
+  private func isOwn(_ queue: String) -> Bool {
+    topology.queues.contains { $0.name == queue } || queue.hasPrefix(topology.holdQueue(""))
+      || queue.hasPrefix(topology.binaryFeedbackQueue(""))
+  }
+
+  private func endPolicies() {
+    for (policy, queues) in losses.sorted(by: { ($0.key.policy, $0.key.effect) < ($1.key.policy, $1.key.effect) }) {
+      let shown = queues.sorted().prefix(5).joined(separator: ", ") + (queues.count > 5 ? " and \(queues.count - 5) more" : "")
+      report(
+        .error, "the policy \(policy.policy) \(policy.effect): \(shown)",
+        "take that out of it, or keep it off the fleet's queues: deploy/rabbitmq/README.md")
+    }
+    if losses.isEmpty { report(.ok, "no policy loses messages of the fleet's queues", nil) }
+    lookAtBindings(of: topology.exchanges.map(\.name)[...])
+  }
+
+  // MARK: bindings
+
+  private var missing: [String] = []
+
+  private func lookAtBindings(of exchanges: ArraySlice<String>) {
+    guard let exchange = exchanges.first else { return endBindings() }
+    get("/api/exchanges/\(virtualHost)/\(Self.encoded(exchange))/bindings/source") { [unowned self] answer in
+      guard let answer = answer as? [[String: Any]] else {
+        return end("it answers something else than the management API does")
+      }
+      let found = answer.compactMap(QueueBinding.init)
+      let wanted = topology.bindings.filter { $0.exchange == exchange }.map(QueueBinding.init)
+      missing += wanted.filter { !found.contains($0) }.map { "\($0.queue) to \(exchange)" }
+      let queues = Set(topology.queues.map(\.name))
+      for extra in found where queues.contains(extra.queue) && !wanted.contains(extra) {
+        let key = extra.key.isEmpty ? "" : " by \"\(extra.key)\""
+        report(
+          .warning, "\(extra.queue) is bound to \(exchange)\(key) by somebody else: what comes that way may come twice",
+          "if nobody needs it, remove the binding on the management page")
+      }
+      lookAtBindings(of: exchanges.dropFirst())
+    }
+  }
+
+  private func endBindings() {
+    if missing.isEmpty {
+      report(.ok, "all \(topology.bindings.count) bindings are there", nil)
+    } else {
+      report(
+        .error, "bindings are missing, and what is published goes astray: \(missing.joined(separator: ", "))",
+        "run `pushfleet topology`, or start a worker")
+    }
+    loop.stop()
+  }
+
+  // MARK: asking
+
+  private var virtualHost: String { Self.encoded(broker.uri.virtualHost) }
+
+  private static func encoded(_ text: String) -> String {
+    text.addingPercentEncoding(
+      withAllowedCharacters: CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"))
+      ?? ""
+  }
+
+  private func get(_ path: String, _ completion: @escaping (Any?) -> Void) {
+    var request = HTTPCall.Request(
+      method: "GET", host: address.authority, path: address.path + path, timeout: Self.timeout,
+      longestAnswer: Self.longestAnswer)
+    let credentials = Data("\(broker.uri.user):\(broker.uri.password)".utf8).base64EncodedString()
+    request.headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
+    let call = HTTPCall(request) { [weak self] answer in
+      guard let self else { return }
+      // Not within the call of the one that has ended.
+      loop.schedule(after: 0) { [weak self] in self?.answered(answer, completion) }
+    }
+    self.call = call
+    transport = dialer.dial(call, to: target)
+  }
+
+  private func answered(_ answer: HTTPCall.Answer, _ completion: (Any?) -> Void) {
+    switch answer {
+    case .answered(200, let body):
+      guard let body else { return end("its answer is cut short, or longer than \(Self.longestAnswer >> 20) MiB") }
+      completion(try? JSONSerialization.jsonObject(with: Data(body)))
+    case .answered(401, _), .answered(403, _):
+      end(
+        "it refuses the user of `broker`",
+        "give it the tag: `rabbitmqctl set_user_tags \(broker.uri.user) management`, at least while you look")
+    case .answered(404, _): end("there is no such virtual host or no management API at this address")
+    case .answered(let status, _): end("it answers with status \(status)")
+    case .failed(let reason):
+      end(
+        "it can't be reached: \(reason)",
+        "check the address, and that the plugin is on: `rabbitmq-plugins enable rabbitmq_management`")
+    }
+  }
+
+  private func end(_ sentence: String, _ remedy: String = "check the address; the broker's own is http://HOST:15672") {
+    report(.unreachable, "\(sentence); bindings and policies are not known", remedy)
+    loop.stop()
+  }
+
+  private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
+    findings.append(Finding(level: level, subject: "management \(address.authority)", sentence: sentence, remedy: remedy))
+  }
+}

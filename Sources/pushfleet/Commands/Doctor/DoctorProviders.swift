@@ -1,0 +1,125 @@
+import Foundation
+import Providers
+import PushCore
+import Reactor
+import Worker
+
+/// Tries each credential with a push that reaches nobody, some at a time.
+final class DoctorProviders {
+  private static let mostAtOnce = 8
+  /// Seconds by which clocks may differ without a word, and beyond which providers refuse tokens.
+  private static let clockDrift: Int64 = 30
+  private static let clockLimit: Int64 = 300
+  /// Seconds before a certificate's end from which on it is warned of.
+  private static let renewal: Int64 = 30 * 86_400
+
+  private let loop: EventLoop
+  private let dialer: LoopDialer
+  private var waiting: ArraySlice<CheckedCredential>
+  private var running: [String: AnyObject] = [:]
+  private var findings: [Finding] = []
+
+  init(_ credentials: [CheckedCredential]) throws {
+    loop = try EventLoop()
+    dialer = LoopDialer(loop: loop)
+    waiting = credentials[...]
+  }
+
+  func look() -> [Finding] {
+    guard !waiting.isEmpty else { return [] }
+    loop.schedule(after: 0) { [unowned self] in proceed() }
+    loop.run()
+    return findings.sorted { $0.subject < $1.subject }
+  }
+
+  private func proceed() {
+    while running.count < Self.mostAtOnce, let credential = waiting.popFirst() { probe(credential) }
+    if running.isEmpty, waiting.isEmpty { loop.stop() }
+  }
+
+  private func probe(_ credential: CheckedCredential) {
+    let name = credential.name
+    if case .apns(let apns) = credential.value, let end = apns.notAfter { judgeEnd(end, name) }
+    let completion: (CredentialProbe.Outcome) -> Void = { [weak self] outcome in
+      guard let self else { return }
+      judge(outcome, credential)
+      // Not within its own call.
+      loop.schedule(after: 0) { [weak self] in
+        self?.running[name] = nil
+        self?.proceed()
+      }
+    }
+    do {
+      switch credential.value {
+      case .apns(let apns):
+        running[name] = try CredentialProbe.apns(apns, topic: credential.topic ?? "", loop.time, dialer, completion: completion)
+      case .fcm(let fcm): running[name] = try CredentialProbe.fcm(fcm, loop.time, dialer, completion: completion)
+      }
+    } catch { report(.error, name, "the key can't sign: \(error)", "replace the key") }
+  }
+
+  // MARK: what it means
+
+  private func judge(_ outcome: CredentialProbe.Outcome, _ credential: CheckedCredential) {
+    let name = credential.name
+    switch outcome {
+    case .unreachable(let reason):
+      report(.unreachable, name, "the provider can't be reached: \(reason)", "check the network, `endpoint` and `ca`")
+    case .accountRefused(let word):
+      report(
+        .error, name, "the token endpoint refuses the service account: \(word)",
+        "check that its key has not been deleted, and this machine's clock")
+    case .answered(let meaning, let clock):
+      if let clock { judgeClock(clock, name) }
+      judge(meaning, name, isFCM: credential.topic == nil)
+    }
+  }
+
+  private func judge(_ meaning: ReplyMeaning, _ name: String, isFCM: Bool) {
+    let words = isFCM ? FCMReply.words(for: meaning) : APNsReply.words(for: meaning)
+    let said = "\(meaning.status) \(meaning.reason)".trimmingCharacters(in: .whitespaces)
+    let good = isFCM ? "account, project and permission are accepted" : "key, team and topic are accepted"
+    switch meaning.reaction {
+    case .delivered, .suspect, .gone: report(.ok, name, "\(good) (\(said))", nil)
+    case .drop(let code) where code != .invalidAPNsCredential && code != .internalServerError:
+      report(.ok, name, "\(good) (\(said))", nil)
+    case .retry(.refreshedToken, _), .credential, .drop:
+      report(.error, name, "the provider refuses it: \(said): \(words)", Self.remedy(meaning, isFCM: isFCM))
+    case .retry:
+      report(.unreachable, name, "the provider is in trouble: \(said): \(words)", "try again later")
+    }
+  }
+
+  private static func remedy(_ meaning: ReplyMeaning, isFCM: Bool) -> String {
+    if isFCM {
+      return meaning.status == 404
+        ? "check `project_id` of the service account" : "enable the Firebase Cloud Messaging API and give the account its role"
+    }
+    switch meaning.reason {
+    case "TopicDisallowed", "BadTopic", "MissingTopic": return "check `topic`: the bundle id that the key or certificate is for"
+    case "BadEnvironmentKeyInToken", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken": return "check `environment`"
+    case "ExpiredProviderToken": return "set this machine's clock"
+    default: return "check `key`, `keyID` and `teamID`; the key may be revoked"
+    }
+  }
+
+  private func judgeClock(_ clock: Int64, _ name: String) {
+    let drift = (loop.wallClock - clock) / 1_000
+    guard abs(drift) > Self.clockDrift else { return }
+    let words = "this machine's clock is \(abs(drift)) seconds \(drift > 0 ? "ahead of" : "behind") the provider's"
+    report(
+      abs(drift) > Self.clockLimit ? .error : .warning, name, words,
+      "keep the clock by NTP: providers refuse tokens of another time")
+  }
+
+  private func judgeEnd(_ end: Int64, _ name: String) {
+    let left = end - loop.wallClock / 1_000
+    guard left < Self.renewal else { return }
+    let words = left <= 0 ? "its certificate has ended" : "its certificate ends in \(left / 86_400) days"
+    report(left <= 0 ? .error : .warning, name, words, "renew the certificate, or use a key, which doesn't end")
+  }
+
+  private func report(_ level: Finding.Level, _ subject: String, _ sentence: String, _ remedy: String?) {
+    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
+  }
+}

@@ -1,0 +1,31 @@
+import AMQP
+import Worker
+
+/// A queue's binding, as the topology has it or the management API shows it.
+struct QueueBinding: Equatable {
+  var queue: String
+  var key: String
+  /// Texts by name; the fleet's bindings have no others.
+  var arguments: [String: String]
+
+  init(_ binding: (queue: String, exchange: String, routingKey: String, arguments: FieldTable)) {
+    queue = binding.queue
+    key = binding.routingKey
+    arguments = [:]
+    for (name, value) in binding.arguments.entries {
+      if case .string(let text) = value {
+        arguments[String(decoding: name, as: UTF8.self)] = String(decoding: text, as: UTF8.self)
+      }
+    }
+  }
+
+  /// nil for one of an exchange.
+  init?(_ object: [String: Any]) {
+    guard object["destination_type"] as? String == "queue", let queue = object["destination"] as? String,
+      let key = object["routing_key"] as? String
+    else { return nil }
+    self.queue = queue
+    self.key = key
+    arguments = (object["arguments"] as? [String: Any] ?? [:]).mapValues { $0 as? String ?? "\($0)" }
+  }
+}

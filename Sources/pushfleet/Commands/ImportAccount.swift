@@ -1,0 +1,124 @@
+import DeviceRegistry
+import Foundation
+import PushCore
+import Worker
+
+/// What an import fills: the registry, or nothing where it is only tried.
+struct ImportTarget {
+  let configuration: Configuration
+  let store: (any DeviceStore)?
+  /// What rows belong to that name no application.
+  let app: [UInt8]?
+
+  init(_ options: Options) throws {
+    if options.has("dry-run") {
+      configuration = try options.configuration()
+      store = nil
+    } else {
+      let session = try RegistrySession(options, isReading: false, store: .bulk)
+      configuration = session.configuration
+      store = session.store
+    }
+    app = try configuration.application(options)
+  }
+}
+
+/// The rows that an import has refused, as they came, to be corrected and imported.
+final class RejectsFile {
+  private let path: String
+  private let handle: FileHandle
+  private var isEmpty = true
+
+  init(_ path: String) throws(CommandFailure) {
+    guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
+      let opened = FileHandle(forWritingAtPath: path)
+    else { throw CommandFailure(.badInput, "--rejects: \(Shown.path(path)) cannot be written") }
+    self.path = path
+    handle = opened
+  }
+
+  /// - Parameter header: the header line, of CSV.
+  func append(_ row: [UInt8], header: [UInt8]) {
+    var bytes = row + [0x0A]
+    if isEmpty, !header.isEmpty { bytes = header + [0x0A] + bytes }
+    isEmpty = false
+    do { try handle.write(contentsOf: Data(bytes)) } catch {
+      Terminal.complain("--rejects: \(Shown.path(path)) cannot be written to")
+    }
+  }
+}
+
+/// A file of devices, or standard input.
+struct ImportFile {
+  let name: String
+  /// Bytes; 0 where it isn't known.
+  let size: Int
+  private let handle: FileHandle
+
+  init(_ path: String) throws(CommandFailure) {
+    name = path == "-" ? "standard input" : path
+    if path == "-" {
+      handle = .standardInput
+      size = 0
+    } else {
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
+        facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
+      else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read") }
+      handle = opened
+      size = facts[.size] as? Int ?? 0
+    }
+  }
+
+  func read(_ count: Int) throws(CommandFailure) -> [UInt8] {
+    do { return [UInt8](try handle.read(upToCount: count) ?? Data()) } catch {
+      throw CommandFailure(.badInput, "\(name) cannot be read further: \(error.localizedDescription)")
+    }
+  }
+
+  /// By the name's ending, else by how it begins: only NDJSON begins with a brace.
+  func format(_ beginning: [UInt8]) -> BulkFormat {
+    if name.hasSuffix(".csv") { return .csv }
+    if name.hasSuffix(".ndjson") || name.hasSuffix(".jsonl") { return .ndjson }
+    let mark: Set<UInt8> = [0xEF, 0xBB, 0xBF, 0x20, 0x09, 0x0A, 0x0D]
+    return beginning.first { !mark.contains($0) } == UInt8(ascii: "{") ? .ndjson : .csv
+  }
+}
+
+/// Totals of an import of several files, printed while it runs.
+final class ImportAccount: BulkImportHandler {
+  private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
+  private var file = ""
+  private var bar: ProgressBar?
+
+  let rejects: RejectsFile?
+  /// The one under way.
+  weak var load: BulkImport?
+
+  /// - Parameter totalBytes: 0 where it isn't known: then there is no bar.
+  init(totalBytes: Int, rejects: RejectsFile?) {
+    self.rejects = rejects
+    if totalBytes > 0 { bar = ProgressBar("importing", total: totalBytes) }
+  }
+
+  func begin(_ file: String) { self.file = file }
+
+  func update(_ count: BulkCount) { bar?.update(total.bytes + count.bytes) }
+
+  func end(_ count: BulkCount) {
+    update(count)
+    total.rows += count.rows
+    total.stored += count.stored
+    total.refused += count.refused
+    total.bytes += count.bytes
+  }
+
+  func finish() { bar?.finish() }
+
+  func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) {
+    rejects?.append(row, header: load?.header ?? [])
+    let sentence = "\(file), line \(line): \(error.rawValue): \(reason.printable)"
+    if bar == nil { Terminal.complain(sentence) } else { bar?.interrupt(sentence) }
+  }
+
+  func progressed(_ count: BulkCount) {}
+}

@@ -1,0 +1,136 @@
+import DeviceRegistry
+import Foundation
+import PushCore
+import TLS
+import Worker
+
+enum KeysCommand: Command {
+  static let name = "keys"
+  static let summary = "make, list and revoke the gateway's keys"
+  static let help = """
+    Usage: pushfleet keys create --config FILE --app APP[,APP] --rights RIGHT[,RIGHT] [--rate N] [--json]
+           pushfleet keys list --config FILE [--json]
+           pushfleet keys revoke ID --config FILE [--json]
+
+    A key lets a backend in by the gateway, for its applications and rights: send (requests), register (devices, users, groups and topics),
+    ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of it alone. Gateways that run
+    know of a key that is revoked within five seconds.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --app APP       the applications; may be left out where only one is configured
+      --rights LIST   of send, register, ack
+      --rate N        requests a second that a gateway takes with it; any number when it is left out
+      --json          one JSON object a line
+
+    Example: pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    switch try Subcommand.take(&arguments, of: ["create", "list", "revoke"]) {
+    case "create": try create(arguments)
+    case "list": try list(arguments)
+    default: try revoke(arguments)
+    }
+  }
+
+  private static func create(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: ["config", "app", "rights", "rate"], flags: ["json"])
+    try options.refuseOperands()
+    let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack"))
+    let rate = try options.integer("rate", in: 1...1_000_000)
+    let session = try RegistrySession(options, isReading: false)
+    let apps = try self.apps(options, session.configuration)
+    let key = NewSecret(.key)
+    try session.store.createKey(
+      GatewayKey(
+        id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: rate.map(Int64.init),
+        createdAt: RegistrySession.now))
+    guard options.has("json") else {
+      Terminal.print(String(decoding: key.text, as: UTF8.self))
+      return Terminal.say("This is the only time that the key is shown. Its id is \(String(decoding: key.id, as: UTF8.self)).")
+    }
+    var line = JSONObjectWriter()
+    line.set("id", key.id)
+    line.set("key", key.text)
+    line.set("apps", apps.map { Array($0.utf8) })
+    line.set("rights", rights.map(\.rawValue).sorted().map { Array($0.utf8) })
+    Terminal.print(line.closed())
+  }
+
+  private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
+    var rights: Set<KeyRight> = []
+    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let right = KeyRight(rawValue: String(word)) else {
+        throw CommandFailure(.usage, "--rights: \(Shown.value(String(word))) is not one of send, register, ack")
+      }
+      rights.insert(right)
+    }
+    return rights
+  }
+
+  private static func apps(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> [String] {
+    let known = configuration.apps.map(\.id)
+    guard let text = options["app"] else {
+      guard known.count == 1 else { throw CommandFailure(.usage, "--app must name some of \(known.joined(separator: ", "))") }
+      return known
+    }
+    var apps: [String] = []
+    for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+      guard known.contains(word) else {
+        throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(word))")
+      }
+      if !apps.contains(word) { apps.append(word) }
+    }
+    return apps
+  }
+
+  private static func list(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["json"])
+    try options.refuseOperands()
+    let keys = try RegistrySession(options, isReading: true).store.keys()
+    for key in keys {
+      guard options.has("json") else {
+        Terminal.print(text(key))
+        continue
+      }
+      var line = JSONObjectWriter()
+      line.set("id", key.id)
+      line.set("apps", key.apps)
+      line.set("rights", rights(key))
+      line.set("rate", key.rate)
+      line.set("created_at", time: key.createdAt)
+      line.set("used_at", time: key.usedAt)
+      line.set("revoked_at", time: key.revokedAt)
+      Terminal.print(line.closed())
+    }
+    if keys.isEmpty, !options.has("json") { Terminal.say("There are no keys.") }
+  }
+
+  private static func rights(_ key: GatewayKey) -> [[UInt8]] { key.rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
+
+  private static func text(_ key: GatewayKey) -> String {
+    func joined(_ words: [[UInt8]]) -> String { words.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",") }
+    func time(_ milliseconds: Int64) -> String { String(decoding: Timestamp.text(milliseconds), as: UTF8.self) }
+    let rate = key.rate.map { ", \($0) a second" } ?? ""
+    let use = key.revokedAt.map { "revoked \(time($0))" } ?? key.usedAt.map { "last used \(time($0))" } ?? "never used"
+    return "\(joined([key.id]))  \(joined(key.apps))  \(joined(rights(key)))\(rate)  created \(time(key.createdAt))  \(use)"
+  }
+
+  private static func revoke(_ arguments: [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["json"])
+    guard options.operands.count == 1 else {
+      throw CommandFailure(.usage, "name the id of one key; `pushfleet keys list` shows them")
+    }
+    let id = Array(options.operands[0].utf8)
+    let store = try RegistrySession(options, isReading: true).store
+    guard try store.revokeKey(id, now: RegistrySession.now) else {
+      guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
+      return Terminal.say("It was revoked before.")
+    }
+    if options.has("json") {
+      var line = JSONObjectWriter()
+      line.set("id", id)
+      Terminal.print(line.closed())
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import PushCore
+
+/// Lines of a file, or the whole file where its first line is no complete JSON document and it holds one object.
+final class LineReader {
+  let name: String
+  private let handle: FileHandle?
+  private var buffer: [UInt8] = []
+  private var start = 0
+  private var number = 0
+  private var isEnded = false
+  /// A file of one object may not be larger than a request can be, with room for indentation.
+  private static let largestObject = 8 << 20
+
+  /// - Parameter input: what standard input held, where that has been read.
+  init(_ file: String, input: [UInt8]? = nil) {
+    name = file == "-" ? "standard input" : file
+    if file == "-", let input {
+      handle = nil
+      buffer = input
+    } else {
+      handle = file == "-" ? .standardInput : FileHandle(forReadingAtPath: file)
+    }
+  }
+
+  func next() -> (number: Int, bytes: [UInt8])? {
+    while true {
+      if let end = buffer[start...].firstIndex(of: 0x0A) {
+        let line = Array(buffer[start..<end])
+        if number == 0, !Self.isComplete(line), let whole = wholeObject() { return whole }
+        start = end + 1
+        number += 1
+        return (number, line)
+      }
+      if isEnded {
+        guard start < buffer.count else { return nil }
+        defer { start = buffer.count }
+        number += 1
+        return (number, Array(buffer[start...]))
+      }
+      read()
+    }
+  }
+
+  private func read() {
+    if start > 0 {
+      buffer.removeSubrange(..<start)
+      start = 0
+    }
+    guard let chunk = try? handle?.read(upToCount: 1 << 16), !chunk.isEmpty else {
+      isEnded = true
+      return
+    }
+    buffer.append(contentsOf: chunk)
+  }
+
+  /// The first line opens an object that it doesn't close.
+  private static func isComplete(_ line: [UInt8]) -> Bool {
+    var depth = 0
+    var isString = false
+    var isEscaped = false
+    for byte in line {
+      if isEscaped {
+        isEscaped = false
+      } else if isString {
+        if byte == UInt8(ascii: "\\") { isEscaped = true } else if byte == UInt8(ascii: "\"") { isString = false }
+      } else {
+        switch byte {
+        case UInt8(ascii: "\""): isString = true
+        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+        default: break
+        }
+      }
+    }
+    return depth <= 0
+  }
+
+  /// nil where the file is rather one of lines, the first of which is broken: the next one opens an object of its own.
+  private func wholeObject() -> (number: Int, bytes: [UInt8])? {
+    while !isEnded, buffer.count < Self.largestObject { read() }
+    let whole = Array(buffer[start...])
+    let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
+    if next?.first == UInt8(ascii: "{"), (try? JSONDocument(whole)) == nil { return nil }
+    number = 1
+    start = buffer.count
+    return (1, whole)
+  }
+}
+
+/// Standard input, for what must be read twice.
+enum StandardInput {
+  private static let most = 256 << 20
+
+  static func read() throws(CommandFailure) -> [UInt8] {
+    let data: Data?
+    do { data = try FileHandle.standardInput.read(upToCount: most + 1) } catch {
+      throw CommandFailure(.badInput, "standard input cannot be read")
+    }
+    guard let data, data.count > 0 else { return [] }
+    guard data.count <= most else {
+      throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
+    }
+    return [UInt8](data)
+  }
+}

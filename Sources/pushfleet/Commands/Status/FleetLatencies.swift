@@ -1,0 +1,41 @@
+import Wire
+
+/// How long pushes of the last minute took, of all workers together.
+struct FleetLatencies {
+  struct Row {
+    /// `apns answers`, `apns high`.
+    var name: String
+    var histogram: Histogram
+  }
+
+  /// Round trips of providers before what producers wait for.
+  private(set) var rows: [Row] = []
+
+  init(_ workers: [WorkerAnswer]) {
+    for latency in workers.flatMap(\.latencies) {
+      if let place = rows.firstIndex(where: { $0.name == latency.name && $0.histogram.bounds == latency.histogram.bounds }) {
+        rows[place].histogram += latency.histogram
+      } else if rows.count < Self.most {
+        rows.append(Row(name: latency.name, histogram: latency.histogram))
+      }
+    }
+    rows.sort { $0.name < $1.name }
+  }
+
+  /// There are no more kinds.
+  private static let most = 20
+}
+
+extension FleetLatencies.Row {
+  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`.
+  func text(_ share: Double) -> String {
+    guard let seconds = histogram.quantile(share) else { return "-" }
+    guard seconds.isFinite else { return "over \(Figures.duration(histogram.bounds.last ?? 0))" }
+    switch seconds {
+    case ..<0.001: return "1 ms"
+    case ..<0.9995: return "\(Int((seconds * 1_000).rounded())) ms"
+    case ..<9.95: return "\((seconds * 10).rounded() / 10) s"
+    default: return Figures.duration(seconds)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// Pools of a fleet's workers, each credential once.
+struct FleetPools {
+  struct Row {
+    var name: String
+    /// Of the workers that named it.
+    var isInTrouble = 0
+    var workers = 0
+    var connections = 0
+    var streams = 0
+    var reason = ""
+  }
+
+  /// Those in trouble first.
+  private(set) var rows: [Row] = []
+  /// In trouble on some worker, named or not; the most that one of them says.
+  private(set) var inTrouble = 0
+
+  init(_ workers: [WorkerAnswer]) {
+    var places: [String: Int] = [:]
+    for pool in workers.flatMap(\.pools) {
+      let place = places[pool.name] ?? rows.count
+      if place == rows.count {
+        places[pool.name] = place
+        rows.append(Row(name: pool.name))
+      }
+      rows[place].workers += 1
+      rows[place].connections += pool.connections
+      rows[place].streams += pool.streams
+      guard pool.state != "ok" else { continue }
+      rows[place].isInTrouble += 1
+      if rows[place].reason.isEmpty { rows[place].reason = pool.reason }
+    }
+    rows.sort { ($1.isInTrouble, $0.name) < ($0.isInTrouble, $1.name) }
+    inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })
+  }
+}
+
+extension FleetPools.Row {
+  var state: String {
+    switch isInTrouble {
+    case 0: "ok"
+    case workers: "in trouble"
+    default: "in trouble (\(isInTrouble) of \(workers))"
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import AMQP
+import DeviceRegistry
+import Foundation
+import PushCore
+import Reactor
+import Wire
+import Worker
+
+/// Looks at a fleet from outside: counts its queues and asks its workers.
+final class FleetWatch: BrokerClient, PublisherHandler {
+  /// Bytes of an answer.
+  private static let maximumAnswer = 256 << 10
+  /// Answers of one round.
+  private static let mostWorkers = 10_000
+  /// Seconds that workers have to answer where not all of them do.
+  private static let answerTime = 1.0
+
+  private let topology: Topology
+  private let registry: (any DeviceStore)?
+  private let registryProblem: String?
+  /// Whether workers are asked for all their pools; may change from round to round.
+  var asksForPools = false
+  /// Seconds between two pictures; nil for one only.
+  private let period: Double?
+  private let show: (FleetPicture) -> Void
+  private var publisher: Publisher?
+  private var picture: FleetPicture
+  private var round: UInt64 = 0
+  private var isAsking = false
+  /// Connections so far: what was begun on an earlier one is not gone on with.
+  private var epoch = 0
+  private var begun = MonotonicTime(nanoseconds: 0)
+
+  init(_ configuration: Configuration, every period: Double?, show: @escaping (FleetPicture) -> Void) throws {
+    topology = configuration.topology
+    self.period = period
+    self.show = show
+    picture = FleetPicture(prefix: configuration.prefix, address: "", at: 0)
+    (registry, registryProblem) = Self.open(configuration)
+    try super.init(configuration)
+    connection.makeMachine = { [unowned self] broker in
+      Publisher(
+        settings: ConnectionSettings(broker: broker, name: "pushfleet status"), maximumReply: Self.maximumAnswer, handler: self)
+    }
+  }
+
+  private static func open(_ configuration: Configuration) -> (store: (any DeviceStore)?, problem: String?) {
+    guard let text = configuration.registry else { return (nil, nil) }
+    do throws(RegistryError) {
+      var options = StoreOptions()
+      options.create = false
+      return (
+        try openRegistry(try RegistryLocation(parsing: text), options: options, limits: configuration.registryLimits), nil
+      )
+    } catch { return (nil, "the registry can't be asked: \(error)") }
+  }
+
+  // MARK: a round
+
+  func ready(_ publisher: Publisher) {
+    if !isUp { up() } else { connection.established(at: loop.now) }
+    self.publisher = publisher
+    // Again after a question for which there is no exchange.
+    if isAsking { return answersAreIn() }
+    epoch += 1
+    look(epoch)
+  }
+
+  /// The lane that each shard consumes exactly once.
+  private var oncePerShard: String { topology.name("fanout.normal") }
+
+  private func look(_ begun: Int) {
+    guard let publisher, publisher.isReady, begun == epoch else { return }
+    self.begun = loop.now
+    picture = FleetPicture(prefix: topology.prefix, address: connection.address, at: loop.wallClock)
+    count(topology.queues.map(\.name)[...], publisher)
+  }
+
+  private func count(_ names: ArraySlice<String>, _ publisher: Publisher) {
+    guard let name = names.first else { return ask(publisher) }
+    publisher.perform(.queueInspect(name: name)) { [weak self, weak publisher] answer in
+      guard let self, let publisher else { return }
+      switch answer {
+      case .success(.queue(let ready, let consumers)):
+        picture.queues.append(.init(name: name, ready: ready, consumers: consumers))
+        if name == oncePerShard { picture.consumers = consumers }
+      case .failure(.notFound): picture.queues.append(.init(name: name))
+      case .success: break
+      case .failure(let reason):
+        if publisher.isReady { fail(.unavailable, "queue \(name): \(reason)") }
+        return
+      }
+      count(names.dropFirst(), publisher)
+    }
+  }
+
+  private func ask(_ publisher: Publisher) {
+    guard publisher.canPublish else { return answersAreIn() }
+    round += 1
+    isAsking = true
+    let asked = round
+    var properties = BasicProperties()
+    properties.replyTo = Publisher.replyTo
+    properties.correlationID = Array("\(asked)".utf8)
+    properties.expiration = Array("5000".utf8)
+    publisher.publish(
+      exchange: Array(topology.controlExchange.utf8), routingKey: [], properties: properties,
+      body: asksForPools ? StatusQuestion.pools : StatusQuestion.plain, tag: 0
+    )
+    loop.schedule(after: Self.answerTime) { [weak self] in
+      guard let self, asked == round else { return }
+      answersAreIn()
+    }
+  }
+
+  func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
+    guard isAsking, reply.properties.correlationID == Array("\(round)".utf8), !reply.isTruncated,
+      picture.workers.count < Self.mostWorkers,
+      let report = WorkerAnswer(reply.body, now: Double(loop.wallClock) / 1_000)
+    else { return }
+    picture.workers.append(report)
+    if picture.silent == 0, picture.consumers > 0 { answersAreIn() }
+  }
+
+  private func answersAreIn() {
+    guard isAsking || !(publisher?.canPublish ?? false) else { return }
+    isAsking = false
+    picture.workers.sort { $0.name < $1.name }
+    addHolds()
+    addCampaigns()
+    show(picture)
+    guard let period else { return leave() }
+    let pause = max(0.05, period - loop.now.seconds(since: begun))
+    loop.schedule(after: pause) { [weak self, epoch] in self?.look(epoch) }
+  }
+
+  /// As workers have counted them: asking by name for one that isn't there is an error in the broker's log.
+  private func addHolds() {
+    let ready = Dictionary(picture.workers.flatMap(\.holds).map { ($0.app, $0.ready) }, uniquingKeysWith: max)
+    for (app, ready) in ready.sorted(by: { $0.key < $1.key }) {
+      picture.queues.append(.init(name: topology.holdQueue(app), ready: ready, consumers: nil))
+    }
+  }
+
+  private func addCampaigns() {
+    picture.registryProblem = registryProblem
+    guard let registry else { return }
+    do throws(RegistryError) {
+      picture.campaigns = Array(try registry.campaigns(limit: 1_000).lazy.filter { !$0.state.isOver }.prefix(10))
+    } catch { picture.registryProblem = "the registry can't be asked: \(error)" }
+  }
+
+  func leave() {
+    if let publisher, publisher.isReady { publisher.close() } else { finish() }
+  }
+
+  // MARK: the connection
+
+  func confirmed(_ tag: Int) {}
+
+  /// Nobody listens, or there is nothing to listen to.
+  func failed(_ tag: Int, _ failure: PublishFailure) {
+    if case .returned = failure, isAsking { answersAreIn() }
+  }
+
+  func blocked(_ publisher: Publisher, reason: String) {}
+  func unblocked(_ publisher: Publisher) {}
+
+  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    self.publisher = nil
+    isAsking = false
+    if reason == .closedHere { return finish() }
+    if isUp, period != nil {
+      picture.problem = "the broker can't be reached: \(reason)"
+      show(picture)
+    }
+    lost(reason)
+  }
+}

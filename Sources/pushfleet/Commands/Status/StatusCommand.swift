@@ -1,0 +1,54 @@
+import Foundation
+import Reactor
+import Worker
+
+enum StatusCommand: Command {
+  static let name = "status"
+  static let summary = "the fleet at a glance: workers, queues, campaigns"
+  static let help = """
+    Usage: pushfleet status --config FILE [--pools] [--json]
+
+    Counts what is ready in each queue, asks the fleet's workers how they stand, on whatever hosts they run, and how long pushes of
+    the last minute took, and lists the campaigns that aren't over. `pushfleet top` goes on showing it.
+
+    Latencies are read off histograms: P50 and P99 are estimates between two of their bounds. `answers` is the provider's round trip,
+    `from publishing` begins at the request's timestamp, which has whole seconds, and leaves out broadcasts.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --pools         list credentials with their connections, those in trouble first; without it only those. Of many applications:
+                      those in trouble, of the first thirty, and with a hold queue
+      --json          one JSON object per queue, worker, campaign, and one of the fleet, by their kind
+
+    Example: pushfleet status --config pushfleet.json5
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["json", "pools"])
+    try options.refuseOperands()
+    try once(try options.configuration(), asJSON: options.has("json"), listsPools: options.has("pools"))
+  }
+
+  static func once(_ configuration: Configuration, asJSON: Bool, listsPools: Bool) throws {
+    let watch = try FleetWatch(configuration, every: nil) { picture in
+      if asJSON {
+        for line in picture.json { Terminal.print(line) }
+      } else {
+        let text = FleetText(
+          picture, width: TerminalWidth.ofOutput ?? .max, hasColour: Terminal.hasColour, listsPools: listsPools)
+        Terminal.print(text.lines.joined(separator: "\n"))
+      }
+    }
+    watch.asksForPools = listsPools
+    let signals = try Signals(loop: watch.loop, [2, 15]) { _ in watch.fail(.interrupted, "interrupted") }
+    defer { signals.close() }
+    try watch.run()
+  }
+}
+
+extension Terminal {
+  /// Whether results may be coloured (https://no-color.org).
+  static var hasColour: Bool {
+    isOutputInteractive && ProcessInfo.processInfo.environment["NO_COLOR"]?.isEmpty != false
+      && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+  }
+}

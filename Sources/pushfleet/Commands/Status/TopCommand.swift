@@ -1,0 +1,115 @@
+import Foundation
+import Reactor
+import Worker
+
+enum TopCommand: Command {
+  static let name = "top"
+  static let summary = "the fleet live, drawn anew each second"
+  static let help = """
+    Usage: pushfleet top --config FILE [--once] [--pools] [--json]
+
+    What `pushfleet status` shows, each second, with rates, until q or Ctrl-C. p lists all credentials or only those in trouble; the
+    arrows, Page Up, Page Down and Home move where there is more than the screen has room for. Where standard output is no terminal
+    it is shown once.
+
+      --config FILE   the configuration (or PUSHFLEET_CONFIG)
+      --once          show it once
+      --pools         begin with all credentials
+      --json          one JSON object per queue, worker and campaign, and one of the fleet, each second
+
+    Example: pushfleet top --config pushfleet.json5
+    """
+
+  static func run(_ arguments: inout [String]) throws {
+    let options = try Options(arguments, values: ["config"], flags: ["once", "json", "pools"])
+    try options.refuseOperands()
+    let configuration = try options.configuration()
+    let asJSON = options.has("json")
+    guard Terminal.isOutputInteractive, !options.has("once") else {
+      return try StatusCommand.once(configuration, asJSON: asJSON, listsPools: options.has("pools"))
+    }
+    if asJSON { return try follow(configuration, listsPools: options.has("pools")) }
+    try FleetScreen(configuration, listsPools: options.has("pools")).run()
+  }
+
+  private static func follow(_ configuration: Configuration, listsPools: Bool) throws {
+    let watch = try FleetWatch(configuration, every: 1) { picture in
+      for line in picture.json { Terminal.print(line) }
+    }
+    watch.asksForPools = listsPools
+    let signals = try Signals(loop: watch.loop, [2, 15]) { _ in watch.leave() }
+    defer { signals.close() }
+    try watch.run()
+  }
+}
+
+/// A terminal's whole screen with the fleet on it; the screen that was there before comes back at the end.
+private final class FleetScreen {
+  private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
+  private static let leave = "\u{1B}[?25h\u{1B}[?1049l"
+  /// Seconds between two looks at the keyboard.
+  private static let keyPause = 0.1
+  private static let windowChanged: Int32 = 28
+  private static let terminalStop: Int32 = 20
+
+  private let configuration: Configuration
+  private var watch: FleetWatch?
+  private var picture: FleetPicture?
+  private var keyboard: RawTerminal?
+
+  private var listsPools: Bool
+  private var view = ScrolledView()
+
+  init(_ configuration: Configuration, listsPools: Bool) {
+    self.configuration = configuration
+    self.listsPools = listsPools
+  }
+
+  func run() throws {
+    let watch = try FleetWatch(configuration, every: 1) { [unowned self] in
+      picture = $0
+      draw()
+    }
+    self.watch = watch
+    watch.asksForPools = listsPools
+    Signals.ignore([Self.terminalStop])
+    let signals = try Signals(loop: watch.loop, [1, 2, 15, Self.windowChanged]) { [unowned self] signal in
+      if signal == Self.windowChanged { draw() } else { watch.leave() }
+    }
+    keyboard = RawTerminal()
+    Terminal.write(Array((Self.enter + "\u{1B}[H\u{1B}[2Jasking the broker…").utf8))
+    defer {
+      Terminal.write(Array(Self.leave.utf8))
+      keyboard?.restore()
+      signals.close()
+    }
+    readKeys()
+    try watch.run()
+  }
+
+  private func readKeys() {
+    guard let keyboard, let watch else { return }
+    guard let keys = keyboard.keys() else { return watch.leave() }
+    for key in TerminalKey.read(keys) {
+      switch key {
+      case .quit: return watch.leave()
+      case .pools:
+        listsPools.toggle()
+        watch.asksForPools = listsPools
+      case .move(let move): view.move(move)
+      }
+      draw()
+    }
+    watch.loop.schedule(after: Self.keyPause) { [weak self] in self?.readKeys() }
+  }
+
+  private func draw() {
+    guard let picture else { return }
+    let width = TerminalWidth.ofOutput ?? 80
+    let height = TerminalWidth.linesOfOutput ?? 24
+    let lines = FleetText(picture, width: width, hasColour: Terminal.hasColour, listsPools: listsPools).lines
+    let foot = "q ends, p \(listsPools ? "shows only providers in trouble" : "shows all providers")"
+    let text = view.screen(lines, width: width, height: height, foot: foot).map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")
+    Terminal.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
+  }
+}

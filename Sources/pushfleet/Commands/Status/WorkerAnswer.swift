@@ -1,0 +1,92 @@
+import Foundation
+import Wire
+
+/// What a worker process answers of itself. Whatever came over the broker is only shown.
+struct WorkerAnswer {
+  struct Pool {
+    var name: String
+    var state: String
+    var reason: String
+    var connections: Int
+    var streams: Int
+  }
+
+  var name: String
+  var version: String
+  var state: String
+  /// Seconds; nil where it isn't said.
+  var uptime: Double?
+  var shards: Int
+  var held: Int
+  var onStreams: Int
+  var delivered: Int
+  var failed: Int
+  var deadLetters: Int
+  var deliveredPerSecond: Double
+  var failedPerSecond: Double
+  var errors: [(code: String, count: Int)]
+  /// Those in trouble, and of the others some or all.
+  var pools: [Pool]
+  var poolsInTrouble: Int
+  /// Of the last minute.
+  var latencies: [(name: String, histogram: Histogram)]
+  var holds: [(app: String, ready: Int)]
+  /// As it came, on one line.
+  let json: [UInt8]
+
+  /// - Parameter now: unix seconds.
+  init?(_ body: [UInt8], now: Double) {
+    guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
+      let name = object["worker"] as? String
+    else { return nil }
+    func number(_ key: String) -> Int { (object[key] as? NSNumber)?.intValue ?? 0 }
+    func figure(_ key: String) -> Double { (object[key] as? NSNumber)?.doubleValue ?? 0 }
+    func text(_ value: Any?) -> String { (value as? String ?? "").printable }
+    self.name = name.printable
+    version = text(object["version"])
+    state = text(object["state"])
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    uptime = (object["started_at"] as? String).flatMap { try? style.parse($0) }.map { max(0, now - $0.timeIntervalSince1970) }
+    shards = number("shards")
+    held = number("held")
+    onStreams = number("on_streams")
+    delivered = number("delivered")
+    failed = number("failed")
+    deadLetters = number("dead_letters")
+    deliveredPerSecond = figure("delivered_per_second")
+    failedPerSecond = figure("failed_per_second")
+    errors = (object["errors"] as? [String: Any] ?? [:]).map { ($0.key.printable, ($0.value as? NSNumber)?.intValue ?? 0) }
+      .sorted { $0.1 != $1.1 ? $0.1 > $1.1 : $0.0 < $1.0 }
+    pools = (object["pools"] as? [[String: Any]] ?? []).map { pool in
+      func number(_ key: String) -> Int { Self.count(pool[key]) }
+      return Pool(
+        name: text(pool["name"]), state: text(pool["state"]), reason: text(pool["reason"]), connections: number("connections"),
+        streams: number("streams"))
+    }
+    poolsInTrouble = Self.count(object["pools_in_trouble"])
+    latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
+    holds = (object["holds"] as? [[String: Any]] ?? []).map { (text($0["app"]), ($0["ready"] as? NSNumber)?.intValue ?? 0) }
+    json = body.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
+  }
+
+  /// What is no sensible count is none: sums of them can't overflow.
+  private static func count(_ value: Any?) -> Int {
+    guard let number = value as? NSNumber, (0...1e12).contains(number.doubleValue) else { return 0 }
+    return number.intValue
+  }
+
+  private static func latency(_ object: [String: Any]) -> (name: String, histogram: Histogram)? {
+    guard let bounds = object["bounds"] as? [NSNumber], let counts = object["counts"] as? [NSNumber],
+      bounds.count <= mostBounds,
+      let histogram = Histogram(bounds: bounds.map(\.doubleValue), counts: counts.map { count($0) })
+    else { return nil }
+    func text(_ key: String) -> String { (object[key] as? String ?? "").printable }
+    switch text("of") {
+    case "provider_answer": return ("\(text("provider")): answers", histogram)
+    case "publish_to_answer": return ("\(text("provider")): from publishing, lane \(text("lane"))", histogram)
+    default: return nil
+    }
+  }
+
+  private static let mostBounds = 100
+}

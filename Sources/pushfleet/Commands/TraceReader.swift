@@ -1,0 +1,133 @@
+import AMQP
+import Foundation
+import Worker
+
+/// Reads the whole trace, from its beginning to what was its end when it was asked, and keeps what concerns the subject. Reading takes
+/// nothing away.
+final class TraceReader: BrokerClient, ConsumerHandler {
+  /// The stream is consumed twice: to find its end, then from its beginning.
+  private enum Place: Int { case last, first }
+
+  /// Seconds that its last messages take to come together, and after which it counts as empty.
+  private static let endTime = 0.2
+  private static let emptyTime = 1.0
+  /// Seconds without a message before the end is reached.
+  private static let longestSilence = 15.0
+  /// Rounds that are kept, the newest: a token may have any number.
+  private static let most = 1_000
+  private static let mostBody = 8 << 20
+  private static let leftOutMark = Array(#"{"left_out":"#.utf8)
+
+  private let subject: TraceSubject
+  private let queue: String
+  private var found: [TraceRound] = []
+  /// Requests that were not noted.
+  private(set) var leftOut = 0
+  private var consumer: Consumer?
+  /// Offset of the last message; nil until it is known.
+  private var end: Int64?
+  private var isReading = false
+  private var deliveries = 0
+
+  init(_ configuration: Configuration, subject: TraceSubject) throws {
+    self.subject = subject
+    queue = configuration.topology.traceQueue
+    try super.init(configuration)
+    connection.makeMachine = { [unowned self] broker in
+      let consumer = Consumer(
+        settings: ConnectionSettings(broker: broker, name: "pushfleet trace"),
+        queues: [
+          .init(queue: queue, prefetch: 200, arguments: ["x-stream-offset": .text("last")]),
+          .init(queue: queue, prefetch: 200, isOptional: true, arguments: ["x-stream-offset": .text("first")]),
+        ],
+        maximumBody: Self.mostBody, handler: self)
+      self.consumer = consumer
+      return consumer
+    }
+  }
+
+  /// In the order in which they were received.
+  var rounds: [TraceRound] {
+    found.sorted { ($0.text("received_at"), $0.text("ended_at")) < ($1.text("received_at"), $1.text("ended_at")) }
+  }
+
+  func ready(_ consumer: Consumer) {
+    up()
+    if !isReading { findEnd(within: Self.emptyTime) }
+  }
+
+  private func findEnd(within seconds: Double) {
+    loop.schedule(after: Self.endTime) { [weak self] in
+      guard let self else { return }
+      if end != nil { return read() }
+      if seconds > 0 { findEnd(within: seconds - Self.endTime) } else { leave() }
+    }
+  }
+
+  private func read() {
+    isReading = true
+    consumer?.want(false, queue: Place.last.rawValue)
+    consumer?.want(true, queue: Place.first.rawValue)
+    watch()
+  }
+
+  private func watch() {
+    let seen = deliveries
+    loop.schedule(after: Self.longestSilence) { [weak self] in
+      guard let self else { return }
+      if seen == deliveries { fail(.unavailable, "the broker doesn't deliver the rest of \(queue)") } else { watch() }
+    }
+  }
+
+  func delivered(_ delivery: Delivery) {
+    deliveries += 1
+    consumer?.acknowledge(delivery.token)
+    guard case .integer(let offset)? = delivery.properties.headers["x-stream-offset"] else { return leave() }
+    guard delivery.consumer == Place.first.rawValue else {
+      if !isReading { end = offset }
+      return
+    }
+    guard let end else { return }
+    if offset <= end { note(delivery.body) }
+    if offset >= end { leave() }
+  }
+
+  private func note(_ body: [UInt8]) {
+    let mark = Self.leftOutMark
+    if body.last == UInt8(ascii: "\n"), let last = body.dropLast().split(separator: UInt8(ascii: "\n")).last,
+      last.starts(with: mark)
+    {
+      leftOut += Int(String(decoding: last.dropFirst(mark.count).dropLast(), as: UTF8.self)) ?? 0
+    }
+    guard subject.stands(in: body) else { return }
+    for line in body.split(separator: UInt8(ascii: "\n")) where subject.stands(in: Array(line)) {
+      guard let round = TraceRound(Array(line)), subject.concerns(round) else { continue }
+      found.append(round)
+    }
+    if found.count > 2 * Self.most { found.removeFirst(found.count - Self.most) }
+  }
+
+  private func leave() { consumer?.close() }
+
+  func cancelled(queue: Int) { fail(.unavailable, "the queue \(self.queue) was deleted") }
+
+  /// A new channel begins at the beginning.
+  func channelLost(_ reason: ConnectionEnd) {
+    found = []
+    leftOut = 0
+    end = nil
+    isReading = false
+  }
+
+  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    if case .notFound = reason {
+      return fail(
+        .badInput,
+        "nothing is kept of requests: there is no queue \(queue), which workers declare unless trace.keep is \"none\"")
+    }
+    if reason == .closedHere { return finish() }
+    if reason.isFatalConfiguration { return fail(.badInput, "nothing is kept of requests: \(queue) is no stream") }
+    channelLost(reason)
+    lost(reason)
+  }
+}

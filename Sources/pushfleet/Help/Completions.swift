@@ -1,0 +1,127 @@
+/// What a shell reads to complete a command line.
+enum Shell: String, CaseIterable {
+  case bash, zsh, fish
+
+  func script(_ pages: [CommandPage]) -> String {
+    switch self {
+    case .bash: Completions.bash(pages)
+    case .zsh: Completions.zsh(pages)
+    case .fish: Completions.fish(pages)
+    }
+  }
+}
+
+private enum Completions {
+  /// What the program knows besides commands.
+  private static let others = [("help", "say what there is, or explain a command"), ("version", "print the version")]
+
+  static func bash(_ pages: [CommandPage]) -> String {
+    var cases: [String] = []
+    for page in pages {
+      for option in page.options where option.value != nil {
+        cases.append("    '\(page.name) --\(option.name)') words=\(quoted(option.choices.joined(separator: " "))) ;;")
+      }
+      if !page.actions.isEmpty {
+        cases.append("    '\(page.name) \(page.name)') words='\(page.actions.joined(separator: " "))' ;;")
+      }
+      cases.append("    '\(page.name) '*) words='\(page.options.map { "--\($0.name)" }.joined(separator: " "))' ;;")
+    }
+    return """
+      # bash completion of pushfleet. Read by: source <(pushfleet completions bash)
+      _pushfleet() {
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+        COMPREPLY=()
+        if [ "$COMP_CWORD" -eq 1 ]; then
+          mapfile -t COMPREPLY < <(compgen -W '\(allNames(pages))' -- "$word")
+          return
+        fi
+        case "${COMP_WORDS[1]} $before" in
+          'help help') words='\(pages.map(\.name).joined(separator: " "))' ;;
+      \(cases.joined(separator: "\n"))
+        esac
+        # No word of ours fits: the shell offers files.
+        [ -z "$words" ] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+      }
+      complete -o default -F _pushfleet pushfleet
+      """
+  }
+
+  static func zsh(_ pages: [CommandPage]) -> String {
+    let cases = pages.map { page in
+      let values = page.options.filter { $0.value != nil }.map { option in
+        "        --\(option.name)) \(option.choices.isEmpty ? "_files" : "compadd -- \(option.choices.joined(separator: " "))"); return ;;"
+      }
+      let actions =
+        page.actions.isEmpty
+        ? "" : "\n      if (( CURRENT == 3 )); then compadd -- \(page.actions.joined(separator: " ")); return; fi"
+      let options = page.options.map { "        \(quoted("--\($0.name):\($0.words ?? "")"))" }
+      return """
+            \(page.name))
+              case $words[CURRENT-1] in
+        \(values.joined(separator: "\n"))
+              esac\(actions)
+              if [[ $words[CURRENT] != -* ]]; then _files; return; fi
+              entries=(
+        \(options.joined(separator: "\n"))
+              )
+              _describe option entries ;;
+        """
+    }
+    return """
+      #compdef pushfleet
+      # zsh completion of pushfleet: a file _pushfleet in a folder of $fpath.
+      _pushfleet() {
+        local -a entries
+        if (( CURRENT == 2 )); then
+          entries=(
+      \((pages.map { ($0.name, $0.summary) } + others).map { "      \(quoted("\($0):\($1)"))" }.joined(separator: "\n"))
+          )
+          _describe command entries
+          return
+        fi
+        case $words[2] in
+          help) (( CURRENT == 3 )) && compadd -- \(pages.map(\.name).joined(separator: " ")) ;;
+      \(cases.joined(separator: "\n"))
+        esac
+      }
+      if [[ $funcstack[1] == _pushfleet ]]; then _pushfleet "$@"; else compdef _pushfleet pushfleet; fi
+      """
+  }
+
+  static func fish(_ pages: [CommandPage]) -> String {
+    let names = (pages.map { ($0.name, $0.summary) } + others).map { name, summary in
+      "complete -c pushfleet -n __fish_use_subcommand -f -a \(name) -d \(quoted(summary))"
+    }
+    let lines = pages.flatMap { page in
+      let within = "complete -c pushfleet -n '__pushfleet_command \(page.name)'"
+      return page.actions.map { "complete -c pushfleet -n '__pushfleet_action_of \(page.name)' -f -a \($0)" }
+        + page.options.map { option in
+          let value =
+            option.value == nil
+            ? "" : option.choices.isEmpty ? " -r" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
+          return "\(within) -l \(option.name)\(value)" + (option.words.map { " -d \(quoted($0))" } ?? "")
+        }
+    }
+    return """
+      # fish completion of pushfleet: ~/.config/fish/completions/pushfleet.fish
+      function __pushfleet_command
+        set -l words (commandline -poc)
+        test (count $words) -ge 2; and test $words[2] = $argv[1]
+      end
+      function __pushfleet_action_of
+        set -l words (commandline -poc)
+        test (count $words) -eq 2; and test $words[2] = $argv[1]
+      end
+      \(names.joined(separator: "\n"))
+      complete -c pushfleet -n '__pushfleet_action_of help' -f -a '\(pages.map(\.name).joined(separator: " "))'
+      \(lines.joined(separator: "\n"))
+      """
+  }
+
+  private static func allNames(_ pages: [CommandPage]) -> String {
+    (pages.map(\.name) + others.map(\.0)).joined(separator: " ")
+  }
+
+  /// As one word of any of the shells.
+  private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "’").replacing("\\", with: "/") + "'" }
+}

@@ -1,0 +1,51 @@
+/// The manual page, in the language of man(7).
+enum Manual {
+  static func page(_ pages: [CommandPage], version: String) -> String {
+    ([head(version)] + pages.map(section) + [tail]).joined(separator: "\n")
+  }
+
+  private static func head(_ version: String) -> String {
+    """
+    .TH PUSHFLEET 1 "" "pushfleet \(version)"
+    .SH NAME
+    pushfleet \\- push notifications from RabbitMQ to APNs and FCM
+    .SH SYNOPSIS
+    .B pushfleet
+    .I COMMAND
+    .RI [ OPTIONS ]
+    .SH DESCRIPTION
+    Workers take push requests from RabbitMQ, deliver them to APNs and FCM, and publish what became of each.
+    Results go to standard output, everything else to standard error.
+    .SH COMMANDS
+    """
+  }
+
+  private static func section(_ page: CommandPage) -> String {
+    var lines = [".SS \(escaped(page.name)) \\- \(escaped(page.summary))", ".nf"]
+    lines += page.usage.map(line) + [".fi"]
+    for paragraph in page.paragraphs { lines += [".PP", line(paragraph)] }
+    for option in page.options {
+      guard let words = option.words else { continue }
+      lines += [".TP", ".B \\-\\-\(escaped(option.name))\(option.value.map { " \\fI\(escaped($0))\\fR" } ?? "")", line(words)]
+    }
+    if let example = page.example { lines += [".PP", "Example:", ".nf", line(example), ".fi"] }
+    return lines.joined(separator: "\n")
+  }
+
+  private static let tail = """
+    .SH EXIT STATUS
+    0 done; 64 usage; 65 bad input; 69 broker or provider unreachable, or it refuses the user; 78 bad configuration; 130 interrupted.
+    .SH ENVIRONMENT
+    .TP
+    .B PUSHFLEET_CONFIG
+    The configuration, where \\-\\-config names none. Each of its values can be given as PUSHFLEET_ and the value's path.
+    """
+
+  /// Text: what a line begins with is never a request.
+  private static func line(_ text: String) -> String {
+    escaped(text).split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.hasPrefix(".") || $0.hasPrefix("'") ? "\\&" + $0 : String($0) }.joined(separator: "\n")
+  }
+
+  private static func escaped(_ text: String) -> String { text.replacing("\\", with: "\\e").replacing("-", with: "\\-") }
+}

@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+@testable import pushfleet
+
+@Suite("The doctor's findings")
+struct FindingTests {
+  private func finding(_ level: Finding.Level) -> Finding {
+    Finding(level: level, subject: "broker", sentence: "\u{1B}[31mrefused", remedy: "do something")
+  }
+
+  @Test("what is wrong with the configuration outweighs what can't be reached, and warnings are no failure")
+  func status() {
+    #expect(Finding.status(of: []) == .done && Finding.status(of: [finding(.ok), finding(.warning)]) == .done)
+    #expect(Finding.status(of: [finding(.warning), finding(.unreachable)]) == .unavailable)
+    #expect(Finding.status(of: [finding(.unreachable), finding(.error), finding(.ok)]) == .configuration)
+  }
+
+  @Test("say what to do, on a line of their own, and nothing reaches the terminal as it came")
+  func text() throws {
+    let text = finding(.error).text
+    #expect(text.hasSuffix("\n            → do something") && !text.contains("\u{1B}"))
+    let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json)) as? [String: Any])
+    #expect(
+      line["level"] as? String == "warning" && line["about"] as? String == "broker"
+        && line["remedy"] as? String == "do something")
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@testable import pushfleet
+
+@Suite("A fleet's picture")
+struct FleetTextTests {
+  private func report(_ name: String, shards: Int = 1, state: String = "ok", trouble: Bool = false) throws -> WorkerAnswer {
+    let text = """
+      {"worker":"\(name)","version":"1","started_at":"2026-11-20T21:22:00.000Z","state":"\(state)","shards":\(shards),"held":1234567,
+       "delivered":98765432,"delivered_per_second":1234.6,"failed":3,"errors":{"Unavailable":2,"NotRegistered":1},
+       "latencies":[{"of":"provider_answer","provider":"apns","lane":null,"count":4,"bounds":[0.01,0.1],"counts":[2,2,0]},
+        {"of":"publish_to_answer","provider":"apns","lane":"high","count":9,"bounds":[1,60],"counts":[0,8,1]}],
+       "pools_in_trouble":\(trouble ? 1 : 0),"holds":[{"app":"a","ready":7}],
+       "pools":[{"name":"com.example.app APNs production","state":"\(trouble ? "in trouble" : "ok")","reason":"no connection",
+        "connections":2,"streams":10}]}
+      """
+    return try #require(WorkerAnswer(Array(text.utf8), now: 1_795_209_720 + 90))
+  }
+
+  private func picture(_ workers: [WorkerAnswer], consumers: Int) -> FleetPicture {
+    var picture = FleetPicture(prefix: "push", address: "127.0.0.1:5672", at: 1_795_209_720_000)
+    picture.queues = [
+      .init(name: "push.dead", ready: 12), .init(name: "push.send.normal", ready: 1_000_000, consumers: 4),
+      .init(name: "push.acks"),
+    ]
+    picture.workers = workers
+    picture.consumers = consumers
+    return picture
+  }
+
+  @Test("fits every width, and has no escape sequence where no colour is wanted", arguments: [40, 80, 200])
+  func widths(width: Int) throws {
+    let workers = try (1...5).map { try report("a-host-with-a-long-name-\($0):12345", trouble: $0 == 2) }
+    let lines = FleetText(picture(workers, consumers: 6), width: width, hasColour: false).lines
+    #expect(lines.allSatisfy { $0.count <= width && !$0.contains("\u{1B}") })
+    let text = lines.joined(separator: "\n")
+    #expect(text.contains("1 more shard") && text.contains("in trouble") == (width > 40) && text.contains("Unavailable"))
+    if width == 200 {
+      #expect(text.contains("1 min 30 s") && text.contains("1,234,567") && text.contains("there is no such queue"))
+    }
+  }
+
+  @Test(
+    "sums up latencies and pools of all workers, those in trouble before the queues, all of them only where they are asked for")
+  func sums() throws {
+    let workers = try (1...3).map { try report("h:\($0)", trouble: $0 == 2) }
+    let lines = FleetText(picture(workers, consumers: 3), width: 80, hasColour: false).lines
+    func line(_ start: String) -> [String] {
+      lines.first { $0.hasPrefix(start) }?.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
+    }
+    #expect(line("apns: answers") == ["apns: answers", "12", "10 ms", "98 ms"])
+    #expect(line("apns: from publishing") == ["apns: from publishing, lane high", "27", "35 s", "over 1 min 0 s"])
+    let pool = line("com.example.app APNs")
+    #expect(pool.prefix(4) == ["com.example.app APNs production", "in trouble (1 of 3)", "6", "30"], "\(pool)")
+    let place = try #require(lines.firstIndex { $0.hasPrefix("PROVIDER") }),
+      queues = try #require(lines.firstIndex { $0.hasPrefix("QUEUE") })
+    #expect(place < queues)
+    let well = picture([try report("h:1")], consumers: 1)
+    #expect(!FleetText(well, width: 80, hasColour: false).lines.contains { $0.hasPrefix("PROVIDER") })
+    let listed = FleetText(well, width: 80, hasColour: false, listsPools: true).lines
+    #expect(listed.contains { $0.hasPrefix("com.example.app APNs production  ok") })
+  }
+
+  @Test("of hundreds of pools in trouble twenty are shown, and how many more there are")
+  func manyPools() throws {
+    let names = (0..<50).map { #"{"name":"app \#($0) APNs","state":"in trouble"}"# }.joined(separator: ",")
+    let worker = try #require(WorkerAnswer(Array(#"{"worker":"h:1","pools_in_trouble":700,"pools":[\#(names)]}"#.utf8), now: 0))
+    let lines = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false).lines
+    #expect(lines.count { $0.hasPrefix("app ") } == 20 && lines.contains("680 more in trouble: --pools lists them"))
+    let all = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
+    #expect(all.count { $0.hasPrefix("app ") } == 50 && all.contains("650 more in trouble"))
+  }
+
+  @Test("histograms and counts that can't be are left out")
+  func wildFigures() throws {
+    for latency in [
+      #"{"of":"provider_answer","bounds":[1],"counts":[1]}"#, #"{"of":"provider_answer","bounds":[2,1],"counts":[1,1,1]}"#,
+      #"{"of":"?","bounds":[],"counts":[1]}"#,
+      #"{"of":"provider_answer","bounds":"x","counts":{}}"#, "{}",
+    ] {
+      let worker = try #require(WorkerAnswer(Array(#"{"worker":"h","latencies":[\#(latency)]}"#.utf8), now: 0))
+      #expect(worker.latencies.isEmpty, "\(latency)")
+    }
+    let most = #"{"of":"provider_answer","provider":"x","bounds":[1],"counts":[1e300,-4]}"#
+    let pools = #"{"name":"a","state":"ok","connections":1e18,"streams":-1}"#
+    let worker = try #require(
+      WorkerAnswer(Array(#"{"worker":"h","latencies":[\#(most)],"pools":[\#(pools),\#(pools)]}"#.utf8), now: 0))
+    let lines = FleetText(picture([worker, worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
+    #expect(lines.contains { $0.hasPrefix("x: answers") && $0.hasSuffix("-") })
+  }
+
+  @Test("says that no worker runs, or that none answers")
+  func noWorkers() {
+    let none = FleetText(picture([], consumers: 0), width: 80, hasColour: false).lines.joined(separator: "\n")
+    #expect(none.contains("no worker is running") && none.contains("push.send.normal"))
+    let silent = FleetText(picture([], consumers: 2), width: 80, hasColour: true).lines.joined(separator: "\n")
+    #expect(silent.contains("no worker answers") && silent.contains("\u{1B}[31m"))
+  }
+
+  @Test("as JSON is one object a line, by kinds")
+  func json() throws {
+    let lines = try picture([try report("h:1", state: "draining")], consumers: 1).json.map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])
+    }
+    #expect(lines.map { $0["kind"] as? String } == ["queue", "queue", "queue", "worker", "fleet"])
+    #expect(lines[3]["state"] as? String == "draining" && lines[2]["ready"] is NSNull && lines[4]["silent_shards"] as? Int == 0)
+  }
+
+  @Test("what a worker says is only shown: nothing reaches the terminal as it came, and what can't be read is no worker")
+  func wild() throws {
+    #expect(WorkerAnswer(Array("[]".utf8), now: 0) == nil && WorkerAnswer([0xFF], now: 0) == nil)
+    let wild =
+      #"{"worker":"\u001b[2Jx","shards":"many","held":1e300,"delivered_per_second":-1e999,"pools":{},"errors":{"\u0007":1}}"#
+    if let report = WorkerAnswer(Array(wild.utf8), now: 0) {
+      let lines = FleetText(picture([report], consumers: 1), width: 200, hasColour: false).lines
+      #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
+    }
+    let strange = try #require(
+      WorkerAnswer(Array(#"{"worker":"\u001b[2Jx","held":-5,"delivered_per_second":1e30}"#.utf8), now: 0))
+    let lines = FleetText(picture([strange], consumers: 0), width: 200, hasColour: false).lines
+    #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
+  }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import pushfleet
+
+@Suite("Help, completions and the manual")
+struct HelpTests {
+  /// What a form of a command says it knows, when it is asked for what it doesn't.
+  private static func known(_ command: any Command.Type, _ action: String?) -> [String: Bool] {
+    var words = [action, "--no-such-option"].compactMap { $0 }
+    do {
+      try command.run(&words)
+      Issue.record("\(command.name) \(action ?? "") takes anything")
+    } catch let failure as CommandFailure {
+      guard failure.status == .usage, failure.message.contains("unknown option") else {
+        Issue.record("\(command.name) \(action ?? ""): \(failure.message)")
+        return [:]
+      }
+      let names = failure.message.split(separator: "nown: ").dropFirst().last?.split(separator: ", ") ?? []
+      return Dictionary(
+        uniqueKeysWithValues: names.map { ($0.split(separator: " ")[0].dropFirst(2).description, $0.hasSuffix(" VALUE")) })
+    } catch {
+      Issue.record("\(command.name) \(action ?? ""): \(error)")
+    }
+    return [:]
+  }
+
+  @Test("a command's help names the options that it takes, and no others", arguments: Pushfleet.commands.map { $0.name })
+  func options(name: String) throws {
+    let command = try #require(Pushfleet.commands.first { $0.name == name })
+    let page = CommandPage(command)
+    #expect(!page.usage.isEmpty && page.usage.allSatisfy { $0.hasPrefix("pushfleet \(name)") }, "\(page.usage)")
+    #expect(page.example?.contains("pushfleet \(name)") == true)
+    let forms: [String?] = page.actions.isEmpty ? [nil] : page.actions
+    let known = forms.reduce(into: [:]) { $0.merge(Self.known(command, $1)) { first, _ in first } }
+    let shown = Dictionary(uniqueKeysWithValues: page.options.map { ($0.name, $0.value != nil) })
+    #expect(shown == known)
+  }
+
+  @Test("a page's parts are found wherever the help has them")
+  func page() {
+    let page = CommandPage(
+      name: "x", summary: "does x",
+      help: """
+        Usage: pushfleet x list --config FILE [--state gone|stale]
+                          [--all]
+               pushfleet x pause|resume ID
+
+        One paragraph, with --since TIME in it.
+
+          --config FILE   the configuration,
+                          whichever
+          --state STATE   in which state
+          ID              only these (or --id ID)
+
+        Example: pushfleet x list
+        """)
+    #expect(page.actions == ["list", "pause", "resume"])
+    #expect(page.usage == ["pushfleet x list --config FILE [--state gone|stale] [--all]", "pushfleet x pause|resume ID"])
+    #expect(
+      page.options == [
+        .init(name: "config", value: "FILE", words: "the configuration, whichever"),
+        .init(name: "state", value: "gone|stale", words: "in which state"), .init(name: "all"),
+        .init(name: "since", value: "TIME"), .init(name: "id", value: "ID"),
+      ])
+    #expect(page.example == "pushfleet x list")
+  }
+
+  /// What bash offers for a command line that ends with a word begun.
+  private func offered(_ line: String, in site: RegistrySite) throws -> [String] {
+    let script = try site.write(try site.run(["completions", "bash"], isConfigured: false).output, "completions")
+    let words = line.split(separator: " ", omittingEmptySubsequences: false).map { "'\($0)'" }.joined(separator: " ")
+    let log = try site.write("", "completed")
+    let child = try ChildProcess(
+      [
+        "/bin/bash", "-c",
+        ". \(script); COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _pushfleet; printf '%s\\n' \"${COMPREPLY[@]}\"",
+      ], environment: RegistrySite.environment, output: log)
+    #expect(child.wait() == 0)
+    return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+  }
+
+  @Test("bash completes commands, actions, options and the words that an option takes")
+  func bash() throws {
+    let site = try RegistrySite()
+    #expect(try offered("pushfleet se", in: site) == ["send"])
+    #expect(try offered("pushfleet devices imp", in: site) == ["import"])
+    #expect(try offered("pushfleet send --la", in: site) == ["--lane"])
+    #expect(try offered("pushfleet send --lane ", in: site) == ["high", "normal"])
+    #expect(try offered("pushfleet send --config ", in: site) == [])
+    #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
+  }
+
+  /// What fish offers for a command line, without descriptions.
+  private func offeredByFish(_ line: String, _ script: String, _ site: RegistrySite) throws -> [String] {
+    let log = try site.write("", "completed")
+    let child = try ChildProcess(
+      ["/usr/bin/fish", "--no-config", "-c", "source \(script); complete -C '\(line)'"],
+      environment: RegistrySite.environment.merging(["HOME": site.folder.path]) { $1 },
+      output: log)
+    #expect(child.wait() == 0)
+    return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+  }
+
+  @Test(
+    "fish completes the same, and no files in an action's place",
+    .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/fish")))
+  func fish() throws {
+    let site = try RegistrySite()
+    let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
+    for (line, words) in [
+      ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
+      ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
+      ("pushfleet hel", ["help"]), ("pushfleet help send --la", []),
+    ] { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
+  }
+
+  @Test("zsh reads its script without a fault", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/zsh")))
+  func zsh() throws {
+    let site = try RegistrySite()
+    let script = try site.write(try site.run(["completions", "zsh"], isConfigured: false).output, "_pushfleet")
+    let log = try site.write("", "completed")
+    let child = try ChildProcess(
+      ["/usr/bin/zsh", "-f", "-c", "autoload -U compinit; compinit -u -D; source \(script); print -r -- $_comps[pushfleet]"],
+      environment: RegistrySite.environment, output: log)
+    #expect(child.wait() == 0)
+    #expect(try String(contentsOfFile: log, encoding: .utf8) == "_pushfleet\n")
+  }
+
+  @Test("the manual and the completions of each shell name every command")
+  func everyCommand() throws {
+    let site = try RegistrySite()
+    for words in [["manual"], ["completions", "bash"], ["completions", "zsh"], ["completions", "fish"]] {
+      let ended = try site.run(words, isConfigured: false)
+      #expect(ended.status == 0 && ended.errors.isEmpty)
+      for command in Pushfleet.commands { #expect(ended.output.contains(command.name), "\(words): \(command.name)") }
+    }
+    let manual = try site.run(["manual"], isConfigured: false).output
+    #expect(!manual.split(separator: "\n").contains { $0.hasPrefix("'") })
+    let requests: Set<Substring> = [".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I", ".RI", ".nf", ".fi"]
+    let used = manual.split(separator: "\n").filter { $0.hasPrefix(".") }.map { $0.split(separator: " ")[0] }
+    #expect(requests.isSuperset(of: used))
+  }
+
+  static let slips: [(words: [String], said: String)] = [
+    (["sned"], "did you mean `pushfleet send`?"), (["vesion"], "did you mean `pushfleet version`?"),
+    (["xyzzy"], "`pushfleet help` lists them"), (["devices", "imprt"], "did you mean import?"),
+    (["send", "--lnae", "high"], "did you mean --lane?"), (["send", "--xyzzy"], "; known: --app VALUE"),
+    (["send", "--app", "com.example.ap", "-"], "did you mean com.example.app?"), (["completions", "tcsh"], "bash, zsh, fish"),
+    (["feedback", "--follow", "--peek"], "exclude"), (["feedback", "--event", "Gone"], "NotRegistered or"),
+    (["feedback", "--peek", "--exec", "true"], "exclude"), (["send", "--ids", "--wait", "-"], "exclude"),
+    (["devices", "import", "--rejects", "r", "a", "b"], "one by one"),
+    (["simulate", "apns", "--self-signed", "x", "--key", "k"], "excludes"),
+  ]
+
+  @Test("a slip is answered with what may have been meant, and status 64")
+  func slips() throws {
+    let site = try RegistrySite()
+    for (words, said) in Self.slips {
+      let ended = try site.run(words, isConfigured: words.contains("--app"))
+      #expect(ended.status == 64 && ended.errors.contains(said), "\(words): \(ended.errors)")
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+import Worker
+
+@testable import pushfleet
+
+@Suite("pushfleet send --check")
+struct SendCheckTests {
+  /// A request, and the code with which it is refused by an application that has APNs alone.
+  static let requests: [(json: String, code: String?)] = [
+    (#"{"to":"apns:\#(token(1))","notification":{"body":"x"}}"#, nil),
+    (#"{"to":"/topics/news","notification":{"body":"x"}}"#, nil), (#"{"to":"pf1r~00000000000000000000000000"}"#, nil),
+    (#"{"to":"apns:\#(token(1))","notifcation":{}}"#, "InvalidParameters"), (#"{"notification":{}}"#, "MissingRegistration"),
+    (#"{"to":"fcm:abcdefgh","data":{"a":"b"}}"#, "MismatchSenderId"),
+    (#"{"registration_ids":["apns:\#(token(1))","fcm:abcdefgh"],"data":{"a":"b"}}"#, "MismatchSenderId"),
+    (#"{"to":"apns:\#(token(1))","data":{"from":"b"}}"#, "InvalidDataKey"),
+    (#"{"to":"apns:\#(token(1))","notification":{"body":"\#(String(repeating: "x", count: 5000))"}}"#, "MessageTooBig"),
+    (#"{"to":"/topics/news","restricted_package_name":"other","data":{"a":"b"}}"#, "InvalidPackageName"),
+  ]
+
+  @Test("a request is judged as a worker would, for the platforms that it names")
+  func judged() throws {
+    let site = try RegistrySite()
+    let check = RequestCheck(
+      try Configuration.load(path: site.configuration, environment: [:]), app: RegistrySite.app)
+    for (json, code) in Self.requests {
+      #expect(check.rejection(of: Array(json.utf8))?.code.rawValue == code, "\(json.prefix(100))")
+    }
+  }
+
+  @Test("a request for an application of one platform is explained without an error for the other, unless it is asked for")
+  func onePlatform() throws {
+    let site = try RegistrySite()
+    let file = try site.write(Self.requests[0].json, "request.json")
+    #expect(try site.run(["explain", file]).status == 0)
+    #expect(try site.run(["explain", file, "--target", "fcm:abcdefgh"]).status == 65)
+  }
+
+  @Test("each refused request is said by its place, from a file as from standard input, and none is published")
+  func said() throws {
+    let site = try RegistrySite()
+    let lines = [0, 3, 4].map { Self.requests[$0].json }.joined(separator: "\n") + "\n[]\n"
+    for (words, input) in [([try site.write(lines, "lines.ndjson")], []), (["-"], Array(lines.utf8))] {
+      // The configuration's broker can't be reached: that isn't noticed, because nobody asks for it.
+      let ended = try site.run(["send", "--check"] + words, input: input)
+      #expect(ended.status == 65 && ended.output.isEmpty)
+      for mark in [
+        "line 2: InvalidParameters: notifcation: unknown key", "line 3: MissingRegistration", "line 4: not a JSON object",
+      ] {
+        #expect(ended.errors.contains(mark), "\(ended.errors)")
+      }
+      #expect(ended.errors.hasSuffix("pushfleet: 3 of the requests would be refused: none is sent\n"), "\(ended.errors)")
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import Testing
+
+@testable import DeviceRegistry
+
+@Suite("Pages of content, on both databases")
+struct ContentPageTests {
+  private static func page(_ number: UInt8, keep: Int64 = 1_000) -> ContentPage {
+    ContentPage(digest: [UInt8](repeating: number, count: 32), content: [0x3C, number, 0, 0xFF], keep: keep)
+  }
+
+  @Test("the same content is one page, whoever keeps it, and another is another", arguments: Backend.all)
+  func same(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let name = try registry.store.keepPage(Self.page(1), now: 10)
+    #expect(ContentPage.isName(name))
+    #expect(try registry.another().keepPage(Self.page(1), now: 10) == name)
+    #expect(try registry.another().keepPage(Self.page(1), now: 700) == name)
+    #expect(try registry.store.keepPage(Self.page(2), now: 10) != name)
+    #expect(try registry.another().content(ofPage: name, now: 10) == [0x3C, 1, 0, 0xFF])
+  }
+
+  @Test("a page is there for its time, longer when it is kept again, and is removed afterwards", arguments: Backend.all)
+  func time(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let name = try registry.store.keepPage(Self.page(1), now: 0)
+    let other = try registry.store.keepPage(Self.page(2), now: 0)
+    #expect(try registry.store.content(ofPage: name, now: 999) != nil)
+    #expect(try registry.store.content(ofPage: name, now: 1_000) == nil)
+    _ = try registry.store.keepPage(Self.page(1), now: 500)
+    // Less again takes nothing off.
+    _ = try registry.store.keepPage(Self.page(1, keep: 1), now: 600)
+    #expect(try registry.store.content(ofPage: name, now: 1_499) != nil)
+    #expect(try registry.store.purgeContent(before: 1_000, limit: 0) == 0)
+    #expect(try registry.store.purgeContent(before: 1_000, limit: 10) == 1)
+    #expect(try registry.store.content(ofPage: other, now: 0) == nil)
+    // Over, and not yet removed: the same page again.
+    #expect(try registry.store.keepPage(Self.page(1), now: 5_000) == name)
+    #expect(try registry.store.content(ofPage: name, now: 5_999) != nil)
+    #expect(try registry.store.purgeContent(before: 9_000, limit: 10) == 1)
+    #expect(try registry.store.keepPage(Self.page(1), now: 9_000) != name)
+  }
+
+  @Test("a name has every random bit, and what has another form is none")
+  func names() {
+    var number: Int64 = -1
+    let name = ContentPage.makeName {
+      number += 1
+      return number == 0 ? -1 : 0
+    }
+    #expect(text(name) == "__________AAAAAAAAAAAAAAAAAAAA" && ContentPage.isName(name))
+    for other in ["", "__________AAAAAAAAAAAAAAAAAAA", "__________AAAAAAAAAAAAAAAAAAAAA", "__________AAAAAAAAAAAAAAAAAAA/"] {
+      #expect(!ContentPage.isName(Array(other.utf8)))
+    }
+  }
+}

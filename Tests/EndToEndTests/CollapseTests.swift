@@ -1,0 +1,150 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Requests with a collapse key, while their provider is in trouble", .blocking, .serialized)
+struct CollapseTests {
+  private static let troubled = "com.example.troubled"
+
+  /// Two applications, so that what waits is held at once; the provider of one is down.
+  private func prepare(_ registry: String?) throws -> (Site, port: Int) {
+    let site = try Site()
+    try site.startSimulator()
+    let (simulator, port) = try site.startAPNs("troubled")
+    simulator.end()
+    try site.write(
+      """
+      {
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", \(Site.retries)
+        \(registry.map { "registry: \"\($0)\"," } ?? "")
+        apps: {
+          "\(Site.app)": { apns: \(site.apns()) },
+          "\(Self.troubled)": { apns: \(site.apns(topic: Self.troubled, port: port)) },
+        },
+      }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    return (site, port)
+  }
+
+  private typealias Message = (body: Any, properties: [String: Any])
+
+  private static func message(_ id: String, _ key: String?, to target: Any, at second: Int) -> Message {
+    var body: [String: Any] = ["data": ["m": id]]
+    body["collapse_key"] = key
+    if let list = target as? [String] { body["registration_ids"] = list } else { body["to"] = target }
+    return (body, ["message_id": id, "app_id": troubled, "timestamp": second])
+  }
+
+  private func waitUntilHeld(_ site: Site, _ count: Int, workers: Int) throws {
+    #expect(
+      try eventually { try site.depths(["send.normal"]) == [0] && site.held(Self.troubled) >= count - 8 * workers - 1 })
+  }
+
+  /// What each device got, by message, in order of their names.
+  private func received(_ site: Site) throws -> [String: [String]] {
+    let journal = try String(contentsOfFile: site.file("troubled.ndjson"), encoding: .utf8)
+    var got: [String: [String]] = [:]
+    for line in Site.objects(journal) {
+      guard let token = line["token"] as? String, let payload = line["payload"] as? [String: Any] else { continue }
+      got[token, default: []].append(payload["m"] as? String ?? "")
+    }
+    return got.mapValues { $0.sorted() }
+  }
+
+  /// Without a registry a worker knows what it has had in hand itself, as long as it lives.
+  @Test(
+    "only the newest for each device and key goes out when the provider is back, of all workers' together, and everything without a key",
+    arguments: [nil] + RegistryKind.all)
+  func newest(_ registry: RegistryKind?) throws {
+    let (site, port) = try prepare(try registry?.make())
+    let count = registry == nil ? 1 : 2
+    var workers = try (0..<count).map { _ in try site.startWorker() }
+    let now = Int(Date().timeIntervalSince1970) - 1_000
+    // Both of a user's devices are one request's, which the registry has to look up.
+    let isRegistered = registry != nil
+    func user(_ id: String, at second: Int) -> [Message] {
+      isRegistered ? [Self.message(id, "k", to: "/users/anna", at: second)] : []
+    }
+    if isRegistered {
+      _ = try site.change([5, 6].map { ["app": Self.troubled, "platform": "apns", "token": token($0), "user": "anna"] })
+    }
+    let more = isRegistered ? 3 : 0
+    let old = (0..<30).map { Self.message("old-\($0)", "k", to: "apns:" + token(1), at: now + $0) }
+    let plain = (0..<3).map { Self.message("plain-\($0)", nil, to: token(1), at: now) }
+    try site.publish(
+      old + plain + [Self.message("list", "k", to: [token(1), token(3)], at: now + 100)] + user("user-old", at: now)
+        + user("user-late", at: now - 1))
+    try waitUntilHeld(site, 34 + max(0, more - 1), workers: count)
+    if registry != nil {
+      for worker in workers { worker.signal(SIGKILL) }
+      for worker in workers { _ = worker.wait() }
+      workers = try (0..<count).map { _ in try site.startWorker() }
+    }
+    try site.publish(
+      [
+        Self.message("other", "k2", to: token(1), at: now + 200), Self.message("new", "k", to: token(1), at: now + 300),
+        // Published before the others, however late it comes.
+        Self.message("late", "k", to: token(1), at: now + 50),
+      ] + user("user-new", at: now + 300))
+    try waitUntilHeld(site, 37 + more, workers: count)
+    _ = try site.startAPNs("troubled", port: port)
+    #expect(try eventually { try site.depths(["results"]) == [37 + more] })
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    let got = try received(site)
+    #expect(got[token(3)] == ["list"])
+    #expect([token(5), token(6)].map { got[$0] } == (isRegistered ? [["user-new"], ["user-new"]] : [nil, nil]))
+    #expect(got[token(1)] == ["new", "other", "plain-0", "plain-1", "plain-2"])
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0] && site.held(Self.troubled) == 0)
+    var results: [String: [String]] = [:]
+    for message in try site.take("results") {
+      if message.id.hasPrefix("user-") {
+        #expect(message.json["success"] as? Int == (message.id == "user-new" ? 2 : 0), "\(message.json)")
+      }
+      results[message.id ?? ""] = (message.json["results"] as? [[String: Any]])?.map { $0["error"] as? String ?? "sent" }
+    }
+    #expect(results["list"] == ["Collapsed", "sent"] && results["new"] == ["sent"] && results["late"] == ["Collapsed"])
+    #expect((0..<30).allSatisfy { results["old-\($0)"] == ["Collapsed"] }, "\(results)")
+  }
+
+  @Test("what is left of a user's devices isn't sent any more when it comes back from the ladder behind a newer one")
+  func ladderOfUser() throws {
+    let site = try Site()
+    try site.startFleet(
+      script: [token(1): ["status": 429, "reason": "TooManyRequests", "retry_after": 2, "times": 1] as [String: Any]])
+    try site.importDevices(1...2, #""user":"anna""#)
+    let worker = try site.startWorker()
+    for (id, count) in [("first", 2), ("second", 4)] {
+      try site.publish([(["to": "/users/anna", "collapse_key": "k", "data": ["m": id]], ["message_id": id])])
+      #expect(try eventually { try site.pushes().count == count })
+    }
+    #expect(try eventually { try site.depths(["results"]) == [2] })
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().filter { $0.token == token(1) }.compactMap { $0.payload["m"] as? String } == ["first", "second"])
+    let results = Dictionary(try site.take("results").map { ($0.id, $0.json) }) { first, _ in first }
+    #expect(results["first"]?["success"] as? Int == 1 && results["first"]?["failure"] as? Int == 1)
+    #expect(results["second"]?["success"] as? Int == 2)
+    #expect(try site.depths(["dead"]) == [0])
+  }
+
+  @Test("what a later request has been delivered for isn't sent any more when it comes back from the ladder")
+  func ladder() throws {
+    let site = try Site()
+    try site.startFleet(
+      script: [token(1): ["status": 429, "reason": "TooManyRequests", "retry_after": 2, "times": 1] as [String: Any]])
+    let worker = try site.startWorker()
+    try site.publish([(["to": token(1), "collapse_key": "k", "data": ["m": "first"]], ["message_id": "first"])])
+    #expect(try eventually { try site.pushes().count == 1 })
+    try site.publish([(["to": token(1), "collapse_key": "k", "data": ["m": "second"]], ["message_id": "second"])])
+    try site.publish([(["to": token(1), "collapse_key": "K", "data": ["m": "third"]], ["message_id": "third"])])
+    #expect(try eventually { try site.depths(["results"]) == [3] })
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try site.pushes().compactMap { $0.payload["m"] as? String } == ["first", "second", "third"])
+    let first = try #require(try site.take("results").first { $0.id == "first" })
+    #expect((first.json["results"] as? [[String: String]]) == [["error": "Collapsed"]])
+    #expect(try site.depths(["dead"]) == [0])
+  }
+}

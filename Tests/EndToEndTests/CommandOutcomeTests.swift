@@ -1,0 +1,121 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What commands tell of outcomes", .blocking)
+struct CommandOutcomeTests {
+  /// A site whose worker runs, and whose devices 1, 2 and 3 take pushes, refuse them and are gone.
+  private func start(settings: String = "") throws -> (site: Site, config: [String]) {
+    let site = try Site()
+    try site.startSimulator(
+      script: [
+        token(2): ["status": 400, "reason": "BadDeviceToken"],
+        token(3): ["status": 410, "reason": "Unregistered", "timestamp": 1_732_137_600_000],
+      ], settings: settings)
+    try site.declareTopology()
+    return (site, ["--config", site.file("pushfleet.json5")])
+  }
+
+  private static func request(_ to: String) -> String { #"{"to":"\#(to)","notification":{"body":"Hello"}}"# }
+
+  @Test("send --wait prints what became of each request, with the reason, and its status tells whether all were reached")
+  func wait() throws {
+    let (site, config) = try start()
+    let worker = try site.startWorker()
+    let good = try site.write(Self.request(token(1)), to: "good.json")
+    let delivered = try site.run(["send", "--wait"] + config + [good])
+    #expect(delivered.status == 0 && delivered.output.contains("good.json, line 1: delivered to 1"), "\(delivered.output)")
+
+    let list = #"{"registration_ids":["\#(token(1))","\#(token(2))"],"notification":{"body":"x"}}"#
+    let lines = [Self.request(token(1)), list, Self.request(token(3)), #"{"to":"\#(token(1))","notifcation":{}}"#, "[]"]
+    let file = try site.write(lines.joined(separator: "\n"), to: "lines.ndjson")
+    let mixed = try site.run(["send", "--wait"] + config + [file])
+    #expect(mixed.status == 65)
+    for words in [
+      "line 1: delivered to 1", "line 2: delivered to 1, failed for 1: target 2: InvalidRegistration: BadDeviceToken",
+      "line 3: failed: NotRegistered", "line 4: failed: InvalidParameters: notifcation: unknown key at byte",
+      "4 sent, 1 refused, 1 delivered, 3 failed",
+    ] { #expect(mixed.output.contains(words), "\(words) is not in \(mixed.output)") }
+
+    let json = Site.objects(try site.run(["send", "--wait", "--json"] + config + [good]).output)
+    #expect(json.count == 2 && (json.first?["results"] as? [[String: String]])?.first?["message_id"] != nil)
+    #expect(json.last as? [String: Int] == ["sent": 1, "refused": 0, "delivered": 1, "failed": 0, "unknown": 0])
+
+    // Nobody is there who would say it.
+    worker.signal(15)
+    worker.wait()
+    let unknown = try site.run(["send", "--wait", "--timeout", "1"] + config + [good])
+    #expect(unknown.status == 69 && unknown.output.contains("line 1: unknown, no outcome came"), "\(unknown.output)")
+    #expect(unknown.output.contains("is a worker running?"))
+    let named = try site.run(["send", "--ids"] + config + [good])
+    let id = named.output.split(separator: "\n").first.map(String.init)
+    #expect(try named.status == 0 && site.take("send.normal").last?.id == id)
+  }
+
+  @Test("send gives up where nothing is taken for the time it was given, and says where to go on")
+  func giveUp() throws {
+    let (site, config) = try start()
+    let queue = "\(site.prefix).send.normal"
+    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
+    try site.send(tokens: (0..<50).map(token))
+    let lines = try site.write((0..<200).map { Self.request(token($0)) }.joined(separator: "\n"), to: "lines.ndjson")
+    let ended = try site.run(["send", "--timeout", "1"] + config + [lines])
+    #expect(ended.status == 69 && ended.output.contains("nothing was taken for 1 s: "), "\(ended.output)")
+    #expect(ended.output.contains("to go on, send from ") && ended.output.contains("lines.ndjson, line "))
+    try site.broker.control("clear_policy", queue)
+  }
+
+  @Test("feedback acknowledges what its command has dealt with, and nothing that it only looked at or passed over")
+  func feedback() throws {
+    let (site, config) = try start()
+    try site.send(tokens: [token(2), token(3), token(3)])
+    try site.drain()
+    func tokens(_ options: [String]) throws -> [String] {
+      let ended = try site.run(["feedback"] + config + options)
+      #expect(ended.status == 0, "\(ended.output)")
+      return Site.objects(ended.output).compactMap { $0["token"] as? String }
+    }
+    let all = [token(2), token(3), token(3)]
+    #expect(try tokens(["--peek"]).sorted() == all && tokens(["--peek", "--limit", "1"]).count == 1)
+    #expect(try tokens(["--peek", "--event", "Moved"]) == [])
+    #expect(try tokens(["--event", "InvalidRegistration", "--app", Site.app]) == [token(2)])
+    for (command, words) in [("cat >/dev/null; exit 3", "status 3: its 2 events stay"), ("kill -9 $$", "signal 9")] {
+      let failed = try site.run(["feedback", "--exec", command] + config)
+      #expect(failed.status == 69 && failed.output.contains(words), "\(failed.output)")
+    }
+    let seen = site.file("seen.ndjson")
+    #expect(try tokens(["--exec", "cat > \(seen)"]) == [])
+    #expect(try Site.objects(String(contentsOfFile: seen, encoding: .utf8)).count == 2)
+    #expect(try tokens([]) == [])
+    #expect(try site.depths(["feedback", "dead"]) == [0, 1])
+  }
+
+  @Test("simulators with certificates of their own say what to configure, and pushes arrive by it", arguments: ["apns", "fcm"])
+  func selfSigned(provider: String) throws {
+    let site = try Site()
+    let words = [
+      "simulate", provider, "--listen", "127.0.0.1:0", "--self-signed", site.file("made"), "--journal", site.file("j"),
+    ]
+    let child = try site.start(words)
+    try #require(child.waitForOutput("  \(provider): {", seconds: 30), "\(child.outputSoFar)")
+    let advice = child.outputSoFar.split(separator: "\n").last ?? ""
+    try site.write(
+      "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", apps: { \"\(Site.app)\": { \(advice) } } }",
+      to: "pushfleet.json5")
+    let mode = try FileManager.default.attributesOfItem(atPath: site.file("made/server.key"))[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    #expect(
+      try site.foreign([
+        "/usr/bin/openssl", "verify", "-x509_strict", "-CAfile", site.file("made/ca.pem"), site.file("made/server.pem"),
+      ])
+      .contains("OK"))
+    try site.declareTopology()
+    try site.send(lines: [Self.request(provider == "apns" ? token(1) : "fcm:abcdefgh")])
+    #expect(try site.drain()["delivered"] as? Int == 1)
+    child.end()
+    // A second start keeps what the first has made.
+    let key = try String(contentsOfFile: site.file("made/ca.pem"), encoding: .utf8)
+    #expect(try site.start(words).waitForOutput("listens", seconds: 30))
+    #expect(try String(contentsOfFile: site.file("made/ca.pem"), encoding: .utf8) == key)
+  }
+}

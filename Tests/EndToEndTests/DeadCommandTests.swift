@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("pushfleet dead", .blocking)
+struct DeadCommandTests {
+  /// Letters as a worker writes them, and the broker's own: ids by their queues.
+  private func letters(_ site: Site) throws {
+    func letter(_ id: String, _ origin: String, _ error: String) -> [String: Any] {
+      let headers = [
+        "x-push-error": error, "x-push-reason": "said by nobody", "x-push-failed-at": "2026-11-20T21:22:00.000Z",
+        "x-push-origin": origin,
+      ]
+      return [
+        "body": ["to": token(1), "data": ["m": id]], "exchange": "\(site.prefix).dead", "routing_key": "dead",
+        "properties": ["message_id": id, "app_id": Site.app, "headers": headers],
+      ]
+    }
+    let expired: [String: Any] = ["message_id": "expired", "app_id": Site.app, "expiration": "1"]
+    try site.publish(lines: [
+      letter("high-1", "send.high", "Unavailable"), letter("high-2", "send.high", "Unavailable"),
+      letter("change", "registry", "InvalidParameters"), letter("read", "acks", "InvalidParameters"),
+      letter("lost", "nowhere", "Unavailable"),
+      ["body": "{}", "exchange": "\(site.prefix).send", "routing_key": "normal", "properties": expired],
+      ["body": "{}", "exchange": "\(site.prefix).send", "routing_key": "urgent", "properties": ["message_id": "stray"]],
+    ])
+    #expect(try eventually { try site.depths(["dead", "send.normal"]) == [7, 0] })
+  }
+
+  @Test("counts and shows letters without touching them, sends each back to where it came from, and drops what is left")
+  func wholeLife() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    func dead(_ words: String...) throws -> Site.Ended {
+      try site.run(["dead"] + words + ["--config", site.file("pushfleet.json5")])
+    }
+    #expect(try dead("list").output.contains("no dead letters"))
+    try letters(site)
+
+    for _ in 0..<2 {
+      let groups = Site.objects(try dead("list", "--json").output)
+      #expect(groups.count == 6 && groups.reduce(0) { $0 + ($1["count"] as? Int ?? 0) } == 7)
+      #expect(groups.first?["origin"] as? String == "send.high" && groups.first?["count"] as? Int == 2)
+    }
+    let shown = Site.objects(try dead("show", "--json").output)
+    #expect(shown.compactMap { $0["message_id"] as? String }.prefix(4) == ["high-1", "high-2", "change", "read"])
+    #expect(Site.objects(try dead("show", "high-2", "--json").output).count == 1)
+    #expect(try dead("show", "--reason", "BY NOBODY", "--limit", "1").output.contains("high-1"))
+    let plan = try dead("replay", "--dry-run", "--json")
+    #expect(plan.status == 65 && Site.objects(plan.output).first?["would_replay"] as? Int == 6, "\(plan.output)")
+    #expect(try site.depths(["dead"]) == [7])
+
+    let some = try dead("replay", "--error", "Unavailable", "--limit", "1", "--json")
+    #expect(some.status == 0 && Site.objects(some.output).first?["replayed"] as? Int == 1, "\(some.output)")
+    let all = try dead("replay", "--rate", "1000/s", "--json")
+    #expect(all.status == 65 && Site.objects(all.output).first?["replayed"] as? Int == 5, "\(all.output)")
+    #expect(try site.depths(["send.high", "send.normal", "registry", "acks", "dead"]) == [2, 2, 1, 1, 1])
+    let high = try site.take("send.high")
+    #expect(high.map(\.id) == ["high-1", "high-2"] && high.allSatisfy { $0.headers.keys.sorted() == ["x-push-origin"] })
+
+    let refused = try dead("drop")
+    #expect(refused.status == 64 && refused.output.contains("--yes") && refused.output.contains("for good"))
+    #expect(try dead("drop", "--yes", "--json").output.contains(#"{"dropped":1}"#))
+    #expect(try site.depths(["dead"]) == [0])
+  }
+
+  @Test("interrupted, says how far it came, and no letter is lost or there twice")
+  func interrupted() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    try site.publish(
+      lines: (0..<20).map {
+        [
+          "body": "{}", "exchange": "\(site.prefix).dead", "routing_key": "dead",
+          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": "send.high"]],
+        ]
+      })
+    let replay = try site.start(["dead", "replay", "--config", site.file("pushfleet.json5"), "--rate", "60/m"])
+    #expect(try eventually { try site.depths(["send.high"]) != [0] })
+    replay.signal(2)
+    #expect(replay.wait() == 130 && replay.outputSoFar.contains("the same command goes on"), "\(replay.outputSoFar)")
+    #expect(try site.depths(["dead", "send.high"]).reduce(0, +) == 20)
+    #expect(try site.run(["dead", "replay", "--config", site.file("pushfleet.json5")]).status == 0)
+    #expect(Set(try site.take("send.high").map(\.id)).count == 20)
+  }
+}

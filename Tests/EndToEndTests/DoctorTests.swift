@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("pushfleet doctor, status and config check", .blocking)
+struct DoctorTests {
+  @Test("finds what is wrong with queues, credentials and providers, and says what to do")
+  func doctor() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let fcm = try site.startFCM()
+    try site.configureFleet("sqlite:registry.db", apps: fcm)
+    func doctor() throws -> (status: Int32, findings: [[String: Any]], output: String) {
+      let ended = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"])
+      return (ended.status, Site.objects(ended.output), ended.output)
+    }
+    func said(_ findings: [[String: Any]], _ level: String, _ words: String) -> Bool {
+      findings.contains { $0["level"] as? String == level && ($0["finding"] as? String ?? "").contains(words) }
+    }
+
+    let bare = try doctor()
+    #expect(bare.status == 78 && said(bare.findings, "error", "queues are missing"), "\(bare.output)")
+    try site.declareTopology()
+    try site.importDevices([1], #""user":"u""#)
+    let good = try doctor()
+    #expect(good.status == 0, "\(good.output)")
+    #expect(said(good.findings, "ok", "with the fleet's settings") && said(good.findings, "warning", "no worker consumes"))
+    #expect(
+      said(good.findings, "ok", "key, team and topic are accepted") && said(good.findings, "ok", "writable"), "\(good.output)")
+    #expect(said(good.findings, "ok", "account, project and permission"), "\(good.output)")
+
+    site.stopSimulator()
+    let gone = try doctor()
+    #expect(gone.status == 69 && said(gone.findings, "unreachable", "the provider can't be reached"), "\(gone.output)")
+    try site.startSimulator(script: ["*": ["status": 400, "reason": "TopicDisallowed"]])
+    try site.configureFleet("sqlite:registry.db", apps: fcm)
+    let disallowed = try doctor()
+    #expect(disallowed.status == 78 && said(disallowed.findings, "error", "TopicDisallowed"), "\(disallowed.output)")
+    #expect(disallowed.findings.contains { ($0["remedy"] as? String ?? "").contains("`topic`") })
+    let misspelled = try site.run(["config", "check", site.write("{ brokr: 1 }", to: "bad.json5")])
+    #expect(
+      misspelled.status == 78
+        && misspelled.output.contains("bad.json5:1:3: error: brokr is not a setting: did you mean broker?"))
+  }
+
+  @Test("finds which permissions a worker lacks without an effect; one that can't answer status says so once and delivers")
+  func permissions() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.declareTopology()
+    let users = ["producer": "^$", "worker": "^\(site.prefix)[.](?!control|hold[.]).*"].map { ("\($0)-\(site.prefix)", $1) }
+    let calls = users.map { name, configure in
+      let others =
+        name.hasPrefix("worker")
+        ? "<<\"^(\(site.prefix)[.].*|amq.default)$\">>, <<\".*\">>" : "<<\"^\(site.prefix)[.]send$\">>, <<\"^$\">>"
+      return
+        "ok = A:add_user(<<\"\(name)\">>, <<\"p\">>, <<\"t\">>), ok = A:set_permissions(<<\"\(name)\">>, <<\"/\">>, <<\"\(configure)\">>, \(others), <<\"t\">>)"
+    }
+    try site.broker.control("eval", "A = rabbit_auth_backend_internal, \(calls.joined(separator: ", ")).")
+    func doctor(_ user: String) throws -> (status: Int32, findings: [String]) {
+      site.brokerURI = site.broker.uri.replacing("guest:guest@", with: "\(user)-\(site.prefix):p@")
+      try site.configure(port: site.port)
+      let ended = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"])
+      return (ended.status, Site.objects(ended.output).map { "\($0["level"] ?? "") \($0["finding"] ?? "")" })
+    }
+    let producer = try doctor("producer")
+    let p = site.prefix
+    for words in [
+      "error workers with this user may not declare \(p).stray, \(p).send", "may not read \(p).send.high, \(p).fanout.high",
+      "may not write to \(p).fanout, \(p).retry, \(p).hold, \(p).events, \(p).dead", "can't answer those who ask for results",
+      "warning workers with this user can't declare hold queues",
+    ] { #expect(producer.status == 78 && producer.findings.contains { $0.contains(words) }, "\(words): \(producer.findings)") }
+    let limited = try doctor("worker")
+    #expect(limited.status == 0 && limited.findings.count { $0.hasPrefix("warning") } == 3, "\(limited.findings)")
+    #expect(limited.findings.contains { $0.hasPrefix("warning") && $0.contains("can't answer `pushfleet status`") })
+    #expect(limited.findings.contains { $0.hasPrefix("ok RabbitMQ 3.") || $0.hasPrefix("ok RabbitMQ 4.") })
+    #expect(try site.depths(["dead", "send.normal", "fanout.normal", "retry.1s"]).allSatisfy { $0 == 0 })
+
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1)])
+    #expect(try eventually { try site.deliveries()[token(1)] == 1 })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let said = worker.outputSoFar.components(separatedBy: "questions of pushfleet status can't be answered").count - 1
+    #expect(said == 1, "\(worker.outputSoFar)")
+  }
+
+  @Test("status counts queues and hears of every worker, by which exchange it may be, and says when none runs")
+  func status() throws {
+    let site = try Site()
+    try site.startSimulator()
+    func status() throws -> [[String: Any]] {
+      let ended = try site.run(["status", "--config", site.file("pushfleet.json5"), "--json"])
+      #expect(ended.status == 0, "\(ended.output)")
+      return Site.objects(ended.output)
+    }
+    let nothing = try status()
+    #expect(nothing.first?["ready"] is NSNull && nothing.last?["workers"] as? Int == 0)
+    let workers = try [site.startWorker(), site.startWorker()]
+    try site.send(tokens: [token(1), token(2)])
+    var latest: [[String: Any]] = []
+    #expect(
+      try eventually {
+        latest = try status().filter { $0["kind"] as? String == "worker" }
+        return latest.count == 2 && latest.reduce(0) { $0 + ($1["delivered"] as? Int ?? 0) } == 2
+      }, "\(latest)")
+    #expect(latest.allSatisfy { $0["state"] as? String == "ok" && $0["shards"] as? Int == 1 })
+    let text = try site.run(["top", "--once", "--config", site.file("pushfleet.json5")]).output
+    #expect(text.contains("WORKER") && text.contains("\(site.prefix).send.high") && !text.contains("\u{1B}"))
+    for worker in workers {
+      worker.signal(15)
+      #expect(worker.wait() == 0)
+    }
+    #expect(try site.run(["status", "--config", site.file("pushfleet.json5")]).output.contains("no worker is running"))
+  }
+}

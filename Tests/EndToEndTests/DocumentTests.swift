@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the documents tell a reader to do is done here, word for word but for addresses.
+@Suite("What the documents say to do", .blocking)
+struct DocumentTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  /// The code blocks of a language, in their order.
+  static func blocks(_ language: String, in path: String) throws -> [String] {
+    try text(path).split(separator: "\n```\(language)\n").dropFirst().map { block in
+      block.firstRange(of: "\n```").map { String(block[..<$0.lowerBound]) } ?? ""
+    }
+  }
+
+  /// A virtual host of its own, so that names can be those that the documents have.
+  private static func host(_ site: Site) throws -> String {
+    let all = #"<<".*">>, <<".*">>, <<".*">>"#
+    try site.broker.control(
+      "eval",
+      """
+      ok = rabbit_vhost:add(<<"\(site.prefix)">>, <<"test">>),
+      ok = rabbit_auth_backend_internal:set_permissions(<<"guest">>, <<"\(site.prefix)">>, \(all), <<"test">>).
+      """)
+    return site.prefix
+  }
+
+  @Test("the README's first five minutes work as they stand there")
+  func readme() throws {
+    let site = try Site()
+    let host = try Self.host(site)
+    let port = try FreePorts.take(1)[0]
+    let blocks = try Self.blocks("sh", in: "README.md")
+    try #require(blocks.count == 3)
+    let waits = [
+      "until grep -qs 'apns: {' simulator.log && grep -qs '\"consuming\"' worker.log; do sleep 0.05; done", "", "",
+    ]
+    let lines = zip(blocks, waits).map { block, wait in
+      block.replacing("127.0.0.1:5672/", with: "127.0.0.1:\(site.broker.port)/\(host)").replacing("8443", with: "\(port)")
+        .replacing("pushes.ndjson &", with: "pushes.ndjson 2> simulator.log &")
+        .replacing("worker --config config.json5 &", with: "worker --config config.json5 > worker.log 2>&1 &") + "\n" + wait
+    }
+    let script = """
+      set -euo pipefail
+      cd '\(site.folder.path)'
+      PATH='\(URL(fileURLWithPath: Program.path).deletingLastPathComponent().path)':$PATH
+      trap 'trap - EXIT; kill $(jobs -p); wait' EXIT
+      \(lines.joined(separator: "\n"))
+      """
+    let child = try ChildProcess(
+      ["/bin/bash", "-c", script], environment: Site.environment, output: site.file("script.log"))
+    let status = child.wait()
+    let output = try String(contentsOfFile: site.file("script.log"), encoding: .utf8)
+    #expect(status == 0, "\(output)")
+    for words in [
+      "request.json, line 1: delivered to 1", "Portugal vs. Denmark", "standard input, line 1: delivered to 1", "/topics/news",
+      "InvalidParameters: notifcation: unknown key", "refused",
+    ] { #expect(output.contains(words), "\(words) is not in \(output)") }
+  }
+
+  @Test("the Python program for producers publishes, is confirmed, and prints its result")
+  func python() throws {
+    let site = try Site()
+    let host = try Self.host(site)
+    site.brokerURI += "/\(host)"
+    try site.startSimulator()
+    let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    try site.write(config.replacing("prefix: \"\(site.prefix)\",", with: ""), to: "pushfleet.json5")
+    try site.declareTopology()
+    _ = try site.startWorker()
+    let program = try site.write(try #require(try Self.blocks("python", in: "docs/producers.md").first), to: "send.py")
+    let output = try site.foreign([
+      "/usr/bin/env", "AMQP_URL=\(site.brokerURI)", "TARGET=\(token(1))", "/usr/bin/python3", program,
+    ])
+    #expect(Site.objects(output).last?["success"] as? Int == 1, "\(output)")
+  }
+
+  @Test("the users of deploy/rabbitmq/definitions.json can do what they are for, and not more")
+  func definitions() throws {
+    let site = try Site()
+    let host = try Self.host(site)
+    let definitions = try Self.text("deploy/rabbitmq/definitions.json")
+    let file = try site.write(
+      definitions.replacing(#""vhost": "/""#, with: #""vhost": "\#(host)""#).replacing(
+        #""name": "/""#, with: #""name": "\#(host)""#),
+      to: "definitions.json")
+    try site.broker.control("import_definitions", file)
+    try site.startSimulator(script: ["*": ["status": 410, "reason": "Unregistered"]])
+    let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    let text = config.replacing("prefix: \"\(site.prefix)\",", with: "")
+    func run(as user: String, _ words: [String]) throws -> Site.Ended {
+      let uri = "amqp://\(user):secret@127.0.0.1:\(site.broker.port)/\(host)"
+      let own = try site.write(text.replacing(site.brokerURI, with: uri), to: "\(user).json5")
+      return try site.run(words + ["--config", own])
+    }
+    // As it is imported, nobody can log in.
+    #expect(try run(as: "pushfleet-worker", ["topology"]).output.contains("refused the user"))
+    let passwords = ["pushfleet-worker", "billing", "pruning"].map {
+      #"ok = rabbit_auth_backend_internal:change_password(<<"\#($0)">>, <<"secret">>, <<"test">>)"#
+    }
+    try site.broker.control("eval", passwords.joined(separator: ", ") + ".")
+    #expect(try run(as: "billing", ["topology"]).status != 0)
+    let declared = try run(as: "pushfleet-worker", ["topology"])
+    #expect(declared.status == 0, "\(declared.output)")
+    let request = try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, to: "request.json")
+    let sent = try run(as: "billing", ["send", request])
+    #expect(sent.status == 0, "\(sent.output)")
+    #expect(try run(as: "billing", ["feedback"]).status == 69)
+    let worked = try run(as: "pushfleet-worker", ["worker", "--until-empty", "--json"])
+    #expect(worked.status == 0 && worked.output.contains(#""feedback":1"#), "\(worked.output)")
+    let pruned = try run(as: "pruning", ["feedback"])
+    #expect(pruned.status == 0 && pruned.output.contains(token(1)), "\(pruned.output)")
+    let refused = try run(as: "pruning", ["send", request])
+    #expect(refused.status == 69 && refused.output.contains("push.send"), "\(refused.output)")
+  }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A gateway with two doors and certificates of its own, without a broker.
+private final class CertifiedGateway {
+  let certificates: TestCertificates
+  let folder: URL
+  let ports: [UInt16]
+  let gateway: ChildProcess
+
+  init() throws {
+    certificates = try TestCertificates.make()
+    folder = FileManager.default.temporaryDirectory.appending(path: "pushfleet-doors-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    ports = try FreePorts.take(3)
+    let configuration = """
+      { broker: "amqp://guest:guest@127.0.0.1:\(ports[2])/", registry: "sqlite:registry.db",
+        gateway: {
+          http: { listen: "127.0.0.1:\(ports[0])", certificate: "server.pem", key: "server.key" },
+          apns: { listen: "127.0.0.1:\(ports[1])", certificate: "server.pem", key: "server.key", clients: "clients.pem" } },
+        apps: { "com.example.app": { apns: { key: "\(certificates.p8)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ",
+          topic: "com.example.app" } } } }
+      """
+    let path = folder.appending(path: "pushfleet.json5").path
+    try Data(configuration.utf8).write(to: URL(filePath: path))
+    for (name, source) in [
+      ("server.pem", certificates.server), ("server.key", certificates.serverKey), ("clients.pem", certificates.authority),
+    ] {
+      try FileManager.default.copyItem(atPath: source, toPath: folder.appending(path: name).path)
+    }
+    gateway = try ChildProcess(
+      [Program.path, "gateway", "--config", path], environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    guard gateway.waitForOutput("binary interface is open", seconds: 30) else { throw Broken(gateway.outputSoFar) }
+  }
+
+  deinit {
+    gateway.end()
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// Puts files in the place of others, and has the gateway look.
+  func replace(_ files: [(name: String, text: String)]) throws {
+    for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name), options: .atomic) }
+    gateway.signal(SIGHUP)
+  }
+
+  func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+  /// Who the door with this number says it is: the certificate's SHA-256, or why there was none.
+  func shown(_ door: Int) throws -> String {
+    let code = """
+      import hashlib, socket, ssl, sys
+      context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+      context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+      context.load_cert_chain(sys.argv[2], sys.argv[3])
+      try:
+          with context.wrap_socket(socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)) as link:
+              print(hashlib.sha256(link.getpeercert(True)).hexdigest(), end="")
+      except ssl.SSLError as error:
+          print(error.reason, end="")
+      """
+    let child = try ChildProcess(
+      ["/usr/bin/python3", "-c", code, "\(ports[door])", certificates.client, certificates.clientKey],
+      environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    _ = child.wait()
+    return child.outputSoFar
+  }
+}
+
+@Suite("Certificates of the gateway's doors", .blocking)
+struct DoorCertificatesTests {
+  @Test("are taken over while the gateway runs; what can't be used leaves the old ones and is said")
+  func reloaded() throws {
+    let site = try CertifiedGateway()
+    let first = try [0, 1].map(site.shown)
+    #expect(first[0].count == 64 && first[0] == first[1])
+
+    let (certificate, key) = (site.certificates.selfSigned, site.certificates.selfSignedKey)
+    try site.replace([("server.pem", site.text(certificate)), ("server.key", site.text(key))])
+    #expect(try eventually { try [0, 1].allSatisfy { try site.shown($0).count == 64 && site.shown($0) != first[0] } })
+    let second = try site.shown(0)
+    #expect(try site.shown(1) == second)
+
+    // Nonsense, the key of another.
+    try site.replace([("server.pem", "nonsense")])
+    #expect(site.gateway.waitForOutput("the old certificate stays in use", times: 2, seconds: 10))
+    try site.replace([("server.pem", site.text(site.certificates.server))])
+    #expect(site.gateway.waitForOutput("the private key does not belong to the certificate", times: 2, seconds: 10))
+    #expect(try site.shown(0) == second && site.shown(1) == second)
+
+    // Another authority of senders: the one before it counts no more.
+    try site.replace([
+      ("server.pem", site.text(certificate)), ("clients.pem", site.text(site.certificates.otherAuthority)),
+    ])
+    #expect(try eventually { try site.shown(1).count != 64 })
+    #expect(try site.shown(0) == second)
+
+    // Another application, and a setting that needs a restart.
+    let settings = try site.text(site.folder.appending(path: "pushfleet.json5").path)
+    let others = settings.replacing(#""com.example.app": {"#, with: #""com.example.other": {"#)
+      .replacing("http: {", with: "http: { wait: 3,")
+    try site.replace([("clients.pem", site.text(site.certificates.authority)), ("pushfleet.json5", others)])
+    #expect(site.gateway.waitForOutput(#"["gateway.http.wait"]"#, seconds: 10))
+    #expect(try site.shown(1) == second)
+    #expect(site.gateway.waitForOutput("belongs to no application", seconds: 10))
+    site.gateway.signal(SIGTERM)
+    #expect(site.gateway.wait() == 0)
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What Python's h2 (`h2_server.py`) gets in APNs' place.
+@Suite("An APNs that shares no code with pushfleet")
+struct ForeignAPNsTests {
+  private struct Seen {
+    let path: String
+    /// But for those of HTTP/2 itself, the credential and the push's id.
+    let headers: [String: String]
+    let body: String
+  }
+
+  /// By their paths, in order.
+  private func seen(_ server: ChildProcess) -> [Seen] {
+    Site.objects(server.outputSoFar).filter { $0["event"] as? String == "request" }
+      .map { request in
+        let all = Dictionary((request["headers"] as? [[String]] ?? []).map { ($0[0], $0[1]) }) { first, _ in first }
+        let own = all.filter { $0.key.hasPrefix("apns-") && !["apns-id", "apns-request-id"].contains($0.key) }
+        return Seen(path: all[":path"] ?? "", headers: own, body: request["body"] as? String ?? "")
+      }
+      .sorted { $0.path < $1.path }
+  }
+
+  @Test("live activities, broadcast channels and calls arrive as Apple's tables have them, each at its environment's service")
+  func forms() throws {
+    let site = try Site()
+    let sandbox = try site.startForeignProvider()
+    let sandboxPort = site.port
+    let production = try site.startForeignProvider()
+    try site.write(
+      """
+      { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", results: "all",
+        apps: { "\(Site.app)": { apns: [\(site.apns()), \(site.apns(#"environment: "sandbox","#, port: sandboxPort))] } } }
+      """, to: "pushfleet.json5")
+    try site.declareTopology()
+    let start =
+      #"{"aps":{"alert":{"title":"Kick-off","body":"b"},"timestamp":1,"event":"start","attributes-type":"Match","attributes":{"home":"A"},"content-state":{"score":1}}}"#
+    let update = #"{"aps":{"timestamp":2,"event":"update","content-state":{"score":2},"stale-date":9}}"#
+    let end = #"{"aps":{"timestamp":3,"event":"end","content-state":{"score":3},"dismissal-date":9}}"#
+    let channel = "dHN0LXNyY2gtY2hubA=="
+    func activity(_ to: String, _ payload: String, _ more: String = "") -> String {
+      #"{"to":"\#(to)",\#(more)"apns":{"headers":{"apns-push-type":"liveactivity"},"payload":\#(payload)}}"#
+    }
+    let sent: [(Any, [String: Any])] = [
+      (activity(token(1), start, #""priority":"high","#), ["message_id": "start"]),
+      (activity(token(2), update, #""time_to_live":0,"#), ["message_id": "update"]),
+      (activity("apns-channel:\(channel)", end, #""priority":"high","#), ["message_id": "channel"]),
+      (
+        #"{"to":"apns:\#(token(3))","priority":"high","data":{"call":"7"},"apns":{"headers":{"apns-push-type":"voip"}}}"#,
+        ["message_id": "voip"]
+      ),
+      (
+        #"{"to":"\#(token(4))","notification":{"badge":3},"collapse_key":"k"}"#,
+        ["message_id": "sandbox", "headers": ["x-push-environment": "sandbox"]]
+      ),
+    ]
+    try site.publish(sent)
+    try site.drain()
+
+    let pushes = seen(production)
+    #expect(
+      pushes.map(\.path) == [
+        "/3/device/\(token(1))", "/3/device/\(token(2))", "/3/device/\(token(3))", "/4/broadcasts/apps/\(Site.app)",
+      ])
+    guard pushes.count == 4 else { return }
+    #expect(pushes.prefix(2).map(\.body) == [start, update] && pushes[3].body == end)
+    for push in pushes.prefix(2) {
+      #expect(push.headers["apns-push-type"] == "liveactivity")
+      #expect(push.headers["apns-topic"] == "\(Site.app).push-type.liveactivity")
+    }
+    #expect(pushes[0].headers["apns-priority"] == "10" && pushes[1].headers["apns-priority"] == "5")
+    #expect(pushes[1].headers["apns-expiration"] == "0" && Int(pushes[0].headers["apns-expiration"] ?? "") ?? 0 > 1_700_000_000)
+    #expect(pushes[2].headers["apns-push-type"] == "voip" && pushes[2].headers["apns-topic"] == "\(Site.app).voip")
+    #expect(pushes[2].body.contains(#""call":"7""#) && pushes[2].headers["apns-priority"] == "10")
+    #expect(pushes[3].headers["apns-channel-id"] == channel && pushes[3].headers["apns-topic"] == nil)
+    #expect(pushes[3].headers["apns-push-type"] == "liveactivity" && pushes[3].headers["apns-priority"] == "10")
+
+    let sandboxed = seen(sandbox)
+    #expect(sandboxed.map(\.path) == ["/3/device/\(token(4))"] && sandboxed.first?.body == #"{"aps":{"badge":3}}"#)
+    #expect(sandboxed.first?.headers["apns-collapse-id"] == "k" && sandboxed.first?.headers["apns-topic"] == Site.app)
+    let results = try site.take("results")
+    #expect(results.count == sent.count && results.allSatisfy { $0.json["success"] as? Int == 1 }, "\(results.map(\.json))")
+  }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Tracing a request", .blocking)
+struct TraceTests {
+  @Test(
+    "tells by message id, apns-id or token what became of it, by a worker that has ended, and of one that waits that it does")
+  func shown() throws {
+    let site = try Site()
+    let gone = token(2)
+    let busy = token(3)
+    try site.startSimulator(
+      script: [
+        gone: ["status": 410, "reason": "Unregistered"], busy: ["status": 503, "reason": "ServiceUnavailable"],
+      ], settings: #"retry: { steps: ["1h"] },"#)
+    try site.declareTopology()
+    let secret = "payload-secret"
+    let bodies = [
+      ("odd", #"{"to":"\#(token(4))","notifcation":{}}"#), ("taken", #"{"to":"\#(token(1))","data":{"k":"\#(secret)"}}"#),
+      ("gone", #"{"to":"\#(gone)"}"#), ("busy", #"{"to":"\#(busy)"}"#),
+      ("list", #"{"registration_ids":["\#(token(1))","\#(gone)","\#(token(5))"]}"#),
+    ]
+    try site.publish(bodies.map { ($0.1, ["message_id": $0.0, "timestamp": Int(Date().timeIntervalSince1970)]) })
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    #expect(journal.waitForLines(6, seconds: 60))
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+
+    func trace(_ id: String) throws -> [[String: Any]] {
+      let ended = try site.run(["trace", id, "--config", site.file("pushfleet.json5"), "--json"])
+      #expect(ended.status == 0, "\(id): \(ended.output)")
+      #expect(!ended.output.contains(secret) && !ended.output.contains(gone))
+      return Site.objects(ended.output)
+    }
+    let taken = try #require(try trace("taken").first)
+    let push = try #require((taken["pushes"] as? [[String: Any]])?.first)
+    #expect(taken["outcome"] as? String == "delivered" && taken["acknowledged"] as? Bool == true)
+    #expect(taken["queue"] as? String == "send.normal" && taken["devices"] as? Int == 1 && taken["waited_ms"] as? Int != nil)
+    #expect(push["status"] as? Int == 200 && push["connection"] as? Int == 1 && push["round_trip_ms"] as? Int != nil)
+    let apnsID = try #require(push["apns_id"] as? String)
+    #expect(try trace(apnsID).map { $0["message_id"] as? String } == ["taken"])
+
+    let dead = try #require(try trace("gone").first)
+    let answer = try #require((dead["pushes"] as? [[String: Any]])?.first)
+    #expect(dead["outcome"] as? String == "failed" && dead["feedback"] as? Int == 1)
+    #expect(answer["reason"] as? String == "Unregistered" && answer["error"] as? String == "NotRegistered")
+
+    let waiting = try #require(try trace("busy").first)
+    #expect(waiting["outcome"] as? String == "waits" && waiting["waits_in"] as? String == "retry.1h")
+    #expect(waiting["waits_because"] as? String == "ServiceUnavailable")
+    let refused = try #require(try trace("odd").first)
+    #expect(refused["outcome"] as? String == "refused" && refused["error"] as? String == "InvalidParameters")
+    #expect(try trace("apns:\(gone)").compactMap { $0["message_id"] as? String }.sorted() == ["gone", "list"])
+    #expect((try trace("list").first?["outcomes"] as? [String: Int]) == ["delivered": 2, "NotRegistered": 1])
+
+    let text = try site.run(["trace", "busy", "--config", site.file("pushfleet.json5")])
+    for words in ["message busy", "answered 503", "went on to \(site.prefix).retry.1h", "has not come back"] {
+      #expect(text.output.contains(words), "\(text.output)")
+    }
+    let unknown = try site.run(["trace", "nobody", "--config", site.file("pushfleet.json5")])
+    #expect(unknown.status == 65 && unknown.output.contains(#"nothing is known of "nobody""#), "\(unknown.output)")
+  }
+
+  @Test(
+    "a sampled request becomes spans that a strict collector takes; one that takes none, or is gone, costs nothing but spans")
+  func spans() throws {
+    let site = try Site()
+    try site.startSimulator(script: [token(2): ["status": 400, "reason": "BadDeviceToken"]])
+    try site.declareTopology()
+    let collector = try site.startCollector([
+      "--certificate", site.certificates.server, "--key", site.certificates.serverKey, "--header", "x-tenant=a, b",
+    ])
+    let config = site.file("pushfleet.json5")
+    let trace = "4bf92f3577b34da6a3ce929d0e0e473"
+    func publish() throws {
+      try site.publish(
+        [(1, "01"), (2, "01"), (3, "00")].map { number, flags in
+          (
+            #"{"to":"\#(token(number))"}"#,
+            [
+              "message_id": "m-\(number)", "headers": ["traceparent": "00-\(trace)\(number)-00f067aa0ba902b7-\(flags)"],
+            ]
+          )
+        })
+    }
+    func work(_ environment: [String: String]) throws -> Site.Ended {
+      try publish()
+      return try site.run(["worker", "--config", config, "--until-empty"], environment: environment)
+    }
+    let taken = try work([
+      "OTEL_EXPORTER_OTLP_ENDPOINT": "https://127.0.0.1:\(collector.port)", "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=a%2C%20b",
+      "OTEL_EXPORTER_OTLP_CERTIFICATE": site.certificates.authority,
+    ])
+    #expect(taken.status == 0, "\(taken.output)")
+    #expect(collector.process.waitForLines(5, seconds: 30))
+    let spans = Site.objects(collector.process.outputSoFar).filter { $0["trace"] != nil }
+    #expect(spans.count == 4 && !collector.process.outputSoFar.contains("refused"), "\(collector.process.outputSoFar)")
+    for number in [1, 2] {
+      let own = spans.filter { $0["trace"] as? String == "\(trace)\(number)" }
+      let process = try #require(own.first { $0["kind"] as? Int == 5 })
+      let send = try #require(own.first { $0["kind"] as? Int == 3 })
+      let attributes = try #require(send["attributes"] as? [String: Any])
+      #expect(process["parent"] as? String == "00f067aa0ba902b7" && send["parent"] as? String == process["span"] as? String)
+      #expect(attributes["http.response.status_code"] as? Int == (number == 1 ? 200 : 400))
+      #expect((process["attributes"] as? [String: Any])?["messaging.message.id"] as? String == "m-\(number)")
+      #expect(send["status"] as? Int == (number == 1 ? 0 : 2))
+    }
+    let refusing = try site.startCollector(["--status", "503"])
+    for (port, reason) in [(refusing.port, "answers 503"), (1, "connecting failed")] {
+      let ended = try work(["PUSHFLEET_TRACES": "http://127.0.0.1:\(port)"])
+      #expect(ended.status == 0 && ended.output.contains("spans reached no collector"), "\(ended.output)")
+      #expect(ended.output.contains(reason), "\(ended.output)")
+    }
+    #expect(try site.depths(["send.normal"]) == [0] && site.deliveries()[token(1)] == 3)
+  }
+
+  @Test("is of no concern to a worker that may not declare or write the stream: it says so once and delivers")
+  func withoutStream() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.declareTopology()
+    try site.broker.control("delete_queue", "\(site.prefix).trace")
+    // A queue of its name that is none.
+    try site.peer(["declare", "\(site.prefix).trace"])
+    try site.send(tokens: (0..<20).map { token($0) })
+    let config = site.file("pushfleet.json5")
+    let ended = try site.run(["worker", "--config", config, "--until-empty"])
+    #expect(ended.status == 0 && ended.output.contains("requests are not traced"), "\(ended.output)")
+    #expect(try site.deliveries().count == 20 && site.depths(["trace"]) == [0])
+    let off = ["PUSHFLEET_TRACE_KEEP": "none"]
+    let quiet = try site.run(["worker", "--config", config, "--until-empty"], environment: off)
+    #expect(quiet.status == 0 && !quiet.output.contains("trace"), "\(quiet.output)")
+  }
+}

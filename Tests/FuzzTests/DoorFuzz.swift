@@ -1,0 +1,111 @@
+import DeviceRegistry
+import Foundation
+import PushCore
+import Reactor
+
+@testable import Gateway
+@testable import StatusHTTP
+@testable import Worker
+
+/// Whatever is asked of the HTTP door while neither broker nor registry can be reached: it is answered at once, with a status that the interface
+/// has and a body that can be read. Whatever a worker says of a request, the sender gets an answer of that kind as well.
+enum DoorFuzz {
+  private static let places: [(method: String, target: String)] = [
+    ("POST", "/gcm/send"), ("POST", "/fcm/send"), ("POST", "/v1/projects/p/messages:send"), ("POST", "/gcm/notification"),
+    ("GET", "/fcm/notification"), ("GET", "/iid/info/t"), ("POST", "/iid/v1/t/rel/topics/n"), ("POST", "/iid/v1:batchAdd"),
+    ("POST", "/iid/v1:batchRemove"), ("POST", "/iid/v1:batchImport"), ("PUT", "/v1/apps/a/installations/i"),
+    ("DELETE", "/v1/apps/a/installations/i"), ("PUT", "/v1/apps/a/installations/i/user"),
+    ("PUT", "/v1/apps/a/installations/i/groups/g"), ("PUT", "/v1/apps/a/installations/i/topics/t"),
+    ("PUT", "/v1/apps/a/installations/i/badge"), ("POST", "/v1/apps/a/installations/i/acks"), ("POST", "/v1/apps/a/acks"),
+  ]
+  private static let types = ["application/json", "application/x-www-form-urlencoded", "application/json; charset=utf-8", ""]
+  private static let key = GatewayKey(
+    id: Array("k".utf8), hash: [], apps: [Array("a".utf8)], rights: Set(KeyRight.allCases), createdAt: 0)
+  private static let desk = Result { try Desk() }
+
+  static func run(_ input: inout Input) throws(Violation) {
+    let choice = Int(input.byte())
+    let options = Int(input.byte())
+    if choice == 0 { return try checkResult(input.remainder(), options) }
+    var (method, target) = ("POST", Array("/".utf8))
+    if choice <= places.count {
+      method = places[choice - 1].method
+      target = Array(places[choice - 1].target.utf8)
+      if options & 4 != 0 { target += Array("?".utf8) + input.counted() }
+    } else {
+      method = ["GET", "PUT", "DELETE", "POST"][options & 3]
+      target += input.counted()
+    }
+    var request = HTTPRequest(method: method, target: target)
+    if options & 8 != 0 { request.headers["idempotency-key"] = input.counted() }
+    if options & 16 != 0 { request.headers["project_id"] = input.counted() }
+    request.headers["content-type"] = Array(types[options & 3].utf8)
+    request.body = input.remainder()
+    try ask(request, isBackend: options & 32 == 0)
+  }
+
+  private static func ask(_ request: HTTPRequest, isBackend: Bool) throws(Violation) {
+    guard let desk = try? Self.desk.get() else { throw Violation(description: "no gateway") }
+    desk.lock.lock()
+    defer { desk.lock.unlock() }
+    let reply = HTTPReply(target: request.target)
+    if let call = HTTPCall(request, reply, desk.context.figures), let route = desk.routes.route(call),
+      route.methods.contains(request.method)
+    {
+      switch route.work {
+      case .open(let work): work(call)
+      case .keyed(_, let work): work(call, key)
+      case .installation(_, let work):
+        work(call, Visitor(app: call.path[2], installation: call.path[4], isBackend: isBackend))
+      }
+      guard let answer = reply.answer else { throw Violation(description: "no answer") }
+      try check(answer)
+    }
+  }
+
+  private static func checkResult(_ body: [UInt8], _ options: Int) throws(Violation) {
+    let shapes: [GCMAnswer.Shape] = [.multicast(2), .topic, .group, .form]
+    let id = Array("m".utf8)
+    try check(GCMAnswer(shape: shapes[options & 3], messageID: id).answer(.result(body)))
+    try check(V1Answer(project: id, messageID: id, isDryRun: options & 4 != 0).answer(.result(body)))
+  }
+
+  private static func check(_ answer: HTTPAnswer) throws(Violation) {
+    let statuses = [200, 202, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503]
+    try require(statuses.contains(answer.status), "status \(answer.status)")
+    try require(answer.status != 503 || answer.headers["Retry-After"] != nil, "503, and not when to come again")
+    for (name, value) in answer.headers {
+      try require((name + value).utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "a header that is none: \(name)")
+    }
+    if answer.contentType.hasPrefix("application/json") {
+      try require((try? JSONDocument(answer.body, limits: JSONLimits(bytes: 8 << 20))) != nil, "an answer that is no JSON")
+    } else {
+      try require(String(validating: answer.body, as: UTF8.self) != nil, "an answer that is no text")
+    }
+  }
+
+  /// The door's places in front of a registry that is closed and a broker that was never called. For one thread at a time, which has the lock.
+  private final class Desk: @unchecked Sendable {
+    let lock = NSLock()
+    let loop: EventLoop
+    let context: GatewayContext
+    let routes: Routes
+
+    init() throws {
+      let file = URL(filePath: "/dev/shm/fuzz-\(UUID().uuidString).json5")
+      defer { try? FileManager.default.removeItem(at: file) }
+      let text = """
+        { broker: "amqp://guest:guest@127.0.0.1:1/", registry: "sqlite:/dev/shm/fuzz-none/registry.db", log: "error",
+          gateway: { http: { listen: "127.0.0.1:1" } },
+          apps: { a: { apns: { key: "k", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "a" } } } }
+        """
+      try Data(text.utf8).write(to: file)
+      let configuration = try Configuration.load(path: file.path, environment: [:])
+      loop = try EventLoop()
+      context = try GatewayContext(configuration, loop: loop, log: Log(level: .error, format: configuration.logFormat))
+      guard let registry = context.registry else { throw CancellationError() }
+      registry.close()
+      routes = Routes(context, registry, Routes.Desks(context, wait: 0), GatewayApplications(configuration))
+    }
+  }
+}

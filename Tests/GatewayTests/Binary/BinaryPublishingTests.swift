@@ -1,0 +1,64 @@
+import PushCore
+import Testing
+import Wire
+
+@testable import Gateway
+
+private final class TestBroker: BinaryBroker {
+  var answers: [(Bool) -> Void] = []
+  func publish(_ request: BinaryRequest, _ answered: @escaping (Bool) -> Void) { answers.append(answered) }
+  func countReady(_ queue: String, _ answered: @escaping (Int?) -> Void) {}
+}
+
+@Suite("Publishing for old senders")
+struct BinaryPublishingTests {
+  private let broker = TestBroker()
+  private let time = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
+  private let publishing: BinaryPublishing
+
+  init() { publishing = BinaryPublishing(time: time, broker: broker) }
+
+  private func request() throws -> BinaryRequest {
+    try BinaryRequest(
+      BinaryFrame(identifier: 1, token: OldSender.token, payload: OldSender.payload), app: [], now: 0, id: [],
+      limits: RequestLimits())
+  }
+
+  private func pass(_ seconds: Double) {
+    time.begin(now: time.now.advanced(bySeconds: seconds), wallClock: 0)
+    time.runTimers()
+  }
+
+  @Test("what isn't confirmed is published again, under the same id, until it is")
+  func again() throws {
+    var settled: [Bool] = []
+    publishing.publish(try request()) { settled.append($0) }
+    broker.answers[0](false)
+    pass(5)
+    #expect(broker.answers.count == 2 && settled.isEmpty)
+    broker.answers[1](true)
+    #expect(settled == [true] && publishing.open == 0)
+  }
+
+  @Test("but not for ever")
+  func givenUp() throws {
+    var settled: [Bool] = []
+    publishing.publish(try request()) { settled.append($0) }
+    var rounds = 0
+    while settled.isEmpty, rounds < 100 {
+      broker.answers.last?(false)
+      pass(2)
+      rounds += 1
+    }
+    #expect(settled == [false] && time.now.seconds(since: MonotonicTime(nanoseconds: 0)) < 14)
+  }
+
+  @Test("a gateway that stops doesn't try beyond its time")
+  func hurried() throws {
+    var settled: [Bool] = []
+    publishing.hurry(0)
+    publishing.publish(try request()) { settled.append($0) }
+    broker.answers[0](false)
+    #expect(settled == [false])
+  }
+}

@@ -1,0 +1,162 @@
+import PushCore
+import Reactor
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// Stands for a link that a listener made.
+private final class TestLink: AcceptedTransport {
+  let machine: any Machine
+  var peerUserID: String? = "com.example.app"
+  var isOutputAcknowledged = false
+  var isReadingPaused = false
+  private(set) var isOutputFinished = false
+  private var buffer = OutputBuffer()
+
+  init(_ machine: any Machine) {
+    self.machine = machine
+    machine.transport = self
+  }
+
+  func outputReady() {}
+  func close() {}
+  func finishOutput() { isOutputFinished = true }
+
+  func written(at now: MonotonicTime) -> [UInt8] {
+    var before = -1
+    while buffer.count != before {
+      before = buffer.count
+      machine.writeOutput(to: &buffer, at: now)
+    }
+    defer { buffer.take(buffer.count) }
+    return Array(buffer.bytes[buffer.head...])
+  }
+}
+
+private final class TestList: FeedbackHolder {
+  private(set) var isTaken: Bool?
+  func settle(isTaken: Bool) { if self.isTaken == nil { self.isTaken = isTaken } }
+}
+
+@Suite("The feedback service")
+struct FeedbackTests {
+  private let start = MonotonicTime(nanoseconds: 0)
+  private let list = TestList()
+  private let connection: FeedbackConnection
+  private let link: TestLink
+
+  init() {
+    connection = FeedbackConnection(
+      open: { [list] app, _ in
+        #expect(app == Array("com.example.app".utf8))
+        return list
+      },
+      identify: { ($0 as? any AcceptedTransport)?.peerUserID.map { Array($0.utf8) } })
+    link = TestLink(connection)
+  }
+
+  private func openAndWrite() {
+    connection.transportOpened(at: start)
+    connection.feedbackCame([1, 2, 3])
+    connection.feedbackCame([4])
+  }
+
+  @Test("what the list holds is written, then the end follows; it is gone when the peer closes in good order")
+  func read() {
+    openAndWrite()
+    #expect(link.written(at: start) == [1, 2, 3, 4] && !link.isOutputFinished)
+    connection.feedbackEnded()
+    #expect(link.written(at: start) == [] && link.isOutputFinished && list.isTaken == nil)
+    connection.transportClosed(.closedByPeer, at: start)
+    #expect(list.isTaken == true)
+  }
+
+  @Test("a list of any length is written portion by portion")
+  func long() {
+    openAndWrite()
+    connection.feedbackCame(Array(repeating: 5, count: 200_000))
+    connection.feedbackEnded()
+    #expect(link.written(at: start).count == 200_004 && link.isOutputFinished)
+  }
+
+  @Test("a peer that closes before the end finds all of it again")
+  func closedEarly() {
+    openAndWrite()
+    _ = link.written(at: start)
+    connection.transportClosed(.closedByPeer, at: start)
+    #expect(list.isTaken == false)
+  }
+
+  @Test("a reset after the end gives everything back")
+  func reset() {
+    openAndWrite()
+    connection.feedbackEnded()
+    _ = link.written(at: start)
+    connection.transportClosed(.failed("reset"), at: start)
+    #expect(list.isTaken == false)
+  }
+
+  @Test("a peer that doesn't close has read what its system has acknowledged", arguments: [true, false])
+  func staysOpen(_ isAcknowledged: Bool) {
+    openAndWrite()
+    connection.feedbackEnded()
+    _ = link.written(at: start)
+    #expect(connection.deadline == start.advanced(bySeconds: 10))
+    link.isOutputAcknowledged = isAcknowledged
+    connection.deadlineReached(at: connection.deadline)
+    #expect(list.isTaken == isAcknowledged && connection.isFinished)
+  }
+
+  @Test("a list that can't be read to its end is no list")
+  func failed() {
+    openAndWrite()
+    connection.feedbackFailed()
+    #expect(list.isTaken == false && connection.isFinished && !link.isOutputFinished)
+  }
+
+  @Test("a certificate without an application has no list")
+  func stranger() {
+    link.peerUserID = nil
+    connection.transportOpened(at: start)
+    #expect(connection.isFinished && list.isTaken == nil)
+  }
+
+  private func event(
+    _ event: FeedbackEvent.Event, platform: Platform = .apns, token: String, since: Int64?, kind: String? = nil
+  )
+    -> [UInt8]
+  {
+    FeedbackEvent(
+      event: event, app: Array("a".utf8), platform: platform, token: Array(token.utf8), reason: "Unregistered", status: 410,
+      invalidSince: since, messageID: Array("m".utf8), observedAt: 1_800_000_001_999,
+      details: FeedbackEvent.Details(kind: kind)
+    ).json()
+  }
+
+  @Test("a token that is gone is time, length and token; the time is the provider's, or else when it was seen")
+  func tuple() {
+    let token = String(repeating: "0aF1", count: 16)
+    let bytes = Array(repeating: [0x0A, 0xF1] as [UInt8], count: 16).flatMap { $0 }
+    #expect(
+      FeedbackTuple.bytes(event(.notRegistered, token: token, since: 1_700_000_000_500))
+        == OldSender.big(1_700_000_000, 4) + [0, 32] + bytes)
+    #expect(
+      FeedbackTuple.bytes(event(.notRegistered, token: token, since: nil, kind: "alert"))
+        == OldSender.big(1_800_000_001, 4) + [0, 32] + bytes)
+    #expect(
+      FeedbackTuple.bytes(event(.notRegistered, token: "0a", since: 9_999_999_999_999))?.prefix(4) == [255, 255, 255, 255])
+  }
+
+  @Test("what isn't a token of APNs that is gone isn't on the list")
+  func others() {
+    let token = String(repeating: "0af1", count: 16)
+    #expect(FeedbackTuple.bytes(event(.invalidRegistration, token: token, since: nil)) == nil)
+    #expect(FeedbackTuple.bytes(event(.stale, token: token, since: nil)) == nil)
+    #expect(FeedbackTuple.bytes(event(.notRegistered, platform: .fcm, token: token, since: nil)) == nil)
+    #expect(FeedbackTuple.bytes(event(.notRegistered, token: token, since: nil, kind: "live_activity")) == nil)
+    #expect(FeedbackTuple.bytes(event(.notRegistered, token: "no token", since: nil)) == nil)
+    #expect(FeedbackTuple.bytes(event(.notRegistered, token: "abc", since: nil)) == nil)
+    for bytes in ["", "[]", "{}", #"{"event":1}"#] { #expect(FeedbackTuple.bytes(Array(bytes.utf8)) == nil) }
+  }
+}

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Gateway
+
+@Suite("Pages of content as they are shown")
+struct ContentPagesTests {
+  private func shown(_ content: String) -> String { String(decoding: ContentPages.page(Array(content.utf8)), as: UTF8.self) }
+
+  @Test("a document is shown as it came")
+  func documents() {
+    for content in ["<!doctype html><p>\u{e9}</p>", "\r\n\t <h1>x</h1>"] { #expect(shown(content) == content) }
+  }
+
+  @Test("anything else is text, and nothing in it is markup")
+  func texts() {
+    for content in ["6|a <b> & c|https://x", #"{"html":"<script>x</script>"}"#, ""] {
+      let page = shown(content)
+      let escaped = content.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+      #expect(page.hasPrefix("<!DOCTYPE html>") && page.contains("<pre>\(escaped)</pre>") && !page.contains("<script"))
+    }
+  }
+}

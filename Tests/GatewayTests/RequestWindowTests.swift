@@ -1,0 +1,59 @@
+import Testing
+import Wire
+
+@testable import Gateway
+
+@Suite("The window of requests")
+struct RequestWindowTests {
+  private let key = RequestDigest(Array("k".utf8))
+  private let nothing = RequestDigest([])
+  private func digest(_ text: String) -> RequestDigest { RequestDigest(Array(text.utf8)) }
+  private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
+
+  @Test("who sends a request that is under way waits for the same answer; afterwards it is known for a while")
+  func joined() {
+    var window = RequestWindow(lifetime: 10)
+    window.begin(key, Array("m".utf8), body: nothing)
+    var heard: [[UInt8]] = []
+    window.join(key) { id, _ in heard.append(id) }
+    for other in window.end(key, .answered(.accepted), at: time(0)) { other(Array("m".utf8), .accepted) }
+    #expect(heard == [Array("m".utf8)])
+    window.sweep(at: time(9.9))
+    #expect(window[key] != nil)
+    window.sweep(at: time(10))
+    #expect(window[key] == nil)
+  }
+
+  @Test("what was refused is forgotten at once; what may have been taken keeps its id for the next attempt")
+  func refused() {
+    var window = RequestWindow(lifetime: 10)
+    window.begin(key, [1], body: nothing)
+    _ = window.end(key, nil, at: time(0))
+    #expect(window[key] == nil)
+    window.begin(key, [2], body: nothing)
+    _ = window.end(key, .again, at: time(0))
+    window.resume(key)
+    window.sweep(at: time(20))
+    #expect(window[key]?.messageID == [2])
+    _ = window.end(key, .answered(.accepted), at: time(20))
+    window.sweep(at: time(31))
+    #expect(window[key] == nil)
+  }
+
+  @Test("is bounded in number and in bytes, the oldest going first")
+  func bounded() {
+    var window = RequestWindow(lifetime: 1_000)
+    for number in 0..<20_000 {
+      let key = digest(String(number))
+      window.begin(key, [], body: nothing)
+      _ = window.end(key, .answered(.accepted), at: time(0))
+    }
+    #expect(window[digest("0")] == nil && window[digest("19999")] != nil)
+    let large = [UInt8](repeating: 0, count: 9 << 20)
+    for name in ["a", "b"] {
+      window.begin(digest(name), [], body: nothing)
+      _ = window.end(digest(name), .answered(.result(large)), at: time(1))
+    }
+    #expect(window[digest("a")] == nil)
+  }
+}

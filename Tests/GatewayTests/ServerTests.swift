@@ -1,0 +1,149 @@
+import Foundation
+import Glibc
+import StatusHTTP
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The HTTP server", .serialized)
+struct ServerTests {
+  /// Answers later, from another thread, with what it was asked.
+  private final class Echo: Sendable {
+    let waiting = Mutex<[(HTTPRequest, HTTPReply)]>([])
+
+    func answerAll() {
+      let taken = waiting.withLock { waiting in
+        defer { waiting = [] }
+        return waiting
+      }
+      for (request, reply) in taken {
+        let text = "\(request.method) \(String(decoding: request.target, as: UTF8.self)) \(request.body.count)"
+        reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: text))
+        reply.send(HTTPAnswer(status: 500, contentType: "text/plain", body: "only the first counts"))
+      }
+    }
+  }
+
+  private func serve(_ echo: Echo, body: Int = 1_000) throws -> (HTTPServer, UInt16) {
+    let port = try FreePorts.take(1)[0]
+    let limits = HTTPServerLimits(connections: 64, idle: 5, body: body)
+    let server = try HTTPServer(host: "127.0.0.1", port: port, limits: limits, headers: ["authorization"]) { request, reply in
+      echo.waiting.withLock { $0.append((request, reply)) }
+      Thread.detachNewThread { echo.answerAll() }
+    }
+    return (server, port)
+  }
+
+  @Test("hands a request over whole, its target as it came, and takes the answer from any thread")
+  func whole() throws {
+    let (server, port) = try serve(Echo())
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    let body = String(repeating: "x", count: 1_000)
+    #expect(probe.ask("/a%2Fb?c=%20d", method: "PUT", body: body)?.body == "PUT /a%2Fb?c=%20d 1000")
+    #expect(probe.ask("/", method: "DELETE")?.body == "DELETE / 0")
+    let chunks =
+      "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    #expect(probe.say(chunks)?.body == "POST / 5")
+    let two = "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    #expect(probe.say(two)?.body.contains("GET /2 0") == true)
+  }
+
+  @Test("refuses a body that is too long, announced or not, and what is no HTTP, and goes on")
+  func refused() throws {
+    let (server, port) = try serve(Echo())
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    #expect(probe.ask("/", method: "POST", body: String(repeating: "x", count: 1_001))?.status == 413)
+    let chunk = String(repeating: "x", count: 0x600)
+    let long = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n600\r\n\(chunk)\r\n0\r\n\r\n"
+    #expect(probe.say(long)?.status == 413)
+    for text in [
+      "\0\0\0\0\r\n\r\n", "GET\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    ] {
+      let status = probe.say(text, seconds: 8)?.status ?? 400
+      #expect([400, 413].contains(status), "\(text.debugDescription)")
+    }
+    let headers = Dictionary(uniqueKeysWithValues: (0..<100).map { ("X-\($0)", String(repeating: "y", count: 400)) })
+    #expect((probe.ask("/", headers: headers)?.status ?? 431) >= 400)
+    #expect(probe.ask("/")?.status == 200)
+  }
+
+  @Test("where connections are as many as may be, the one silent for longest makes room, and none whose answer is awaited")
+  func room() throws {
+    let port = try FreePorts.take(1)[0]
+    let held = Mutex<[HTTPReply]>([])
+    let limits = HTTPServerLimits(connections: 8, idle: 60, body: 1_000)
+    let server = try HTTPServer(host: "127.0.0.1", port: port, limits: limits) { request, reply in
+      if request.target == Array("/later".utf8) { return held.withLock { $0.append(reply) } }
+      reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "now"))
+    }
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    let waits = try #require(probe.connection())
+    defer { close(waits) }
+    let request = Array("GET /later HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+    #expect(send(waits, request, request.count, 0) == request.count)
+    while held.withLock(\.isEmpty) { sched_yield() }
+    // Silent, or with half a request.
+    var silent: [Int32] = []
+    defer { for raw in silent { close(raw) } }
+    for number in 0..<300 {
+      let raw = try #require(probe.connection(seconds: 5), "connection \(number)")
+      if number % 2 == 0 { send(raw, request, 9, Int32(MSG_NOSIGNAL)) }
+      silent.append(raw)
+    }
+    #expect(probe.ask("/", seconds: 2)?.body == "now")
+    var byte: UInt8 = 0
+    #expect(recv(silent[0], &byte, 1, 0) == 0)
+    #expect(recv(silent[299], &byte, 1, Int32(MSG_DONTWAIT)) == -1 && errno == EAGAIN)
+    for reply in held.withLock(\.self) { reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "later")) }
+    #expect(recv(waits, &byte, 1, 0) == 1 && byte == UInt8(ascii: "H"))
+  }
+
+  @Test("is driven by whoever made it: nothing happens but in turns")
+  func driven() throws {
+    let port = try FreePorts.take(1)[0]
+    let held = Mutex<[HTTPReply]>([])
+    let server = try HTTPServer(
+      host: "127.0.0.1", port: port, limits: HTTPServerLimits(connections: 8, idle: 5, body: 10), isDriven: true
+    ) { _, reply in held.withLock { $0.append(reply) } }
+    defer { server.stop() }
+    let client = try #require(HTTPProbe(port: port).connection(seconds: 5))
+    defer { close(client) }
+    let request = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+    send(client, request, request.count, 0)
+    var wait = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
+    while held.withLock(\.isEmpty) {
+      #expect(poll(&wait, 1, 5_000) == 1)
+      while server.turn() {}
+    }
+    #expect(!server.hasAnswers && server.waiting == 1)
+    held.withLock { $0[0].send(HTTPAnswer(status: 200, contentType: "text/plain", body: "x")) }
+    #expect(server.hasAnswers)
+    while server.turn() {}
+    var byte: UInt8 = 0
+    #expect(recv(client, &byte, 1, 0) == 1 && server.waiting == 0)
+  }
+
+  @Test("answers what is open with 503 when it stops")
+  func stopped() throws {
+    let port = try FreePorts.take(1)[0]
+    let isAsked = Mutex(false)
+    let server = try HTTPServer(
+      host: "127.0.0.1", port: port, limits: HTTPServerLimits(connections: 8, idle: 5, body: 10)
+    ) { _, reply in isAsked.withLock { $0 = true } }
+    let status = Mutex<Int?>(nil)
+    let group = DispatchGroup()
+    DispatchQueue.global().async(group: group) {
+      let answer = HTTPProbe(port: port).ask("/")?.status
+      status.withLock { $0 = answer }
+    }
+    while !isAsked.withLock(\.self) { sched_yield() }
+    server.stop()
+    group.wait()
+    #expect(status.withLock(\.self) == 503)
+    #expect(HTTPProbe(port: port).ask("/", seconds: 1) == nil)
+  }
+}

@@ -1,0 +1,52 @@
+import PushCore
+import StatusHTTP
+import Testing
+
+@testable import Gateway
+
+@Suite("FCM v1's answers")
+struct V1Tests {
+  private func answer(_ outcome: SendDesk.Outcome, isDryRun: Bool = false) -> HTTPAnswer {
+    V1Answer(project: Array("p".utf8), messageID: Array("m".utf8), isDryRun: isDryRun).answer(outcome)
+  }
+
+  private func result(_ target: String) -> SendDesk.Outcome {
+    .result(Array(#"{"success":0,"failure":1,"results":[\#(target)]}"#.utf8))
+  }
+
+  private func text(_ answer: HTTPAnswer) -> String { String(decoding: answer.body, as: UTF8.self) }
+
+  @Test("success names the message in the sender's project")
+  func names() {
+    #expect(text(answer(result(#"{"message_id":"u"}"#))) == #"{"name":"projects/p/messages/u"}"#)
+    #expect(text(answer(result(#"{"message_id":"projects/x/messages/0:1%2"}"#))) == #"{"name":"projects/p/messages/0:1%2"}"#)
+    #expect(text(answer(.accepted)) == #"{"name":"projects/p/messages/m"}"#)
+    #expect(text(answer(result(#"{"message_id":"u"}"#), isDryRun: true)) == #"{"name":"projects/p/messages/fake_message_id"}"#)
+  }
+
+  @Test(
+    "each of the fleet's codes has its status and its word",
+    arguments: [
+      ("NotRegistered", 404, "NOT_FOUND", "UNREGISTERED"), ("MismatchSenderId", 403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH"),
+      ("InvalidRegistration", 400, "INVALID_ARGUMENT", "INVALID_ARGUMENT"),
+      ("InvalidApnsCredential", 401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR"),
+      ("DeviceMessageRateExceeded", 429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"),
+      ("Unavailable", 503, "UNAVAILABLE", "UNAVAILABLE"), ("InternalServerError", 500, "INTERNAL", "INTERNAL"),
+    ])
+  func errors(code: String, status: Int, word: String, fcm: String) throws {
+    let answer = answer(result(#"{"error":"\#(code)"}"#))
+    #expect(answer.status == status && (answer.headers["Retry-After"] != nil) == [429, 500, 503].contains(status))
+    let body = text(answer)
+    #expect(body.hasPrefix(#"{"error":{"code":\#(status),"message":""#) && body.contains(#""status":"\#(word)","details":[{"#))
+    #expect(body.contains(#""@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(fcm)""#))
+  }
+
+  @Test("a bad field is named")
+  func fields() {
+    let missing = text(V1Send.error(Rejection(.missingRegistration, "no target")).answer())
+    #expect(missing.contains(#""fieldViolations":[{"field":"message","description":"Recipient of the message is not set."}]"#))
+    let data = text(V1Send.error(Rejection(.invalidParameters, "message.data.x: expected a string")).answer())
+    #expect(data.contains(#""field":"message.data.x""#))
+    #expect(!text(V1Send.error(Rejection(.messageTooBig, "5000 bytes")).answer()).contains("details"))
+  }
+}

@@ -1,0 +1,72 @@
+import Testing
+
+@testable import PushCore
+
+@Suite("What requests replace each other for while they wait")
+struct CollapsePlaceTests {
+  private static let token = Array("token".utf8)[...]
+
+  private func keys(_ fields: String, app: String = "a") throws -> CollapseKeys {
+    CollapseKeys(try request(fields), app: Array(app.utf8))
+  }
+
+  private func request(_ fields: String) throws -> SendRequest {
+    let body = fields.hasPrefix("{") ? fields : #"{"to":"x"\#(fields.isEmpty ? "" : ",\(fields)")}"#
+    return try SendRequest(parsing: Array(body.utf8))
+  }
+
+  @Test("without a key nothing does, and an empty one is none")
+  func none() throws {
+    for fields in ["", #""collapse_key":"""#, #""notification":{"body":"b"}"#] {
+      let request = try request(fields)
+      #expect(!request.isCollapsible)
+      let keys = CollapseKeys(request, app: [])
+      #expect(keys.place(.apns, token: Self.token) == nil && keys.place(.fcm, token: Self.token) == nil)
+      #expect(keys.place(registration: [1]) == nil)
+    }
+  }
+
+  @Test("one place for each application, platform, token and key, whatever else the request says")
+  func distinct() throws {
+    let one = try #require(try keys(#""collapse_key":"k""#).place(.apns, token: Self.token))
+    #expect(try keys(#""collapse_key":"k","data":{"a":"b"},"time_to_live":9"#).place(.apns, token: Self.token) == one)
+    let others = [
+      try keys(#""collapse_key":"k""#, app: "b").place(.apns, token: Self.token),
+      try keys(#""collapse_key":"K""#).place(.apns, token: Self.token),
+      try keys(#""collapse_key":"k""#).place(.fcm, token: Self.token),
+      try keys(#""collapse_key":"k""#).place(.apns, token: Self.token.dropLast()),
+      try keys(#""collapse_key":"k""#, app: "at").place(.apns, token: Self.token.dropFirst()),
+      try keys(#""collapse_key":"k""#).place(registration: Array(Self.token)),
+      try keys(#""collapse_key":"\#(String(repeating: "k", count: 65))""#).place(.apns, token: Self.token),
+      try keys(#""collapse_key":"\#(String(repeating: "k", count: 66))""#).place(.apns, token: Self.token),
+    ]
+    #expect(Set(others.map { $0 ?? one } + [one]).count == others.count + 1)
+  }
+
+  @Test("what counts is what the provider is told: the collapse id for APNs, Android's key for FCM")
+  func platforms() throws {
+    let plain = try keys(#""collapse_key":"k""#)
+    let apple = try keys(#""apns":{"headers":{"apns-collapse-id":"k"}}"#)
+    #expect(try request(#""apns":{"headers":{"apns-collapse-id":"k"}}"#).isCollapsible)
+    #expect(apple.place(.apns, token: Self.token) == plain.place(.apns, token: Self.token))
+    #expect(apple.place(.fcm, token: Self.token) == nil && apple.place(registration: [1]) == nil)
+    let android = try keys(#"{"message":{"token":"x","android":{"collapse_key":"k"}}}"#)
+    #expect(android.place(.apns, token: Self.token) == nil && android.place(registration: [1]) == nil)
+    let one = try #require(android.place(.fcm, token: Self.token))
+    // An iPhone behind FCM would show both.
+    #expect(plain.place(.fcm, token: Self.token) != one)
+    let both = try keys(#""collapse_key":"k","apns":{"headers":{"apns-collapse-id":"i"}}"#)
+    #expect(both.place(.fcm, token: Self.token) != plain.place(.fcm, token: Self.token))
+    #expect(both.place(.apns, token: Self.token) != plain.place(.apns, token: Self.token))
+  }
+
+  @Test("the newer one replaces, by the producer's time and then by arrival; copies of one message don't")
+  func order() {
+    func order(_ published: Int64, _ arrived: Int64, _ message: Int64) -> CollapseOrder {
+      CollapseOrder(published: published, arrived: arrived, message: message)
+    }
+    #expect(order(1, 9, 1).isReplaced(by: order(2, 1, 2)) && !order(2, 1, 2).isReplaced(by: order(1, 9, 1)))
+    #expect(order(1, 1, 5).isReplaced(by: order(1, 2, 3)) && !order(1, 2, 3).isReplaced(by: order(1, 1, 5)))
+    #expect(!order(1, 1, 5).isReplaced(by: order(2, 2, 5)) && !order(2, 2, 5).isReplaced(by: order(1, 1, 5)))
+  }
+}

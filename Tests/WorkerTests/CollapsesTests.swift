@@ -1,0 +1,108 @@
+import AMQP
+import DeviceRegistry
+import PushCore
+import Reactor
+import TestSupport
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("Which requests wait, as a shard knows them")
+struct CollapsesTests {
+  private final class Handler: CollapsesHandler {
+    var noted = 0
+    var answered: [Collapses.Question] = []
+    func noted(_ requests: [RequestReference]) { noted += requests.count }
+    func answered(_ questions: [Collapses.Question]) { answered += questions }
+  }
+
+  private let loop: EventLoop
+  private let handler = Handler()
+
+  init() throws { loop = try EventLoop() }
+
+  private func collapses(_ registry: RegistryClient? = nil) -> Collapses {
+    let collapses = Collapses(registry: registry, time: loop.time)
+    collapses.handler = handler
+    return collapses
+  }
+
+  private static func place(_ number: Int) -> CollapsePlace { CollapsePlace(high: UInt64(number), low: 0) }
+  private static func order(_ published: Int) -> CollapseOrder {
+    CollapseOrder(published: Int64(published), arrived: 0, message: Int64(published))
+  }
+
+  @Test("the newest in each place stands, whichever is learnt first")
+  func newest() {
+    let collapses = collapses()
+    #expect(collapses.isEmpty && collapses.newest(in: Self.place(1)) == nil)
+    for number in [3, 5, 4] { collapses.learn(Self.order(number), in: Self.place(1)) }
+    collapses.learn(Self.order(1), in: Self.place(2))
+    #expect(collapses.newest(in: Self.place(1)) == Self.order(5) && collapses.newest(in: Self.place(2)) == Self.order(1))
+    #expect(!collapses.isEmpty)
+  }
+
+  @Test("however many places there are, as many are known as fit, the latest among them")
+  func bounded() {
+    let collapses = collapses()
+    let count = 200_000
+    for number in 0..<count { collapses.learn(Self.order(number + 1), in: Self.place(number)) }
+    let known = (0..<count).count { collapses.newest(in: Self.place($0)) != nil }
+    #expect((32_768...65_536).contains(known), "\(known)")
+    #expect((count - 32_768..<count).allSatisfy { collapses.newest(in: Self.place($0)) == Self.order($0 + 1) })
+    // An older one that comes again takes nothing from what is known.
+    collapses.learn(Self.order(1), in: Self.place(count - 40_000))
+    #expect(collapses.newest(in: Self.place(count - 40_000)).map { $0 >= Self.order(1) } == true)
+  }
+
+  @Test("no two requests come at the same time")
+  func arrivals() {
+    let collapses = collapses()
+    let times = (0..<10_000).map { _ in collapses.arrival() }
+    #expect(zip(times, times.dropFirst()).allSatisfy(<))
+    #expect(times[0] / 1_000 == loop.wallClock)
+  }
+
+  @Test("a worker whose clock is behind orders requests as their producer has dated them")
+  func dates() {
+    var properties = BasicProperties()
+    let now: Int64 = 1_799_999_988_910
+    func date(_ timestamp: UInt64?) -> Int64 {
+      properties.timestamp = timestamp
+      return Intake.dateForOrder(properties, published: now - 1, at: now)
+    }
+    // Two seconds and one by a clock that is ahead, in time, and five minutes.
+    #expect(
+      [1_799_999_990, 1_799_999_989, 1_799_999_900, 1_800_000_288].map(date) == [
+        1_799_999_990_000, 1_799_999_989_000, 1_799_999_900_000, 1_800_000_288_000,
+      ])
+    // None, and what is no clock's.
+    #expect([nil, 0, 1_800_000_289, 1_799_999_990_000, UInt64.max].map(date).allSatisfy { $0 == now - 1 })
+  }
+
+  @Test("without a registry nothing is stored or asked for, and so nothing is waited for")
+  func alone() {
+    let collapses = collapses()
+    let note = CollapseNote(place: Self.place(1), order: Self.order(1), until: 1)
+    #expect(!collapses.isShared && !collapses.store([note], for: RequestReference(index: 0, generation: 0)))
+    collapses.flush()
+    #expect(handler.noted == 0)
+  }
+
+  @Test("while the registry can't be had, those that ask are answered all the same, and those that note go on")
+  func unavailable() throws {
+    let registry = try RegistryClient(
+      "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: Log(level: .error))
+    let collapses = collapses(registry)
+    let request = RequestReference(index: 0, generation: 0)
+    for round in 1...3 {
+      let note = CollapseNote(place: Self.place(1), order: Self.order(1), until: 1)
+      #expect(collapses.store([note, note], for: request) && !collapses.store([], for: request))
+      collapses.ask(
+        .init(request: request, places: [Self.place(1)], next: .returned(.init(request: request, recipient: 0)), pool: 0))
+      collapses.flush()
+      #expect(loop.run(atMost: 5) { handler.noted == round && handler.answered.count == round })
+    }
+  }
+}

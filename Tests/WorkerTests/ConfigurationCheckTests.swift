@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import Worker
+
+@Suite("Checking a configuration")
+struct ConfigurationCheckTests {
+  private static let good = #"apns: { certificate: "none.pem" }"#
+
+  /// Of a file with this text.
+  private func check(_ text: String, _ environment: [String: String] = [:]) throws -> ConfigurationCheck {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("check-\(UUID().uuidString).json5")
+    try text.write(to: file, atomically: false, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(at: file) }
+    return ConfigurationCheck(path: file.path, environment: environment)
+  }
+
+  /// `line:column key`, of what is wrong; without the files that aren't there.
+  private func places(_ check: ConfigurationCheck) -> [String] {
+    check.findings.filter { $0.isError && !$0.problem.contains("cannot be read") }.map {
+      "\($0.line.map { "\($0)" } ?? "-"):\($0.column.map { "\($0)" } ?? "-") \($0.key ?? "")"
+    }
+  }
+
+  @Test("finds every error at once, each with its place, and none that only follows from another")
+  func everything() throws {
+    let found = try check(
+      """
+      {
+        broker: "http://x", prefix: "a", prefix: "b",
+        Results: "some", prefetch: "many",
+        retry: { steps: ["10s", "1s"] },
+        apps: {
+          "com.a": { apns: { key: "k", keyId: "ABC", teamID: "x" } },
+          "com.b": { apns: [{ certificate: "n" }, { certificate: "m" }] },
+          "com.c": {},
+          "bad id": {},
+        },
+      }
+      """)
+    #expect(
+      Set(places(found)) == [
+        "2:36 ", "3:3 Results", "6:34 apps.com.a.apns.keyId", "2:3 broker", "3:3 results", "3:20 prefetch", "4:12 retry.steps",
+        "9:5 apps.bad id", "6:34 apps.com.a.apns.keyID", "6:48 apps.com.a.apns.teamID", "7:45 apps.com.b.apns[1].environment",
+        "8:5 apps.com.c.apns",
+      ], "\(places(found))")
+    #expect(found.configuration == nil)
+  }
+
+  @Test("says what was meant")
+  func meant() throws {
+    let found = try check(#"{ broker: "amqp://h", Apps: { "com.a": { apns: { certificate: "c", topc: "t" } } } }"#)
+    #expect(
+      found.findings.map(\.problem).filter { $0.contains("did you mean apps?") || $0.contains("did you mean topic?") }.count
+        >= 1)
+  }
+
+  @Test("syntax errors are told together, with the settings' where nothing had to be guessed, and alone where it had")
+  func syntax() throws {
+    let found = try check("{\n broker: amqp://h,\n prefetch: 0,\n shards: 01\n logg: 'info' }")
+    #expect(places(found) == ["2:10 ", "4:10 ", "5:2 ", "5:2 logg", "3:2 prefetch", "-:- apps"], "\(places(found))")
+    for (text, place) in [("", "1:1 "), ("{ a: 1 ", "1:8 "), ("# x", "1:1 "), ("{\n a: 'x,\n prefetch: 0 }", "2:5 ")] {
+      let found = try check(text)
+      #expect(places(found) == [place] && found.findings.count == 1, "\(text): \(found.findings)")
+    }
+    #expect(try check("[]").findings.first?.problem == "must hold an object, not a list")
+    #expect(ConfigurationCheck(path: "/no/such/file", environment: [:]).findings.count == 1)
+  }
+
+  @Test("names the variable of the environment, and every one that is no setting's")
+  func environment() throws {
+    let found = try check(
+      #"{ broker: "amqp://h", apps: { "com.a": { \#(Self.good) } } }"#,
+      ["PUSHFLEET_PREFECH": "1", "PUSHFLEET_SHARD": "2", "PUSHFLEET_LOG": "loud", "HOME": "/"])
+    #expect(found.findings.compactMap(\.variable) == ["PUSHFLEET_SHARD", "PUSHFLEET_PREFECH", "PUSHFLEET_LOG"])
+    #expect(found.findings.filter { $0.variable != nil }.allSatisfy { $0.line == nil && $0.file == nil })
+    let alone = ConfigurationCheck(path: nil, environment: ["PUSHFLEET_BROKER": "amqp://h"])
+    #expect(alone.findings.map(\.key) == ["apps"])
+  }
+
+  @Test("never says a secret")
+  func secrets() throws {
+    let found = try check(
+      #"""
+      { broker: "amqp://u:geheim@h:0/", registry: "postgresql://u:geheim@h:x/d", apps: { "com.a": { apns: {
+        key: "-----BEGIN PRIVATE KEY-----geheim", keyID: "geheim!", teamID: "geheim!", passphrase: 5, passphraseFile: "geheim\n" } } } }
+      """#, ["PUSHFLEET_APPS_COM_A_FCM_SERVICEACCOUNT": #"{"private_key":"geheim"}"#])
+    #expect(found.findings.count > 4)
+    #expect(!found.findings.contains { "\($0)".contains("geheim") }, "\(found.findings)")
+  }
+
+  @Test("what can be used has a configuration, and warnings with their places")
+  func usable() throws {
+    let found = try check(#"{ broker: "amqp://u:p@far.example.com", apps: { "com.a": { \#(Self.good) } } }"#)
+    #expect(found.findings.contains { !$0.isError && $0.line == 1 && $0.column == 3 })
+    // The certificate isn't there.
+    #expect(found.configuration == nil && found.findings.count(where: \.isError) == 1)
+  }
+}

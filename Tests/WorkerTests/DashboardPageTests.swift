@@ -1,0 +1,86 @@
+import Foundation
+import PushCore
+import TestSupport
+import Testing
+
+@testable import Worker
+
+private let chromium = "/usr/bin/chromium"
+
+@Suite("The page of figures")
+struct DashboardPageTests {
+  @Test("it is one document: nothing is loaded from elsewhere, and only what stands in it is run")
+  func policy() throws {
+    let fleet = try QuietFleet()
+    let answers = try (0..<2).map { _ in try #require(fleet.probe.ask("/")) }
+    for answer in answers {
+      #expect(answer.status == 200 && answer.headers["content-type"] == "text/html; charset=utf-8")
+      #expect(answer.headers["cache-control"] == "no-store" && answer.headers["x-content-type-options"] == "nosniff")
+      let policy = try #require(answer.headers["content-security-policy"])
+      let mark = try #require(policy.firstMatch(of: /script-src 'nonce-([0-9a-z]{10,})'/)?.1)
+      #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
+      #expect(answer.body.contains("<style nonce=\"\(mark)\">") && answer.body.contains("<script nonce=\"\(mark)\">"))
+      #expect(!answer.body.contains("{{mark}}"))
+      let elsewhere = answer.body.matches(of: /(https?:)?\/\/[a-z0-9.]+\.[a-z]+[^ "']*/).map { String($0.0) }
+      #expect(elsewhere.allSatisfy { $0.hasPrefix("http://www.w3.org/") }, "\(elsewhere)")
+      #expect(answer.body.firstMatch(of: /[ ](style|on[a-z]+)="/) == nil && !answer.body.contains("innerHTML"))
+    }
+    #expect(answers[0].headers["content-security-policy"] != answers[1].headers["content-security-policy"])
+  }
+
+  @Test("the report and the last quarter of an hour are served as JSON")
+  func json() throws {
+    let fleet = try QuietFleet()
+    for path in ["/status.json", "/history.json"] {
+      let answer = try #require(fleet.probe.ask(path))
+      #expect(answer.status == 200 && answer.headers["content-type"] == "application/json")
+      #expect(try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) is [String: Any])
+    }
+  }
+
+  @Test("the history has a sample every five seconds, and forgets those before the last quarter of an hour")
+  func history() throws {
+    let history = WorkerHistory()
+    for second in 0..<2_000 { history.note(at: Int64(second) * 1_000) { MetricsTextTests.report() } }
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(history.json.utf8)) as? [String: Any])
+    let samples = try #require(object["samples"] as? [[Double]])
+    #expect(samples.count == 180 && samples.last?[0] == 1_995_000 && samples.last?[1] == 6 && samples.last?[2] == 4)
+    let bounds = try #require(object["bounds"] as? [Double])
+    #expect(bounds == PushTimes.answerBounds && samples[0].count == 7 + bounds.count + 1)
+  }
+
+  @Test(
+    "a browser shows what the worker reports, and obeys nothing that is reported",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut, "chromium isn't installed"))
+  func browser() throws {
+    let fleet = try QuietFleet()
+    let whole = MetricsTextTests.report { $0.series[3] = "<img src=x onerror=alert(1)>" }.whole
+    for number in 0..<2 {
+      fleet.board.register(fleet.controls[number], as: number)
+      fleet.report(number, at: 1) {
+        let at = $0.at
+        $0 = whole
+        $0.at = at
+        $0.isReady = true
+      }
+    }
+    let folder = NSTemporaryDirectory() + "/pushfleet-browser-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let browser = try ChildProcess(
+      [
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir=\(folder)",
+        "--virtual-time-budget=5000", "--window-size=1280,1600", "--dump-dom", "http://127.0.0.1:\(fleet.port)/",
+      ], environment: ["PATH": "/usr/bin:/bin", "HOME": folder], output: nil)
+    #expect(browser.wait() == 0)
+    let page = browser.outputSoFar
+    let text = page.replacing(/<script.*?<\/script>/.dotMatchesNewlines(), with: "")
+    for words in [
+      "needs attention", "version 1.2.3", "12 in all", "com.example.app", "Credential refused", "Registry down", "push.dead",
+      "not an object", "&lt;img src=x onerror=alert(1)&gt;",
+    ] {
+      #expect(text.contains(words), "\(words)")
+    }
+    #expect(!text.contains("<img") && text.contains("<svg viewBox=") && !text.contains("NaN") && !text.contains("undefined"))
+    #expect(!page.contains("CONSOLE"), "\(page.split(separator: "\n").filter { $0.contains("CONSOLE") })")
+  }
+}

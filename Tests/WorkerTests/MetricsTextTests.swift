@@ -1,0 +1,201 @@
+import DeviceRegistry
+import Foundation
+import PushCore
+import Reactor
+import TestSupport
+import Testing
+import Wire
+
+@testable import Worker
+
+private let promtool = "/usr/bin/promtool"
+
+@Suite("A worker's figures")
+struct MetricsTextTests {
+  private static let app = 2
+
+  /// Of two shards, in which something of everything has happened.
+  static func report(_ change: (inout ShardReport) -> Void = { _ in }) -> WorkerReport {
+    let reports = (0..<2).map { number in
+      var report = ShardReport(at: MonotonicTime(nanoseconds: 1))
+      report.isReady = number == 0
+      report.series = AppSeries().names + ["com.example.app", #"a"} 1 \"# + "\n# x"]
+      report.providers = [[], [], [.apns], [.apns, .fcm]]
+      report.counters.delivered = 3
+      report.counters.pushes.add(.delivered, app, .apns, .high, times: 3)
+      report.counters.failed[Int(PushError.notRegistered.code)] = 2
+      report.counters.pushes.add(.failed(.notRegistered), app, .apns, .normal, times: 2)
+      report.counters.pushes.add(.failed(.invalidJSON), AppSeries.none, .none, .normal)
+      report.counters.pushes.add(.retried(.unavailable), app, .apns, .normal)
+      report.counters.pushes.add(.deadLetter(.invalidJSON), AppSeries.none, .none, .normal)
+      report.counters.ledger.add(.accepted, app, 5)
+      report.counters.ledger.add(.settled, app, 4)
+      report.counters.ledger.add(.inHand, app)
+      report.times.answered(.apns, .high, after: 0.4)
+      report.times.answered(.apns, .high, after: 86_401)
+      report.times.confirms.record(seconds: 0.002)
+      report.registry = .init(isUp: number == 0, isWritable: false)
+      report.oldestAge = Double(number) + 0.5
+      report.openBreakers = [Array("com.example.app".utf8)]
+      report.holds = [
+        .init(app: Array("a".utf8), ready: 70 + number, inHand: 8), .init(app: Array("b".utf8), ready: nil, inHand: 0),
+      ]
+      report.pools = [
+        .init(name: "a APNs", isInTrouble: number == 1, isCredentialRefused: number == 1, connections: 1, streams: 3),
+        .init(name: "b FCM", isInTrouble: false),
+      ]
+      report.deadLetters = [.init(app: "(none)", error: .invalidJSON, reason: "not an object", count: 1)]
+      report.expiries = [.init(name: "c", notAfter: 99)]
+      if number == 0 {
+        report.campaigns = [.running: 2]
+        report.queues = [.init(name: "push.dead", ready: 7)]
+      }
+      change(&report)
+      return report
+    }
+    return WorkerReport(
+      reports, shards: 2, health: FleetHealth(), usage: .current(), droppedLogLines: 0, version: "1.2.3", at: 1_000)
+  }
+
+  private func samples(_ report: WorkerReport, _ prefix: String) -> [String] {
+    MetricsText.of(report).split(separator: "\n").map(String.init).filter { $0.hasPrefix("pushfleet_\(prefix)") }
+  }
+
+  @Test("shards are summed up; what may happen has a sample before it does")
+  func zeroes() {
+    let report = Self.report()
+    let delivered = samples(report, "pushes_delivered_total")
+    #expect(delivered.contains(#"pushfleet_pushes_delivered_total{app="com.example.app",provider="apns",lane="high"} 6"#))
+    #expect(delivered.contains(#"pushfleet_pushes_delivered_total{app="com.example.app",provider="apns",lane="normal"} 0"#))
+    #expect(!delivered.contains { $0.contains(#"app="com.example.app",provider="fcm""#) })
+    let failed = samples(report, "pushes_failed_total{app=\"com.example.app\"")
+    #expect(
+      failed.contains(
+        #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="normal",code="NotRegistered"} 4"#))
+    #expect(
+      failed.contains(
+        #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="InternalServerError"} 0"#))
+    #expect(samples(report, "dead_letters_total{app=\"(none)\"").contains { $0.hasSuffix(#"code="InvalidJSON"} 2"#) })
+    #expect(
+      samples(report, "requests_accepted_total{app=\"com.example.app\"") == [
+        #"pushfleet_requests_accepted_total{app="com.example.app"} 10"#
+      ])
+    #expect(samples(report, "shards") == ["pushfleet_shards 2", "pushfleet_shards_ready 1"])
+    #expect(samples(report, "build_info") == [#"pushfleet_build_info{version="1.2.3"} 1"#])
+  }
+
+  @Test("what shards see alike counts once; what one of them finds wrong is wrong")
+  func merged() {
+    let report = Self.report()
+    #expect(samples(report, "registry_up") == ["pushfleet_registry_up 0"])
+    #expect(samples(report, "oldest_request_age_seconds") == ["pushfleet_oldest_request_age_seconds 1.5"])
+    #expect(
+      samples(report, "credential_ok")
+        == [#"pushfleet_credential_ok{pool="a APNs"} 0"#, #"pushfleet_credential_ok{pool="b FCM"} 1"#])
+    #expect(samples(report, "provider_streams")[0] == #"pushfleet_provider_streams{pool="a APNs"} 6"#)
+    #expect(
+      samples(report, "hold_queue_requests_ready") == [#"pushfleet_hold_queue_requests_ready{app="a"} 71"#]
+        && samples(report, "hold_queue_requests_in_hand").count == 2)
+    #expect(samples(report, "campaigns").contains(#"pushfleet_campaigns{state="running"} 2"#))
+    #expect(samples(report, "queue_messages_ready") == [#"pushfleet_queue_messages_ready{queue="push.dead"} 7"#])
+    #expect(samples(report, "breaker_open")[0] == #"pushfleet_breaker_open{app="com.example.app"} 1"#)
+  }
+
+  @Test("a histogram's counts add up over its bounds")
+  func histograms() {
+    let lines = samples(Self.report(), "publish_to_answer_seconds").filter { $0.contains(#"provider="apns",lane="high""#) }
+    let values = lines.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+    let expected = [0] + Array(repeating: 2.0, count: 13) + [4, 172_802.8, 4]
+    #expect(values.count == expected.count && zip(values, expected).allSatisfy { abs($0 - $1) < 1e-6 }, "\(lines)")
+  }
+
+  @Test("without a registry there is no sample of it, without a survey none of queues and campaigns")
+  func absent() {
+    let report = Self.report {
+      $0.registry = nil
+      $0.campaigns = nil
+      $0.queues = nil
+    }
+    #expect(samples(report, "registry").isEmpty && samples(report, "campaigns").isEmpty)
+    #expect(samples(report, "queue_messages").isEmpty)
+  }
+
+  @Test("thirty applications have figures of their own, the others share theirs")
+  func manyApplications() {
+    let apps = Applications()
+    for number in 0..<2_000 { apps.put(Array("app\(number)".utf8), packages: [], senders: []) }
+    #expect(apps.series.names.count == AppSeries.most + 2)
+    #expect(apps.series.number(of: 0) == 2 && apps.series.number(of: AppSeries.most - 1) == AppSeries.most + 1)
+    #expect(apps.series.number(of: AppSeries.most) == AppSeries.others && apps.series.number(of: 1_999) == AppSeries.others)
+    #expect(apps.series.number(of: nil) == AppSeries.none)
+    apps.remove(0)
+    apps.put(Array("app0".utf8), packages: [], senders: [])
+    #expect(apps.series.number(of: 0) == 2)
+    let text = MetricsText.of(
+      Self.report {
+        $0.series = apps.series.names
+        $0.providers = Array(repeating: [.apns, .fcm], count: apps.series.names.count)
+      })
+    #expect(text.split(separator: "\n").count < 9_000)
+  }
+
+  @Test(
+    "promtool has nothing to find fault with, whatever names applications have",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: promtool) || isNothingLeftOut, "promtool isn't installed"))
+  func promtoolChecks() throws {
+    let file = NSTemporaryDirectory() + "/pushfleet-metrics-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try MetricsText.of(Self.report()).write(toFile: file, atomically: false, encoding: .utf8)
+    let child = try ChildProcess(
+      [promtool, "check", "metrics"], environment: [:], output: nil, input: FileHandle(forReadingAtPath: file))
+    #expect(child.wait() == 0 && child.outputSoFar.isEmpty, "\(child.outputSoFar)")
+  }
+
+  @Test("the report as JSON says the same, on one line")
+  func json() throws {
+    let bytes = Self.report().json
+    #expect(!bytes.contains(0x0A))
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    #expect(object["version"] as? String == "1.2.3" && object["at"] as? String == "1970-01-01T00:00:01.000Z")
+    #expect((object["totals"] as? [String: Int])?["delivered"] == 6)
+    let apps = try #require(object["apps"] as? [[String: Any]])
+    #expect(apps.map { $0["app"] as? String } == ["(none)", "com.example.app", #"a"} 1 \"# + "\n# x"])
+    #expect((apps[1]["ledger"] as? [String: Int])?["in_hand"] == 2)
+    let letters = try #require(object["dead_letters"] as? [[String: Any]])
+    #expect(letters.count == 1 && letters[0]["count"] as? Int == 2)
+    #expect((object["queues"] as? [String: Int]) == ["push.dead": 7])
+    #expect((object["pools"] as? [[String: Any]])?.first?["credential_ok"] as? Bool == false)
+  }
+
+  @Test("a code may be counted for every application, provider and lane, and each stays its own")
+  func cells() {
+    var counts = PushCounts()
+    var places: [(PushCounts.Field, Int, PushCounts.Provider, PushCounts.Lane)] = []
+    for series in [0, 7] {
+      for provider in PushCounts.Provider.allCases {
+        for lane in PushCounts.Lane.allCases {
+          for code in PushError.allCases {
+            places += [.failed(code), .retried(code), .deadLetter(code)].map { ($0, series, provider, lane) }
+          }
+          places += [.delivered, .parked].map { ($0, series, provider, lane) }
+        }
+      }
+    }
+    for (number, place) in places.enumerated() { counts.add(place.0, place.1, place.2, place.3, times: number + 1) }
+    for (number, place) in places.enumerated() { #expect(counts.amount(place.0, place.1, place.2, place.3) == number + 1) }
+    #expect(counts.amount(.delivered, 3, .apns, .high) == 0 && counts.amount(.delivered, 99, .apns, .high) == 0)
+    counts += counts
+    #expect(counts.amount(places[5].0, places[5].1, places[5].2, places[5].3) == 12)
+  }
+
+  @Test("reasons of dead letters are bounded and hold no token")
+  func reasons() {
+    var reasons = DeadLetterReasons()
+    for number in 0..<500 { reasons.note(app: number % 200, error: .invalidParameters, reason: "reason \(number)") }
+    #expect(reasons.counts.count <= 2 * DeadLetterReasons.most + PushError.allCases.count)
+    #expect(reasons.counts.values.reduce(0, +) == 500)
+    reasons = DeadLetterReasons()
+    reasons.note(app: nil, error: .invalidJSON, reason: "unknown key \(String(repeating: "ab", count: 32)) at byte 7")
+    #expect(reasons.counts.keys.first?.reason == "unknown key …")
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@testable import Worker
+
+/// What alert rules, the dashboard and the pages about them name has to be there.
+@Suite("Monitoring")
+struct MonitoringTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  private func text(_ path: String) throws -> String {
+    try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+  }
+
+  private var families: Set<String> {
+    let lines = MetricsText.of(MetricsTextTests.report()).split(separator: "\n")
+    return Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { String($0.split(separator: " ")[2]) })
+  }
+
+  @Test(
+    "every figure that is named exists",
+    arguments: [
+      "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/grafana.json", "docs/runbook.md",
+      "docs/operations.md", "docs/scale.md", "docs/request.md", "docs/registry.md",
+    ])
+  func names(path: String) throws {
+    let families = families
+    var named: Set<String> = []
+    for match in try text(path).matches(of: /\b(pushfleet|process)_[a-z_]+\b/) { named.insert(String(match.0)) }
+    let unknown = named.filter { name in
+      let parts = ["_bucket", "_sum", "_count"].filter(name.hasSuffix).map { String(name.dropLast($0.count)) }
+      return !families.contains(name) && !parts.contains(where: families.contains)
+    }
+    #expect(!named.isEmpty && unknown.isEmpty, "\(unknown.sorted())")
+  }
+
+  @Test("each alert has a section of the runbook, each section an alert, and each alert names its own")
+  func runbook() throws {
+    let rules = try text("deploy/monitoring/alerts.yml")
+    let alerts = rules.matches(of: /- alert: (\w+)/).map { String($0.1) }
+    let sections = try text("docs/runbook.md").matches(of: /\n### (\w+)\n/).map { String($0.1) }
+    #expect(Set(alerts).count == alerts.count && Set(alerts) == Set(sections) && sections.count == alerts.count)
+    let links = rules.matches(of: /runbook: docs\/runbook\.md#(\w+)/).map { String($0.1) }
+    #expect(links == alerts.map { $0.lowercased() })
+  }
+
+  @Test("the dashboard is JSON whose panels don't overlap")
+  func dashboard() throws {
+    let data = Data(try text("deploy/monitoring/grafana.json").utf8)
+    let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    let panels = try #require(object["panels"] as? [[String: Any]])
+    var taken: Set<[Int]> = []
+    for panel in panels {
+      let place = try #require(panel["gridPos"] as? [String: Int])
+      let (x, y) = (place["x"] ?? 0, place["y"] ?? 0)
+      for column in x..<(x + (place["w"] ?? 0)) {
+        for row in y..<(y + (place["h"] ?? 0)) { #expect(column < 24 && taken.insert([column, row]).inserted) }
+      }
+    }
+    #expect(Set(panels.compactMap { $0["id"] as? Int }).count == panels.count)
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import PushCore
+import Reactor
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("What a worker answers of itself")
+struct ProcessStatusTests {
+  private func object(_ json: [UInt8]) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
+  }
+
+  private func report(_ reports: [ShardReport]) -> WorkerReport {
+    WorkerReport(
+      reports, shards: reports.count, health: FleetHealth(), usage: .current(), droppedLogLines: 0, version: "1", at: 0)
+  }
+
+  @Test("sums its shards, and says rates of the last ten seconds")
+  func rates() throws {
+    var status = ProcessStatus(startedAt: 0)
+    var reports = [ShardReport(at: MonotonicTime(nanoseconds: 0)), ShardReport(at: MonotonicTime(nanoseconds: 0))]
+    for second in 1...30 as ClosedRange<UInt64> {
+      reports[0].counters.delivered += second > 20 ? 100 : 1
+      reports[1].counters.failed[0] += 0
+      status.sample(reports, at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
+    }
+    reports[1].counters.delivered = 5
+    reports[0].held = 3
+    reports[1].held = 4
+    let now = MonotonicTime(nanoseconds: 30_000_000_000)
+    let answer = try object(status.json(report(reports), at: now))
+    #expect(answer["held"] as? Int == 7 && answer["delivered"] as? Int == 1_025 && answer["state"] as? String == "ok")
+    #expect(answer["delivered_per_second"] as? Double == 100.5 && answer["started_at"] as? String == "1970-01-01T00:00:00.000Z")
+  }
+
+  @Test("is bounded, however many applications are in trouble")
+  func bounded() throws {
+    var report = ShardReport(at: MonotonicTime(nanoseconds: 0))
+    for number in 0..<10_000 {
+      report.pools.append(.init(name: "pool \(number)", isInTrouble: number == 9_999))
+      report.holds.append(.init(app: Array("app \(number)".utf8), ready: number))
+    }
+    let status = ProcessStatus(startedAt: 0)
+    let json = status.json(self.report([report]), at: MonotonicTime(nanoseconds: 1))
+    #expect(json.count < 20_000)
+    let answer = try object(json)
+    let pools = try #require(answer["pools"] as? [[String: Any]]), holds = try #require(answer["holds"] as? [[String: Any]])
+    #expect(pools.count == 50 && pools[0]["name"] as? String == "pool 9999" && pools[0]["state"] as? String == "in trouble")
+    #expect(holds.count == 50 && holds[0]["ready"] as? Int == 9_999)
+    let long = status.json(self.report([report]), allPools: true, at: MonotonicTime(nanoseconds: 1))
+    // What the command takes of an answer.
+    #expect(long.count < 256 << 10)
+    #expect(try #require(try object(long)["pools"] as? [[String: Any]]).count > 500)
+  }
+
+  @Test("says how long pushes of the last minute took, of what had any")
+  func latencies() throws {
+    var status = ProcessStatus(startedAt: 0)
+    var reports = [ShardReport(at: MonotonicTime(nanoseconds: 0))]
+    for second in 0...180 {
+      // Slow ones two minutes ago.
+      reports[0].times[answersOf: .apns].record(seconds: second < 60 ? 9 : 0.02)
+      if second == 179 { reports[0].times.answered(.fcm, .high, after: 100_000) }
+      status.sample(reports, at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
+    }
+    let answer = try object(status.json(report(reports), at: MonotonicTime(nanoseconds: 180_000_000_000)))
+    let latencies = try #require(answer["latencies"] as? [[String: Any]])
+    #expect(latencies.map { $0["of"] as? String } == ["provider_answer", "publish_to_answer"])
+    #expect((55...66).contains(latencies[0]["count"] as? Int ?? 0) && latencies[0]["p99"] as? Double ?? 1 < 0.03)
+    #expect(latencies[1]["lane"] as? String == "high" && latencies[1]["p50"] is NSNull)
+    #expect((latencies[1]["counts"] as? [Int])?.last == 1)
+  }
+
+  @Test("a quantile lies between the bounds of its bucket, and beyond the last bound nobody knows")
+  func quantiles() throws {
+    var histogram = Histogram(bounds: [1, 2, 4])
+    #expect(histogram.quantile(0.5) == nil)
+    for _ in 0..<4 { histogram.record(seconds: 3) }
+    #expect(histogram.quantile(0.5) == 3 && histogram.quantile(1) == 4 && histogram.quantile(0) == 2)
+    for _ in 0..<4 { histogram.record(seconds: 9) }
+    #expect(histogram.quantile(0.5) == 4 && histogram.quantile(0.99) == .infinity)
+    let read = try #require(Histogram(bounds: histogram.bounds, counts: histogram.counts))
+    #expect(
+      read.quantile(0.25) == 3 && Histogram(bounds: [1, 2], counts: [1]) == nil
+        && Histogram(bounds: [1], counts: [1, -1]) == nil)
+  }
+}

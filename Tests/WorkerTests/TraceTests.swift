@@ -1,0 +1,74 @@
+import Foundation
+import PushCore
+import Testing
+import Wire
+
+@testable import Worker
+
+@Suite("The trace of requests")
+struct TraceTests {
+  private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
+
+  @Test(
+    "a second has room for so many requests, the last quarter of it for those that didn't simply succeed; the rest is counted")
+  func budget() throws {
+    let recorder = TraceRecorder(perSecond: 8)
+    #expect((0..<20).count { _ in recorder.admits(isPlain: true, at: time(1)) } == 6)
+    #expect((0..<20).count { _ in recorder.admits(isPlain: false, at: time(1.9)) } == 2)
+    #expect(recorder.omittedInAll == 32 && recorder.beyondRate == 32)
+    #expect(recorder.admits(isPlain: true, at: time(2)))
+    recorder.append { $0.append(contentsOf: "{}".utf8) }
+    let (body, requests) = try #require(recorder.take())
+    #expect(String(decoding: body, as: UTF8.self) == "{}\n{\"left_out\":32}\n" && requests == 1)
+    #expect(recorder.take() == nil)
+    recorder.isOn = false
+    #expect(!recorder.admits(isPlain: false, at: time(9)))
+    recorder.confirmed(2)
+    recorder.lost(3)
+    #expect(recorder.notTaken == 4 && recorder.confirmedInAll == 2 && recorder.beyondRate == 32)
+  }
+
+  @Test("what nobody takes doesn't grow: it is left out")
+  func bounded() {
+    let recorder = TraceRecorder(perSecond: 100_000)
+    var noted = 0
+    for _ in 0..<50_000 where recorder.admits(isPlain: false, at: time(1)) {
+      recorder.append { $0.append(contentsOf: Array(repeating: 0x20, count: 400)) }
+      noted += 1
+    }
+    #expect(recorder.lines.count < 2 << 20 && recorder.omittedInAll == 50_000 - noted)
+  }
+
+  @Test("of a long list some pushes are reported, those that failed before those that were taken")
+  func pushes() {
+    var trace = RequestTrace()
+    for recipient in 0..<1_000 { trace.sent(recipient, at: time(2)) }
+    for recipient in 0..<1_000 {
+      let isRefused = recipient % 100 == 99
+      trace.answered(
+        recipient, .answered(status: isRefused ? 400 : 200), isRefused ? .invalidRegistration : nil, "", connection: 1,
+        isPlain: !isRefused, at: time(3))
+    }
+    #expect(trace.pushes.count == RequestTrace.mostPushes)
+    #expect(Set(trace.pushes.filter { $0.error != nil }.map(\.recipient)) == Set(stride(from: 99, to: 1_000, by: 100)))
+    trace.end()
+    #expect(trace.pushes.isEmpty)
+  }
+
+  @Test("a push that is sent again is reported as it went last")
+  func again() {
+    var trace = RequestTrace()
+    trace.sent(0, at: time(1))
+    trace.answered(0, .notSent, .unknown, "unreachable", connection: 1, isPlain: false, at: time(2))
+    trace.sent(0, at: time(3))
+    trace.answered(0, .answered(status: 200), nil, "", connection: 2, isPlain: true, at: time(4))
+    #expect(trace.pushes.map(\.connection) == [1, 2] && trace.pushes.last?.error == nil)
+  }
+
+  @Test("a token has one name in it, whichever case it was written in by the provider's rules, and no part of the token")
+  func names() {
+    let token = Array(String(repeating: "0a", count: 32).utf8)
+    #expect(RequestTraceName.of(token) == RequestTraceName.of(token) && RequestTraceName.of(token).count == 36)
+    #expect(RequestTraceName.of(token) != RequestTraceName.of(Array(token.dropLast(2))))
+  }
+}

@@ -1,0 +1,22 @@
+-- What wrk sends: requests of GCM's kind, each for a device of its own, as a gateway knows what was sent just before.
+--
+--   wrk … -s gateway.lua URL -- KEY BODY-FILE FIRST
+--
+-- In the body, and in no other place, each run of eight '@' becomes eight hexadecimal digits: a number from FIRST on.
+local parts, number, prefix
+
+function init(args)
+  number = tonumber(args[3])
+  local file = assert(io.open(args[2], "rb"))
+  local body = file:read("*a")
+  file:close()
+  parts = {}
+  for part in (body .. "@@@@@@@@"):gmatch("(.-)@@@@@@@@") do parts[#parts + 1] = part end
+  prefix = "POST /fcm/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: key=" .. args[1]
+    .. "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n"
+end
+
+function request()
+  number = number + 1
+  return prefix .. table.concat(parts, string.format("%08x", number))
+end
