@@ -72,7 +72,7 @@ public final class Gateway {
   }
 
   private func openDoors() throws(ConfigurationError) {
-    if let endpoint = context.configuration.metrics { doors.append(try FiguresDoor(endpoint, context)) }
+    if let endpoint = context.configuration.gatewayFigures { doors.append(try FiguresDoor(endpoint, context)) }
     let settings = context.configuration.gateway
     let room = ConnectionRoom(
       descriptors: ProcessUsage.raiseDescriptorLimit(), isShared: settings?.http != nil && settings?.apns != nil)

@@ -21,6 +21,18 @@ final class GatewayFigures {
     }
   }
 
+  /// For people: what is counted, and how often.
+  func counts(waiting: Int) -> [(what: String, count: Int)] {
+    answers.sorted { $0.key < $1.key }.map { ("HTTP requests answered with \($0.key)", $0.value) }
+      + [
+        ("Requests known as sent already", repeated),
+        ("Messages that the broker has confirmed", publications[0]), ("Messages refused", publications[1]),
+        ("Messages of which nobody knows", publications[2]), ("Messages whose confirms are awaited", waiting),
+        ("Senders of APNs' binary interface connected", binary.open), ("Their notifications taken", binary.taken),
+        ("Their notifications given up", binary.lost), ("Entries read of the feedback service", binary.feedback),
+      ]
+  }
+
   /// In Prometheus' text format, 0.0.4.
   /// - Parameter waiting: publications whose confirms are awaited.
   func text(waiting: Int, isReady: Bool) -> String {

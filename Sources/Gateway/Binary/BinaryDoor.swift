@@ -63,6 +63,9 @@ final class BinaryDoor: Door {
       return try Listener(
         loop: loop, host: place.host, port: place.port, tls: tls, options: LinkOptions(connectTimeout: Self.handshakeTime)
       ) { _ in accept() }
+    } catch let error as SystemError where error.isInUse {
+      throw ConfigurationError(
+        key: key, problem: "cannot be used: \(place) is in use: end what listens there, or choose another port")
     } catch {
       throw ConfigurationError(key: key, problem: "cannot be listened on: \(error)")
     }
@@ -172,27 +175,7 @@ extension BinaryDoor: BinaryDesk {
 extension Configuration {
   /// The applications that senders of the binary interface may be for.
   fileprivate func binarySenders() throws(ConfigurationError) -> Set<[UInt8]> {
-    let apps = Set(binaryApps.map { Array($0.utf8) })
-    if let app = gateway?.apns?.app, apps.isEmpty {
-      throw ConfigurationError(
-        key: "gateway.apns.app", problem: "must be an application with settings for APNs, \(Shown.value(app)) is none")
-    }
-    return apps
-  }
-}
-
-extension GatewayAPNsSettings {
-  func tls() throws(ConfigurationError) -> TLSServerContext {
-    let pem = try certificate.bytes(for: "gateway.apns.certificate")
-    let keyPEM = try key.bytes(for: "gateway.apns.key")
-    let authorities = try clients.map { (material) throws(ConfigurationError) in try material.bytes(for: "gateway.apns.clients")
-    }
-    let identity: Identity
-    do { identity = try Identity(pem: pem, key: keyPEM) } catch {
-      throw ConfigurationError(key: "gateway.apns.certificate", problem: error.description)
-    }
-    do { return try TLSServerContext(forOldClients: identity, clients: authorities) } catch {
-      throw ConfigurationError(key: "gateway.apns.clients", problem: error.description)
-    }
+    try requireBinaryApp()
+    return Set(binaryApps.map { Array($0.utf8) })
   }
 }

@@ -2,8 +2,8 @@ import Reactor
 import StatusHTTP
 import Worker
 
-/// What the gateway says of itself, where the setting `metrics` names a place: its figures in Prometheus' text format, whether its loop turns and
-/// whether the broker takes what comes in.
+/// What the gateway says of itself, where the setting `metrics` names a place: its figures in Prometheus' text format, whether its loop turns,
+/// whether the broker takes what comes in, and a page for people.
 ///
 /// A port that another process has is tried again until it is free: a gateway works without its figures. Whoever asks is answered from
 /// the loop, so that a loop that stands still doesn't call itself alive.
@@ -31,12 +31,21 @@ final class FiguresDoor: Door {
         side.pass(reply) { reply.send($0.answer(path)) }
       }
     } catch {
-      guard error.isPassing else { throw ConfigurationError(key: "metrics", problem: "cannot be used: \(error)") }
-      if !hasComplained { context.log.warning("the figures can't be served; trying again", ["reason": "\(error)"]) }
+      guard error.isPassing else { throw ConfigurationError(key: setting, problem: "cannot be used: \(error)") }
+      if !hasComplained {
+        context.log.warning(
+          "the figures can't be served; trying again",
+          [
+            "reason": "\(error)", "setting": setting,
+            "hint": "where a worker has this place, name another one: gateway.metrics",
+          ])
+      }
       hasComplained = true
       context.loop.schedule(after: Self.pause) { [weak self] in try? self?.open() }
     }
   }
+
+  private var setting: String { context.configuration.gateway?.metrics == nil ? "metrics" : "gateway.metrics" }
 
   func reload(_ configuration: Configuration) {}
   func drain() {}
@@ -45,13 +54,14 @@ final class FiguresDoor: Door {
 
   private func answer(_ path: String) -> HTTPAnswer {
     switch path {
+    case "/": return GatewayPage.answer(context)
     case "/metrics":
       return HTTPAnswer(
         status: 200, contentType: "text/plain; version=0.0.4",
         body: context.figures.text(waiting: context.broker.waiting, isReady: context.broker.isReady))
     case "/livez": return .text(200, "alive\n")
     case "/readyz": return context.readiness
-    default: return .text(404, "there are /metrics, /livez and /readyz\n")
+    default: return .text(404, "there are /, /metrics, /livez and /readyz\n")
     }
   }
 }

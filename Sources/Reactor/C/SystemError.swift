@@ -16,5 +16,10 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The system's own words for the code, such as "No such file or directory".
   public var reason: String { Self.text(code) }
 
+  /// Somebody else listens there.
+  public var isInUse: Bool { code == EADDRINUSE }
+  /// This machine has no such address.
+  public var isOfNoAddress: Bool { code == EADDRNOTAVAIL }
+
   static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

@@ -25,8 +25,11 @@ enum ListeningSocket {
   }
 
   private static func failure(_ host: String, _ port: UInt16, _ code: Int32) -> HTTPServerError {
+    let place = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
     let reason =
-      "\(host.contains(":") ? "[\(host)]" : host):\(port) can't be listened on: \(String(cString: strerror(code)))"
+      code == EADDRINUSE
+      ? "\(place) is in use: end what listens there, or choose another port"
+      : "\(place) can't be listened on: \(String(cString: strerror(code)))"
     return HTTPServerError(
       reason: reason, isPassing: [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code))
   }

@@ -1,4 +1,9 @@
+import Reactor
+
 extension Configuration {
+  /// Where a gateway serves its figures; nil for nowhere.
+  public var gatewayFigures: Endpoint? { gateway?.metrics ?? metrics }
+
   /// Every file that a gateway's doors are made of, and the configuration's own where it has one.
   public func gatewayFiles(_ own: String?) -> [String] {
     let (http, apns) = (gateway?.http, gateway?.apns)

@@ -13,6 +13,7 @@ extension Configuration {
 
   private static let doorSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
     ("broker", { $0.brokers != $1.brokers }),
+    ("gateway.metrics", { $0.gateway?.metrics != $1.gateway?.metrics }),
     ("gateway.http.listen", { $0.gateway?.http?.listen != $1.gateway?.http?.listen }),
     ("gateway.http.wait", { $0.gateway?.http?.wait != $1.gateway?.http?.wait }),
     ("gateway.http.certificate", { ($0.gateway?.http?.identity == nil) != ($1.gateway?.http?.identity == nil) }),

@@ -16,6 +16,9 @@ extension Configuration {
     if richPages != nil, registry == nil {
       warnings.append("richPages: needs registry, and none is set: nothing becomes a page")
     }
+    if gateway?.apns?.clients != nil, binaryApps.isEmpty {
+      warnings.append("gateway.apns: is a door for nobody: no application has settings for APNs (apps.<id>.apns)")
+    }
     return warnings
   }
 

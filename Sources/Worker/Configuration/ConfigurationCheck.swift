@@ -56,7 +56,7 @@ public struct ConfigurationCheck {
     }
     let source = ConfigurationSource(directory: directory, origins: origins)
     guard var loaded = load(value, source) else { return }
-    var errors = shelf.load(loaded)
+    var errors = shelf.load(loaded) + loaded.doorErrors(at: Int64(Date().timeIntervalSince1970))
     do throws(ConfigurationError) {
       try loaded.takeTraces(from: environment)
       _ = try loaded.traces?.tls()

@@ -72,12 +72,7 @@ extension Configuration {
     drainTimeout = try reader.integer("drainTimeout", in: 0...3_600) ?? 25
     log = LogLevel(rawValue: try reader.choice("log", of: LogLevel.allCases.map(\.rawValue)) ?? "info") ?? .info
     logFormat = try reader.choice("logFormat", of: LogFormat.allCases.map(\.rawValue)).flatMap(LogFormat.init)
-    if let text = try reader.string("metrics") {
-      guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil else {
-        throw reader.error("metrics", "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
-      }
-      metrics = endpoint
-    }
+    metrics = try reader.figures("metrics")
     trace = try TraceSettings.read(reader.object("trace"))
     traces = try OTLPSettings.read(reader)
     limits = try RequestLimits(reader.object("limits"))

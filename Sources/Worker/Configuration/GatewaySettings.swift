@@ -2,10 +2,13 @@ import Reactor
 
 /// The doors that a gateway opens, at least one.
 public struct GatewaySettings: Sendable {
+  /// Where its figures are served, where a worker on the same machine has the place that `metrics` names.
+  public var metrics: Endpoint?
   public var http: GatewayHTTPSettings?
   public var apns: GatewayAPNsSettings?
 
   init(_ reader: ConfigurationReader) throws(ConfigurationError) {
+    metrics = try reader.figures("metrics")
     http = reader.has("http") ? try GatewayHTTPSettings(reader.object("http")) : nil
     apns = reader.has("apns") ? try GatewayAPNsSettings(reader.object("apns")) : nil
     guard http != nil || apns != nil else { throw reader.error("http", "is missing, and apns as well: name at least one door") }
@@ -33,6 +36,15 @@ extension ConfigurationReader {
     let text = try requiredString(key, for: "host:port, such as \(example)")
     guard let endpoint = try? Endpoint(parsing: text) else {
       throw error(key, "must be host:port, such as \(example); the host says who can come in")
+    }
+    return endpoint
+  }
+
+  /// Where figures are served; nil for nowhere.
+  func figures(_ key: String) throws(ConfigurationError) -> Endpoint? {
+    guard let text = try string(key) else { return nil }
+    guard let endpoint = try? Endpoint(parsing: text, defaultPort: 9_464), UInt16(endpoint.host) == nil else {
+      throw error(key, "must be host:port, such as 127.0.0.1:9464; the host says who can read the figures")
     }
     return endpoint
   }

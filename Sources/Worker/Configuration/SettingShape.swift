@@ -41,6 +41,7 @@ indirect enum SettingShape: Sendable {
     "breaker": .object(["percent": .number, "sample": .number]),
     "richPages": .object(["url": .text, "keep": .text, "bytes": .number]),
     "gateway": .object([
+      "metrics": .text,
       "http": .object(["listen": .text, "wait": .number, "certificate": .material, "key": .material]),
       "apns": .object([
         "listen": .text, "feedback": .text, "certificate": .material, "key": .material, "clients": .material, "app": .text,

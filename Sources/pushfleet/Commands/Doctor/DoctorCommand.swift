@@ -10,8 +10,9 @@ enum DoctorCommand: Command {
     Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
 
     Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
-    with the fleet's settings, the permissions that a worker needs, a worker running), the registry (reached, writable), and each
-    provider: by a push that reaches nobody, APNs with a token of no device, FCM with validate_only. Each finding says what to do.
+    with the fleet's settings, the permissions that a worker needs, a worker running), the registry (reached, writable), the
+    gateway's doors (certificates, keys, whether their ports are free), and each provider: by a push that reaches nobody, APNs with
+    a token of no device, FCM with validate_only. Each finding says what to do.
     Nothing is declared or changed; RabbitMQ's log has a line for each permission that was tried.
 
       --config FILE      the configuration (or PUSHFLEET_CONFIG)
@@ -55,6 +56,7 @@ enum DoctorCommand: Command {
         Terminal.say("bindings and policies: not looked at without --management http://HOST:15672")
       }
       tell(registry(configuration))
+      if configuration.gateway != nil { tell(try DoctorDoors(configuration).look()) }
       tell(try DoctorProviders(check.credentials.filter { options["app"] == nil || options["app"] == $0.app }).look())
     }
     let status = Finding.status(of: findings)
@@ -98,6 +100,7 @@ enum DoctorCommand: Command {
       _ = try store.campaigns(limit: 1)
       try write(to: store, configuration)
       return finding(.ok, "reached, with the schema of this version, and writable", nil)
+        + (try DoctorDoors.keys(store, configuration))
     } catch {
       switch error {
       case .unavailable:

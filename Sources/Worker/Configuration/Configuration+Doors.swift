@@ -1,0 +1,69 @@
+import PushCore
+import Reactor
+
+/// What is wrong with the gateway's doors, found without opening one.
+extension Configuration {
+  /// Addresses that a gateway listens on, by their settings.
+  package var doorAddresses: [(setting: String, address: Endpoint)] {
+    guard let gateway else { return [] }
+    let places: [(String, Endpoint?)] = [
+      ("gateway.http.listen", gateway.http?.listen), ("gateway.apns.listen", gateway.apns?.listen),
+      ("gateway.apns.feedback", gateway.apns?.feedback),
+      (gateway.metrics == nil ? "metrics" : "gateway.metrics", gatewayFigures),
+    ]
+    return places.compactMap { setting, address in address.map { (setting, $0) } }
+  }
+
+  /// - Throws: where the application that the door for APNs' binary interface is for can't be sent to.
+  package func requireBinaryApp() throws(ConfigurationError) {
+    guard let app = gateway?.apns?.app, binaryApps.isEmpty else { return }
+    throw ConfigurationError(
+      key: "gateway.apns.app", problem: "must be an application with settings for APNs, \(Shown.value(app)) is none")
+  }
+
+  /// - Parameter now: unix seconds.
+  func doorErrors(at now: Int64) -> [ConfigurationError] {
+    guard let gateway else { return [] }
+    var errors: [ConfigurationError] = []
+    func check(_ step: () throws(ConfigurationError) -> Void) {
+      do throws(ConfigurationError) { try step() } catch { errors.append(error) }
+    }
+    if gateway.http != nil, registry == nil { errors.append(.missingDoorRegistry) }
+    check { () throws(ConfigurationError) in try requireBinaryApp() }
+    if let http = gateway.http {
+      check { () throws(ConfigurationError) in try http.loadCertificate()?.refuseExpired(at: now) }
+    }
+    if let apns = gateway.apns {
+      check { () throws(ConfigurationError) in
+        _ = try apns.tls()
+        try apns.loadCertificate().refuseExpired(at: now)
+      }
+    }
+    var seen: [Endpoint: String] = [:]
+    for (setting, address) in doorAddresses where address.port != 0 {
+      if let other = seen.updateValue(setting, forKey: address) {
+        errors.append(
+          ConfigurationError(key: setting, problem: "is \(address), which \(other) is as well: choose another port"))
+      }
+    }
+    return errors
+  }
+}
+
+extension ConfigurationError {
+  package static var missingDoorRegistry: Self {
+    Self(
+      key: "registry",
+      problem: "is missing: gateway.http keeps its senders' keys there; name one, such as \"sqlite:registry.db\"")
+  }
+}
+
+extension DoorCertificate {
+  /// - Parameter now: unix seconds.
+  fileprivate func refuseExpired(at now: Int64) throws(ConfigurationError) {
+    guard identity.notAfter <= now else { return }
+    let end = String(decoding: Timestamp.text(identity.notAfter * 1000), as: UTF8.self)
+    throw ConfigurationError(
+      key: setting, problem: "has expired (\(end)): senders refuse it; renew it, a gateway that runs takes the new file over")
+  }
+}
