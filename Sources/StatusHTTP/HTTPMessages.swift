@@ -43,16 +43,16 @@ public struct HTTPServerLimits: Sendable {
   public var idle: UInt32
   /// Bytes of a body.
   public var body: Int
-  /// Seconds that a body may take.
-  public var bodySeconds: Int64
+  /// Seconds that a connection may take for a request's first line, and again for the rest of it.
+  public var requestSeconds: Int
   /// Bytes of a connection's memory: the most that request line and headers may take together.
   public var memory: Int
 
-  public init(connections: UInt32, idle: UInt32, body: Int, bodySeconds: Int64 = 30, memory: Int = 16_384) {
+  public init(connections: UInt32, idle: UInt32, body: Int, requestSeconds: Int = 30, memory: Int = 16_384) {
     self.connections = connections
     self.idle = idle
     self.body = body
-    self.bodySeconds = bodySeconds
+    self.requestSeconds = requestSeconds
     self.memory = memory
   }
 }

@@ -18,6 +18,9 @@ public struct IdleOrder<Element> {
   /// How many are open.
   @inlinable public var count: Int { places.count }
 
+  /// What the one is known by that was silent for longest; nil where all are busy.
+  @inlinable public var oldest: Int? { ends.oldest >= 0 ? ends.oldest : nil }
+
   /// - Returns: what it is known by until it is closed; it stands last in the order.
   @inlinable public mutating func open(_ element: Element) -> Int {
     let id = places.insert(Place(element))

@@ -102,6 +102,47 @@ struct ServerTests {
     #expect(recv(waits, &byte, 1, 0) == 1 && byte == UInt8(ascii: "H"))
   }
 
+  @Test("ends a connection on which a request takes too long to come, however steadily", arguments: [false, true])
+  func slow(isDriven: Bool) throws {
+    let port = try FreePorts.take(1)[0]
+    let limits = HTTPServerLimits(connections: 8, idle: 60, body: 1_000, requestSeconds: 1)
+    let held = Mutex<[HTTPReply]>([])
+    let server = try HTTPServer(host: "127.0.0.1", port: port, limits: limits, isDriven: isDriven) { _, reply in
+      held.withLock { $0.append(reply) }
+    }
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    func turn() {
+      usleep(20_000)
+      while isDriven, server.turn() {}
+    }
+    // One whose answer is awaited is patient.
+    let patient = try #require(probe.connection())
+    defer { close(patient) }
+    let whole = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+    send(patient, whole, whole.count, 0)
+    while held.withLock(\.isEmpty) { turn() }
+    for beginning in ["", "GET / HTTP/1.1\r\nX: ", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n"] {
+      let client = try #require(probe.connection())
+      defer { close(client) }
+      let bytes = Array(beginning.utf8)
+      send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+      let end = ContinuousClock.now.advanced(by: .seconds(30))
+      var byte = UInt8(ascii: "y")
+      while recv(client, &byte, 1, Int32(MSG_DONTWAIT)) < 0, errno == EAGAIN, ContinuousClock.now < end {
+        byte = UInt8(ascii: "y")
+        send(client, &byte, 1, Int32(MSG_NOSIGNAL))
+        server.endSlow()
+        turn()
+      }
+      #expect(ContinuousClock.now < end, "\(beginning.debugDescription)")
+    }
+    for reply in held.withLock(\.self) { reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "x")) }
+    turn()
+    var byte: UInt8 = 0
+    #expect(recv(patient, &byte, 1, 0) == 1 && byte == UInt8(ascii: "H"))
+  }
+
   @Test("is driven by whoever made it: nothing happens but in turns")
   func driven() throws {
     let port = try FreePorts.take(1)[0]

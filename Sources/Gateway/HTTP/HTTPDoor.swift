@@ -37,9 +37,7 @@ final class HTTPDoor: Door, TurnHook {
   /// - Throws: when it can't be listened where the setting says.
   init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws(ConfigurationError) {
     self.context = context
-    guard let registry = context.registry else {
-      throw ConfigurationError(key: "registry", problem: "is missing: the keys of the gateway's senders are kept there")
-    }
+    guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     ring = KeyRing(registry, loop: context.loop)
     desks = Routes.Desks(context, wait: settings.wait)
@@ -68,8 +66,8 @@ final class HTTPDoor: Door, TurnHook {
         throw ConfigurationError(key: "gateway.http.listen", problem: "cannot be used: \(error)")
       }
       context.loop.afterEvents(self)
-      endIdle()
     }
+    lookAround()
     context.log.info("the HTTP door is open", ["address": "\(settings.listen)", "tls": isTLS])
   }
 
@@ -99,11 +97,13 @@ final class HTTPDoor: Door, TurnHook {
     if !isTLS, server.hasAnswers { turn() }
   }
 
-  private func endIdle() {
+  /// The library ends silent connections when it has its turn; those that say something all the time are ended here.
+  private func lookAround() {
     context.loop.schedule(after: Self.idlePause) { [weak self] in
       guard let self, !isClosed else { return }
-      turn()
-      endIdle()
+      server.endSlow()
+      if !isTLS { turn() }
+      lookAround()
     }
   }
 
@@ -202,13 +202,6 @@ final class HTTPDoor: Door, TurnHook {
 extension GatewayHTTPSettings {
   /// Nil for plain HTTP.
   fileprivate func serverIdentity() throws(ConfigurationError) -> HTTPServerIdentity? {
-    guard let identity else { return nil }
-    let certificate = try identity.certificate.bytes(for: "gateway.http.certificate")
-    let key = try identity.key.bytes(for: "gateway.http.key")
-    // The server doesn't say what is wrong with them.
-    do throws(CredentialError) { _ = try Identity(pem: certificate, key: key) } catch {
-      throw ConfigurationError(key: "gateway.http.certificate", problem: error.description)
-    }
-    return HTTPServerIdentity(certificate: certificate, key: key)
+    try loadCertificate().map { HTTPServerIdentity(certificate: $0.certificate, key: $0.key) }
   }
 }

@@ -1,11 +1,24 @@
 import CMicroHTTPD
 import Glibc
+import Synchronization
 import Wire
 
 /// One of the library's servers, and its connections: where they are as many as may be, the one that has been silent for
 /// longest makes room for the next.
 final class HTTPDaemon: @unchecked Sendable {
-  // `idle` is touched on the thread only that serves, and `isRetired` under the server's lock.
+  // `isRetired` is touched under the server's lock.
+
+  /// Connections, idle as long as they have no whole request.
+  private struct Connections {
+    var idle = IdleOrder<Int32>()
+    /// When each began to be so, by its number in `idle`.
+    var since: [Int] = []
+
+    mutating func isIdle(_ id: Int, since now: Int) {
+      if id >= since.count { since += Array(repeating: 0, count: id + 1 - since.count) }
+      since[id] = now
+    }
+  }
 
   /// Connections beyond the limit, as one that is told to go is gone a moment later. Nobody is accepted beyond these.
   private static let passing: UInt32 = 128
@@ -13,9 +26,10 @@ final class HTTPDaemon: @unchecked Sendable {
   // Its end ends this, which its requests come before: no safe reference could be read in its deinit.
   unowned(unsafe) let server: HTTPServer
   private let limit: Int
+  private let requestSeconds: Int
   private var daemon: OpaquePointer?
-  /// Descriptors of connections, idle as long as they have no whole request.
-  private var idle = IdleOrder<Int32>()
+  /// A connection is among them until its descriptor is closed.
+  private let connections = Mutex(Connections())
   /// Takes no further connections, and ends each with its next answer.
   var isRetired = false
 
@@ -27,6 +41,7 @@ final class HTTPDaemon: @unchecked Sendable {
   ) throws(HTTPServerError) {
     self.server = server
     limit = Int(limits.connections)
+    requestSeconds = limits.requestSeconds
     let context = Unmanaged.passUnretained(self).toOpaque()
     let certificate = identity.map { $0.certificate + [0] } ?? []
     let key = identity.map { $0.key + [0] } ?? []
@@ -72,21 +87,47 @@ final class HTTPDaemon: @unchecked Sendable {
     self.daemon = nil
   }
 
+  /// Ends connections that have had no whole request for too long, from any thread.
+  func endSlow() {
+    let now = Self.seconds()
+    connections.withLock { connections in
+      while let oldest = connections.idle.oldest, now - connections.since[oldest] > requestSeconds {
+        if let descriptor = connections.idle.takeOldest() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+      }
+    }
+  }
+
+  private static func seconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    return time.tv_sec
+  }
+
   // MARK: On the thread that serves
 
   fileprivate func opened(_ descriptor: Int32) -> Int {
-    // The peer sees the end at once, the library a moment later.
-    if idle.count >= limit, let oldest = idle.takeOldest() { shutdown(oldest, Int32(SHUT_RDWR)) }
-    return idle.open(descriptor)
+    let now = Self.seconds()
+    return connections.withLock { connections in
+      // The peer sees the end at once, the library a moment later.
+      if connections.idle.count >= limit, let oldest = connections.idle.takeOldest() { shutdown(oldest, Int32(SHUT_RDWR)) }
+      let id = connections.idle.open(descriptor)
+      connections.isIdle(id, since: now)
+      return id
+    }
   }
 
-  fileprivate func closed(_ id: Int) { idle.close(id) }
+  fileprivate func closed(_ id: Int) { connections.withLock { $0.idle.close(id) } }
 
   /// Of a connection: its request has begun, is whole, or is answered.
   fileprivate func note(_ step: HTTPReply.Step, _ connection: OpaquePointer) {
     let id = pushfleet_mhd_id(connection) - 1
     guard id >= 0 else { return }
-    if step == .answering { idle.busy(id) } else { idle.idle(id) }
+    let now = Self.seconds()
+    connections.withLock { connections in
+      if step == .answering { return connections.idle.busy(id) }
+      connections.idle.idle(id)
+      connections.isIdle(id, since: now)
+    }
   }
 }
 

@@ -60,6 +60,11 @@ public final class HTTPServer: @unchecked Sendable {
     return open.withLock(\.daemons.last)?.turn() ?? false
   }
 
+  /// Ends connections on which a request takes too long to come, however steadily. To be called about once a second.
+  public func endSlow() {
+    for daemon in open.withLock(\.daemons) { daemon.endSlow() }
+  }
+
   /// Shows another certificate to whoever connects from now on. Connections that are there go on with the one they have seen, each until its
   /// next answer.
   /// - Throws: where it can't be used; then the old one stays.
@@ -159,9 +164,8 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
-  /// - Returns: no for a body that takes too long or goes on beyond all bounds: the connection is closed.
+  /// - Returns: no for a body that goes on beyond all bounds: the connection is closed.
   func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply) -> MHD_Result {
-    guard reply.age <= limits.bodySeconds else { return pushfleet_mhd_refuse() }
     reply.received += bytes.count
     if reply.received > limits.body {
       reply.isTooLong = true

@@ -41,12 +41,10 @@ public final class HTTPReply: @unchecked Sendable {
   var isTooLong = false
   /// Bytes that have come of it.
   var received = 0
-  let began: Int
   private let state = Mutex(State())
 
   init(target: [UInt8]) {
     request = HTTPRequest(method: "", target: target)
-    began = Self.seconds()
   }
 
   /// Answers the request; only the first answer counts. From any thread.
@@ -71,13 +69,4 @@ public final class HTTPReply: @unchecked Sendable {
   }
 
   var answer: HTTPAnswer? { state.withLock(\.answer) }
-
-  /// Seconds since the request began.
-  var age: Int { Self.seconds() - began }
-
-  private static func seconds() -> Int {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-    return time.tv_sec
-  }
 }
