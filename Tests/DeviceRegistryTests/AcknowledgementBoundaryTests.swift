@@ -55,6 +55,10 @@ import Testing
       check(#"{"op":"read","token":"t","message_id":"m","badge_option":"update","badge":\#(value)}"#, words)
     }
     check(#"{"op":"badge","token":"t"}"#, range)
+    check(#"{"op":"badge","token":"t","badge_option":"reset"}"#, nil)
+    for wrong in [#""badge_option":"keep""#, #""badge_option":"update","badge":1"#, #""badge_option":"reset","badge":1"#] {
+      check(#"{"op":"badge","token":"t",\#(wrong)}"#, "badge_option: of a badge only reset, without a number")
+    }
     let messages: [(String, String?)] = [
       (#""message_id":\#(Self.text(255))"#, nil),
       (#""message_id":\#(Self.text(256))"#, "message_id: 256 bytes, 1 to 255 allowed"),

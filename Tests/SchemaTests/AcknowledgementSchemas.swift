@@ -51,7 +51,10 @@ enum AcknowledgementSchemas {
       [
         "if": ["properties": ["op": ["const": "badge"]]],
         "then": [
-          "required": ["badge"], "properties": ["message_id": false, "push_key": false, "seqno": false, "badge_option": false],
+          "properties": ["message_id": false, "push_key": false, "seqno": false],
+          "if": ["required": ["badge_option"]],
+          "then": ["properties": ["badge_option": ["const": "reset"], "badge": false]],
+          "else": ["required": ["badge"]],
         ], "else": ["oneOf": .array(message)],
       ],
       [

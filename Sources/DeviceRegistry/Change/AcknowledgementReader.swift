@@ -83,8 +83,8 @@ private struct AcknowledgementReader {
       acknowledgement.operation = .received(try message(values))
     case "read": acknowledgement.operation = .read(try message(values), try rule(values))
     case "badge":
-      try refuse(values, [.messageID, .pushKey, .seqno, .badgeOption], "badge")
-      let badge = try badge(values)
+      try refuse(values, [.messageID, .pushKey, .seqno], "badge")
+      let badge = try forced(values)
       acknowledgement.operation = .badge(badge)
       if let messageID {
         acknowledgement.occasion = messageID + Array("[\(index)]".utf8)
@@ -179,6 +179,15 @@ private struct AcknowledgementReader {
     case "update": return .update(try badge(values))
     default: throw ChangeRefusal(.invalidParameters, "badge_option: expected keep, reset or update")
     }
+  }
+
+  /// What the counter is forced to.
+  private func forced(_ values: Values) throws(ChangeRefusal) -> Int64 {
+    guard values[.badgeOption] != nil else { return try badge(values) }
+    guard try text(values, .badgeOption) == Array("reset".utf8), values[.badge] == nil else {
+      throw ChangeRefusal(.invalidParameters, "badge_option: of a badge only reset, without a number")
+    }
+    return 0
   }
 
   private func badge(_ values: Values) throws(ChangeRefusal) -> Int64 {

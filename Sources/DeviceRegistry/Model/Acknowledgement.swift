@@ -5,7 +5,7 @@ public struct Acknowledgement: Equatable, Sendable {
   public enum Operation: Equatable, Sendable {
     case received(MessageReference)
     case read(MessageReference, BadgeRule)
-    /// The counter is forced.
+    /// The counter is forced, or cleared by 0.
     case badge(Int64)
   }
 

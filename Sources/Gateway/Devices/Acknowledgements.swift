@@ -9,6 +9,13 @@ struct Acknowledgements {
   /// Unix milliseconds.
   let now: () -> Int64
 
+  /// `DELETE /v1/apps/<app>/installations/<id>/badge`: the counter is 0.
+  func clearBadge(_ call: HTTPCall, _ visitor: Visitor) {
+    var line = visitor.message("badge")
+    line.set("badge_option", "reset")
+    publish(call, line.closed(), visitor.app)
+  }
+
   /// `PUT /v1/apps/<app>/installations/<id>/badge` with `{"badge": N}`.
   func badge(_ call: HTTPCall, _ visitor: Visitor) {
     guard let document = call.object(JSONLimits()) else { return }

@@ -125,7 +125,12 @@ struct Routes {
     case ("secret", 6): return route(["POST"], installations.renewSecret)
     case ("groups", 7): return route(["PUT", "DELETE"], installations.group)
     case ("topics", 7): return route(["PUT", "DELETE"], installations.topic)
-    case ("badge", 6): return Route(methods: ["PUT"], manner: .own, work: .installation(.ack, acknowledgements.badge))
+    case ("badge", 6):
+      return Route(
+        methods: ["PUT", "DELETE"], manner: .own,
+        work: .installation(.ack) { [acknowledgements] call, visitor in
+          call.request.method == "PUT" ? acknowledgements.badge(call, visitor) : acknowledgements.clearBadge(call, visitor)
+        })
     case ("acks", 6):
       return Route(
         methods: ["POST"], manner: .own,
