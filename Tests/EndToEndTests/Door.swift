@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A gateway of a site, and somebody who speaks HTTP to it.
+/// A gateway of a site, and somebody who speaks HTTP to it. Whatever it answers, docs/openapi.yaml has to say so.
 struct Door {
   let site: Site
   let probe: HTTPProbe
@@ -35,7 +35,12 @@ struct Door {
     var headers = headers
     if let key { headers["Authorization"] = "key=\(key)" }
     if body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
-    return try #require(probe.ask(path, method: method, headers: headers, body: body, seconds: 20), "\(method) \(path)")
+    let answer = try #require(
+      probe.ask(path, method: method, headers: headers, body: body, seconds: 20), "\(method) \(path)")
+    #expect(
+      try DoorDescription.shared.get().has(answer.status, method, path),
+      "docs/openapi.yaml has no \(answer.status) for \(method) \(path)")
+    return answer
   }
 
   func json(_ method: String, _ path: String, _ key: String?, _ body: String? = nil, _ headers: [String: String] = [:])

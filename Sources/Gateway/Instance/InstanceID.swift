@@ -141,8 +141,12 @@ struct InstanceID {
     else { return call.answer(Self.error(400, "InvalidParameters")) }
     guard let app = applications.named(name, of: key) else { return call.answer(Self.error(403, "PERMISSION_DENIED")) }
     let isSandbox = document.value("sandbox", of: document.root).flatMap(document.bool) ?? false
-    let round = ImportRound(tokens) { items in
-      call.answer(.json(200) { $0.set("results", objects: items.map { item in { item.write(to: &$0) } }) })
+    let round = ImportRound(tokens) { result in
+      switch result {
+      case .success(let items):
+        call.answer(.json(200) { $0.set("results", objects: items.map { item in { item.write(to: &$0) } }) })
+      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      }
     }
     for (index, token) in tokens.enumerated() {
       var line = JSONObjectWriter()
@@ -157,10 +161,10 @@ struct InstanceID {
         continue
       }
       changes.change(change, app: app.id) { outcome in
-        if case .answered(let answer) = outcome {
-          round.end(index, answer.text(of: "registration"))
-        } else {
-          round.end(index, nil)
+        switch outcome {
+        case .answered(let answer): round.end(index, answer.text(of: "registration"))
+        case .accepted: round.leave("it is accepted, and not done yet")
+        case .refused(let reason), .unknown(let reason): round.leave(reason)
         }
       }
     }
@@ -169,8 +173,13 @@ struct InstanceID {
   private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status) { $0.set("error", word) } }
 }
 
-/// The tokens of one import, until each has its answer.
+/// The tokens of one import, until each has its answer. Where nobody knows what became of one, the whole may come again: to register twice
+/// is to register once.
 private final class ImportRound {
+  struct Unsettled: Error {
+    let reason: String
+  }
+
   struct Item {
     let token: [UInt8]
     var registration: [UInt8]?
@@ -184,9 +193,10 @@ private final class ImportRound {
 
   private var items: [Item]
   private var open: Int
-  private let then: ([Item]) -> Void
+  private var unsettled: Unsettled?
+  private let then: (Result<[Item], Unsettled>) -> Void
 
-  init(_ tokens: [[UInt8]], then: @escaping ([Item]) -> Void) {
+  init(_ tokens: [[UInt8]], then: @escaping (Result<[Item], Unsettled>) -> Void) {
     items = tokens.map { Item(token: $0) }
     open = tokens.count
     self.then = then
@@ -194,7 +204,16 @@ private final class ImportRound {
 
   func end(_ index: Int, _ registration: [UInt8]?) {
     items[index].registration = registration
+    endOne()
+  }
+
+  func leave(_ reason: String) {
+    unsettled = Unsettled(reason: reason)
+    endOne()
+  }
+
+  private func endOne() {
     open -= 1
-    if open == 0 { then(items) }
+    if open == 0 { then(unsettled.map { .failure($0) } ?? .success(items)) }
   }
 }
