@@ -1,0 +1,96 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Crashes around the gateway's HTTP door", .blocking, .serialized)
+struct GatewayCrashTests {
+  private static let broker = Result { try Broker() }
+
+  /// Every request that was answered with 200 has reached its device.
+  private func check(_ site: Site, _ worker: ChildProcess, _ devices: [String], isOnce: Bool) throws {
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    let deliveries = try site.deliveries()
+    #expect(devices.filter { deliveries[$0] == nil } == [])
+    if isOnce { #expect(deliveries.filter { $0.value > 1 } == [:]) }
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
+  }
+
+  @Test(
+    "kill -9 of a gateway under load, again and again: what was answered with 200 is delivered, and what is sent again is sent once",
+    arguments: [0, 1])
+  func gatewayKilled(wait: Int) throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.startFleet(settings: Door.settings(port, wait: wait))
+    var door = try Door(site, port: port)
+    let worker = try site.startWorker()
+    let load = DoorLoad(ports: [port], key: try door.key().key)
+    for round in 1...3 {
+      #expect(eventually { load.answered >= round * 60 })
+      door.gateway.end()
+      door = try Door(site, port: port)
+    }
+    #expect(eventually { load.answered >= 240 })
+    let devices = load.end()
+    #expect(load.others[0, default: 0] > 0 && load.silent == 0, "\(load.others)")
+    try check(site, worker, devices, isOnce: true)
+  }
+
+  @Test(
+    "kill -9 of the broker behind a gateway under load: what was answered with 200 is delivered, the rest is 503 until it is back"
+  )
+  func brokerKilled() throws {
+    let broker = try Self.broker.get()
+    let site = try Site(broker: broker)
+    let port = try FreePorts.take(1)[0]
+    try site.startFleet(settings: Door.settings(port, wait: 0))
+    let door = try Door(site, port: port)
+    let worker = try site.startWorker()
+    let load = DoorLoad(ports: [port], key: try door.key().key)
+    #expect(eventually { load.answered >= 100 })
+    #expect(eventually { broker.isOnDisk(queue: "\(site.prefix).send.normal") })
+    broker.kill9()
+    #expect(eventually { load.others[503, default: 0] > 8 })
+    #expect(door.probe.ask("/readyz")?.status == 503 && door.probe.ask("/livez")?.status == 200)
+    try broker.restart()
+    #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
+    let before = load.answered
+    #expect(eventually { load.answered >= before + 50 })
+    let devices = load.end()
+    #expect(Set(load.others.keys) == [503] && load.silent == 0, "\(load.others)")
+    try check(site, worker, devices, isOnce: false)
+    door.gateway.signal(15)
+    #expect(door.gateway.wait() == 0)
+  }
+
+  @Test(
+    "while the broker has an alarm requests are 503 with Retry-After; what it has taken is delivered, and what comes again as well"
+  )
+  func alarm() throws {
+    let broker = try Self.broker.get()
+    let site = try Site(broker: broker)
+    let port = try FreePorts.take(1)[0]
+    try site.startFleet(settings: Door.settings(port, wait: 0))
+    let door = try Door(site, port: port)
+    let worker = try site.startWorker()
+    let load = DoorLoad(ports: [port], key: try door.key().key, senders: 4)
+    #expect(eventually { load.answered >= 50 })
+    try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    #expect(eventually { load.others[503, default: 0] >= 20 })
+    #expect(door.probe.ask("/readyz")?.status == 503 && door.probe.ask("/livez")?.status == 200)
+    try broker.control("set_vm_memory_high_watermark", "0.4")
+    #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
+    let before = load.answered
+    #expect(eventually { load.answered >= before + 50 })
+    let devices = load.end()
+    #expect(Set(load.others.keys) == [503] && load.silent == 0, "\(load.others)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    let deliveries = try site.deliveries()
+    #expect(deliveries == Dictionary(uniqueKeysWithValues: devices.map { ($0, 1) }))
+    #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
+  }
+}
