@@ -118,6 +118,14 @@ public protocol DeviceStore: AnyObject {
     _ hash: [UInt8], ofInstallation installation: [UInt8], app: [UInt8], replacing: Bool, now: Int64
   ) throws(RegistryError) -> Bool
 
+  /// Takes a request in hand that has an idempotency key, until a time; where one of this name is known, says so instead.
+  func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws(RegistryError) -> GatewayRequest?
+  /// Notes what became of it; nil forgets one that was not taken. What was settled before stands.
+  /// - Returns: what stands.
+  func settleRequest(
+    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
+  ) throws(RegistryError) -> GatewayRequest.State?
+
   // MARK: Upkeep
 
   /// Claims devices that were last seen too long ago, so that no other worker feeds them back.
@@ -135,6 +143,8 @@ public protocol DeviceStore: AnyObject {
   func purgeWaiting(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Removes content whose time is over, a bounded number a call; returns how many.
   func purgeContent(before: Int64, limit: Int) throws(RegistryError) -> Int
+  /// Removes requests that are known no longer, a bounded number a call; returns how many.
+  func purgeRequests(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Removes secrets of installations that are registered no more and got theirs before a time, a bounded number a call; returns how many.
   func purgeSecrets(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Cheap: whether the store answers, or whether a write may begin.

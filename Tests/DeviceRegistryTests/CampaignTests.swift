@@ -159,9 +159,9 @@ struct CampaignTests {
     ].map {
       "DROP INDEX \($0);"
     }
-    let tables = ["notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages"].map {
-      "DROP TABLE \($0);"
-    }
+    let tables = [
+      "notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages", "gateway_requests",
+    ].map { "DROP TABLE \($0);" }
     let back =
       (indexes + columns + tables).joined()
       + "CREATE UNIQUE INDEX devices_by_installation ON devices (app, installation, sender) WHERE installation IS NOT NULL;"

@@ -9,11 +9,11 @@ struct Door {
   let port: UInt16
   let gateway: ChildProcess
 
-  init(_ site: Site, port: UInt16) throws {
+  init(_ site: Site, port: UInt16, environment: [String: String] = [:]) throws {
     self.site = site
     probe = HTTPProbe(port: port)
     self.port = port
-    gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")])
+    gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")], environment: environment)
     guard gateway.waitForOutput(#""publishing""#, seconds: 30) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
     guard try eventually({ [probe] in probe.ask("/readyz")?.status == 200 }) else { throw Broken("not ready") }
   }

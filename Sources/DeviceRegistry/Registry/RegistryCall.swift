@@ -156,6 +156,23 @@ extension RegistryCall<GatewayKey?> {
   public static func key(_ id: [UInt8]) -> Self { .init(nil) { (store, _) throws(RegistryError) in try store.key(id) } }
 }
 
+extension RegistryCall<GatewayRequest?> {
+  /// Answered with nil where it is the caller's to publish.
+  public static func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in
+      try store.claimRequest(name, body: body, until: until, now: now)
+    }
+  }
+}
+
+extension RegistryCall<GatewayRequest.State?> {
+  public static func settleRequest(_ name: [UInt8], _ state: GatewayRequest.State?, until: Int64) -> Self {
+    .init(.notes) { (store, now) throws(RegistryError) in
+      try store.settleRequest(name, state, until: until, now: now)
+    }
+  }
+}
+
 extension RegistryCall<[UInt8]> {
   /// Answered with the page's name.
   public static func keepPage(_ page: ContentPage) -> Self {
@@ -206,6 +223,7 @@ extension RegistryCall<Int> {
   public static func purgeNotes(before: Int64, limit: Int) -> Self {
     .init(.notes) { (store, now) throws(RegistryError) in
       try store.purgeNotes(before: before, limit: limit) + store.purgeWaiting(before: now, limit: limit)
+        + store.purgeRequests(before: now, limit: limit)
     }
   }
 }

@@ -35,7 +35,7 @@ enum Schema {
   ]
 
   private static let migrations: [[String]] = [
-    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages,
+    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests,
   ]
 
   private static let first = [
@@ -151,6 +151,15 @@ enum Schema {
       digest {blob} NOT NULL PRIMARY KEY, name {text} NOT NULL UNIQUE, content {blob} NOT NULL, until {int} NOT NULL) {rows}
     """,
     "CREATE INDEX content_pages_by_time ON content_pages (until)",
+  ]
+
+  /// Requests with an idempotency key, by what all gateways know them by.
+  private static let requests = [
+    """
+    CREATE TABLE gateway_requests (
+      name {blob} NOT NULL PRIMARY KEY, body {blob} NOT NULL, state {int} NOT NULL, answer {blob}, until {int} NOT NULL) {rows}
+    """,
+    "CREATE INDEX gateway_requests_by_time ON gateway_requests (until)",
   ]
 
   private static let pauses = [

@@ -36,6 +36,8 @@ final class SendDesk {
 
   /// Seconds for which a request without an idempotency key is known again after its answer, and one with it.
   private static let (retransmission, idempotency) = (10.0, 600.0)
+  /// Seconds for which another gateway's answer is waited for at least.
+  private static let leastPatience = 2.0
   /// Seconds that the broker has for a confirm.
   private static let confirmTime = 15.0
 
@@ -43,12 +45,27 @@ final class SendDesk {
   private let exchange: String
   /// Seconds.
   private let wait: Double
+  /// nil where no registry is configured.
+  private let shared: SharedRequests?
   private var windows = (plain: RequestWindow(lifetime: retransmission), keyed: RequestWindow(lifetime: idempotency))
 
   init(_ context: GatewayContext, wait: Int) {
     self.context = context
     self.wait = Double(wait)
     exchange = context.topology.sendExchange
+    shared = context.registry.map {
+      SharedRequests(
+        registry: $0, loop: context.loop, lifetime: Self.idempotency, patience: max(Double(wait), Self.leastPatience))
+    }
+  }
+
+  /// How a request is known.
+  private struct Name {
+    /// SHA-256 of the sender, the application, and the idempotency key or the body.
+    var identity: [UInt8]
+    var digest: RequestDigest
+    var isKeyed: Bool
+    var messageID: [UInt8]
   }
 
   /// - Parameter then: called once, at once where the answer is known.
@@ -57,27 +74,35 @@ final class SendDesk {
     let digest = Digest.sha256(request.body)
     let isKeyed = request.idempotencyKey != nil
     let identity = Self.identity(request, digest)
-    let (name, body) = (RequestDigest(identity), RequestDigest(digest))
-    windows.plain.sweep(at: now)
-    windows.keyed.sweep(at: now)
-    if let entry = isKeyed ? windows.keyed[name] : windows.plain[name] {
-      guard entry.body == body else { return then(entry.messageID, .reused) }
-      context.figures.repeated += 1
-      switch entry.state {
-      case .waiting:
-        if isKeyed { windows.keyed.join(name, then) } else { windows.plain.join(name, then) }
-        return
-      case .answered(let outcome): return then(entry.messageID, outcome)
-      case .again:
-        if isKeyed { windows.keyed.resume(name) } else { windows.plain.resume(name) }
-        return publish(request, entry.messageID, name, then)
-      }
-    }
     // What is sent again on purpose, later, is another request: to the workers as well.
     let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(Self.retransmission * 1000)
     let id = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
-    if isKeyed { windows.keyed.begin(name, id, body: body) } else { windows.plain.begin(name, id, body: body) }
-    publish(request, id, name, then)
+    var name = Name(identity: identity, digest: RequestDigest(identity), isKeyed: isKeyed, messageID: id)
+    let body = RequestDigest(digest)
+    windows.plain.sweep(at: now)
+    windows.keyed.sweep(at: now)
+    if let entry = isKeyed ? windows.keyed[name.digest] : windows.plain[name.digest] {
+      guard entry.body == body else { return then(entry.messageID, .reused) }
+      context.figures.repeated += 1
+      name.messageID = entry.messageID
+      switch entry.state {
+      case .waiting:
+        if isKeyed { windows.keyed.join(name.digest, then) } else { windows.plain.join(name.digest, then) }
+        return
+      case .answered(let outcome): return then(entry.messageID, outcome)
+      case .again:
+        if isKeyed { windows.keyed.resume(name.digest) } else { windows.plain.resume(name.digest) }
+        return publish(request, name, wait: wait, then)
+      }
+    }
+    if isKeyed { windows.keyed.begin(name.digest, id, body: body) } else { windows.plain.begin(name.digest, id, body: body) }
+    guard isKeyed, let shared else { return publish(request, name, wait: wait, then) }
+    shared.claim(identity, body: digest) { [weak self] outcome, isLate in
+      guard let self else { return }
+      guard let outcome else { return publish(request, name, wait: isLate ? 0 : wait, then) }
+      context.figures.repeated += 1
+      settle(name, outcome, then)
+    }
   }
 
   /// Of whoever sends it, the application and what it is known by.
@@ -91,14 +116,16 @@ final class SendDesk {
     return Digest.sha256(text)
   }
 
-  private func publish(_ request: Request, _ id: [UInt8], _ name: RequestDigest, _ then: @escaping Completion) {
+  /// - Parameter wait: seconds for its result.
+  private func publish(_ request: Request, _ name: Name, wait: Double, _ then: @escaping Completion) {
     let flight = Flight()
     let finish: (Outcome) -> Void = { [weak self] outcome in
       guard let self, !flight.isOver else { return }
       flight.isOver = true
       if let question = flight.question { context.broker.forget(question) }
       if let timer = flight.timer { context.loop.cancel(timer) }
-      settle(name, isKeyed: request.idempotencyKey != nil, id, outcome, then)
+      guard name.isKeyed, let shared else { return settle(name, outcome, then) }
+      shared.settle(name.identity, outcome) { [weak self] in self?.settle(name, $0, then) }
     }
     if wait > 0 {
       flight.question = context.broker.expectAnswer { result in
@@ -110,7 +137,7 @@ final class SendDesk {
       finish(flight.isConfirmed ? .accepted : .unknown("the broker has not confirmed it in time"))
     }
     context.broker.publish(
-      exchange: exchange, routingKey: request.isHigh ? "high" : "normal", properties: properties(request, id),
+      exchange: exchange, routingKey: request.isHigh ? "high" : "normal", properties: properties(request, name.messageID),
       body: request.body, question: flight.question
     ) { [weak self] outcome in
       guard let self, !flight.isOver else { return }
@@ -139,7 +166,7 @@ final class SendDesk {
     var timer: TimerToken?
   }
 
-  private func settle(_ name: RequestDigest, isKeyed: Bool, _ id: [UInt8], _ outcome: Outcome, _ then: Completion) {
+  private func settle(_ name: Name, _ outcome: Outcome, _ then: Completion) {
     let state: RequestWindow.State? =
       switch outcome {
       case .result, .accepted: .answered(outcome)
@@ -147,9 +174,10 @@ final class SendDesk {
       case .refused, .reused: nil
       }
     let now = context.loop.now
-    let others = isKeyed ? windows.keyed.end(name, state, at: now) : windows.plain.end(name, state, at: now)
-    then(id, outcome)
-    for other in others { other(id, outcome) }
+    let others =
+      name.isKeyed ? windows.keyed.end(name.digest, state, at: now) : windows.plain.end(name.digest, state, at: now)
+    then(name.messageID, outcome)
+    for other in others { other(name.messageID, outcome) }
   }
 
   private func properties(_ request: Request, _ id: [UInt8]) -> BasicProperties {

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import DeviceRegistry
+
+@Suite("Requests of several gateways, on both databases")
+struct GatewayRequestTests {
+  private let name = [UInt8](repeating: 1, count: 32)
+  private let body = [UInt8](repeating: 2, count: 32)
+
+  @Test(
+    "the first to claim a request has it, and what it makes of it stands for all, until its time is over",
+    arguments: Backend.all)
+  func claimed(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let (one, other) = (registry.store, try registry.another())
+    func claim(_ store: any DeviceStore, at now: Int64, _ body: [UInt8]? = nil) throws -> GatewayRequest? {
+      try store.claimRequest(name, body: body ?? self.body, until: now + 1_000, now: now)
+    }
+    #expect(try claim(one, at: 0) == nil)
+    #expect(try claim(other, at: 1) == GatewayRequest(body: body, state: .underWay))
+    #expect(try claim(other, at: 1, [7])?.body == body)
+    #expect(try one.settleRequest(name, .again, until: 1_000, now: 2) == .again)
+    #expect(try claim(other, at: 3)?.state == .again)
+    #expect(try one.settleRequest(name, .result([0, 255]), until: 1_000, now: 4) == .result([0, 255]))
+    // Whoever comes later with another outcome learns what stands.
+    for late in [GatewayRequest.State.accepted, .again, .result([])] {
+      #expect(try other.settleRequest(name, late, until: 5_000, now: 5) == .result([0, 255]))
+    }
+    #expect(try other.settleRequest(name, nil, until: 5_000, now: 5) == .result([0, 255]))
+    #expect(try claim(other, at: 999)?.state == .result([0, 255]))
+    #expect(try claim(other, at: 1_000, [7]) == nil)
+    #expect(try claim(one, at: 1_001) == GatewayRequest(body: [7], state: .underWay))
+  }
+
+  @Test("one that was not taken is forgotten; what is known no longer is removed", arguments: Backend.all)
+  func forgotten(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let store = registry.store
+    #expect(try store.claimRequest(name, body: body, until: 10, now: 0) == nil)
+    #expect(try store.settleRequest(name, nil, until: 10, now: 1) == nil)
+    #expect(try store.claimRequest(name, body: body, until: 10, now: 2) == nil)
+    #expect(try store.settleRequest(name, .accepted, until: 20, now: 3) == .accepted)
+    #expect(try store.claimRequest(name, body: body, until: 30, now: 19)?.state == .accepted)
+    #expect(try store.purgeRequests(before: 19, limit: 10) == 0 && store.purgeRequests(before: 20, limit: 0) == 0)
+    #expect(try store.purgeRequests(before: 20, limit: 10) == 1)
+    #expect(try store.settleRequest(name, .accepted, until: 20, now: 3) == .accepted)
+  }
+}

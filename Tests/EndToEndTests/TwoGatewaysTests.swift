@@ -1,0 +1,89 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Two gateways on one registry", .blocking, .serialized)
+struct TwoGatewaysTests {
+  /// A site with two gateways, which share a registry and nothing else.
+  private func open(_ registry: RegistryKind, wait: Int) throws -> (Site, [Door], key: String) {
+    let site = try Site()
+    let ports = try FreePorts.take(2)
+    try site.startFleet(try registry.make(), settings: Door.settings(ports[0], wait: wait))
+    let doors = try ports.map { port in
+      try Door(site, port: port, environment: ["PUSHFLEET_GATEWAY_HTTP_LISTEN": "127.0.0.1:\(port)"])
+    }
+    return (site, doors, try doors[0].key().key)
+  }
+
+  /// nil where no answer comes.
+  private static func send(_ port: UInt16, _ key: String, _ number: Int, _ name: String) -> HTTPProbe.Answer? {
+    let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json", "Idempotency-Key": name]
+    let body = #"{"registration_ids":["\#(token(number))","b d"],"data":{"n":"\#(number)"}}"#
+    return HTTPProbe(port: port).ask("/fcm/send", method: "POST", headers: headers, body: body, seconds: 20)
+  }
+
+  @Test(
+    "what comes to both with one Idempotency-Key is one request with one answer, whichever has it first",
+    arguments: RegistryKind.all)
+  func once(_ registry: RegistryKind) throws {
+    let (site, doors, key) = try open(registry, wait: 10)
+    let ports = doors.map(\.port)
+    let worker = try site.startWorker()
+    // One after the other.
+    let first = try #require(Self.send(ports[0], key, 1, "a"))
+    #expect(first.status == 200 && first.body.contains(#""success":1"#) && first.body.contains("InvalidRegistration"))
+    let second = Self.send(ports[1], key, 1, "a")
+    #expect(second?.status == 200 && second?.body == first.body)
+    #expect(Self.send(ports[1], key, 2, "a")?.status == 422)
+    #expect(Self.send(ports[0], key, 2, "b")?.body != first.body)
+    // All at once, by both.
+    let answers = Mutex<[String]>([])
+    DispatchQueue.concurrentPerform(iterations: 24) { index in
+      let answer = Self.send(ports[index % 2], key, 3, "c")
+      answers.withLock { $0.append("\(answer?.status ?? 0) \(answer?.body ?? "")") }
+    }
+    #expect(
+      Set(answers.withLock(\.self)).count == 1 && answers.withLock(\.first)?.hasPrefix("200") == true,
+      "\(answers.withLock(\.self))")
+    // By FCM v1 as well, where an id stands for the answer.
+    let names = try doors.map { door in
+      try door.json(
+        "POST", "/v1/projects/p/messages:send", key, #"{"message":{"token":"\#(token(4))","data":{"n":"4"}}}"#,
+        ["Idempotency-Key": "d"])["name"] as? String
+    }
+    #expect(names[0] != nil && names[0] == names[1])
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    try site.drain()
+    #expect(try site.deliveries() == [token(1): 1, token(2): 1, token(3): 1, token(4): 1])
+  }
+
+  @Test("what a gateway had in hand when it was killed or stood still is taken by the other one, and is sent once")
+  func taken() throws {
+    let (site, doors, key) = try open(.sqlite, wait: 1)
+    let ports = doors.map(\.port)
+    let answers = Mutex<[Int: String]>([:])
+    let group = DispatchGroup()
+    for number in [1, 2] {
+      let before = try site.depths(["send.normal"])[0]
+      group.enter()
+      Thread.detachNewThread {
+        let body = Self.send(ports[0], key, number, "\(number)")?.body
+        answers.withLock { $0[number] = body }
+        group.leave()
+      }
+      #expect(try eventually { try site.depths(["send.normal"]) == [before + 1] })
+      doors[0].gateway.signal(SIGSTOP)
+      let other = try #require(Self.send(ports[1], key, number, "\(number)"))
+      #expect(other.status == 200 && other.body.contains("message_id"))
+      if number == 1 { doors[0].gateway.signal(SIGCONT) } else { doors[0].gateway.end() }
+      group.wait()
+      #expect(answers.withLock { $0[number] } == (number == 1 ? other.body : nil))
+      #expect(Self.send(ports[1], key, number, "\(number)")?.body == other.body)
+    }
+    #expect(try site.depths(["send.normal"])[0] >= 2)
+    try site.drain()
+    #expect(try site.deliveries() == [token(1): 1, token(2): 1])
+  }
+}
