@@ -144,6 +144,7 @@ struct SQLiteFaultTests {
     } else {
       try remove(path)
     }
+    guard case .unavailable(.down, _) = try fault({ try store.probe(isWriting: false) }) else { throw TestFailure("probed") }
     guard case .unavailable(.down, let why) = try fault({ try fill(store, 10..<20) }) else { throw TestFailure("stored") }
     #expect(why.contains("deleted or replaced"))
     guard case .unavailable(.down, _) = try fault({ _ = try store.resolve([[1]], app: TestRegistry.app) }) else {

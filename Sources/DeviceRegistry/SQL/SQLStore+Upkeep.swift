@@ -54,10 +54,8 @@ extension SQLStore {
   }
 
   func probe(isWriting: Bool) throws(RegistryError) {
-    guard isWriting else {
-      try session.run(SQL.probe, [])
-      return
-    }
+    // As a transaction, whose end finds that the database is no longer the one that others have.
+    guard isWriting else { return try session.reading { () throws(RegistryError) -> Void in try session.run(SQL.probe, []) } }
     _ = try transaction(.devices) { () throws(RegistryError) in try session.run(SQL.probe, []) }
   }
 }
