@@ -2,8 +2,21 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// Old senders at a gateway, each with one request at a time: what isn't answered with 200 is sent again, as it was, until it is.
+/// Senders at a gateway, each with one request at a time: what isn't answered with 200 or 202 is sent again, as it was, until it is.
 final class DoorLoad: Sendable {
+  /// What the request of a number asks for.
+  struct Kind: Sendable {
+    let path: String
+    let body: @Sendable (Int) -> String
+
+    /// A message to the device of the number.
+    static let sends = Kind(path: "/fcm/send") { #"{"to":"\#(token($0))","data":{"n":"\#($0)"}}"# }
+    /// The first device has received the message of the number.
+    static let receptions = Kind(path: "/v1/apps/\(Site.app)/acks") {
+      #"{"op":"received","token":"\#(token(1))","message_id":"\#($0)"}"#
+    }
+  }
+
   private struct Counts {
     var answered: [Int] = []
     /// By their status; 0 for none.
@@ -18,17 +31,17 @@ final class DoorLoad: Sendable {
   private let senders = DispatchGroup()
 
   /// - Parameter ports: of gateways; each attempt goes to the next one.
-  init(ports: [UInt16], key: String, senders count: Int = 8) {
+  init(_ kind: Kind = .sends, ports: [UInt16], key: String, senders count: Int = 8) {
     for _ in 0..<count {
       senders.enter()
       Thread.detachNewThread { [self] in
-        while !isOver.load(ordering: .relaxed) { send(next.add(1, ordering: .relaxed).oldValue, ports, key) }
+        while !isOver.load(ordering: .relaxed) { send(kind, next.add(1, ordering: .relaxed).oldValue, ports, key) }
         senders.leave()
       }
     }
   }
 
-  /// Requests answered with 200 so far.
+  /// Requests answered with 200 or 202 so far.
   var answered: Int { counts.withLock(\.answered.count) }
 
   /// How often another status came, or none (0).
@@ -38,21 +51,20 @@ final class DoorLoad: Sendable {
   var silent: Int { counts.withLock(\.silent) }
 
   /// Nothing new is sent from now on; what was begun goes on until it is answered.
-  /// - Returns: the devices that were sent to.
-  func end() -> [String] {
+  /// - Returns: the numbers of all requests.
+  func end() -> [Int] {
     isOver.store(true, ordering: .relaxed)
     senders.wait()
-    return counts.withLock(\.answered).map(token)
+    return counts.withLock(\.answered)
   }
 
-  private func send(_ number: Int, _ ports: [UInt16], _ key: String) {
+  private func send(_ kind: Kind, _ number: Int, _ ports: [UInt16], _ key: String) {
     let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json", "Idempotency-Key": "request \(number)"]
     for attempt in 0..<3_000 {
       let answer = HTTPProbe(port: ports[(number + attempt) % ports.count]).ask(
-        "/fcm/send", method: "POST", headers: headers, body: #"{"to":"\#(token(number))","data":{"n":"\#(number)"}}"#,
-        seconds: 30)
+        kind.path, method: "POST", headers: headers, body: kind.body(number), seconds: 30)
       let isTaken = counts.withLock { counts in
-        if let answer, answer.status == 200, !answer.body.contains("error") {
+        if let answer, [200, 202].contains(answer.status), !answer.body.contains("error") {
           counts.answered.append(number)
           return true
         }

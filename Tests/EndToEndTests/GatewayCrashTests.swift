@@ -33,7 +33,7 @@ struct GatewayCrashTests {
       door = try Door(site, port: port)
     }
     #expect(eventually { load.answered >= 240 })
-    let devices = load.end()
+    let devices = load.end().map(token)
     #expect(load.others[0, default: 0] > 0 && load.silent == 0, "\(load.others)")
     try check(site, worker, devices, isOnce: true)
   }
@@ -48,19 +48,28 @@ struct GatewayCrashTests {
     try site.startFleet(settings: Door.settings(port, wait: 0))
     let door = try Door(site, port: port)
     let worker = try site.startWorker()
-    let load = DoorLoad(ports: [port], key: try door.key().key)
-    #expect(eventually { load.answered >= 100 })
-    #expect(eventually { broker.isOnDisk(queue: "\(site.prefix).send.normal") })
+    try site.importDevices([1], #""user":"u""#)
+    let key = try door.key().key
+    let load = DoorLoad(ports: [port], key: key)
+    let receptions = DoorLoad(.receptions, ports: [port], key: key, senders: 4)
+    #expect(eventually { load.answered >= 100 && receptions.answered >= 50 })
+    #expect(
+      eventually { broker.isOnDisk(queue: "\(site.prefix).send.normal") && broker.isOnDisk(queue: "\(site.prefix).acks") })
     broker.kill9()
     #expect(eventually { load.others[503, default: 0] > 8 })
     #expect(door.probe.ask("/readyz")?.status == 503 && door.probe.ask("/livez")?.status == 200)
     try broker.restart()
     #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
-    let before = load.answered
-    #expect(eventually { load.answered >= before + 50 })
-    let devices = load.end()
-    #expect(Set(load.others.keys) == [503] && load.silent == 0, "\(load.others)")
+    let before = (load.answered, receptions.answered)
+    #expect(eventually { load.answered >= before.0 + 50 && receptions.answered >= before.1 + 25 })
+    let (devices, received) = (load.end().map(token), receptions.end())
+    #expect(
+      Set(load.others.keys).union(receptions.others.keys) == [503] && load.silent + receptions.silent == 0, "\(load.others)")
+    // And what devices have received is noted.
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
     try check(site, worker, devices, isOnce: false)
+    let noted = Set(try site.take("receipts").compactMap { $0.json["message_id"] as? String })
+    #expect(noted == Set(received.map(String.init)))
     door.gateway.signal(15)
     #expect(door.gateway.wait() == 0)
   }
@@ -84,7 +93,7 @@ struct GatewayCrashTests {
     #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
     let before = load.answered
     #expect(eventually { load.answered >= before + 50 })
-    let devices = load.end()
+    let devices = load.end().map(token)
     #expect(Set(load.others.keys) == [503] && load.silent == 0, "\(load.others)")
     worker.signal(15)
     #expect(worker.wait() == 0)
