@@ -4,6 +4,8 @@ import Worker
 protocol Door: AnyObject {
   /// Takes over the applications and certificates of a configuration; where something can't be used, what it had before stays.
   func reload(_ configuration: Configuration) throws(ConfigurationError)
+  /// When the certificate that it shows ends; nil where it shows none.
+  var expiry: ShardReport.Expiry? { get }
   /// Takes nothing new from now on.
   func drain()
   /// Nobody inside waits for anything.

@@ -23,6 +23,7 @@ public final class Gateway {
   private let manager = ServiceManager.ofProcess
   private var doors: [any Door] = []
   private var nextProbe = MonotonicTime(nanoseconds: 0)
+  private var expiryWatch = ExpiryWatch()
   private var isStopping = false
   private var deadline = MonotonicTime.distantFuture
 
@@ -72,7 +73,7 @@ public final class Gateway {
     context.registry?.close()
   }
 
-  private func openDoors() throws(ConfigurationError) {
+  private func openDoors() throws {
     if let endpoint = context.configuration.gatewayFigures { doors.append(try FiguresDoor(endpoint, context)) }
     let settings = context.configuration.gateway
     let room = ConnectionRoom(
@@ -84,6 +85,7 @@ public final class Gateway {
   private func everySecond() {
     manager.tell(.alive)
     lookAtRegistry()
+    lookAtCertificates()
     if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
@@ -97,6 +99,12 @@ public final class Gateway {
 
   /// Seconds.
   private static let probePause = 5.0
+
+  private func lookAtCertificates() {
+    let expiries = doors.compactMap(\.expiry).sorted { $0.notAfter < $1.notAfter }
+    context.figures.expiries = expiries
+    expiryWatch.warn(of: expiries, at: loop.wallClock / 1000, context.log)
+  }
 
   // MARK: other settings
 

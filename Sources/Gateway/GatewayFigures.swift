@@ -9,6 +9,8 @@ final class GatewayFigures {
   private var publications = [0, 0, 0]
   /// Requests that were known as retransmissions.
   var repeated = 0
+  /// Of the doors' certificates.
+  var expiries: [ShardReport.Expiry] = []
   let binary = BinaryFigures()
 
   func answered(_ status: Int) { answers[status, default: 0] += 1 }
@@ -54,6 +56,9 @@ final class GatewayFigures {
       BinaryStatus.allCases.compactMap { status in binary.responses[status].map { ([("status", status.word)], $0) } })
     format.gauge("pushfleet_gateway_binary_connections", binary.open, "Open connections of senders.")
     format.counter("pushfleet_gateway_binary_feedback_total", binary.feedback, "Entries read of the feedback service.")
+    format.gauges(
+      "pushfleet_credential_not_after_timestamp_seconds", "When a door's certificate ends.",
+      expiries.map { ([("credential", $0.name)], Int($0.notAfter)) })
     let usage = ProcessUsage.current()
     format.family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
     format.gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")

@@ -95,6 +95,12 @@ struct DoorCheckTests {
     }
     try Self.configure(site, "http: { \(http), \(good) }, apns: { \(apns), \(good), app: \"\(Site.app)\" }", cases[1].registry)
     #expect(try site.run(["config", "check", site.file("pushfleet.json5")]).status == 0)
+    let looked = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"]).output
+    for setting in ["gateway.http.certificate", "gateway.apns.certificate"] {
+      let found = Site.objects(looked).first { $0["about"] as? String == setting }
+      #expect(
+        found?["level"] as? String == "warning" && (found?["finding"] as? String)?.hasPrefix("ends on 20") == true, "\(looked)")
+    }
   }
 
   @Test("doctor says whether the places are free, a gateway's or somebody else's, and whether anybody has a key")
@@ -124,7 +130,7 @@ struct DoorCheckTests {
     // A second one has no place, and says which.
     let second = try site.run(["gateway", "--config", site.file("pushfleet.json5")])
     #expect(
-      second.status == 78 && second.output.contains("gateway.http.listen cannot be used: 127.0.0.1:\(ports[0]) is in use"))
+      second.status == 69 && second.output.contains("gateway.http.listen can't be used now: 127.0.0.1:\(ports[0]) is in use"))
     gateway.gateway.signal(15)
     #expect(gateway.gateway.wait() == 0)
 
@@ -143,7 +149,7 @@ struct DoorCheckTests {
   @Test("a worker and a gateway with one configuration have their figures in two places, each with a page")
   func figures() throws {
     let site = try Site()
-    let ports = try FreePorts.take(3)
+    let ports = try FreePorts.take(4)
     try site.startFleet(
       settings: #"metrics: "127.0.0.1:\#(ports[0])", gateway: { http: { listen: "127.0.0.1:\#(ports[1])", wait: 0 } },"#)
     let worker = try site.startWorker()
@@ -153,13 +159,21 @@ struct DoorCheckTests {
     lacking.gateway.signal(15)
     #expect(lacking.gateway.wait() == 0)
 
-    let own = ["PUSHFLEET_GATEWAY_METRICS": "127.0.0.1:\(ports[2])"]
+    let own = [
+      "PUSHFLEET_GATEWAY_METRICS": "127.0.0.1:\(ports[2])", "PUSHFLEET_GATEWAY_APNS_LISTEN": "127.0.0.1:\(ports[3])",
+      "PUSHFLEET_GATEWAY_APNS_CERTIFICATE": site.certificates.server,
+      "PUSHFLEET_GATEWAY_APNS_KEY": site.certificates.serverKey, "PUSHFLEET_GATEWAY_APNS_APP": Site.app,
+    ]
     let gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")], environment: own)
     let (workers, gateways) = (HTTPProbe(port: ports[0]), HTTPProbe(port: ports[2]))
     #expect(eventually { gateways.ask("/readyz")?.status == 200 })
     #expect(workers.ask("/metrics")?.body.contains("pushfleet_pushes_delivered_total") == true)
     #expect(gateways.ask("/metrics")?.body.contains("pushfleet_gateway_ready 1") == true)
     #expect(HTTPProbe(port: ports[1]).ask("/nothing")?.status == 404)
+    // The one certificate it has ends within thirty days.
+    #expect(gateway.waitForOutput("certificate expires soon", seconds: 30))
+    let expiry = #"pushfleet_credential_not_after_timestamp_seconds{credential="gateway.apns.certificate"} "#
+    #expect(gateways.ask("/metrics")?.body.contains(expiry) == true)
     let page = try #require(gateways.ask("/"))
     #expect(page.status == 200 && page.headers["content-type"] == "text/html; charset=utf-8")
     #expect(page.body.contains("Ready: ") && page.body.contains("<tr><th>HTTP requests answered with 404</th><td>1</td></tr>"))

@@ -21,6 +21,7 @@ final class BinaryDoor: Door {
   private let only: [UInt8]?
   let limits: RequestLimits
   private var listeners: [Listener] = []
+  private(set) var expiry: ShardReport.Expiry?
   /// With their places in `idle`.
   private var connections: [ObjectIdentifier: (connection: BinaryConnection, place: Int)] = [:]
   private var idle = IdleOrder<BinaryConnection>()
@@ -33,8 +34,8 @@ final class BinaryDoor: Door {
 
   /// Listens at once.
   /// - Parameter connections: of senders, at most so many at once.
-  /// - Throws: when a setting can't be used.
-  init(_ settings: GatewayAPNsSettings, connections: Int, _ context: GatewayContext) throws(ConfigurationError) {
+  /// - Throws: `ConfigurationError` when a setting can't be used, `PlaceTaken` when it perhaps can later.
+  init(_ settings: GatewayAPNsSettings, connections: Int, _ context: GatewayContext) throws {
     let configuration = context.configuration
     most = connections
     loop = context.loop
@@ -45,7 +46,9 @@ final class BinaryDoor: Door {
     limits = configuration.limits
     apps = try configuration.binarySenders()
     only = settings.app.map { Array($0.utf8) }
-    let tls = try settings.tls()
+    let certificate = try settings.loadCertificate()
+    expiry = certificate.expiry
+    let tls = try settings.tls(certificate)
     listeners.append(try listener(settings.listen, "gateway.apns.listen", tls) { [unowned self] in accept() })
     log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
     guard let place = settings.feedback else { return }
@@ -58,14 +61,15 @@ final class BinaryDoor: Door {
 
   private func listener(
     _ place: Endpoint, _ key: String, _ tls: TLSServerContext, _ accept: @escaping () -> (any Machine)?
-  ) throws(ConfigurationError) -> Listener {
+  ) throws -> Listener {
     do {
       return try Listener(
         loop: loop, host: place.host, port: place.port, tls: tls, options: LinkOptions(connectTimeout: Self.handshakeTime)
       ) { _ in accept() }
     } catch let error as SystemError where error.isInUse {
-      throw ConfigurationError(
-        key: key, problem: "cannot be used: \(place) is in use: end what listens there, or choose another port")
+      throw PlaceTaken(setting: key, reason: "\(place) is in use: end what listens there, or choose another port")
+    } catch let error as SystemError where error.isOfNoAddress {
+      throw PlaceTaken(setting: key, reason: "\(place) is no address of this machine")
     } catch {
       throw ConfigurationError(key: key, problem: "cannot be listened on: \(error)")
     }
@@ -108,7 +112,9 @@ final class BinaryDoor: Door {
   /// Takes over who may send, and certificate, key and authorities for connections from now on.
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
     guard let settings = configuration.gateway?.apns else { return }
-    let (tls, senders) = (try settings.tls(), try configuration.binarySenders())
+    let certificate = try settings.loadCertificate()
+    let (tls, senders) = (try settings.tls(certificate), try configuration.binarySenders())
+    expiry = certificate.expiry
     apps = senders
     for listener in listeners { listener.tls = tls }
   }

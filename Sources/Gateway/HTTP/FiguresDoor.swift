@@ -48,6 +48,7 @@ final class FiguresDoor: Door {
   private var setting: String { context.configuration.gateway?.metrics == nil ? "metrics" : "gateway.metrics" }
 
   func reload(_ configuration: Configuration) {}
+  var expiry: ShardReport.Expiry? { nil }
   func drain() {}
   var isIdle: Bool { true }
   func close() { server?.stop() }

@@ -12,6 +12,7 @@ final class HTTPDoor: Door, TurnHook {
   private let context: GatewayContext
   private let server: HTTPServer
   private let isTLS: Bool
+  private(set) var expiry: ShardReport.Expiry?
   private var watch: ForeignDescriptor?
   private var isTurnScheduled = false
   private var isClosed = false
@@ -34,8 +35,8 @@ final class HTTPDoor: Door, TurnHook {
   private static let (retiredPause, idlePause) = (5.0, 1.0)
 
   /// - Parameter connections: at most so many at once.
-  /// - Throws: when it can't be listened where the setting says.
-  init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws(ConfigurationError) {
+  /// - Throws: `ConfigurationError` when it can't be listened where the setting says, `PlaceTaken` when it perhaps can later.
+  init(_ settings: GatewayHTTPSettings, connections: Int, _ context: GatewayContext) throws {
     self.context = context
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
@@ -43,20 +44,24 @@ final class HTTPDoor: Door, TurnHook {
     desks = Routes.Desks(context, wait: settings.wait)
     routes = Routes(context, registry, desks, GatewayApplications(context.configuration))
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
-    let identity = try settings.serverIdentity()
-    let isTLS = identity != nil
+    let certificate = try settings.loadCertificate()
+    expiry = certificate?.expiry
+    let isTLS = certificate != nil
     self.isTLS = isTLS
     let limits = HTTPServerLimits(
       connections: UInt32(connections), idle: Self.idle, body: context.configuration.limits.json.bytes)
     do throws(HTTPServerError) {
       server = try HTTPServer(
-        host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers, identity: identity,
+        host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers,
+        identity: certificate?.served,
         isDriven: !isTLS
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
       }
     } catch {
-      throw ConfigurationError(key: "gateway.http.listen", problem: "cannot be used: \(error)")
+      let setting = "gateway.http.listen"
+      guard !error.isPassing else { throw PlaceTaken(setting: setting, reason: "\(error)") }
+      throw ConfigurationError(key: setting, problem: "cannot be used: \(error)")
     }
     side.desk = self
     if !isTLS {
@@ -112,10 +117,11 @@ final class HTTPDoor: Door, TurnHook {
   /// Takes over the applications, and certificate and key.
   func reload(_ configuration: Configuration) throws(ConfigurationError) {
     routes = Routes(context, registry, desks, GatewayApplications(configuration))
-    guard isTLS, let identity = try configuration.gateway?.http?.serverIdentity() else { return }
-    do throws(HTTPServerError) { try server.renew(identity) } catch {
+    guard isTLS, let certificate = try configuration.gateway?.http?.loadCertificate() else { return }
+    do throws(HTTPServerError) { try server.renew(certificate.served) } catch {
       throw ConfigurationError(key: "gateway.http.certificate", problem: "cannot be used: \(error)")
     }
+    expiry = certificate.expiry
     endRetired()
   }
 
@@ -199,9 +205,6 @@ final class HTTPDoor: Door, TurnHook {
   }
 }
 
-extension GatewayHTTPSettings {
-  /// Nil for plain HTTP.
-  fileprivate func serverIdentity() throws(ConfigurationError) -> HTTPServerIdentity? {
-    try loadCertificate().map { HTTPServerIdentity(certificate: $0.certificate, key: $0.key) }
-  }
+extension DoorCertificate {
+  fileprivate var served: HTTPServerIdentity { HTTPServerIdentity(certificate: certificate, key: key) }
 }

@@ -35,8 +35,9 @@ extension Configuration {
     }
     if let apns = gateway.apns {
       check { () throws(ConfigurationError) in
-        _ = try apns.tls()
-        try apns.loadCertificate().refuseExpired(at: now)
+        let certificate = try apns.loadCertificate()
+        _ = try apns.tls(certificate)
+        try certificate.refuseExpired(at: now)
       }
     }
     var seen: [Endpoint: String] = [:]

@@ -9,6 +9,9 @@ package struct DoorCertificate {
   package let key: [UInt8]
   package let identity: Identity
 
+  /// When it ends.
+  package var expiry: ShardReport.Expiry { ShardReport.Expiry(name: setting, notAfter: identity.notAfter) }
+
   /// - Parameter door: the settings' common path.
   init(_ material: (certificate: Material, key: Material), of door: String) throws(ConfigurationError) {
     setting = "\(door).certificate"
@@ -38,8 +41,7 @@ extension GatewayAPNsSettings {
   }
 
   /// What the door's connections are served with.
-  package func tls() throws(ConfigurationError) -> TLSServerContext {
-    let own = try loadCertificate()
+  package func tls(_ own: DoorCertificate) throws(ConfigurationError) -> TLSServerContext {
     let authorities = try clients.map { (material) throws(ConfigurationError) in try material.bytes(for: "gateway.apns.clients")
     }
     return try usable("gateway.apns.clients") { () throws(CredentialError) in

@@ -92,11 +92,11 @@ package struct ShardReport: Sendable {
     var ready: Int
   }
 
-  struct Expiry: Sendable {
+  package struct Expiry: Sendable {
     /// The credential's.
-    var name: String
+    package var name: String
     /// Unix seconds.
-    var notAfter: Int64
+    package var notAfter: Int64
   }
 
   package init(at: MonotonicTime) { self.at = at }

@@ -1,14 +1,16 @@
 /// Warns of certificates that end soon: once each at 30, 7 and 1 days before, and when they have ended.
-struct ExpiryWatch {
+package struct ExpiryWatch {
   /// Days before the end.
   static let marks: [Int64] = [30, 7, 1, 0]
 
   private var warned: [String: Int64] = [:]
 
+  package init() {}
+
   /// - Parameters:
   ///   - expiries: the soonest first.
   ///   - now: unix seconds.
-  mutating func warn(of expiries: [ShardReport.Expiry], at now: Int64, _ log: Log) {
+  package mutating func warn(of expiries: [ShardReport.Expiry], at now: Int64, _ log: Log) {
     var near: [String: Int64] = [:]
     for expiry in expiries {
       guard let mark = Self.mark(notAfter: expiry.notAfter, at: now) else { break }

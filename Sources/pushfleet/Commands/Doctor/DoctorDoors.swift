@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Providers
+import PushCore
 import Reactor
 import Worker
 
@@ -22,10 +23,28 @@ final class DoctorDoors {
   }
 
   func look() -> [Finding] {
+    lookAtCertificates()
     loop.schedule(after: 0) { [unowned self] in look(at: configuration.doorAddresses[...]) }
     loop.run()
     return findings
   }
+
+  /// Those that can't be used, or have ended, the configuration's check has found.
+  private func lookAtCertificates() {
+    let loaded = [try? configuration.gateway?.http?.loadCertificate(), try? configuration.gateway?.apns?.loadCertificate()]
+    for certificate in loaded.compactMap(\.self) {
+      let end = certificate.expiry.notAfter
+      let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
+      let isNear = end - RegistrySession.now / 1_000 < Self.near
+      findings.append(
+        Finding(
+          level: isNear ? .warning : .ok, subject: certificate.setting, sentence: "ends on \(date)",
+          remedy: isNear ? "renew it; a gateway that runs takes the new file over" : nil))
+    }
+  }
+
+  /// Seconds.
+  private static let near: Int64 = 31 * 86_400
 
   private func look(at places: ArraySlice<(setting: String, address: Endpoint)>) {
     guard let place = places.first else { return loop.stop() }
