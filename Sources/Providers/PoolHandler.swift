@@ -30,17 +30,21 @@ public enum NotSentReason: Equatable, Sendable {
   case unreachable
   /// The provider does not accept the credential or the access token at present.
   case unauthorised
+  /// Turned away, and no longer wanted when there was room for it again.
+  case unwanted
   /// The pool was shut down before the push left.
   case shutDown
 }
 
-/// What becomes of the pushes handed to a pool: exactly one of the first three calls for each.
+/// What becomes of the pushes handed to a pool: exactly one of `answered`, `notSent` and `unknown` for each.
 public protocol PoolHandler: AnyObject {
   /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
   /// `name` is the provider's name for the message where it gives one (FCM, APNs' sandbox) and the caller wanted it.
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
   /// Certainly not processed: it may be sent again, here or elsewhere, and this costs no attempt.
   func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)
+  /// Whether a push that was turned away and waited in the pool is still to go: it may have expired meanwhile.
+  func isWanted(tag: Int) -> Bool
   /// Sent, and no answer came: the device may have it.
   func unknown(tag: Int, reason: String, from pool: ProviderPool)
   /// `capacity` has risen from 0. May be called within `send` or any other call into the pool.

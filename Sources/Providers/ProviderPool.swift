@@ -240,7 +240,7 @@ public class ProviderPool {
       slots.count - resends.count < health.allowance, authorise() != nil, paceAllowance() > 0,
       let slot = resends.popFirst()
     {
-      transmit(slot)
+      if handler?.isWanted(tag: slots[slot].tag) ?? true { transmit(slot) } else { giveBack(slot, .unwanted) }
     }
     if isStarved, room > 0 {
       isStarved = false

@@ -48,6 +48,24 @@ struct APNsAuthorisationTests {
     #expect(Set(bench.provider.delivered).count == 1001)
   }
 
+  @Test("what has expired while it waited to be sent again behind a silent provider isn't sent")
+  func expiredInThePool() throws {
+    let bench = try APNsBench()
+    bench.warmUp()
+    bench.world.advance(by: 1800)
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<5)
+    bench.world.settle()
+    for request in bench.provider.requests.dropFirst() { bench.provider.give(Self.expired, to: request) }
+    bench.world.settle()
+    let sent = bench.provider.requests.count
+    bench.expired = Set(0..<5)
+    bench.world.advance(by: 120)
+    #expect(bench.provider.requests.count == sent && bench.answers.count == 1, "\(bench.unknown)")
+    #expect(bench.notSent.count + bench.unknown.count == 5)
+    #expect(bench.notSent.count >= 3 && bench.notSent.allSatisfy { $0.why == .unwanted }, "\(bench.notSent)")
+  }
+
   @Test("a token expired at its first use is replaced once, and when that helps nothing the credential stops")
   func expiredForEver() throws {
     let bench = try APNsBench()

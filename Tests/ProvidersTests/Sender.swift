@@ -12,6 +12,8 @@ class Sender: PoolHandler, PoolObserver {
   private(set) var waiting: [Int] = []
   /// Tags that came back unsent wait again.
   var sendsAgain = false
+  /// Tags that have expired.
+  var expired: Set<Int> = []
 
   func offer(_ tags: some Sequence<Int>) {
     waiting += tags
@@ -38,6 +40,7 @@ class Sender: PoolHandler, PoolObserver {
     pump()
   }
   func unknown(tag: Int, reason: String, from pool: ProviderPool) { unknown.append((tag, reason)) }
+  func isWanted(tag: Int) -> Bool { !expired.contains(tag) }
   func capacityAvailable(in pool: ProviderPool) { pump() }
   func observed(_ event: PoolEvent, from pool: ProviderPool) { events.append(event) }
 

@@ -58,13 +58,19 @@ extension Pipeline: PoolHandler {
       // Longer with each round, which costs no attempt.
       let delay = RetryClass.connection.delay(afterAttempt: min(max(entry.round, entry.attempts), 20) + 1)
       park(entry, tag.recipient, delay, "the provider refuses its stream")
-    case .unreachable, .unauthorised, .shutDown:
+    case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
       let pool = entry.recipients[tag.recipient].pool
       pools[pool].giveBack(.init(request: entry.reference, recipient: tag.recipient), of: entry)
       wake(pool)
     }
+  }
+
+  func isWanted(tag: Int) -> Bool {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    return !entry.ledger.isOrphan && time.wallClock <= entry.deadline && !isReplaced(entry, tag.recipient)
   }
 
   func unknown(tag: Int, reason: String, from pool: ProviderPool) {
