@@ -45,8 +45,13 @@ struct PoolHealth {
   /// A pause for want of quota has begun since this was last false.
   var isShortOfQuota = false
   private var hadOutage = false
+  /// When something failed last, or might go out again after that; nil where the provider has served something since.
+  private var failedAt: MonotonicTime?
+  /// Seconds after which a failure says nothing of a provider from which nothing was wanted since.
+  static let memory = 10.0
+
   /// Something has failed, and nothing was served since.
-  private(set) var hasFailed = false
+  var hasFailed: Bool { failedAt != nil }
 
   /// How many pushes may be in flight in all.
   var allowance: Int { min(circuit.allowance, stop.map { $0.isProbing ? 1 : 0 } ?? .max) }
@@ -90,7 +95,7 @@ struct PoolHealth {
 
   private mutating func served() {
     circuit.succeeded()
-    if stop == nil { hasFailed = false }
+    if stop == nil { failedAt = nil }
   }
 
   /// No answer came to a push.
@@ -104,7 +109,7 @@ struct PoolHealth {
   private mutating func failed(_ reason: String, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard let wait = circuit.failed(at: now, using: &random) else { return nil }
     pauseReason = reason
-    hasFailed = true
+    failedAt = now
     return .begun(seconds: wait, reason: reason)
   }
 
@@ -115,7 +120,7 @@ struct PoolHealth {
     let wasPaused = isPaused
     let wait = min(seconds, Self.longestPause) * Double.random(in: 1...1.1, using: &random)
     guard circuit.pause(seconds: wait, at: now) else { return nil }
-    hasFailed = true
+    failedAt = now
     if wasPaused { return .lengthened }
     pauseReason = reason
     return .begun(seconds: wait, reason: reason)
@@ -126,7 +131,7 @@ struct PoolHealth {
   /// - Returns: false when it was stopped already, and is so for longer.
   mutating func stopCredential(_ reason: String, _ code: PushError, yields: Bool, at now: MonotonicTime) -> Bool {
     let isNew = stop == nil
-    hasFailed = true
+    failedAt = now
     stop = Stop(reason: reason, code: code, probeAt: now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
     return isNew
   }
@@ -136,7 +141,7 @@ struct PoolHealth {
   mutating func resumeCredential() -> Bool {
     defer {
       stop = nil
-      hasFailed = false
+      failedAt = nil
     }
     return stop != nil
   }
@@ -144,9 +149,9 @@ struct PoolHealth {
   // MARK: Connections and time
 
   /// No connection is there and none could be made.
-  mutating func lostProvider() {
+  mutating func lostProvider(at now: MonotonicTime) {
     hadOutage = true
-    hasFailed = true
+    failedAt = now
   }
 
   /// - Returns: true when the provider had been unreachable: what goes out first is a probe.
@@ -167,6 +172,19 @@ struct PoolHealth {
     let wasPaused = isPaused
     circuit.advance(to: now)
     if let stop, now >= stop.probeAt { self.stop?.isProbing = true }
-    return wasPaused && !isPaused
+    guard wasPaused, !isPaused else { return false }
+    if hasFailed { failedAt = now }
+    return true
+  }
+
+  /// The last failure is of long ago, and nothing stands in the way of the next push: what is known of the provider says nothing any more.
+  func isForgotten(at now: MonotonicTime) -> Bool {
+    guard let failedAt, stop == nil, !isPaused else { return false }
+    return now.seconds(since: failedAt) > Self.memory
+  }
+
+  /// A push is wanted where none was.
+  mutating func demandBegins(at now: MonotonicTime) {
+    if isForgotten(at: now) { failedAt = nil }
   }
 }

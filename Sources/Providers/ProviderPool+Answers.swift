@@ -177,7 +177,7 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   func unreachable(reason: String) {
-    health.lostProvider()
+    health.lostProvider(at: time.now)
     giveBackResends(.unreachable)
     rearm()
   }

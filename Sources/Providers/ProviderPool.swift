@@ -122,11 +122,18 @@ public class ProviderPool {
     let room = room
     if room > 0 { return room }
     if !isStarved {
-      if inFlight == 0 { heardAt = time.now }
+      demandBegins()
       isStarved = true
       rearm()
     }
     return 0
+  }
+
+  /// The provider's silence counts from the first push that is wanted of it.
+  private func demandBegins() {
+    guard !isStarved, inFlight == 0 else { return }
+    heardAt = time.now
+    health.demandBegins(at: time.now)
   }
 
   private var room: Int {
@@ -155,13 +162,15 @@ public class ProviderPool {
 
   /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
   public func isInTrouble(at now: MonotonicTime) -> Bool {
-    health.hasFailed || (inFlight > 0 || isStarved) && now.seconds(since: heardAt) > Self.silence
+    let isWanted = inFlight > 0 || isStarved
+    if health.hasFailed { return isWanted || !health.isForgotten(at: now) }
+    return isWanted && now.seconds(since: heardAt) > Self.silence
   }
 
   /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
   public func wantsCapacity() {
     guard !isClosing else { return }
-    if !isStarved, inFlight == 0 { heardAt = time.now }
+    demandBegins()
     isStarved = true
     if health.allowance > 0 {
       _ = authorise()
@@ -185,7 +194,10 @@ public class ProviderPool {
     guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
     slots[slot].sentAt = time.now
-    if slots.count == 1 { heardAt = time.now }
+    if slots.count == 1 {
+      heardAt = time.now
+      health.demandBegins(at: time.now)
+    }
     paceTaken()
     submit(slot, to: session)
   }

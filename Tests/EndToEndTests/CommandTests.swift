@@ -209,9 +209,28 @@ struct CommandTests {
     let one = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
     let app = "{ fcm: { serviceAccount: \"account.json\" } }"
     let two = try site.write(one.replacing("apps: {", with: "apps: { \"com.example.other\": \(app),"), to: "two.json5")
-    let request = try site.write(#"{"to":"\#(token(1))"}"#, to: "one.json")
-    let ended = try site.run(["send", "--config", two, request])
-    #expect(ended.status == 64 && ended.output.contains("com.example.app, com.example.other"), "\(ended.output)")
+    let requests = try site.write(
+      """
+      {"to":"\(token(1))"}
+      {"to":"\(token(2))","restricted_package_name":"com.example.other"}
+      """, to: "two.ndjson")
+    try site.declareTopology()
+    let ended = try site.run(["send", "--config", two, requests])
+    #expect(ended.status == 65 && ended.output.contains("line 1: several applications are configured"), "\(ended.output)")
+    let sent = try site.take("send.normal")
+    #expect(sent.map { $0.json["to"] as? String } == [token(2)] && sent.first?.properties["app_id"] == nil)
+  }
+
+  @Test("send takes one object on many lines, with blank ones before it, and as large as the limits of the configuration say")
+  func sendOneObject() throws {
+    let site = try Site()
+    try site.configure(port: 1, settings: "limits: { body: 2097152 },")
+    try site.declareTopology()
+    let data = String(repeating: "x", count: 600_000)
+    let request = try site.write("\n \n{\n  \"to\": \"\(token(1))\",\n  \"data\": {\"k\": \"\(data)\"}\n}\n", to: "one.json")
+    let ended = try site.run(["send", "--config", site.file("pushfleet.json5"), request])
+    #expect(ended.status == 0, "\(ended.output)")
+    #expect(try site.take("send.normal").map { ($0.json["data"] as? [String: Any])?["k"] as? String } == [data])
   }
 
   /// `send` with 200 requests, which has met a full queue.

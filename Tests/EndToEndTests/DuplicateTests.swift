@@ -23,6 +23,28 @@ struct DuplicateTests {
     #expect(try site.depths(["send.normal", "dead"]) == [0, 0])
   }
 
+  @Test("a retransmission of what waits on the ladder is not sent beside it; once that has failed for good, a replay is sent")
+  func retransmissionOfWhatWaits() throws {
+    let site = try Site()
+    let busy: [String: Any] = ["status": 429, "reason": "TooManyRequests", "times": 1]
+    try site.startSimulator(
+      script: [token(1): busy, token(2): ["refuse": true, "times": 6]],
+      settings: #"retry: { steps: ["2s"], attempts: 2 },"#)
+    try site.declareTopology()
+    func request(_ number: Int) -> String { #"{"to":"\#(token(number))"}"# }
+    let worker = try site.startWorker()
+    try site.publish([
+      (request(1), ["message_id": "one"]), (request(1), ["message_id": "one"]), (request(2), ["message_id": "two"]),
+    ])
+    #expect(try eventually(seconds: 60) { try site.deliveries() == [token(1): 1] && site.depths(["dead"]) == [1] })
+    let replay = try site.run(["dead", "replay", "--config", site.file("pushfleet.json5")])
+    #expect(replay.status == 0, "\(replay.output)")
+    #expect(try eventually { try site.deliveries()[token(2)] == 1 })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.deliveries() == [token(1): 1, token(2): 1])
+  }
+
   @Test("the same id and body for another application, or by another sender, is another request")
   func otherAddressees() throws {
     let site = try Site()
@@ -44,7 +66,7 @@ struct DuplicateTests {
         token: { token($0 + 10 * topics.firstIndex(of: topic)!) })
     }
     let properties: [[String: Any]] = [
-      ["app_id": topics[0]], ["app_id": topics[1]], ["app_id": topics[0], "headers": ["x-push-sender": "1001"]],
+      ["app_id": topics[0]], ["app_id": topics[1]], ["app_id": topics[0], "headers": ["x-push-sender": 1001]],
     ]
     // Each of them is retransmitted as well, and that is sent once.
     for body in [["to": device], ["to": "/topics/all"]] {

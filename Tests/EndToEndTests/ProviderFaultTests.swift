@@ -50,23 +50,26 @@ struct ProviderFaultTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
-  @Test(
-    "a push whose stream is refused again and again waits at the cost of no attempt; what lives for now alone ends without one")
+  @Test("a push whose stream is refused again and again is tried again, until its attempts are used up")
   func refusedStreams() throws {
     let site = try Site()
     try site.startSimulator(
-      script: [token(1): ["refuse": true, "times": 6], token(2): ["refuse": true]],
-      settings: #"retry: { steps: ["200ms"], attempts: 1 },"#)
+      script: [token(1): ["refuse": true, "times": 6], token(2): ["refuse": true], token(3): ["refuse": true]],
+      settings: #"results: "all", retry: { steps: ["200ms"], attempts: 3 },"#)
     try site.declareTopology()
     try site.publish([
       (#"{"to":"\#(token(1))"}"#, ["message_id": "patient"]),
       (#"{"to":"\#(token(2))","time_to_live":0}"#, ["message_id": "now"]),
+      (#"{"to":"\#(token(3))"}"#, ["message_id": "refused"]),
     ])
     try site.drain()
     #expect(try site.deliveries() == [token(1): 1])
-    let letters = try site.take("dead")
-    #expect(letters.map(\.id) == ["now"] && letters.first?.header("x-push-error") == "Unavailable")
-    #expect(letters.first?.header("x-push-attempts") == "0")
+    let letters = try site.take("dead").sorted { $0.id < $1.id }
+    #expect(letters.map { "\($0.id) \($0.header("x-push-error") ?? "") \($0.header("x-push-attempts") ?? "")" } == [
+      "now Unavailable 1", "refused Unavailable 3",
+    ])
+    #expect(letters.allSatisfy { $0.header("x-push-reason")?.contains("refuses its stream") == true })
+    #expect(try site.take("results").count == 3)
   }
 
   @Test("a provider that is away is waited for on the ladder, at the cost of no attempt; what lives for now alone ends")

@@ -32,8 +32,8 @@ struct QuarantineTests {
     try site.drain()
     let letters = try site.take("dead")
     #expect(letters.count == 1 && letters.first?.json["to"] as? String == culprit)
-    let deaths = letters.first?.properties["headers"] as? [String: Any]
-    #expect("\(deaths?["x-death"] ?? "")".contains("rejected"))
+    #expect(letters.first?.header("x-push-error") == "InternalServerError")
+    #expect(letters.first?.header("x-push-reason")?.contains("poison") == true)
     #expect(try Set(site.deliveries().keys) == Set(neighbours))
     #expect(try site.depths(["send.normal", "quarantine", "retry.1s"]) == [0, 0, 0])
   }

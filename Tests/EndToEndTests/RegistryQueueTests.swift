@@ -26,6 +26,23 @@ struct RegistryQueueTests {
     #expect(tokens.filter { $0.hasPrefix("old") } == [])
   }
 
+  @Test("a refused change whose answer finds no queue is a dead letter")
+  func answerWithoutQueue() throws {
+    let site = try Site()
+    try site.startFleet()
+    let worker = try site.startWorker()
+    try site.publishChanges([
+      (["platform": "apns", "token": "no token"], ["reply_to": "gone", "message_id": "refused"]),
+      (["platform": "fcm", "token": "good"], ["reply_to": "gone", "message_id": "taken"]),
+    ])
+    #expect(try eventually { try site.depths(["registry", "dead"]) == [0, 1] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let letter = try #require(try site.take("dead").first)
+    #expect(letter.id == "refused" && letter.header("x-push-error") == "InvalidRegistration", "\(letter)")
+    #expect(try export(site).compactMap { $0["token"] as? String } == ["good"])
+  }
+
   @Test("a worker that stops while the registry is locked leaves its changes to the next one, in their order")
   func stopWhileLocked() throws {
     let site = try Site()

@@ -10,7 +10,7 @@ struct DuplicateWindowTests {
     var window = DuplicateWindow(seed: 1)
     let body = Array("{\"to\":\"x\",\"data\":{\"n\":\"1234567890\"}}".utf8)
     func isNew(_ id: UInt8, _ body: [UInt8], _ round: Int, app: Int = 0, sender: [UInt8]? = nil) -> Bool {
-      window.insert(window.fingerprint(app: app, sender: sender, messageID: [id], body: body, round: round))
+      window.insert(window.fingerprint(app: app, sender: sender, messageID: [id], body: body, round: round), at: 0)
     }
     let verdicts = [isNew(1, body, 0), isNew(1, body, 0), isNew(2, body, 0), isNew(1, body, 1)]
     #expect(verdicts == [true, false, true, true])
@@ -29,29 +29,40 @@ struct DuplicateWindowTests {
   @Test("forgets what was removed and what is older than its capacity")
   func forgets() {
     var window = DuplicateWindow(seed: 1)
-    var verdicts = [window.insert(1)]
+    var verdicts = [window.insert(1, at: 0)]
     window.remove(1)
-    verdicts.append(window.insert(1))
-    for print in 2..<UInt64(DuplicateWindow.capacity + 3) { verdicts.append(window.insert(print)) }
-    verdicts.append(window.insert(1))
+    verdicts.append(window.insert(1, at: 0))
+    for print in 2..<UInt64(DuplicateWindow.capacity + 3) { verdicts.append(window.insert(print, at: 0)) }
+    verdicts.append(window.insert(1, at: 0))
     #expect(verdicts.allSatisfy { $0 })
+  }
+
+  @Test("what waits to be tried again is known until it is due; what comes back once is known that once")
+  func waits() {
+    var window = DuplicateWindow(seed: 1)
+    let new = [window.insert(1, at: 0), window.insert(2, at: 0)]
+    window.keep(1, until: 100)
+    window.keepForOne(2, until: 100)
+    let waiting = [window.insert(1, at: 0), window.insert(1, at: 99), window.insert(1, at: 100), window.insert(1, at: 300)]
+    let once = [window.insert(2, at: 1), window.insert(2, at: 2), window.insert(2, at: 300)]
+    #expect(new == [true, true] && waiting == [false, false, true, false] && once == [false, true, false])
   }
 
   @Test("what was removed and came again is remembered for the whole window")
   func removedAndInserted() {
     var window = DuplicateWindow(seed: 1)
-    var isNew = window.insert(1)
+    var isNew = window.insert(1, at: 0)
     #expect(isNew)
-    for print in 2...UInt64(DuplicateWindow.capacity / 2) { isNew = window.insert(print) }
+    for print in 2...UInt64(DuplicateWindow.capacity / 2) { isNew = window.insert(print, at: 0) }
     window.remove(1)
-    isNew = window.insert(1)
+    isNew = window.insert(1, at: 0)
     #expect(isNew)
     let later = UInt64(DuplicateWindow.capacity)
-    for print in later..<later + UInt64(DuplicateWindow.capacity) - 1 { isNew = window.insert(print) }
-    isNew = window.insert(1)
+    for print in later..<later + UInt64(DuplicateWindow.capacity) - 1 { isNew = window.insert(print, at: 0) }
+    isNew = window.insert(1, at: 0)
     #expect(!isNew)
-    isNew = window.insert(later - 1)
-    isNew = window.insert(1)
+    isNew = window.insert(later - 1, at: 0)
+    isNew = window.insert(1, at: 0)
     #expect(isNew)
   }
 }

@@ -281,14 +281,6 @@ final class FanoutModel {
     func adjustPrefetch(fitting: Int, ahead: Int) {}
     func takeLanes(_ takes: Bool) {}
 
-    /// What the broker is to make dead letters of.
-    private(set) var discarded: [Message] = []
-
-    func discard(_ token: DeliveryToken) {
-      if let message = held[token.tag] { discarded.append(message) }
-      acknowledge(token)
-    }
-
     func acknowledge(_ token: DeliveryToken) {
       precondition(token.generation == generation && held[token.tag] != nil, "acknowledged twice, or on a channel that is gone")
       held[token.tag] = nil

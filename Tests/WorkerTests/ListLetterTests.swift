@@ -26,7 +26,6 @@ struct ListLetterTests {
     }
 
     func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }
-    func discard(_ token: DeliveryToken) {}
     func adjustPrefetch(fitting: Int, ahead: Int) {}
     func takeLanes(_ takes: Bool) {}
 

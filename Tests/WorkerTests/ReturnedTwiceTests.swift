@@ -50,7 +50,7 @@ struct ReturnedTwiceTests {
   }
 
   @Test(
-    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is given up at the fourth")
+    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is a dead letter at the fourth")
   func losses() throws {
     var message = alone()
     for loss in 1...3 as ClosedRange<Int64> {
@@ -69,7 +69,15 @@ struct ReturnedTwiceTests {
     let worker = try worker()
     message.properties.headers.append("x-delivery-count", .integer(1))
     worker.accept(message)
-    #expect(worker.discarded.count == 1 && worker.publications.isEmpty && worker.pipeline.isIdle)
+    let letter = try #require(worker.arrive())
+    #expect(letter.routingKey == Array("dead".utf8) && letter.body == message.body)
+    #expect(letter.properties.headers.string("x-push-error") == Array("InternalServerError".utf8))
+    #expect(letter.properties.headers.string("x-push-reason")?.starts(with: "poison".utf8) == true)
+    worker.confirm()
+    // Whoever asked for a result has one.
+    #expect(worker.arrive()?.routingKey.starts(with: "result".utf8) == true)
+    worker.confirm()
+    #expect(worker.held.isEmpty && worker.pipeline.isIdle)
   }
 
   @Test("and is still in hand here, or was when the channel was lost, is no loss")

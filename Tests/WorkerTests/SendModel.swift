@@ -257,7 +257,6 @@ final class SendModel {
       pipeline.forgetStrayed()
     }
 
-    func discard(_ token: DeliveryToken) { acknowledge(token) }
 
     func acknowledge(_ token: DeliveryToken) {
       guard token.generation == generation, let message = held.removeValue(forKey: token.tag) else {

@@ -211,7 +211,7 @@ public final class BulkImport {
         ? try store.load(registrations, now: now) : try store.apply(portion.map(\.change), now: now)
     } catch { throw .store(error) }
     for (row, answer) in zip(portion, answers) {
-      if let failure = answer.failure { refuse(row.row, row.line, failure.error, failure.reason) } else { count.stored += 1 }
+      if let failure = answer.failure { refuse(row.row, row.line, failure.code, failure.reason) } else { count.stored += 1 }
     }
     handler?.progressed(count)
   }

@@ -62,16 +62,16 @@ public enum ChangeAnswer: Equatable, Sendable {
   public var isRefusal: Bool { if case .refused = self { true } else { false } }
 
   /// What of the change had no effect, if anything: all of it, or entries of its list.
-  public var failure: (error: ChangeError, reason: String)? {
+  public var failure: ChangeRefusal? {
     switch self {
-    case .refused(let error, let reason): return (error, reason)
+    case .refused(let error, let reason): return ChangeRefusal(error, reason)
     case .results(let results):
       let failed = results.indices.filter { results[$0] != nil }
       guard let first = failed.first, let error = results[first] else { return nil }
-      return (.invalidRegistration, "tokens[\(first)]: \(error.rawValue)" + Self.more(failed.count))
+      return ChangeRefusal(.invalidRegistration, "tokens[\(first)]: \(error.rawValue)" + Self.more(failed.count))
     case .notificationKey(_, let failed):
       guard let first = failed.first else { return nil }
-      return (.invalidRegistration, "member \(first + 1): no such device is registered" + Self.more(failed.count))
+      return ChangeRefusal(.invalidRegistration, "member \(first + 1): no such device is registered" + Self.more(failed.count))
     case .registration, .moved, .done: return nil
     }
   }

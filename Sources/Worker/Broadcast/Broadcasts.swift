@@ -137,7 +137,7 @@ final class Broadcasts {
 
   /// The same for every delivery of one request, and another for a request that only bears the same message id.
   private func campaignID(of entry: InFlight) -> [UInt8] {
-    let sender = entry.delivery.properties.headers.string("x-push-sender").map { $0 + [0] } ?? []
+    let sender = entry.delivery.properties.headers.sender.map { $0 + [0] } ?? []
     return DeviceIdentity.apnsID(
       messageID: entry.messageID,
       token: Array("campaign:".utf8) + pipeline.appID(of: entry) + [0] + sender + entry.delivery.body)

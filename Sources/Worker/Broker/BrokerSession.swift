@@ -125,7 +125,6 @@ final class BrokerSession: Acknowledger {
   // MARK: asked by the shard
 
   func acknowledge(_ token: DeliveryToken) { consumer?.acknowledge(token) }
-  func discard(_ token: DeliveryToken) { consumer?.reject(token, requeue: false) }
 
   var isReadingPaused = false {
     didSet {

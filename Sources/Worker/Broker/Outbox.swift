@@ -202,7 +202,12 @@ final class Outbox {
         ["queue": String(decoding: queue, as: UTF8.self), "reason": reason, "lines_left_out": omitted])
     }
     if suspect == slot { suspect = nil }
+    replyReachedNobody(slot)
+  }
+
+  private func replyReachedNobody(_ slot: Int) {
     owner?.replyReachedNobody()
+    if case .change(let number) = slots[slot]?.owner { changes?.answerReachedNobody(number) }
     settle(slot)
   }
 
@@ -314,8 +319,7 @@ final class Outbox {
     }
     switch failure {
     case .returned where slots[slot]?.kind == .reply:
-      owner?.replyReachedNobody()
-      settle(slot)
+      replyReachedNobody(slot)
     case .returned:
       offerAgainLater(slot, because: "no queue takes it")
       return true

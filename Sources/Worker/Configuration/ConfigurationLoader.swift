@@ -84,6 +84,12 @@ extension Configuration {
     richPages = try RichPageSettings.read(reader.object("richPages"))
     gateway = reader.has("gateway") ? try GatewaySettings(reader.object("gateway")) : nil
     apps = try Self.apps(reader)
+    for app in apps {
+      let longest = topology.binaryFeedbackQueue(app.id)
+      guard longest.utf8.count > Self.longestName else { continue }
+      throw reader.source.error(
+        ["apps", app.id], "is too long beside the prefix: \(longest) has \(longest.utf8.count) bytes, and a queue's name at most 255")
+    }
     valueFiles = reader.source.files.paths
   }
 
@@ -113,7 +119,7 @@ extension Configuration {
   private static func replyQueues(_ reader: ConfigurationReader, _ topology: Topology) throws(ConfigurationError) -> [String]? {
     guard let queues = try reader.strings("replyTo") else { return nil }
     for queue in queues {
-      guard (1...255).contains(queue.utf8.count), queue.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
+      guard (1...longestName).contains(queue.utf8.count), queue.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
         throw reader.error("replyTo", "has \(Shown.value(queue)): a queue's name is 1 to 255 bytes without control characters")
       }
       guard !topology.isOwn(queue: queue) else {
@@ -135,6 +141,9 @@ extension Configuration {
     guard !apps.isEmpty else { throw reader.error("apps", "is empty: a worker needs at least one app") }
     return apps
   }
+
+  /// Of a queue, in bytes.
+  private static let longestName = 255
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {

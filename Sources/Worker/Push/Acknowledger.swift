@@ -3,8 +3,6 @@ import AMQP
 /// The consuming side of the broker, as the pipeline sees it.
 protocol Acknowledger: AnyObject {
   func acknowledge(_ token: DeliveryToken)
-  /// The broker makes a dead letter of it.
-  func discard(_ token: DeliveryToken)
   var isReadingPaused: Bool { get set }
   /// Whether requests are taken from the lanes.
   func takeLanes(_ takes: Bool)

@@ -55,9 +55,8 @@ extension Pipeline: PoolHandler {
     switch why {
     case _ where entry.ledger.isOrphan: finishIfSettled(entry)
     case .refused:
-      // Longer with each round, which costs no attempt.
-      let delay = RetryClass.connection.delay(afterAttempt: min(max(entry.round, entry.attempts), 20) + 1)
-      park(entry, tag.recipient, delay, "the provider refuses its stream")
+      let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
+      postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
       if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }

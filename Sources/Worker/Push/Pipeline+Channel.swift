@@ -45,6 +45,7 @@ extension Pipeline {
       guard let entry = self.owner(of: publication) else { continue }
       entry.ledger.withdrawn()
       entry.isPutOff = false
+      entry.waitsUntil = nil
       guard entry.work == nil, !entry.hasAttempted, !entry.hasReachedDevice else { continue }
       for index in entry.recipients.indices {
         if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
@@ -54,7 +55,7 @@ extension Pipeline {
 
   /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
   /// connection that died without a word (two heartbeats).
-  private static let longestAbsence = 60.0
+  static let longestAbsence = 60.0
 
   /// To be called about once a second.
   func forgetStrayed() {

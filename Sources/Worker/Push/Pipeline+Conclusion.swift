@@ -122,6 +122,7 @@ extension Pipeline {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
     counters.retries += 1
+    entry.waitsUntil = earliest
     publish(publications.retry(record, by: step, at: now + lag, for: entry))
   }
 

@@ -83,10 +83,22 @@ extension Pipeline {
     if entry.work != nil { broadcasts.noteResultPublished(entry) }
     counters.acknowledged += 1
     if !entry.ledger.isOrphan { closeAccount(entry, entry.isPutOff ? .putOff : .settled) }
-    // An orphan's acknowledgement reaches nobody: its fingerprint stays, to recognise the redelivery.
-    if let print = entry.fingerprint, !entry.ledger.isOrphan, !entry.hasReachedDevice { duplicates.remove(print) }
-    if let print = entry.fingerprint { orphans[print] = nil }
+    if let print = entry.fingerprint {
+      if !entry.hasReachedDevice { rememberUnreached(entry, print) }
+      orphans[print] = nil
+    }
     release(entry)
+  }
+
+  private func rememberUnreached(_ entry: InFlight, _ print: UInt64) {
+    if entry.ledger.isOrphan {
+      // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
+      duplicates.keepForOne(print, until: time.wallClock + Int64(Self.longestAbsence * 1_000))
+    } else if let until = entry.waitsUntil {
+      duplicates.keep(print, until: until)
+    } else {
+      duplicates.remove(print)
+    }
   }
 
   private func acknowledge(_ token: DeliveryToken, _ hold: Int?) {

@@ -65,7 +65,7 @@ extension Pipeline {
   }
 
   private func details(of entry: InFlight, _ recipient: Recipient) -> FeedbackEvent.Details {
-    var details = FeedbackEvent.Details(sender: entry.delivery.properties.headers.string("x-push-sender"))
+    var details = FeedbackEvent.Details(sender: entry.delivery.properties.headers.sender)
     if recipient.platform == .apns, let app = entry.app {
       details.environment =
         ([entry.routes] + apps[app].senders.values).lazy.compactMap { $0.environment(of: recipient.pool) }.first

@@ -160,11 +160,11 @@ extension Pipeline {
     }
   }
 
-  /// What was held goes back to its queue's end when it has been here for long, so that it is never kept until the broker's time limit for
-  /// a delivery (30 minutes). To be called about once a second.
+  /// What was held goes back to its queue's end when it has been here for most of a minute: nothing that a provider's trouble keeps from
+  /// going out is kept here for longer. To be called about once a second.
   func holdAgain() {
     guard time.now >= nextHoldAgain else { return }
-    nextHoldAgain = time.now.advanced(bySeconds: 60)
+    nextHoldAgain = time.now.advanced(bySeconds: 5)
     for pool in active where pools[pool].hasHeld && !outbox.isFull {
       takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
         guard let app = entry.app, time.wallClock - entry.admittedAt > Self.longestHeld, !entry.isNowOrNever,
@@ -177,7 +177,7 @@ extension Pipeline {
   }
 
   /// Milliseconds.
-  private static let longestHeld: Int64 = 600_000
+  private static let longestHeld: Int64 = 50_000
 
   /// - Parameter isTried: there is something to try the provider with.
   /// - Returns: false where the push stays: to try the provider with, or because the trouble is young.

@@ -1,4 +1,5 @@
 import AMQP
+import PushCore
 
 /// What has come back twice may have killed the workers that had it, or only have been in their hands. It goes on to a queue of its own, of
 /// which a worker takes one at a time: one that kills ends in the dead letters, and what was beside it goes out.
@@ -36,12 +37,14 @@ extension Pipeline {
     let entry = insert(delivery, from: queue)
     let losses = self.losses(of: entry) + 1
     if losses <= Self.mostLosses { return putAside(entry, losses: losses) }
-    log.error(
-      "given up: each worker that had it alone has died or lost its connection",
-      ["message_id": entry.delivery.properties.messageID ?? []])
-    acknowledger?.discard(entry.delivery.token)
-    release(entry)
+    intake.identify(entry, entry.delivery, using: &time.random)
+    entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
+    if entry.reply == .unknown { entry.reply = .dropped }
+    log.error("given up: \(Self.poison)", ["message_id": entry.messageID])
+    reject(entry, Rejection(.internalServerError, "poison: \(Self.poison)"))
   }
+
+  private static let poison = "each worker that had it alone has died or lost its connection"
 
   /// At the end of each turn of a stopping worker: what it has taken from the quarantine and not begun goes back there as a new message. Given
   /// back, it would count as if the worker had died of it.

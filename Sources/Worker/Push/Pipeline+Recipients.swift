@@ -179,7 +179,7 @@ extension Pipeline: LookUpHandler {
   /// one (GS-083).
   private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
     guard let app = entry.app else { return entry.routes }
-    if let named = entry.delivery.properties.headers.string("x-push-sender") {
+    if let named = entry.delivery.properties.headers.sender {
       return named.elementsEqual(sender) ? entry.routes : nil
     }
     return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.routes : nil)

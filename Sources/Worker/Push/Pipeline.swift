@@ -185,7 +185,7 @@ final class Pipeline: OutboxOwner {
   }
 
   /// Who may not send to the application has nothing asked for.
-  private func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
+  func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
     guard let producer = entry.producer else { return .allowed }
     if let app = entry.app, apps[app].rights.refusal(of: producer) != nil { return replyQueues.knownVerdict(on: queue) }
     return replyQueues.verdict(on: queue, of: producer)
@@ -316,7 +316,7 @@ final class Pipeline: OutboxOwner {
       perform(orphan.ledger.redelivered(), orphan)
       return true
     }
-    if duplicates.insert(print) {
+    if duplicates.insert(print, at: time.wallClock) {
       entry.fingerprint = print
       return false
     }

@@ -18,6 +18,8 @@ final class ChangeQueue: ChangeFeedHandler {
     var producer: [UInt8]?
     /// Whether its answer may go where `reply_to` says.
     var reply = ReplyQueues.Verdict.allowed
+    /// What its answer says, where that is no success.
+    var refusal: ChangeRefusal?
     /// Waits for the registry; nil once there is an answer.
     var content: RegistryChange?
     /// Its connection is gone: its answer is still published, and nobody acknowledges it.
@@ -175,18 +177,31 @@ final class ChangeQueue: ChangeFeedHandler {
     }
     if let reply = publications.reply(answer.json, to: change, number) {
       following.append(reply)
+      changes[number]?.refusal = answer.failure
     } else if let failure = answer.failure {
-      let code = PushError(rawValue: failure.error.rawValue)
-      let words = code == nil ? "\(failure.error.rawValue): \(failure.reason)" : failure.reason
-      let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
-      counters.deadLetters += 1
-      counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
-      letters.note(letter)
-      following.append(publications.deadLetter(letter, for: change, number))
+      following.append(deadLetter(failure, change, number))
     }
     guard !following.isEmpty else { return acknowledge(number) }
     changes[number]?.owed = following.count
     for publication in following { outbox.publish(publication) }
+  }
+
+  private func deadLetter(_ failure: ChangeRefusal, _ change: Change, _ number: Int) -> Publication {
+    let code = PushError(rawValue: failure.code.rawValue)
+    let words = code == nil ? "\(failure.code.rawValue): \(failure.reason)" : failure.reason
+    let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
+    counters.deadLetters += 1
+    counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
+    letters.note(letter)
+    return publications.deadLetter(letter, for: change, number)
+  }
+
+  /// Nobody waits for the answer, as it turns out: a refusal is a dead letter.
+  func answerReachedNobody(_ number: Int) {
+    guard let change = changes[number], let refusal = change.refusal else { return }
+    changes[number]?.refusal = nil
+    changes[number]?.owed += 1
+    outbox.publish(deadLetter(refusal, change, number))
   }
 
   private func moved(_ change: Change, _ registration: [UInt8], _ replaced: ReplacedToken) -> FeedbackEvent {

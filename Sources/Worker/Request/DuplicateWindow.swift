@@ -1,13 +1,21 @@
-/// Remembers the last requests of a shard that have reached a device, so that a producer's retransmission, or a
-/// redelivery whose acknowledgement was lost, is not sent again.
+/// Remembers the last requests of a shard that have reached a device or wait to be tried again, so that a producer's
+/// retransmission, or a redelivery whose acknowledgement was lost, is not sent again.
 ///
 /// A request is known by its application, sender, message id and body and by its round on the ladder; one without a message id
 /// is never remembered. The window is the last `capacity` requests of this shard.
 struct DuplicateWindow {
   static let capacity = 16_384
 
-  /// Where each fingerprint stands in `order`.
-  private var places: [UInt64: Int] = [:]
+  private struct Place {
+    /// In `order`.
+    var index: Int
+    /// Unix milliseconds from which it is as good as forgotten.
+    var until = Int64.max
+    /// Forgotten once it has been recognised.
+    var isForOne = false
+  }
+
+  private var places: [UInt64: Place] = [:]
   /// A ring, with places of fingerprints that were removed since.
   private var order: [UInt64] = []
   private var next = 0
@@ -28,21 +36,31 @@ struct DuplicateWindow {
     return hash
   }
 
+  /// - Parameter now: unix milliseconds.
   /// - Returns: false when the request is in the window already.
-  mutating func insert(_ fingerprint: UInt64) -> Bool {
-    if let place = places.updateValue(next, forKey: fingerprint) {
-      places[fingerprint] = place
+  mutating func insert(_ fingerprint: UInt64, at now: Int64) -> Bool {
+    if let place = places.updateValue(Place(index: next), forKey: fingerprint), now < place.until {
+      places[fingerprint] = place.isForOne ? nil : place
       return false
     }
     if next == order.count {
       order.append(fingerprint)
     } else {
       // What was removed, or has been inserted again since, no longer stands here.
-      if let oldest = places.index(forKey: order[next]), places.values[oldest] == next { places.remove(at: oldest) }
+      if let oldest = places.index(forKey: order[next]), places.values[oldest].index == next { places.remove(at: oldest) }
       order[next] = fingerprint
     }
     next = next + 1 == Self.capacity ? 0 : next + 1
     return true
+  }
+
+  /// Of a request that reached no device, and of which a copy waits until then.
+  mutating func keep(_ fingerprint: UInt64, until time: Int64) { places[fingerprint]?.until = time }
+
+  /// Of a request that reached no device, and that the broker delivers once more by then.
+  mutating func keepForOne(_ fingerprint: UInt64, until time: Int64) {
+    places[fingerprint]?.until = time
+    places[fingerprint]?.isForOne = true
   }
 
   /// Forgets a request that reached no device: sending it again is right.

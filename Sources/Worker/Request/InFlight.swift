@@ -26,6 +26,8 @@ final class InFlight {
   var isNowOrNever = false
   /// What follows from it puts it off.
   var isPutOff = false
+  /// When its copy on the ladder is to be tried, unix milliseconds; nil while there is none.
+  var waitsUntil: Int64?
   /// The series of the application in whose ledger it stands; nil where it stands in none.
   var account: Int?
   /// When it was taken.
@@ -169,6 +171,7 @@ final class InFlight {
     hold = nil
     goesToHold = false
     isPutOff = false
+    waitsUntil = nil
     account = nil
     app = nil
     isDated = false

@@ -13,6 +13,8 @@ struct OutcomePublications {
   let ladder: Ladder
   private let returns: [UInt8]
   private let ownQueues: Set<[UInt8]>
+  /// How such queues' names begin.
+  private let binaryFeedback: [UInt8]
 
   init(prefix: String, apps: Applications, steps: [RetryStep]) {
     self.prefix = prefix
@@ -24,6 +26,7 @@ struct OutcomePublications {
     returns = Array(topology.returnExchange.utf8)
     self.apps = apps
     ladder = Ladder(steps: steps)
+    binaryFeedback = Array(topology.binaryFeedbackQueue("").utf8)
     ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
   }
 
@@ -135,7 +138,7 @@ struct OutcomePublications {
     _ body: [UInt8], _ request: BasicProperties, _ properties: BasicProperties, owner: Publication.Owner
   ) -> Publication? {
     guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo),
-      !replyTo.starts(with: hold + [UInt8(ascii: ".")])
+      !replyTo.starts(with: hold + [UInt8(ascii: ".")]), !replyTo.starts(with: binaryFeedback)
     else { return nil }
     return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
   }

@@ -29,10 +29,9 @@ struct Translator {
 
   func choice(of headers: FieldTable) -> Result<Choice, Rejection> {
     var choice = Choice()
-    switch headers[Self.senderHeader] {
-    case nil: break
-    case .string(let name): choice.sender = name
-    default: return .failure(Rejection(.mismatchSenderID, "\(Self.senderHeader): must be a string"))
+    choice.sender = headers.sender
+    if choice.sender == nil, headers[Self.senderHeader] != nil {
+      return .failure(Rejection(.mismatchSenderID, "\(Self.senderHeader): must be a string or an integer"))
     }
     switch headers[Self.environmentHeader] {
     case nil: break
@@ -121,5 +120,16 @@ struct Translator {
   func mayHavePage(_ entry: InFlight) -> Bool {
     guard pages != nil, let app = entry.app else { return false }
     return apps[app].isUPMC
+  }
+}
+
+extension FieldTable {
+  /// What `x-push-sender` says: GCM's sender ids are numbers, and many a client writes them as such.
+  var sender: [UInt8]? {
+    switch self[Translator.senderHeader] {
+    case .string(let name): name
+    case .integer(let number): Array(String(number).utf8)
+    default: nil
+    }
   }
 }

@@ -5,9 +5,10 @@ import Worker
 /// Says of requests, before any is published, which ones a worker with the configuration would refuse, and why.
 struct RequestCheck {
   private let rehearsal: Rehearsal
-  private let app: String
+  /// nil where each request names its own.
+  private let app: String?
 
-  init(_ configuration: Configuration, app: String) {
+  init(_ configuration: Configuration, app: String?) {
     rehearsal = Rehearsal(configuration)
     self.app = app
   }

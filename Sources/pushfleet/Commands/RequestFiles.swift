@@ -22,10 +22,15 @@ final class RequestFiles {
   private(set) var isAtEnd = false
   /// Where the next line stands; nil before the first.
   private(set) var place: String?
+  private let limits: JSONLimits
+  /// Whether each request has to say which application it is for.
+  private let namesApp: Bool
   /// What stands in for standard input, which can be read only once.
   private let input: [UInt8]?
 
-  init(_ files: [String], input: [UInt8]? = nil) throws(CommandFailure) {
+  init(_ files: [String], limits: JSONLimits, namesApp: Bool = false, input: [UInt8]? = nil) throws(CommandFailure) {
+    self.limits = limits
+    self.namesApp = namesApp
     self.input = input
     var total = 0
     for file in files where file != "-" {
@@ -57,8 +62,8 @@ final class RequestFiles {
       }
       bytesRead += line.bytes.count + 1
       place = "\(reader.name), line \(line.number + 1)"
-      if line.bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D || $0 == 0x0A }) { continue }
-      if let problem = Self.problem(in: line.bytes) {
+      if line.bytes.allSatisfy(LineReader.isSpace) { continue }
+      if let problem = problem(in: line.bytes) {
         refused += 1
         Terminal.say("pushfleet: \(reader.name), line \(line.number): \(problem)")
         continue
@@ -68,10 +73,12 @@ final class RequestFiles {
     return nil
   }
 
-  private static func problem(in bytes: [UInt8]) -> String? {
+  private func problem(in bytes: [UInt8]) -> String? {
     do {
-      let document = try JSONDocument(bytes)
-      return document.kind(document.root) == .object ? nil : "not a JSON object"
+      let document = try JSONDocument(bytes, limits: limits)
+      guard document.kind(document.root) == .object else { return "not a JSON object" }
+      guard namesApp, ExplainedApp.package(in: bytes) == nil else { return nil }
+      return "several applications are configured, and it names none: give --app or restricted_package_name"
     } catch {
       return "\(error)"
     }

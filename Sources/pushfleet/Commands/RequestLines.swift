@@ -1,13 +1,14 @@
 import Foundation
 import PushCore
 
-/// Lines of a file, or the whole file where its first line is no complete JSON document and it holds one object.
+/// Lines of a file, or the whole file where its first line that isn't blank is no complete JSON document and it holds one object.
 final class LineReader {
   let name: String
   private let handle: FileHandle?
   private var buffer: [UInt8] = []
   private var start = 0
   private var number = 0
+  private var hasBegun = false
   private var isEnded = false
   /// A file of one object may not be larger than a request can be, with room for indentation.
   private static let largestObject = 8 << 20
@@ -27,7 +28,10 @@ final class LineReader {
     while true {
       if let end = buffer[start...].firstIndex(of: 0x0A) {
         let line = Array(buffer[start..<end])
-        if number == 0, !Self.isComplete(line), let whole = wholeObject() { return whole }
+        if !hasBegun, !line.allSatisfy(Self.isSpace) {
+          hasBegun = true
+          if !Self.isComplete(line), let whole = wholeObject() { return whole }
+        }
         start = end + 1
         number += 1
         return (number, line)
@@ -41,6 +45,8 @@ final class LineReader {
       read()
     }
   }
+
+  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A }
 
   private func read() {
     if start > 0 {
@@ -82,9 +88,9 @@ final class LineReader {
     let whole = Array(buffer[start...])
     let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
     if next?.first == UInt8(ascii: "{"), (try? JSONDocument(whole)) == nil { return nil }
-    number = 1
+    number += 1
     start = buffer.count
-    return (1, whole)
+    return (number, whole)
   }
 }
 

@@ -15,7 +15,8 @@ enum SendCommand: Command {
     status 65); the others are. Sent means that workers will deal with it: what became of it says --wait.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --app APP       the application sent to; may be left out when only one is configured
+      --app APP       the application sent to; may be left out when only one is configured, or each request says it by
+                      restricted_package_name
       --lane LANE     high or normal (the default)
       --check         first see whether a worker would refuse any of them; if so, say why and publish none (exit status 65)
       --ids           print each request's message id once it is confirmed
@@ -37,13 +38,16 @@ enum SendCommand: Command {
     }
     let timeout = try options.integer("timeout", in: 1...86_400) ?? (options.has("wait") ? 60 : 300)
     let configuration = try options.configuration()
-    let app = try application(options, configuration)
+    let app = try configuration.application(options).map { String(decoding: $0, as: UTF8.self) }
     let input = options.has("check") && options.operands.contains("-") ? try StandardInput.read() : nil
+    func files(_ input: [UInt8]?) throws -> RequestFiles {
+      try RequestFiles(options.operands, limits: configuration.limits.json, namesApp: app == nil, input: input)
+    }
     if options.has("check") {
-      let refused = try RequestCheck(configuration, app: app).refused(in: RequestFiles(options.operands, input: input))
+      let refused = try RequestCheck(configuration, app: app).refused(in: files(input))
       if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests would be refused: none is sent") }
     }
-    let requests = try RequestFiles(options.operands, input: input)
+    let requests = try files(input)
     let report = SendReport(
       asJSON: options.has("json"), prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing)
     let client = try RequestSender(
@@ -53,12 +57,5 @@ enum SendCommand: Command {
     defer { client.reportUnanswered() }
     try client.run()
     try report.end(refused: requests.refused)
-  }
-
-  private static func application(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> String {
-    guard let app = try configuration.application(options) else {
-      throw CommandFailure(.usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
-    }
-    return String(decoding: app, as: UTF8.self)
   }
 }

@@ -25,10 +25,10 @@ enum TopCommand: Command {
     try options.refuseOperands()
     let configuration = try options.configuration()
     let asJSON = options.has("json")
+    if asJSON, !options.has("once") { return try follow(configuration, listsPools: options.has("pools")) }
     guard Terminal.isOutputInteractive, !options.has("once") else {
       return try StatusCommand.once(configuration, asJSON: asJSON, listsPools: options.has("pools"))
     }
-    if asJSON { return try follow(configuration, listsPools: options.has("pools")) }
     try FleetScreen(configuration, listsPools: options.has("pools")).run()
   }
 
