@@ -22,12 +22,21 @@ struct DoorDescription: Sendable {
   static let shared = Result { try DoorDescription() }
 
   private static let script = """
-    import json, sys, yaml
+    import json, re, sys, yaml
     document = yaml.safe_load(open(sys.argv[1]))
+    def check(value, place):
+        # A comma in a text without quotes ends it, and makes a name of what follows.
+        if value is None: sys.exit(f"{place}: nothing stands there")
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []
+        for name, item in items: check(item, f"{place}/{name}")
+    check(document, "")
     print(json.dumps({"everywhere": list(document["x-everywhere"])}))
     for path, item in document["paths"].items():
         for method, entry in item.items():
             if method == "parameters": continue
+            known = [x if "in" in x else document["components"]["parameters"][x["$ref"].split("/")[-1]]
+                for x in item.get("parameters", []) + entry.get("parameters", [])]
+            if {x["name"] for x in known if x["in"] == "path"} != set(re.findall(r"{(.+?)}", path)): sys.exit(f"{path}: its parameters")
             body = entry.get("requestBody", {})
             schema = body.get("content", {}).get("application/json", {}).get("schema", {})
             print(json.dumps({"path": path, "method": method.upper(), "open": entry.get("security") == [], "body": bool(body),
@@ -37,14 +46,16 @@ struct DoorDescription: Sendable {
   private init() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
+    let output = FileManager.default.temporaryDirectory.appendingPathComponent("description-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: output) }
     let child = try ChildProcess(
       ["/usr/bin/python3", "-c", Self.script, root.appendingPathComponent("docs/openapi.yaml").path],
-      environment: ["PATH": "/usr/bin:/bin"], output: nil)
-    guard child.wait() == 0, eventually({ child.linesSoFar > 25 }) else {
-      throw Broken("docs/openapi.yaml: \(child.outputSoFar)")
-    }
+      environment: ["PATH": "/usr/bin:/bin"], output: output.path)
+    let isRead = child.wait() == 0
+    let text = try String(contentsOf: output, encoding: .utf8)
+    guard isRead else { throw Broken("docs/openapi.yaml: \(text)") }
     func numbers(_ value: Any?) -> Set<Int> { Set((value as? [String] ?? []).compactMap { Int($0) }) }
-    let lines = Site.objects(child.outputSoFar)
+    let lines = Site.objects(text)
     everywhere = numbers(lines.first?["everywhere"])
     operations = lines.dropFirst().map { line in
       Operation(
