@@ -65,9 +65,10 @@ struct ProviderFaultTests {
     try site.drain()
     #expect(try site.deliveries() == [token(1): 1])
     let letters = try site.take("dead").sorted { $0.id < $1.id }
-    #expect(letters.map { "\($0.id) \($0.header("x-push-error") ?? "") \($0.header("x-push-attempts") ?? "")" } == [
-      "now Unavailable 1", "refused Unavailable 3",
-    ])
+    #expect(
+      letters.map { "\($0.id) \($0.header("x-push-error") ?? "") \($0.header("x-push-attempts") ?? "")" } == [
+        "now Unavailable 1", "refused Unavailable 3",
+      ])
     #expect(letters.allSatisfy { $0.header("x-push-reason")?.contains("refuses its stream") == true })
     #expect(try site.take("results").count == 3)
   }
