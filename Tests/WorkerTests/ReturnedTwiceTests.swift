@@ -50,7 +50,8 @@ struct ReturnedTwiceTests {
   }
 
   @Test(
-    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is a dead letter at the fourth")
+    "counts a loss whenever it comes back from the quarantine, however often it was delivered, and is a dead letter at the fourth"
+  )
   func losses() throws {
     var message = alone()
     for loss in 1...3 as ClosedRange<Int64> {

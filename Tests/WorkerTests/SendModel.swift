@@ -257,7 +257,6 @@ final class SendModel {
       pipeline.forgetStrayed()
     }
 
-
     func acknowledge(_ token: DeliveryToken) {
       guard token.generation == generation, let message = held.removeValue(forKey: token.tag) else {
         preconditionFailure("acknowledged twice, or on a channel that is gone")

@@ -88,7 +88,8 @@ extension Configuration {
       let longest = topology.binaryFeedbackQueue(app.id)
       guard longest.utf8.count > Self.longestName else { continue }
       throw reader.source.error(
-        ["apps", app.id], "is too long beside the prefix: \(longest) has \(longest.utf8.count) bytes, and a queue's name at most 255")
+        ["apps", app.id],
+        "is too long beside the prefix: \(longest) has \(longest.utf8.count) bytes, and a queue's name at most 255")
     }
     valueFiles = reader.source.files.paths
   }
