@@ -167,6 +167,7 @@ extension Pipeline {
     nextHoldAgain = time.now.advanced(bySeconds: 5)
     for pool in active where pools[pool].hasHeld && !outbox.isFull {
       takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
+        guard case .waiting = entry.recipients[index].state else { return true }
         guard let app = entry.app, time.wallClock - entry.admittedAt > Self.longestHeld, !entry.isNowOrNever,
           holds.isPresent(app)
         else { return false }
