@@ -89,7 +89,7 @@ extension Configuration {
       guard longest.utf8.count > Self.longestName else { continue }
       throw reader.source.error(
         ["apps", app.id],
-        "is too long beside the prefix: \(longest) has \(longest.utf8.count) bytes, and a queue's name at most 255")
+        "is too long beside the prefix: \(longest) has \(longest.utf8.count) bytes, a queue's name at most \(Self.longestName)")
     }
     valueFiles = reader.source.files.paths
   }

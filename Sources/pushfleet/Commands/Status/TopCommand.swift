@@ -10,7 +10,7 @@ enum TopCommand: Command {
 
     What `pushfleet status` shows, each second, with rates, until q or Ctrl-C. p lists all credentials or only those in trouble; the
     arrows, Page Up, Page Down and Home move where there is more than the screen has room for. Where standard output is no terminal
-    it is shown once.
+    it is shown once, but for --json.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --once          show it once
