@@ -45,13 +45,8 @@ struct PoolHealth {
   /// A pause for want of quota has begun since this was last false.
   var isShortOfQuota = false
   private var hadOutage = false
-  /// When something failed last, or might go out again after that; nil where the provider has served something since.
-  private var failedAt: MonotonicTime?
-  /// Seconds after which a failure says nothing of a provider from which nothing was wanted since.
-  static let memory = 10.0
-
   /// Something has failed, and nothing was served since.
-  var hasFailed: Bool { failedAt != nil }
+  private(set) var hasFailed = false
 
   /// How many pushes may be in flight in all.
   var allowance: Int { min(circuit.allowance, stop.map { $0.isProbing ? 1 : 0 } ?? .max) }
@@ -95,7 +90,7 @@ struct PoolHealth {
 
   private mutating func served() {
     circuit.succeeded()
-    if stop == nil { failedAt = nil }
+    if stop == nil { hasFailed = false }
   }
 
   /// No answer came to a push.
@@ -109,7 +104,7 @@ struct PoolHealth {
   private mutating func failed(_ reason: String, at now: MonotonicTime, using random: inout RandomSource) -> Pause? {
     guard let wait = circuit.failed(at: now, using: &random) else { return nil }
     pauseReason = reason
-    failedAt = now
+    hasFailed = true
     return .begun(seconds: wait, reason: reason)
   }
 
@@ -120,7 +115,7 @@ struct PoolHealth {
     let wasPaused = isPaused
     let wait = min(seconds, Self.longestPause) * Double.random(in: 1...1.1, using: &random)
     guard circuit.pause(seconds: wait, at: now) else { return nil }
-    failedAt = now
+    hasFailed = true
     if wasPaused { return .lengthened }
     pauseReason = reason
     return .begun(seconds: wait, reason: reason)
@@ -131,7 +126,7 @@ struct PoolHealth {
   /// - Returns: false when it was stopped already, and is so for longer.
   mutating func stopCredential(_ reason: String, _ code: PushError, yields: Bool, at now: MonotonicTime) -> Bool {
     let isNew = stop == nil
-    failedAt = now
+    hasFailed = true
     stop = Stop(reason: reason, code: code, probeAt: now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
     return isNew
   }
@@ -141,7 +136,7 @@ struct PoolHealth {
   mutating func resumeCredential() -> Bool {
     defer {
       stop = nil
-      failedAt = nil
+      hasFailed = false
     }
     return stop != nil
   }
@@ -149,9 +144,9 @@ struct PoolHealth {
   // MARK: Connections and time
 
   /// No connection is there and none could be made.
-  mutating func lostProvider(at now: MonotonicTime) {
+  mutating func lostProvider() {
     hadOutage = true
-    failedAt = now
+    hasFailed = true
   }
 
   /// - Returns: true when the provider had been unreachable: what goes out first is a probe.
@@ -172,19 +167,6 @@ struct PoolHealth {
     let wasPaused = isPaused
     circuit.advance(to: now)
     if let stop, now >= stop.probeAt { self.stop?.isProbing = true }
-    guard wasPaused, !isPaused else { return false }
-    if hasFailed { failedAt = now }
-    return true
-  }
-
-  /// The last failure is of long ago, and nothing stands in the way of the next push: what is known of the provider says nothing any more.
-  func isForgotten(at now: MonotonicTime) -> Bool {
-    guard let failedAt, stop == nil, !isPaused else { return false }
-    return now.seconds(since: failedAt) > Self.memory
-  }
-
-  /// A push is wanted where none was.
-  mutating func demandBegins(at now: MonotonicTime) {
-    if isForgotten(at: now) { failedAt = nil }
+    return wasPaused && !isPaused
   }
 }

@@ -177,7 +177,7 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   func unreachable(reason: String) {
-    health.lostProvider(at: time.now)
+    health.lostProvider()
     giveBackResends(.unreachable)
     rearm()
   }

@@ -122,18 +122,11 @@ public class ProviderPool {
     let room = room
     if room > 0 { return room }
     if !isStarved {
-      demandBegins()
+      if inFlight == 0 { heardAt = time.now }
       isStarved = true
       rearm()
     }
     return 0
-  }
-
-  /// The provider's silence counts from the first push that is wanted of it.
-  private func demandBegins() {
-    guard !isStarved, inFlight == 0 else { return }
-    heardAt = time.now
-    health.demandBegins(at: time.now)
   }
 
   private var room: Int {
@@ -162,15 +155,13 @@ public class ProviderPool {
 
   /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
   public func isInTrouble(at now: MonotonicTime) -> Bool {
-    let isWanted = inFlight > 0 || isStarved
-    if health.hasFailed { return isWanted || !health.isForgotten(at: now) }
-    return isWanted && now.seconds(since: heardAt) > Self.silence
+    health.hasFailed || (inFlight > 0 || isStarved) && now.seconds(since: heardAt) > Self.silence
   }
 
   /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
   public func wantsCapacity() {
     guard !isClosing else { return }
-    demandBegins()
+    if !isStarved, inFlight == 0 { heardAt = time.now }
     isStarved = true
     if health.allowance > 0 {
       _ = authorise()
@@ -194,10 +185,7 @@ public class ProviderPool {
     guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
     slots[slot].sentAt = time.now
-    if slots.count == 1 {
-      heardAt = time.now
-      health.demandBegins(at: time.now)
-    }
+    if slots.count == 1 { heardAt = time.now }
     paceTaken()
     submit(slot, to: session)
   }

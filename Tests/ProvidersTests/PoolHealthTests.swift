@@ -100,24 +100,11 @@ struct PoolHealthTests {
     #expect(!wasStopped)
   }
 
-  @Test("forgets a failure after which nothing was wanted for long, but no refused credential")
-  mutating func forgets() {
-    health.lostProvider(at: at(0))
-    health.demandBegins(at: at(PoolHealth.memory))
-    #expect(health.hasFailed && !health.isForgotten(at: at(PoolHealth.memory)))
-    #expect(health.isForgotten(at: at(PoolHealth.memory + 1)))
-    health.demandBegins(at: at(PoolHealth.memory + 1))
-    #expect(!health.hasFailed)
-    _ = health.stopCredential("refused", .invalidAPNsCredential, yields: false, at: at(0))
-    health.demandBegins(at: at(1_000))
-    #expect(health.hasFailed)
-  }
-
   @Test("sends a probe first after an outage of the connection")
   mutating func outage() {
     var wasOut = health.connected()
     #expect(!wasOut)
-    health.lostProvider(at: at(0))
+    health.lostProvider()
     wasOut = health.connected()
     #expect(wasOut && health.isProbing && health.allowance == 1)
     wasOut = health.connected()

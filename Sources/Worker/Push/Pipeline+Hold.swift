@@ -188,8 +188,10 @@ extension Pipeline {
       takeToHold(entry, index)
       return true
     }
-    guard isTroubledForLong(pool) else { return false }
-    if !isTried, time.wallClock - entry.admittedAt < Self.longestTrial {
+    // The trouble may be an old one, over before anybody tried again: what tries the provider now has its answer soon.
+    let wait = time.wallClock - entry.admittedAt
+    guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return false }
+    if !isTried, wait < Self.longestTrial {
       isTried = true
       return false
     }
@@ -202,6 +204,8 @@ extension Pipeline {
     return true
   }
 
+  /// Milliseconds for which each request waits for one that tries its provider.
+  private static let shortestTrial: Int64 = 300
   /// Milliseconds for which one request waits to try a provider.
   private static let longestTrial: Int64 = 10_000
   /// On the ladder where there is no hold queue, in milliseconds.
