@@ -207,9 +207,16 @@ final class Outbox {
 
   private func replyReachedNobody(_ slot: Int) {
     owner?.replyReachedNobody()
-    if case .change(let number) = slots[slot]?.owner { changes?.answerReachedNobody(number) }
+    // RabbitMQ returns every mandatory message to direct reply-to, whether it has reached its client or not.
+    if let publication = slots[slot], case .change(let number) = publication.owner,
+      !publication.routingKey.starts(with: Self.directReply)
+    {
+      changes?.answerReachedNobody(number)
+    }
     settle(slot)
   }
+
+  private static let directReply = Array("amq.rabbitmq.reply-to.".utf8)
 
   private func offerAgainLater(_ slot: Int, because reason: String) {
     slots[slot]?.refusals += 1
