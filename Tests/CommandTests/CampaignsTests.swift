@@ -90,10 +90,10 @@ struct CampaignsTests {
       [Program.path, "campaigns", "--follow", "--json", "--config", site.configuration],
       environment: RegistrySite.environment, output: nil)
     defer { child.end() }
-    #expect(child.waitForOutput(#""state":"running""#, seconds: 30))
+    #expect(child.waitForOutput(#""state":"running""#, seconds: 90))
     _ = try store.setState(.cancelled, of: Array(Self.ids[0].utf8), now: 0)
     #expect(child.wait() == 0)
-    #expect(child.waitForOutput(#""state":"cancelled""#, seconds: 30))
+    #expect(child.waitForOutput(#""state":"cancelled""#, seconds: 90))
   }
 
   @Test("that were cancelled show the devices that were not sent to, though every page is settled")

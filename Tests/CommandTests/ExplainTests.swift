@@ -206,7 +206,7 @@ import Worker
     let input = try FileHandle(forReadingFrom: Self.fixtures.appending(path: "requests/seed000-data.json"))
     let child = try ChildProcess([Program.path] + words, environment: [:], output: nil, input: input)
     #expect(child.wait() == status)
-    #expect(child.waitForOutput(output, seconds: 10), "\(child.outputSoFar)")
+    #expect(child.waitForOutput(output, seconds: 90), "\(child.outputSoFar)")
   }
 
   // MARK: as a worker with the configuration

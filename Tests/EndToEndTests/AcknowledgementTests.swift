@@ -100,7 +100,7 @@ struct AcknowledgementTests {
     var worker = try site.startWorker()
     let holder = try LockHolder(site.file("registry.db"))
     try site.acknowledge((1...20).map { ["op": "received", "token": token($0), "message_id": "m"] })
-    #expect(worker.waitForOutput("the registry can't be written to", seconds: 30), "\(worker.outputSoFar)")
+    #expect(worker.waitForOutput("the registry can't be written to", seconds: 90), "\(worker.outputSoFar)")
     if isKilled {
       worker.end()
       worker = try site.startWorker()

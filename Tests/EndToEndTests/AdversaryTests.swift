@@ -229,7 +229,7 @@ struct AdversaryTests {
     let worker = try site.startWorker()
     let journal = try site.followJournal()
     try site.send(tokens: [token(1)])
-    #expect(journal.waitForLines(2, seconds: 20))
+    #expect(journal.waitForLines(2, seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.take("dead", count: 40).count == 40)

@@ -26,7 +26,7 @@ struct ApplicationsTests {
   /// Has the worker look at the configuration, until it has said something so often.
   private func reload(_ worker: ChildProcess, until words: String, times: Int = 1) {
     worker.signal(SIGHUP)
-    #expect(worker.waitForOutput(words, times: times, seconds: 20), "\(words)")
+    #expect(worker.waitForOutput(words, times: times, seconds: 90), "\(words)")
   }
 
   private func publish(_ site: Site, _ number: Int, app: String, sender: String? = nil) throws {
@@ -47,12 +47,12 @@ struct ApplicationsTests {
     try configure(site, others: second)
     reload(worker, until: "\(Self.second) (added)")
     try publish(site, 2, app: Self.second)
-    #expect(journal.waitForLines(1, seconds: 30))
+    #expect(journal.waitForLines(1, seconds: 90))
 
     try configure(site, more: "senders: { '1001': { apns: \(site.apns(topic: "com.example.beta")) } }", others: second)
     reload(worker, until: "\(Site.app).senders.1001 APNs production")
     try publish(site, 3, app: Site.app, sender: "1001")
-    #expect(journal.waitForLines(2, seconds: 30))
+    #expect(journal.waitForLines(2, seconds: 90))
 
     try configure(site)
     reload(worker, until: "\(Self.second) (removed)")
@@ -64,7 +64,7 @@ struct ApplicationsTests {
     try configure(site, others: second)
     reload(worker, until: "\(Self.second) (added)", times: 2)
     try publish(site, 6, app: Self.second)
-    #expect(journal.waitForLines(3, seconds: 30))
+    #expect(journal.waitForLines(3, seconds: 90))
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
     let topics = try site.pushes().map { [$0.token, $0.headers["apns-topic"] ?? ""] }
@@ -90,7 +90,7 @@ struct ApplicationsTests {
       reload(worker, until: #""changed":21"#, times: 2 * round)
     }
     #expect(publishing.wait() == 0)
-    #expect(try eventually(seconds: 30) { try site.pushes().count >= count })
+    #expect(try eventually(seconds: 90) { try site.pushes().count >= count })
     worker.signal(SIGTERM)
     #expect(worker.wait() == 0)
     #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (0..<count).map { (token($0), 1) }))

@@ -35,7 +35,7 @@ struct AudienceTests {
     #expect(registrations.count == 12 && answers[14]["registration"] as? String != registrations[2])
     #expect(answers[16]["error"] as? String == "notification_key already exists")
     try site.broadcast("gone", to: ["to": "/topics/news"])
-    #expect(worker.waitForOutput("campaign ended", seconds: 30))
+    #expect(worker.waitForOutput("campaign ended", seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.results()["gone"]! == (11, 1, 1))

@@ -115,7 +115,7 @@ private final class OldDoor {
 
   private static func start(_ site: Site) throws -> ChildProcess {
     let gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")])
-    guard gateway.waitForOutput(#""publishing""#, seconds: 30) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
+    guard gateway.waitForOutput(#""publishing""#, seconds: 90) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
     return gateway
   }
 

@@ -23,7 +23,7 @@ struct ChangeFeedTests {
       ["old", "new"].flatMap { word in
         (0..<installations).map { (["platform": "fcm", "token": "\(word)\($0)", "installation": "i\($0)"], [:]) }
       })
-    #expect(first.waitForOutput("the registry can't be written to", seconds: 30), "\(first.outputSoFar)")
+    #expect(first.waitForOutput("the registry can't be written to", seconds: 90), "\(first.outputSoFar)")
     let second = try site.start(["worker", "--config", other])
     #expect(second.waitForOutput("consuming the registry's changes", seconds: 60), "\(second.outputSoFar)")
     let pushes = 400

@@ -40,7 +40,7 @@ struct ChannelLossTests {
     let simulator = try #require(site.simulator)
     try site.write("{}", to: "journal-script.json")
     simulator.signal(SIGHUP)
-    #expect(simulator.waitForOutput("plays its script as it is now", seconds: 30))
+    #expect(simulator.waitForOutput("plays its script as it is now", seconds: 90))
     try site.drain()
     let asked = try site.pushes().reduce(into: [:]) { $0[$1.token, default: 0] += 1 }
     #expect(try site.depths(["send.normal", "quarantine", "retry.1s", "retry.10s"]) == [0, 0, 0, 0])
@@ -96,7 +96,7 @@ struct ChannelLossTests {
     #expect(try eventually(seconds: 60) { try Set(site.deliveries().keys).count == ids.count })
     let seen = stopped.outputSoFar.ranges(of: #""consuming""#).count
     stopped.signal(SIGCONT)
-    #expect(stopped.waitForOutput(#""consuming""#, times: seen + 1, seconds: 30))
+    #expect(stopped.waitForOutput(#""consuming""#, times: seen + 1, seconds: 90))
     #expect(!stopped.outputSoFar.contains("unknown delivery tag"))
     try account(ids, site, [stopped, other], mostDoubled: 300)
   }

@@ -53,7 +53,7 @@ struct ChannelTests {
       #"{"\#(latest)": [{"status": 503, "reason": "Service Unavailable", "retry_after": 1}, {"status": 200}]}"#,
       to: "journal-script.json")
     site.simulator?.signal(1)
-    #expect(site.simulator?.waitForOutput("plays its script as it is now", seconds: 30) == true)
+    #expect(site.simulator?.waitForOutput("plays its script as it is now", seconds: 90) == true)
     try site.publish([
       (update(none), ["message_id": "plain"]),
       (update(latest, "end", ["time_to_live": 600, "priority": "high"]), ["message_id": "again"]),

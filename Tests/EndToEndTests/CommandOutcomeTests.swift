@@ -97,7 +97,7 @@ struct CommandOutcomeTests {
       "simulate", provider, "--listen", "127.0.0.1:0", "--self-signed", site.file("made"), "--journal", site.file("j"),
     ]
     let child = try site.start(words)
-    try #require(child.waitForOutput("  \(provider): {", seconds: 30), "\(child.outputSoFar)")
+    try #require(child.waitForOutput("  \(provider): {", seconds: 90), "\(child.outputSoFar)")
     let advice = child.outputSoFar.split(separator: "\n").last ?? ""
     try site.write(
       "{ broker: \"\(site.brokerURI)\", prefix: \"\(site.prefix)\", apps: { \"\(Site.app)\": { \(advice) } } }",
@@ -115,7 +115,7 @@ struct CommandOutcomeTests {
     child.end()
     // A second start keeps what the first has made.
     let key = try String(contentsOfFile: site.file("made/ca.pem"), encoding: .utf8)
-    #expect(try site.start(words).waitForOutput("listens", seconds: 30))
+    #expect(try site.start(words).waitForOutput("listens", seconds: 90))
     #expect(try String(contentsOfFile: site.file("made/ca.pem"), encoding: .utf8) == key)
   }
 }

@@ -132,10 +132,10 @@ struct CommandTests {
     let simulator = try #require(site.simulator)
     try site.write(#"{"*": {"status": "high"}}"#, to: "journal-script.json")
     simulator.signal(SIGHUP)
-    #expect(simulator.waitForOutput("plays the script it had", seconds: 30))
+    #expect(simulator.waitForOutput("plays the script it had", seconds: 90))
     try site.write(#"{"\#(token(1))": {"status": 410, "reason": "Unregistered"}}"#, to: "journal-script.json")
     simulator.signal(SIGHUP)
-    #expect(simulator.waitForOutput("plays its script as it is now", seconds: 30))
+    #expect(simulator.waitForOutput("plays its script as it is now", seconds: 90))
     try site.declareTopology()
     try site.send(tokens: [token(1)])
     try site.drain()
@@ -244,7 +244,7 @@ struct CommandTests {
     try site.send(tokens: (0..<50).map(token))
     let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
     let child = try site.start(["send", "--config", site.file("pushfleet.json5"), lines])
-    #expect(child.waitForOutput("the queue \(queue) is full", seconds: 30))
+    #expect(child.waitForOutput("the queue \(queue) is full", seconds: 90))
     return (site, queue, child)
   }
 
@@ -261,7 +261,7 @@ struct CommandTests {
   func sendToQueueWithRoomAgain() throws {
     let (site, queue, child) = try startSendingToFullQueue()
     try site.broker.control("clear_policy", queue)
-    try #require(child.waitForOutput("200 sent", seconds: 40), "\(child.outputSoFar)")
+    try #require(child.waitForOutput("200 sent", seconds: 90), "\(child.outputSoFar)")
     #expect(child.wait() == 0)
     #expect(try eventually { try site.depths(["send.normal"]) == [250] })
   }
@@ -354,7 +354,7 @@ struct CommandTests {
     for device in [token(1), token(2)] {
       try site.send(tokens: [device])
       try site.drain()
-      #expect(reader.waitForOutput(device, seconds: 20))
+      #expect(reader.waitForOutput(device, seconds: 90))
     }
     reader.signal(15)
     reader.wait()

@@ -43,17 +43,17 @@ struct CrashTests {
     try site.declareTopology()
     let worker = try site.startWorker()
     try site.peer(["delete", "\(site.prefix).send.normal"])
-    #expect(worker.waitForOutput(#""consuming""#, times: 2, seconds: 30))
+    #expect(worker.waitForOutput(#""consuming""#, times: 2, seconds: 90))
     let journal = try site.followJournal()
     try site.send(tokens: [token(1)])
-    #expect(journal.waitForLines(1, seconds: 30))
+    #expect(journal.waitForLines(1, seconds: 90))
     try site.peer(["delete", "--exchange", "\(site.prefix).events"])
     try site.send(tokens: [token(2)])
-    #expect(worker.waitForOutput("the broker refuses publications", seconds: 30))
+    #expect(worker.waitForOutput("the broker refuses publications", seconds: 90))
     #expect(try site.take("feedback", count: 1).count == 1)
     try site.peer(["delete", "\(site.prefix).feedback"])
     try site.send(tokens: [token(2)])
-    #expect(worker.waitForOutput("the broker refuses publications", times: 2, seconds: 30))
+    #expect(worker.waitForOutput("the broker refuses publications", times: 2, seconds: 90))
     // The queue is there again, or pika could not look into it.
     #expect(try site.take("feedback", count: 1).count == 1)
   }
@@ -70,12 +70,12 @@ struct CrashTests {
     var worker = try site.startWorker()
     // One after the other, since a queue that fills up may take more than it should.
     for device in gone { try site.send(tokens: [device]) }
-    #expect(worker.waitForOutput("the queue refuses it", seconds: 30))
+    #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
     // Whose event has no place is not acknowledged: killed, the worker leaves it to the next one.
     worker.end()
-    #expect(try eventually(seconds: 10) { try site.depths(["send.normal"])[0] > 0 })
+    #expect(try eventually(seconds: 90) { try site.depths(["send.normal"])[0] > 0 })
     worker = try site.startWorker()
-    #expect(worker.waitForOutput("the queue refuses it", seconds: 30))
+    #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
     var events: [Site.Message] = []
     while Set(events.compactMap { $0.json["token"] as? String }).count < gone.count {
       let taken = try site.take("feedback", count: 1)
@@ -100,10 +100,10 @@ struct CrashTests {
     try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 2}"#, "--apply-to", "queues")
     try site.send(tokens: gone + others)
     let worker = try site.startWorker()
-    #expect(try eventually(seconds: 30) { Set(try site.pushes().filter { $0.status == 200 }.map(\.token)) == Set(others) })
+    #expect(try eventually(seconds: 90) { Set(try site.pushes().filter { $0.status == 200 }.map(\.token)) == Set(others) })
     // None of those whose event has no place is acknowledged.
     worker.end()
-    #expect(try eventually(seconds: 10) { try site.depths(["send.normal", "feedback"]).reduce(0, +) >= gone.count })
+    #expect(try eventually(seconds: 90) { try site.depths(["send.normal", "feedback"]).reduce(0, +) >= gone.count })
   }
 
   @Test(
@@ -120,7 +120,7 @@ struct CrashTests {
     let worker = try site.startWorker()
     // One after the other, since a queue that fills up may take more than it should.
     for device in gone { try site.send(tokens: [device]) }
-    #expect(worker.waitForOutput("the queue refuses it", seconds: 30))
+    #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
     try site.broker.control("clear_policy", queue)
     #expect(try site.take("feedback", count: gone.count).count == gone.count)
     worker.signal(15)
@@ -141,7 +141,7 @@ struct CrashTests {
     try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 1}"#, "--apply-to", "queues")
     let worker = try site.startWorker()
     for device in refused { try site.send(tokens: [device]) }
-    #expect(worker.waitForOutput("the queue refuses it", seconds: 30))
+    #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
     try site.broker.control("clear_policy", queue)
     #expect(try site.take("dead", count: refused.count).count == refused.count)
     try site.peer(["delete", "--exchange", "\(site.prefix).dead"])

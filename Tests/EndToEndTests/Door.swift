@@ -14,7 +14,7 @@ struct Door {
     probe = HTTPProbe(port: port)
     self.port = port
     gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")], environment: environment)
-    guard gateway.waitForOutput(#""publishing""#, seconds: 30) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
+    guard gateway.waitForOutput(#""publishing""#, seconds: 90) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
     guard try eventually({ [probe] in probe.ask("/readyz")?.status == 200 }) else { throw Broken("not ready") }
   }
 

@@ -31,7 +31,7 @@ private final class CertifiedGateway {
     }
     gateway = try ChildProcess(
       [Program.path, "gateway", "--config", path], environment: ["PATH": "/usr/bin:/bin"], output: nil)
-    guard gateway.waitForOutput("binary interface is open", seconds: 30) else { throw Broken(gateway.outputSoFar) }
+    guard gateway.waitForOutput("binary interface is open", seconds: 90) else { throw Broken(gateway.outputSoFar) }
   }
 
   deinit {
@@ -84,9 +84,9 @@ struct DoorCertificatesTests {
 
     // Nonsense, the key of another.
     try site.replace([("server.pem", "nonsense")])
-    #expect(site.gateway.waitForOutput("the old certificate stays in use", times: 2, seconds: 10))
+    #expect(site.gateway.waitForOutput("the old certificate stays in use", times: 2, seconds: 90))
     try site.replace([("server.pem", site.text(site.certificates.server))])
-    #expect(site.gateway.waitForOutput("the private key does not belong to the certificate", times: 2, seconds: 10))
+    #expect(site.gateway.waitForOutput("the private key does not belong to the certificate", times: 2, seconds: 90))
     #expect(try site.shown(0) == second && site.shown(1) == second)
 
     // Another authority of senders: the one before it counts no more.
@@ -101,9 +101,9 @@ struct DoorCertificatesTests {
     let others = settings.replacing(#""com.example.app": {"#, with: #""com.example.other": {"#)
       .replacing("http: {", with: "http: { wait: 3,")
     try site.replace([("clients.pem", site.text(site.certificates.authority)), ("pushfleet.json5", others)])
-    #expect(site.gateway.waitForOutput(#"["gateway.http.wait"]"#, seconds: 10))
+    #expect(site.gateway.waitForOutput(#"["gateway.http.wait"]"#, seconds: 90))
     #expect(try site.shown(1) == second)
-    #expect(site.gateway.waitForOutput("belongs to no application", seconds: 10))
+    #expect(site.gateway.waitForOutput("belongs to no application", seconds: 90))
     site.gateway.signal(SIGTERM)
     #expect(site.gateway.wait() == 0)
   }

@@ -155,7 +155,7 @@ struct DoorCheckTests {
     let worker = try site.startWorker()
     // Without a place of its own the gateway works, and says what is missing.
     let lacking = try Door(site, port: ports[1])
-    #expect(lacking.gateway.waitForOutput("gateway.metrics", seconds: 30))
+    #expect(lacking.gateway.waitForOutput("gateway.metrics", seconds: 90))
     lacking.gateway.signal(15)
     #expect(lacking.gateway.wait() == 0)
 
@@ -171,7 +171,7 @@ struct DoorCheckTests {
     #expect(gateways.ask("/metrics")?.body.contains("pushfleet_gateway_ready 1") == true)
     #expect(HTTPProbe(port: ports[1]).ask("/nothing")?.status == 404)
     // The one certificate it has ends within thirty days.
-    #expect(gateway.waitForOutput("certificate expires soon", seconds: 30))
+    #expect(gateway.waitForOutput("certificate expires soon", seconds: 90))
     let expiry = #"pushfleet_credential_not_after_timestamp_seconds{credential="gateway.apns.certificate"} "#
     #expect(gateways.ask("/metrics")?.body.contains(expiry) == true)
     let page = try #require(gateways.ask("/"))

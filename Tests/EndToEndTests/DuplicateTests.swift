@@ -94,7 +94,7 @@ struct DuplicateTests {
     let letter = try #require(try site.take("dead", count: 1).first)
     let journal = try site.followJournal()
     try site.publish([(letter.body, ["message_id": letter.id, "headers": letter.headers])])
-    #expect(journal.waitForLines(2, seconds: 20))
+    #expect(journal.waitForLines(2, seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.deliveries() == [token(1): 1])

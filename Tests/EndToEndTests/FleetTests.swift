@@ -13,7 +13,7 @@ struct FleetTests {
     let begin = Self.halfHour
     let workers = [try site.startWorker(), try site.startWorker()]
     try site.send(tokens: (0..<500).map(token))
-    #expect(journal.waitForLines(500, seconds: 30))
+    #expect(journal.waitForLines(500, seconds: 90))
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
     let pushes = try site.pushes()
@@ -36,9 +36,9 @@ struct FleetTests {
       to: "pushfleet.json5")
     try site.declareTopology()
     let workers = [try site.startWorker(), try site.startWorker()]
-    for worker in workers { #expect(worker.waitForOutput(#""among_shards":2"#, seconds: 20)) }
+    for worker in workers { #expect(worker.waitForOutput(#""among_shards":2"#, seconds: 90)) }
     try site.send(tokens: (0..<200).map { "fcm:device-\($0)" })
-    #expect(try site.followJournal("fcm.ndjson").waitForLines(70, seconds: 30))
+    #expect(try site.followJournal("fcm.ndjson").waitForLines(70, seconds: 90))
     for worker in workers { worker.signal(SIGTERM) }
     for worker in workers { #expect(worker.wait() == 0) }
     let text = try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8)

@@ -17,7 +17,7 @@ final class LockHolder {
     child = try ChildProcess(
       ["/usr/bin/python3", "-uc", script], environment: ["PATH": "/usr/bin:/bin"], output: nil,
       input: input.fileHandleForReading)
-    guard child.waitForOutput("ready", seconds: 30) else { throw Broken("no holder: \(child.outputSoFar)") }
+    guard child.waitForOutput("ready", seconds: 90) else { throw Broken("no holder: \(child.outputSoFar)") }
   }
 
   func end() {

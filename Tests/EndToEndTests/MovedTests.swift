@@ -14,7 +14,7 @@ struct MovedTests {
     // There and back, and on: each time one of the installation's tokens takes the place of another.
     let tokens = ["t0", "t1", "t2", "t1", "t3", "t4", "t5", "t6"]
     try site.askForChanges(tokens.map { ["platform": "fcm", "token": $0, "installation": "i", "user": "anna"] })
-    #expect(worker.waitForOutput("the queue refuses it", seconds: 30), "\(worker.outputSoFar)")
+    #expect(worker.waitForOutput("the queue refuses it", seconds: 90), "\(worker.outputSoFar)")
     #expect(
       try eventually {
         let devices = try site.run([

@@ -35,7 +35,7 @@ struct NewerPagesTests {
     #expect(waiting > 0 && sent < devices)
 
     worker = try site.startWorker()
-    #expect(worker.waitForOutput("messages of a newer worker wait for one", seconds: 30))
+    #expect(worker.waitForOutput("messages of a newer worker wait for one", seconds: 90))
     // Between two rounds the ladder is empty for moments only: too short to be looked for.
     #expect(try eventually { try site.depths(["retry.1s"]) == [waiting] })
     worker.signal(15)

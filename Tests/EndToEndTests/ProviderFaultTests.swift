@@ -29,7 +29,7 @@ struct ProviderFaultTests {
     let tokens = (0..<20).map(token)
     try site.send(tokens: tokens)
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 90))
     #expect(worker.outputSoFar.localizedCaseInsensitiveContains(reason), "\(worker.outputSoFar)")
     #expect(try site.pushes().isEmpty)
     if name == "other-ca" {
@@ -41,7 +41,7 @@ struct ProviderFaultTests {
       site.stopSimulator()
       try site.startSimulator(settings: settings)
       let journal = try site.followJournal()
-      #expect(journal.waitForLines(tokens.count, seconds: 30))
+      #expect(journal.waitForLines(tokens.count, seconds: 90))
       worker.signal(15)
       #expect(worker.wait() == 0)
     }
@@ -85,7 +85,7 @@ struct ProviderFaultTests {
       (["registration_ids": [token(3), token(4)]], ["message_id": "list"]),
     ])
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 90))
     // Parked after five seconds; what lives for now alone is dead by then.
     #expect(try site.take("dead", count: 1).map { "\($0.id) \($0.header("x-push-error") ?? "")" } == ["now Unavailable"])
     try site.startSimulator(settings: settings)
@@ -129,7 +129,7 @@ struct ProviderFaultTests {
     let tokens = (0..<300).map(token)
     try site.send(tokens: tokens)
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("credential refused by the provider", seconds: 30))
+    #expect(worker.waitForOutput("credential refused by the provider", seconds: 90))
     // Parked after five seconds: put on the ladder and fetched again.
     #expect(try eventually { try site.depths(["retry.1s"])[0] > 0 })
     worker.signal(15)
@@ -151,7 +151,7 @@ struct ProviderFaultTests {
     try site.startFleet(apps: try site.startFCM(["--project", "another-project"]))
     try site.send(lines: (0..<300).map { #"{"to":"fcm:device-\#($0)","data":{"k":"v"}}"# })
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("credential refused by the provider", seconds: 30))
+    #expect(worker.waitForOutput("credential refused by the provider", seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     let lines = refusals(worker)

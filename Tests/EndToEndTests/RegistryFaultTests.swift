@@ -18,7 +18,7 @@ struct RegistryFaultTests {
     try begin()
     try site.broadcast("topic", to: ["to": "/topics/all"])
     let sentence = isLocked ? "the registry can't be written to" : "the registry can't be used"
-    #expect(worker.waitForOutput(sentence, seconds: 30), "\(worker.outputSoFar)")
+    #expect(worker.waitForOutput(sentence, seconds: 90), "\(worker.outputSoFar)")
     #expect(worker.outputSoFar.contains(reason), "\(worker.outputSoFar)")
     try site.broadcast("token", to: ["to": token(2_000)])
     try site.broadcast("now", to: ["to": "/users/nobody", "time_to_live": 0])
@@ -115,7 +115,7 @@ struct RegistryFaultTests {
     try site.broadcast("b")
     #expect(journal.waitForLines(100, seconds: 60))
     let holder = try LockHolder(site.file("registry.db"), "IMMEDIATE")
-    #expect(worker.waitForOutput("the registry can't be written to", seconds: 30))
+    #expect(worker.waitForOutput("the registry can't be written to", seconds: 90))
     holder.end()
     #expect(try eventually(seconds: 60) { try site.depths(["results"]) == [1] }, "\(worker.outputSoFar)")
     worker.signal(15)
@@ -132,7 +132,7 @@ struct RegistryFaultTests {
     for suffix in ["-wal", "-shm"] { try? files.removeItem(atPath: site.file("registry.db" + suffix)) }
     try Data(repeating: 0x55, count: sound.count).write(to: URL(fileURLWithPath: site.file("registry.db")))
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 90))
     try site.broadcast("topic")
     try site.broadcast("token", to: ["to": token(2_000)])
     #expect(try eventually { try site.deliveries(of: "token").count == 1 })

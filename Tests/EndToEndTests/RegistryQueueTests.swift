@@ -54,9 +54,9 @@ struct RegistryQueueTests {
       ["old", "new"].flatMap { word in
         (0..<installations).map { (["platform": "fcm", "token": "\(word)\($0)", "installation": "i\($0)"], [:]) }
       })
-    #expect(first.waitForOutput("the registry can't be written to", seconds: 30))
+    #expect(first.waitForOutput("the registry can't be written to", seconds: 90))
     let second = try site.startWorker()
-    #expect(second.waitForOutput("consuming", seconds: 30))
+    #expect(second.waitForOutput("consuming", seconds: 90))
     first.signal(15)
     #expect(first.wait() == 0)
     holder.end()
@@ -138,7 +138,7 @@ struct RegistryQueueTests {
           ]
         }
       })
-    #expect(first.waitForOutput("the registry can't be written to", seconds: 30), "\(first.outputSoFar)")
+    #expect(first.waitForOutput("the registry can't be written to", seconds: 90), "\(first.outputSoFar)")
     try site.send(tokens: (0..<20).map { token($0) })
     #expect(try eventually { try site.deliveries().count == 20 })
     holder.end()

@@ -42,22 +42,22 @@ struct RotationTests {
     // The files are noticed by themselves.
     try copy(certificates.otherP8, to: "key.p8")
     try configure(keyID: "HIJ456KLMN")
-    #expect(worker.waitForOutput("\(Site.app) APNs production", seconds: 20))
+    #expect(worker.waitForOutput("\(Site.app) APNs production", seconds: 90))
     try load(100)
     var account = try #require(Site.objects(try String(contentsOfFile: site.file("account.json"), encoding: .utf8)).first)
     account["private_key_id"] = "4567cdef"
     try JSONSerialization.data(withJSONObject: account).write(to: site.folder.appendingPathComponent("account.json"))
-    #expect(worker.waitForOutput("\(Site.app) FCM", seconds: 20))
+    #expect(worker.waitForOutput("\(Site.app) FCM", seconds: 90))
     try load(100)
 
     // From plain text to TLS, with another password; then every connection is cut.
     let reloads = worker.outputSoFar.ranges(of: #""message":"reloaded""#).count
     try site.write("amqps://worker:second-secret@127.0.0.1:\(broker.tlsPort)\n", to: "broker.secret")
-    #expect(worker.waitForOutput(#""message":"reloaded""#, times: reloads + 1, seconds: 20))
+    #expect(worker.waitForOutput(#""message":"reloaded""#, times: reloads + 1, seconds: 90))
     try broker.control("change_password", "worker", "second-secret")
     let connections = worker.outputSoFar.ranges(of: #""message":"consuming""#).count
     try broker.control("close_all_connections", "rotation")
-    #expect(worker.waitForOutput(#""message":"consuming""#, times: connections + 1, seconds: 30))
+    #expect(worker.waitForOutput(#""message":"consuming""#, times: connections + 1, seconds: 90))
     let ways = try broker.control("list_connections", "user", "ssl").split(separator: "\n").filter { $0.hasPrefix("worker") }
     #expect(!ways.isEmpty && ways.allSatisfy { $0.hasSuffix("true") }, "\(ways)")
     try load(100)
@@ -91,17 +91,17 @@ struct RotationTests {
     let worker = try site.startWorker()
     try Data("no key at all".utf8).write(to: key)
     worker.signal(1)
-    #expect(worker.waitForOutput("apps.com.example.app.apns.key cannot be used", seconds: 20))
+    #expect(worker.waitForOutput("apps.com.example.app.apns.key cannot be used", seconds: 90))
     try site.write("{ broker: ", to: "pushfleet.json5")
     worker.signal(1)
-    #expect(worker.waitForOutput("the old configuration stays in force", seconds: 20))
+    #expect(worker.waitForOutput("the old configuration stays in force", seconds: 90))
     try site.write(
       config.replacing("broker:", with: "prefetch: 7, broker:").replacing(site.certificates.p8, with: key.path),
       to: "pushfleet.json5")
-    #expect(worker.waitForOutput(#""a restart is needed for what else has changed","settings":["prefetch"]"#, seconds: 20))
+    #expect(worker.waitForOutput(#""a restart is needed for what else has changed","settings":["prefetch"]"#, seconds: 90))
     let journal = try site.followJournal()
     try site.publish([(["to": token(1), "data": ["a": "b"]], [:])])
-    #expect(journal.waitForLines(1, seconds: 30))
+    #expect(journal.waitForLines(1, seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(try site.deliveries() == [token(1): 1])

@@ -85,7 +85,7 @@ struct SecrecyTests {
     site.stopSimulator()
     try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("provider unreachable", seconds: 30))
+    #expect(worker.waitForOutput("provider unreachable", seconds: 90))
     try site.broker.control("change_password", user, "another-Passw0rd")
     worker.signal(1)
     worker.signal(15)
@@ -125,7 +125,7 @@ struct SecrecyTests {
     let device = token(0xabc_def1)
     let other = "cRegistrationAb1:APA91b" + String(repeating: "Zz9_-", count: 25)
     let worker = try site.startWorker()
-    #expect(worker.waitForOutput("the registry can't be used", seconds: 30))
+    #expect(worker.waitForOutput("the registry can't be used", seconds: 90))
     try site.publish([
       (["to": "apns:\(device)", "data": ["k": "payload-secret"]], [:]),
       (["to": "fcm:\(other)", "data": ["k": "payload-secret"]], [:]),
@@ -134,7 +134,7 @@ struct SecrecyTests {
     ])
     let letters = try site.take("dead", count: 3)
     #expect(letters.count == 3)
-    #expect(worker.waitForOutput(#""outcomes":"1 delivered""#, times: 2, seconds: 30), "\(worker.outputSoFar)")
+    #expect(worker.waitForOutput(#""outcomes":"1 delivered""#, times: 2, seconds: 90), "\(worker.outputSoFar)")
     var figures = ""
     #expect(
       eventually {

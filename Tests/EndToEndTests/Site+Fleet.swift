@@ -60,7 +60,7 @@ extension Site {
         "simulate", "fcm", "--listen", "127.0.0.1:0", "--certificate", certificates.server, "--key", certificates.serverKey,
         "--journal", file("fcm.ndjson"),
       ] + options)
-    guard child.waitForOutput("listens on 127.0.0.1:", seconds: 30),
+    guard child.waitForOutput("listens on 127.0.0.1:", seconds: 90),
       let port = Int(child.outputSoFar.split(separator: ":").last?.trimmingCharacters(in: .whitespacesAndNewlines) ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
     let account: [String: Any] = [
@@ -163,7 +163,7 @@ extension Site {
 }
 
 /// Looks again and again until a condition holds; false when it doesn't within a time.
-func eventually(seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+func eventually(seconds: Double = 90, _ condition: () throws -> Bool) rethrows -> Bool {
   let end = Date().addingTimeInterval(seconds)
   while try !condition() {
     guard Date() < end else { return false }

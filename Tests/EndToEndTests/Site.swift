@@ -67,7 +67,7 @@ final class Site {
         "--key", identity?.key ?? certificates.serverKey, "--script", scriptFile, "--journal", file("\(name).ndjson"),
       ] + options)
     let mark = "listens on 127.0.0.1:"
-    guard child.waitForOutput(mark, seconds: 30),
+    guard child.waitForOutput(mark, seconds: 90),
       let line = child.outputSoFar.split(separator: "\n").first(where: { $0.contains(mark) }),
       let port = Int(line.split(separator: ":").last ?? "")
     else { throw Broken("the simulator did not start: \(child.outputSoFar)") }
@@ -141,7 +141,7 @@ final class Site {
       ] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil, input: input.fileHandleForReading)
     children.append(child)
     openPipes.append(input)
-    guard child.waitForLines(1, seconds: 30), let first = Self.objects(child.outputSoFar).first,
+    guard child.waitForLines(1, seconds: 90), let first = Self.objects(child.outputSoFar).first,
       let port = first["port"] as? Int
     else { throw Broken("\(script) did not start: \(child.outputSoFar)") }
     return (child, port)
@@ -154,7 +154,7 @@ final class Site {
     let child = try ChildProcess(
       ["/usr/bin/python3", Self.support("otlp_collector.py")] + options, environment: ["PATH": "/usr/bin:/bin"], output: nil)
     children.append(child)
-    guard child.waitForLines(1, seconds: 30), let port = Int(child.outputSoFar.prefix { $0.isNumber }) else {
+    guard child.waitForLines(1, seconds: 90), let port = Int(child.outputSoFar.prefix { $0.isNumber }) else {
       throw Broken("no collector: \(child.outputSoFar)")
     }
     return (child, port)

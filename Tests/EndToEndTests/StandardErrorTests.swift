@@ -54,12 +54,12 @@ struct StandardErrorTests {
     let worker = try startWorker(site, pipe)
     defer { worker.end() }
     try site.send(tokens: (0..<50).map(token))
-    #expect(journal.waitForLines(50, seconds: 30))
+    #expect(journal.waitForLines(50, seconds: 90))
     let probe = HTTPProbe(port: port)
     for path in ["/livez", "/readyz"] { #expect(eventually { probe.ask(path)?.status == 200 }, "\(path)") }
     worker.signal(15)
     let begin = Date()
-    #expect(eventually(seconds: 10) { !worker.isRunning })
+    #expect(eventually(seconds: 90) { !worker.isRunning })
     #expect(worker.wait() == 0 && Date().timeIntervalSince(begin) < 8)
     try site.drain()
     #expect(try site.deliveries().values.allSatisfy { $0 == 1 })
@@ -72,7 +72,7 @@ struct StandardErrorTests {
     let pipe = try StalledPipe()
     let worker = try startWorker(site, pipe)
     defer { worker.end() }
-    #expect(eventually(seconds: 20) { !worker.isRunning })
+    #expect(eventually(seconds: 90) { !worker.isRunning })
     #expect(worker.wait() == 78)
   }
 
@@ -119,7 +119,7 @@ struct StandardErrorTests {
     defer { worker.end() }
     try pipe.close()
     try site.send(tokens: (0..<10).map(token))
-    #expect(journal.waitForLines(10, seconds: 30))
+    #expect(journal.waitForLines(10, seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
   }

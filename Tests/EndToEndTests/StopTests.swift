@@ -129,7 +129,7 @@ struct StopTests {
     let worker = try site.startWorker()
     #expect(journal.waitForLines(1, seconds: 60))
     worker.signal(first)
-    #expect(worker.waitForOutput(#""draining""#, seconds: 10))
+    #expect(worker.waitForOutput(#""draining""#, seconds: 90))
     #expect(worker.isRunning)
     worker.signal(second)
     let begin = Date()
@@ -145,7 +145,7 @@ struct StopTests {
     site.brokerURI = "amqp://guest:guest@127.0.0.1:\(try FreePorts.take(1)[0])"
     try site.configure(port: 1)
     let worker = try site.start(["worker", "--config", site.file("pushfleet.json5")])
-    #expect(worker.waitForOutput("no broker connection", seconds: 30))
+    #expect(worker.waitForOutput("no broker connection", seconds: 90))
     worker.signal(Self.terminate)
     #expect(worker.wait() == 0)
   }

@@ -57,9 +57,9 @@ struct SupervisionTests {
     let worker = try site.startWorker()
     let probe = HTTPProbe(port: port)
     #expect(eventually { answers(probe) == ["200 ok\n", "200 ok\n"] }, "\(answers(probe))")
-    #expect(journal.waitForLines(1, seconds: 30))
+    #expect(journal.waitForLines(1, seconds: 90))
     worker.signal(15)
-    #expect(worker.waitForOutput(#""draining""#, seconds: 10))
+    #expect(worker.waitForOutput(#""draining""#, seconds: 90))
     #expect(answers(probe) == ["200 ok\n", "503 draining\n"])
     worker.signal(15)
     #expect(worker.wait() == 0)
@@ -77,7 +77,7 @@ struct SupervisionTests {
       ["worker", "--config", site.file("pushfleet.json5")], environment: ["NOTIFY_SOCKET": site.file("notify")])
     #expect(manager.receive(until: "READY=1").last == "READY=1")
     #expect(manager.receive(until: "WATCHDOG=1") == ["WATCHDOG=1"])
-    #expect(worker.waitForOutput("again_in_seconds", seconds: 30))
+    #expect(worker.waitForOutput("again_in_seconds", seconds: 90))
     let probe = HTTPProbe(port: ports[1])
     #expect(answers(probe) == ["200 ok\n", "503 not publishing and consuming: shard 0\n"])
     // It goes on saying so.
@@ -98,7 +98,7 @@ struct SupervisionTests {
     #expect(second.outputSoFar.contains("Address already in use"))
     first.signal(15)
     #expect(first.wait() == 0)
-    #expect(second.waitForOutput("the figures are served", seconds: 10))
+    #expect(second.waitForOutput("the figures are served", seconds: 90))
     let probe = HTTPProbe(port: port)
     #expect(eventually { answers(probe) == ["200 ok\n", "200 ok\n"] })
     second.signal(15)
@@ -126,10 +126,10 @@ struct SupervisionTests {
     for signal in [10, 12, 10] as [Int32] { worker.signal(signal) }
     for round in 1...2 {
       worker.signal(1)
-      #expect(worker.waitForOutput(#""because":"SIGHUP""#, times: round, seconds: 10))
+      #expect(worker.waitForOutput(#""because":"SIGHUP""#, times: round, seconds: 90))
     }
     try site.send(tokens: [token(1)])
-    #expect(journal.waitForLines(1, seconds: 20))
+    #expect(journal.waitForLines(1, seconds: 90))
     worker.signal(15)
     #expect(worker.wait() == 0)
     #expect(!worker.outputSoFar.contains("stays in force"))

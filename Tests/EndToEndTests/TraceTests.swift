@@ -94,7 +94,7 @@ struct TraceTests {
       "OTEL_EXPORTER_OTLP_CERTIFICATE": site.certificates.authority,
     ])
     #expect(taken.status == 0, "\(taken.output)")
-    #expect(collector.process.waitForLines(5, seconds: 30))
+    #expect(collector.process.waitForLines(5, seconds: 90))
     let spans = Site.objects(collector.process.outputSoFar).filter { $0["trace"] != nil }
     #expect(spans.count == 4 && !collector.process.outputSoFar.contains("refused"), "\(collector.process.outputSoFar)")
     for number in [1, 2] {
