@@ -22,7 +22,6 @@ public final class Gateway {
   private var watch: FileWatch
   private let manager = ServiceManager.ofProcess
   private var doors: [any Door] = []
-  private var nextProbe = MonotonicTime(nanoseconds: 0)
   private var expiryWatch = ExpiryWatch()
   private var isStopping = false
   private var deadline = MonotonicTime.distantFuture
@@ -84,21 +83,11 @@ public final class Gateway {
 
   private func everySecond() {
     manager.tell(.alive)
-    lookAtRegistry()
+    context.registry?.lookAfter()
     lookAtCertificates()
     if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }
-
-  /// One that was replaced or is gone is to be known without a write, or the keys of what is left of it would be believed.
-  private func lookAtRegistry() {
-    guard loop.now >= nextProbe else { return }
-    nextProbe = loop.now.advanced(bySeconds: Self.probePause)
-    context.registry?.note(.probe)
-  }
-
-  /// Seconds.
-  private static let probePause = 5.0
 
   private func lookAtCertificates() {
     let expiries = doors.compactMap(\.expiry).sorted { $0.notAfter < $1.notAfter }

@@ -41,7 +41,7 @@ public protocol PoolHandler: AnyObject {
   /// The provider's final answer; expired tokens and refused streams have been dealt with inside the pool.
   /// `name` is the provider's name for the message where it gives one (FCM, APNs' sandbox) and the caller wanted it.
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool)
-  /// Certainly not processed: it may be sent again, here or elsewhere, and this costs no attempt.
+  /// Certainly not processed: it may be sent again, here or elsewhere.
   func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool)
   /// Whether a push that was turned away and waited in the pool is still to go: it may have expired meanwhile.
   func isWanted(tag: Int) -> Bool

@@ -82,9 +82,6 @@ public final class FleetSimulation {
     books.judgesCopies = !nemesis.kinds.contains(where: \.mayDelayCopies)
     books.mayDropReplies = nemesis.kinds.contains(where: \.mayDropReplies)
     if nemesis.kinds.contains(.pathStalled) { books.tolerance = 30_000 }
-    // What is sent again, as its stream was refused, may have stood still in between.
-    let refuses: Set<Affliction> = [.streamsLimited, .streamsRefused, .goAway]
-    if nemesis.kinds.contains(.workerFrozen), nemesis.kinds.contains(where: refuses.contains) { books.tolerance = 66_000 }
     self.nemesis = nemesis
   }
 

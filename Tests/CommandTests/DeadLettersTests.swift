@@ -70,10 +70,13 @@ struct DeadLettersTests {
     let letter = Self.letter(Self.failed("Unavailable", "503 ServiceUnavailable"))
     for words in [
       [], ["--app", "com.example.app"], ["--error", "Unavailable"], ["--reason", "serviceunav"], ["--since", "61m"],
+      ["--origin", letter.origin ?? "-"],
     ] {
       #expect(try chosen(words, letter), "\(words)")
     }
-    for words in [["--app", "other"], ["--error", "-"], ["--reason", "504"], ["--since", "59m"], ["--id", "n"], ["n"]] {
+    for words in [
+      ["--app", "other"], ["--error", "-"], ["--reason", "504"], ["--origin", "acks"], ["--since", "59m"], ["--id", "n"], ["n"],
+    ] {
       #expect(try !chosen(words, letter), "\(words)")
     }
     #expect(try chosen(["n", "m"], letter) && chosen(["--since", "2026-11-20T21:22:00Z"], letter))

@@ -20,7 +20,10 @@ struct GatewayRequestTests {
     #expect(try claim(other, at: 1) == GatewayRequest(body: body, state: .underWay))
     #expect(try claim(other, at: 1, [7])?.body == body)
     #expect(try one.settleRequest(name, .again, until: 1_000, now: 2) == .again)
-    #expect(try claim(other, at: 3)?.state == .again)
+    // One of those who come again has it then.
+    #expect(try claim(other, at: 3, [7])?.state == .again)
+    #expect(try claim(other, at: 3) == nil)
+    #expect(try claim(one, at: 3)?.state == .underWay)
     #expect(try one.settleRequest(name, .result([0, 255]), until: 1_000, now: 4) == .result([0, 255]))
     // Whoever comes later with another outcome learns what stands.
     for late in [GatewayRequest.State.accepted, .again, .result([])] {

@@ -18,7 +18,7 @@ struct Door {
     guard try eventually({ [probe] in probe.ask("/readyz")?.status == 200 }) else { throw Broken("not ready") }
   }
 
-  static func settings(_ port: UInt16, wait: Int = 10) -> String {
+  static func settings(_ port: UInt16, wait: Int = 30) -> String {
     #"receipts: true, gateway: { http: { listen: "127.0.0.1:\#(port)", wait: \#(wait) } },"#
   }
 
@@ -36,7 +36,7 @@ struct Door {
     if let key { headers["Authorization"] = "key=\(key)" }
     if body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
     let answer = try #require(
-      probe.ask(path, method: method, headers: headers, body: body, seconds: 20), "\(method) \(path)")
+      probe.ask(path, method: method, headers: headers, body: body, seconds: 120), "\(method) \(path)")
     #expect(
       try DoorDescription.shared.get().has(answer.status, method, path),
       "docs/openapi.yaml has no \(answer.status) for \(method) \(path)")

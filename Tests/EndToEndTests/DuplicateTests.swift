@@ -29,14 +29,14 @@ struct DuplicateTests {
     let busy: [String: Any] = ["status": 429, "reason": "TooManyRequests", "times": 1]
     try site.startSimulator(
       script: [token(1): busy, token(2): ["refuse": true, "times": 6]],
-      settings: #"retry: { steps: ["2s"], attempts: 2 },"#)
+      settings: #"retry: { steps: ["5s"], attempts: 2 },"#)
     try site.declareTopology()
     func request(_ number: Int) -> String { #"{"to":"\#(token(number))"}"# }
     let worker = try site.startWorker()
-    try site.publish([
-      (request(1), ["message_id": "one"]), (request(1), ["message_id": "one"]), (request(2), ["message_id": "two"]),
-    ])
-    #expect(try eventually(seconds: 60) { try site.deliveries() == [token(1): 1] && site.depths(["dead"]) == [1] })
+    try site.publish([(request(1), ["message_id": "one"])])
+    #expect(try eventually { try site.depths(["retry.5s"]) == [1] })
+    try site.publish([(request(1), ["message_id": "one"]), (request(2), ["message_id": "two"])])
+    #expect(try eventually(seconds: 90) { try site.deliveries() == [token(1): 1] && site.depths(["dead"]) == [1] })
     let replay = try site.run(["dead", "replay", "--config", site.file("pushfleet.json5")])
     #expect(replay.status == 0, "\(replay.output)")
     #expect(try eventually { try site.deliveries()[token(2)] == 1 })

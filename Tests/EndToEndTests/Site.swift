@@ -179,7 +179,7 @@ final class Site {
   /// Starts a worker; it consumes when this returns.
   func startWorker(_ options: [String] = []) throws -> ChildProcess {
     let worker = try start(["worker", "--config", file("pushfleet.json5")] + options)
-    guard worker.waitForOutput(#""consuming""#, seconds: 60) else { throw Broken("no worker: \(worker.outputSoFar)") }
+    guard worker.waitForOutput(#""consuming""#, seconds: 180) else { throw Broken("no worker: \(worker.outputSoFar)") }
     return worker
   }
 

@@ -30,7 +30,7 @@ struct TwoGatewaysTests {
     "what comes to both with one Idempotency-Key is one request with one answer, whichever has it first",
     arguments: RegistryKind.all)
   func once(_ registry: RegistryKind) throws {
-    let (site, doors, key) = try open(registry, wait: [10, 10])
+    let (site, doors, key) = try open(registry, wait: [30, 30])
     let ports = doors.map(\.port)
     let worker = try site.startWorker()
     // One after the other.

@@ -171,8 +171,8 @@ import Testing
         #""headers":{"apns-push-type":"background","apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"content-available":1}}"#
       ),
       (
-        #"{"to":"T:1","apns":{"live_activity_token":"00ff","payload":{"aps":{"timestamp":1,"event":"update"}}}}"#,
-        #""headers":{"apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"timestamp":1,"event":"update"}},"live_activity_token":"00ff""#
+        #"{"to":"T:1","apns":{"live_activity_token":"00ff","payload":{"aps":{"timestamp":1,"event":"update","content-state":{}}}}}"#,
+        #""headers":{"apns-priority":"5","apns-expiration":"4W"},"payload":{"aps":{"timestamp":1,"event":"update","content-state":{}}},"live_activity_token":"00ff""#
       ),
     ])
   func appleDevices(body: String, apns: String) throws {
@@ -304,6 +304,12 @@ import Testing
   func manySmallKeys() throws {
     let members = (0..<819).map { #""k\#(String(format: "%03d", $0))":"v""# }.joined(separator: ",")
     _ = try fcm(accepted(#""data":{\#(members)}"#, to: "fcm:T:1"))
+  }
+
+  @Test("a live activity's push that its device would drop is refused", arguments: ["", #""timestamp":1,"event":"update""#])
+  func incompleteActivity(aps: String) throws {
+    let body = #"{"to":"T:1","apns":{"live_activity_token":"00ff","payload":{"aps":{\#(aps)}}}}"#
+    #expect(throws: Rejection.self) { try fcm(parsed(body)) }
   }
 
   @Test("an apns.payload over 4096 bytes is refused")

@@ -47,6 +47,22 @@ struct ConfigurationCheckTests {
     #expect(found.configuration == nil)
   }
 
+  @Test("says each file of a credential that can't be read, and nothing of what it filled in itself")
+  func files() throws {
+    let found = try check(
+      """
+      { broker: "amqp://localhost", apps: {
+        "com.a": { apns: { key: "none/AuthKey_ABCDEFGHIJ.p8", teamID: "DEF123GHIJ", ca: "none.pem" } },
+        "com.b": { fcm: { serviceAccount: "none.json", ca: "none.pem" } } } }
+      """)
+    let unreadable = found.findings.filter { $0.problem.contains("cannot be read") }.compactMap(\.key)
+    #expect(
+      Set(unreadable) == [
+        "apps.com.a.apns.key", "apps.com.a.apns.ca", "apps.com.b.fcm.serviceAccount", "apps.com.b.fcm.ca",
+      ], "\(found.findings)")
+    #expect(found.findings.filter { !$0.isError } == [])
+  }
+
   @Test("says what was meant")
   func meant() throws {
     let found = try check(#"{ broker: "amqp://h", Apps: { "com.a": { apns: { certificate: "c", topc: "t" } } } }"#)

@@ -75,6 +75,7 @@ struct MetricsTextTests {
     #expect(
       failed.contains(
         #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="InternalServerError"} 0"#))
+    #expect(failed.contains { $0.contains(#"provider="apns",lane="high",code="InvalidPackageName"} 0"#) })
     #expect(samples(report, "dead_letters_total{app=\"(none)\"").contains { $0.hasSuffix(#"code="InvalidJSON"} 2"#) })
     #expect(
       samples(report, "requests_accepted_total{app=\"com.example.app\"") == [

@@ -102,7 +102,7 @@ final class PostgresConnection: SQLSession {
       switch intent {
       case .devices: try execute(begin(holding: 1))
       case .notes: try execute(begin(holding: 2))
-      case .campaigns: try execute("BEGIN")
+      case .campaigns, .requests: try execute("BEGIN")
       }
     } catch {
       // The server is in the transaction even where the lock wasn't to be had.

@@ -108,6 +108,8 @@ enum TransactionIntent {
   case campaigns
   /// Notes and badges.
   case notes
+  /// Requests that gateways have in hand: each by itself.
+  case requests
 }
 
 extension SQLSession {

@@ -2,8 +2,8 @@
 extension SQLStore {
   func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws(RegistryError) -> GatewayRequest? {
     // Who comes again needs no write.
-    if let known = try request(name, now: now) { return known }
-    return try transaction(.notes) { () throws(RegistryError) in
+    if let known = try request(name, now: now), known.state != .again || known.body != body { return known }
+    return try transaction(.requests) { () throws(RegistryError) in
       let values: [SQLValue] = [.blob(name), .blob(body), .int(until), .int(now)]
       guard try session.run(SQL.claimRequest, values) == 0 else { return nil }
       return try request(name, now: now)
@@ -31,7 +31,7 @@ extension SQLStore {
   func settleRequest(
     _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
   ) throws(RegistryError) -> GatewayRequest.State? {
-    try transaction(.notes) { () throws(RegistryError) in
+    try transaction(.requests) { () throws(RegistryError) in
       let isNoted =
         switch state {
         case nil, .underWay?: try session.run(SQL.forgetRequest, [.blob(name)]) > 0
@@ -57,7 +57,7 @@ extension SQL {
     """
     INSERT INTO gateway_requests (name, body, state, until) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO UPDATE SET
       body = excluded.body, state = 0, answer = NULL, until = excluded.until
-    WHERE gateway_requests.until <= ?4
+    WHERE gateway_requests.until <= ?4 OR gateway_requests.state = 1 AND gateway_requests.body = excluded.body
     """)
   static let settleRequest = Statement(
     "UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4 WHERE name = ?1 AND state < 2")

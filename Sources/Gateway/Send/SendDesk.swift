@@ -92,15 +92,20 @@ final class SendDesk {
       case .answered(let outcome): return then(entry.messageID, outcome)
       case .again:
         if isKeyed { windows.keyed.resume(name.digest) } else { windows.plain.resume(name.digest) }
-        return publish(request, name, wait: wait, then)
+        return claim(request, name, body: digest, then)
       }
     }
     if isKeyed { windows.keyed.begin(name.digest, id, body: body) } else { windows.plain.begin(name.digest, id, body: body) }
-    guard isKeyed, let shared else { return publish(request, name, wait: wait, then) }
-    shared.claim(identity, body: digest) { [weak self] outcome, isLate in
+    claim(request, name, body: digest, then)
+  }
+
+  /// Publishes it, unless another gateway has it in hand or has dealt with it.
+  private func claim(_ request: Request, _ name: Name, body: [UInt8], _ then: @escaping Completion) {
+    guard name.isKeyed, let shared else { return publish(request, name, wait: wait, then) }
+    shared.claim(name.identity, body: body) { [weak self] outcome, isLate in
       guard let self else { return }
       guard let outcome else { return publish(request, name, wait: isLate ? 0 : wait, then) }
-      context.figures.repeated += 1
+      if case .reused = outcome {} else { context.figures.repeated += 1 }
       settle(name, outcome, then)
     }
   }

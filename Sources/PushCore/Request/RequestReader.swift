@@ -191,7 +191,8 @@ struct RequestReader {
   private func checkSize(of object: Int, _ most: Int, without free: Int? = nil) throws(Rejection) {
     if document.source(object).count <= most { return }
     var bytes = 0
-    for (name, value) in document.members(of: object) where value != free {
+    let ignored = Set(ignored?.nodes ?? [])
+    for (name, value) in document.members(of: object) where value != free && !ignored.contains(name) {
       switch document.kind(value) {
       case .null: continue
       case .string: bytes += document.utf8Count(name) + document.utf8Count(value)

@@ -77,7 +77,7 @@ enum APNsPayload {
   }
 
   /// Apple ("Starting and updating Live Activities …"): without these keys the device drops the push, though APNs takes it.
-  private static func refuseIncompleteActivity(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
+  static func refuseIncompleteActivity(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
     func isMissing(_ key: APSKey) -> Bool {
       guard let override = aps.override, let node = document.value(key.wireName, of: override) else { return true }
       return document.kind(node) == .null

@@ -66,6 +66,7 @@ struct ApnsConfig {
   ) throws(Rejection) {
     let document = request.document
     let content = delivery.content
+    if delivery.pushType == .liveactivity { try APNsPayload.refuseIncompleteActivity(content, document) }
     // Of one that is named although something is shown, FCM has to judge.
     let isBackground = delivery.pushType == .background && !content.isVisible
     let says =

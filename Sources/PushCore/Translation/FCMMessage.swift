@@ -127,19 +127,20 @@ struct FCMMessage {
   /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
   static func countedBytes(_ request: borrowing SendRequest, page: [UInt8]? = nil) -> Int {
     let document = request.document
-    var data = request.dataNode.map { count($0, document) } ?? 0
+    let ignored = Set(request.ignoredNames)
+    var data = request.dataNode.map { count($0, document, without: ignored) } ?? 0
     if let page, let node = request.extensionNode { data += page.count - count(ofValue: node, document) }
     var bytes = data
     for node in [request.notificationNode, request.android(.notification)] {
-      if let node { bytes += Self.count(node, document) }
+      if let node { bytes += Self.count(node, document, without: ignored) }
     }
-    if let own = request.android(.data) { bytes = max(bytes, bytes - data + Self.count(own, document)) }
+    if let own = request.android(.data) { bytes = max(bytes, bytes - data + Self.count(own, document, without: ignored)) }
     return bytes
   }
 
-  private static func count(_ object: Int, _ document: JSONDocument) -> Int {
+  private static func count(_ object: Int, _ document: JSONDocument, without ignored: Set<Int>) -> Int {
     var bytes = 0
-    for (name, value) in document.members(of: object) where document.kind(value) != .null {
+    for (name, value) in document.members(of: object) where document.kind(value) != .null && !ignored.contains(name) {
       bytes += document.utf8Count(name) + count(ofValue: value, document)
     }
     return bytes

@@ -102,7 +102,8 @@ final class Broadcasts {
   func nameAndPublishAgain(_ entry: InFlight) {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
-      let choices = Translator.choices.map { properties.headers.string(String(decoding: $0, as: UTF8.self)) ?? [] }
+      let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
+      let choices = [properties.headers.sender ?? []] + named
       let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.queue) ?? []
       let parts =
         [pipeline.appID(of: entry)] + choices + [

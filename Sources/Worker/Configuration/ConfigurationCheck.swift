@@ -65,7 +65,10 @@ public struct ConfigurationCheck {
       report(error, origin: error.variable ?? source.origin(ofName: error.key))
     }
     if !findings.contains(where: \.isError) { configuration = loaded }
-    for warning in loaded.warnings where !warning.contains(Self.placeholder) { warn(warning) }
+    for warning in loaded.warnings where !warning.contains(Self.placeholder) {
+      // Of what was filled in, nothing is said.
+      if !corrected.contains(where: { warning.hasPrefix("\($0) ") }) { warn(warning) }
+    }
   }
 
   // MARK: steps

@@ -30,6 +30,7 @@ struct CredentialShelf {
             }
         } catch {
           errors.append(error)
+          errors += Self.unreadable(source, place.setting, files).filter { $0.key != error.key }
           known[source] = .some(nil)
         }
       }
@@ -43,6 +44,18 @@ struct CredentialShelf {
       errors.append(error)
     }
     trusts.forgetUnused()
+    return errors
+  }
+
+  /// What else of the credential can't be read.
+  private static func unreadable(_ source: CredentialSource, _ setting: String, _ files: MaterialCache) -> [ConfigurationError]
+  {
+    var errors: [ConfigurationError] = []
+    for (name, material) in source.materials {
+      do throws(ConfigurationError) { _ = try files.digest(of: material, for: "\(setting).\(name)") } catch {
+        errors.append(error)
+      }
+    }
     return errors
   }
 

@@ -41,7 +41,26 @@ extension Pipeline {
     entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
     if entry.reply == .unknown { entry.reply = .dropped }
     log.error("given up: \(Self.poison)", ["message_id": entry.messageID])
-    reject(entry, Rejection(.internalServerError, "poison: \(Self.poison)"))
+    giveUp(entry)
+  }
+
+  /// A dead letter with what earlier rounds have noted, so that replaying it sends to nobody twice. Whoever asked has a result where there was
+  /// no earlier round: of one nothing is known here.
+  private func giveUp(_ entry: InFlight) {
+    let rejection = Rejection(.internalServerError, "poison: \(Self.poison)")
+    let keepsNotes = areNotesOurs(entry)
+    let headers = entry.delivery.properties.headers
+    var isFirstRound = !keepsNotes
+    if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
+    countFailure(rejection.code, entry)
+    entry.trace.refusal = rejection
+    conclude(entry) {
+      let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: 0, failedAt: time.wallClock)
+      publishDeadLetter(letter, keepsNotes: keepsNotes, of: entry)
+      if isFirstRound, !entry.queue.isFanOut {
+        publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
+      }
+    }
   }
 
   private static let poison = "each worker that had it alone has died or lost its connection"

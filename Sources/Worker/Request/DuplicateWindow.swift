@@ -47,7 +47,9 @@ struct DuplicateWindow {
       order.append(fingerprint)
     } else {
       // What was removed, or has been inserted again since, no longer stands here.
-      if let oldest = places.index(forKey: order[next]), places.values[oldest].index == next { places.remove(at: oldest) }
+      if order[next] != fingerprint, let oldest = places.index(forKey: order[next]), places.values[oldest].index == next {
+        places.remove(at: oldest)
+      }
       order[next] = fingerprint
     }
     next = next + 1 == Self.capacity ? 0 : next + 1

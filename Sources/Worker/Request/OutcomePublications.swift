@@ -55,12 +55,20 @@ struct OutcomePublications {
   /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
   /// readable or not, so that replaying it sends no more than the page. Each names the way back that ``Topology/originHeader`` means.
   ///
-  /// - Parameter recipient: which of the request's devices, where only that one has failed.
+  /// - Parameters:
+  ///   - recipient: which of the request's devices, where only that one has failed.
+  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
   func deadLetter(
-    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, for entry: InFlight
+    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false,
+    for entry: InFlight
   ) -> Publication {
     let naming = entry.recipients.count > 1 || entry.page != nil ? recipient : nil
     var properties = requestProperties(entry)
+    if keepsNotes {
+      properties.headers = Self.withNotes(entry.delivery)
+      let owner = Publication.Owner.request(entry.index)
+      return deadLetter(letter, entry.delivery, properties, origin: entry.queue.origin, owner: owner, naming: nil)
+    }
     if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
       properties.headers.append(PageTicket.header, ticket)
     }
@@ -202,10 +210,7 @@ struct OutcomePublications {
   /// - Parameter losses: how often it has come back from the quarantine.
   func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
     var properties = entry.delivery.properties
-    properties.headers =
-      keepsNotes
-      ? Self.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.losses])
-      : Self.withoutAdded(properties.headers)
+    properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : Self.withoutAdded(properties.headers)
     if !keepsNotes { Self.append(producer: entry.producer, to: &properties.headers) }
     properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
     if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
@@ -217,6 +222,11 @@ struct OutcomePublications {
   }
 
   static let losses = "x-push-quarantine-losses"
+
+  /// What workers have noted on it, but for the way that it has come.
+  private static func withNotes(_ delivery: borrowing Delivery) -> FieldTable {
+    withoutBrokers(delivery.properties.headers).removing([Topology.originHeader, losses])
+  }
 
   /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
   private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }

@@ -84,8 +84,12 @@ struct DeadLetterLog {
 
 extension Pipeline {
   /// Publishes a dead letter, counts and logs it.
-  /// - Parameter recipient: which of the request's devices, where only that one has failed.
-  func publishDeadLetter(_ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, of entry: InFlight) {
+  /// - Parameters:
+  ///   - recipient: which of the request's devices, where only that one has failed.
+  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
+  func publishDeadLetter(
+    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false, of entry: InFlight
+  ) {
     counters.deadLetters += 1
     count(.deadLetter(letter.error), entry, recipient)
     letterReasons.note(app: entry.app, error: letter.error, reason: letter.reason)
@@ -94,7 +98,8 @@ extension Pipeline {
       ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
     let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason, messageID: entry.messageID)
     if let kind { logLetters(kind, 1, entry.messageID) }
-    publish(publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, for: entry))
+    publish(
+      publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry))
   }
 
   /// To be called about once a second.

@@ -52,7 +52,10 @@ final class MetricsServer {
   }
 
   /// To be called about once a second.
-  func lookAround() { history.note(at: SystemClock.unixMilliseconds, report) }
+  func lookAround() {
+    server.endSlow()
+    history.note(at: SystemClock.unixMilliseconds, report)
+  }
 
   func stop() { server.stop() }
 }

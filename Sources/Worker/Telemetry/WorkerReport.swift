@@ -68,7 +68,8 @@ extension PushError {
   /// Codes that a push by a provider may end with, and those that a request may be refused with before that.
   static func expected(with provider: PushCounts.Provider) -> [PushError] {
     switch provider {
-    case .apns, .fcm:
+    case .apns: allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .notAllowed].contains($0) }
+    case .fcm:
       allCases.filter { ![.invalidJSON, .missingRegistration, .invalidTTL, .invalidPackageName, .notAllowed].contains($0) }
     case .none:
       allCases.filter {

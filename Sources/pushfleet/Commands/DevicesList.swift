@@ -1,4 +1,5 @@
 import DeviceRegistry
+import Foundation
 import PushCore
 
 /// `pushfleet devices list`: devices in a state, portion by portion, however many they are.
@@ -13,13 +14,8 @@ enum DevicesList {
     guard let state = states.first(where: { $0.word == word })?.state else {
       throw CommandFailure(.usage, "--state must be \(states.map(\.word).joined(separator: " or "))")
     }
-    var since: Int64 = 0
-    if let text = options["since"] {
-      guard let time = Timestamp.milliseconds(of: Array(text.utf8)) else {
-        throw CommandFailure(.usage, "--since must be a time like 2026-11-20T21:22:00Z")
-      }
-      since = time
-    }
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
     var cursor: Int64 = 0

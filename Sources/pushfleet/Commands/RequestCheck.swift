@@ -33,8 +33,9 @@ struct RequestCheck {
     }
     let platforms = Self.platforms(admitted.request.targets)
     let rejections = platforms.compactMap { rejection(admitted, $0) }
-    // Where the registry knows whose devices they are, one platform that takes it is enough.
-    return rejections.count == platforms.count || Self.namesTokens(admitted.request.targets) ? rejections.first : nil
+    // Where the registry knows whose devices they are, one platform that takes it is enough; so it is where it has nothing for the other.
+    if rejections.count == platforms.count { return rejections.first }
+    return Self.namesTokens(admitted.request.targets) ? rejections.first { $0.code != .nothingForPlatform } : nil
   }
 
   private func rejection(_ admitted: Rehearsal.Admitted, _ platform: Platform) -> Rejection? {

@@ -73,11 +73,23 @@ final class RequestFiles {
     return nil
   }
 
+  /// Whether GCM's shape or FCM v1's says which application it is for; nothing else of it is judged.
+  private static func namesPackage(_ document: JSONDocument) -> Bool {
+    let places = [
+      document.root, document.value("message", of: document.root).flatMap { document.value("android", of: $0) },
+      document.value("message", of: document.root).flatMap { document.value("android_v2", of: $0) },
+    ]
+    return places.contains { place in
+      guard let place, document.kind(place) == .object else { return false }
+      return ["restricted_package_name", "restrictedPackageName"].contains { document.value($0, of: place) != nil }
+    }
+  }
+
   private func problem(in bytes: [UInt8]) -> String? {
     do {
       let document = try JSONDocument(bytes, limits: limits)
       guard document.kind(document.root) == .object else { return "not a JSON object" }
-      guard namesApp, ExplainedApp.package(in: bytes) == nil else { return nil }
+      guard namesApp, !Self.namesPackage(document) else { return nil }
       return "several applications are configured, and it names none: give --app or restricted_package_name"
     } catch {
       return "\(error)"

@@ -116,7 +116,7 @@ enum SimulateCommand: Command {
     let running: Running
     do { running = try start() } catch let error as CredentialError {
       let place = error.file.map { "\(Shown.path($0)): " } ?? ""
-      throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(place)\(error.reason)")
+      throw CommandFailure(.badInput, "the \(name) simulator can't start: \(place)\(error.reason)")
     } catch {
       throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
     }

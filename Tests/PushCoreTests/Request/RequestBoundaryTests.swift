@@ -32,6 +32,17 @@ import Testing
     #expect(code(request(#""notification": {"title": "\#(title)", "body": null}"#)) == expected)
   }
 
+  @Test("names that are ignored have no size")
+  func ignoredNames() {
+    var limits = RequestLimits()
+    limits.ignoresUnknownNames = true
+    func result(_ title: Int) -> Result<SendRequest, Rejection> {
+      let body = #"{"to":"fcm:x","notification":{"title":"\#(String(repeating: "n", count: title))","own":"123"}}"#
+      return SendRequest.parse(Array(body.utf8), limits: limits)
+    }
+    #expect(code(result(2_043)) == nil && code(result(2_044)) == .messageTooBig)
+  }
+
   @Test("4,096 bytes of data are accepted for a device, 2,048 for a topic or a condition; one more is too big")
   func data() {
     func body(_ target: String, _ bytes: Int) -> Result<SendRequest, Rejection> {

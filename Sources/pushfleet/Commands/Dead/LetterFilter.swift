@@ -5,6 +5,8 @@ import Worker
 struct LetterFilter {
   var app: String?
   var error: String?
+  /// Where replaying it leads, such as `send.normal`.
+  var origin: String?
   /// A part of the reason, in small letters.
   var reason: String?
   /// Unix milliseconds.
@@ -13,11 +15,12 @@ struct LetterFilter {
   var ids: Set<String> = []
   var limit: Int?
 
-  static let values: Set = ["config", "app", "error", "reason", "since", "id", "limit"]
+  static let values: Set = ["config", "app", "error", "origin", "reason", "since", "id", "limit"]
 
   static let help = """
       --app APP       only this application's
       --error CODE    only those with this code (x-push-error); - for those that the broker gave up
+      --origin NAME   only those that came by this queue (x-push-origin), such as send.high or registry; - for those that don't say it
       --reason TEXT   only those whose reason has this text, in capitals or not
       --since TIME    only those given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z
       --limit N       at most N, the oldest first
@@ -27,6 +30,7 @@ struct LetterFilter {
   init(_ options: Options, now: Int64) throws(CommandFailure) {
     app = options["app"]
     error = options["error"]
+    origin = options["origin"]
     reason = options["reason"]?.lowercased()
     if let text = options["since"] { since = try Self.time(text, now: now) }
     ids = Set(options.operands + [options["id"]].compactMap(\.self))
@@ -51,6 +55,7 @@ struct LetterFilter {
   func matches(_ letter: Letter) -> Bool {
     if let app, app != letter.app ?? "-" { return false }
     if let error, error != letter.error ?? "-" { return false }
+    if let origin, origin != letter.origin ?? "-" { return false }
     if let reason, !letter.reason.lowercased().contains(reason) { return false }
     if let since, (letter.failedAt ?? 0) < since { return false }
     return ids.isEmpty || letter.messageID.map(ids.contains) == true

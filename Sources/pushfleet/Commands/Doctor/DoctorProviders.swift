@@ -92,8 +92,11 @@ final class DoctorProviders {
 
   private static func remedy(_ meaning: ReplyMeaning, isFCM: Bool) -> String {
     if isFCM {
-      return meaning.status == 404
-        ? "check `project_id` of the service account" : "enable the Firebase Cloud Messaging API and give the account its role"
+      return switch meaning.status {
+      case 401: "set this machine's clock, and check that the service account's key hasn't been deleted"
+      case 404: "check `project_id` of the service account"
+      default: "enable the Firebase Cloud Messaging API and give the account its role"
+      }
     }
     switch meaning.reason {
     case "TopicDisallowed", "BadTopic", "MissingTopic": return "check `topic`: the bundle id that the key or certificate is for"
