@@ -22,7 +22,8 @@ struct PublicationAnswers {
     if isAck { acks.append(sequence) } else { nacks.append(sequence) }
   }
 
-  /// What is to be said, as RabbitMQ puts it together: all that lie below the first without an answer in one frame, the others one by one.
+  /// What is to be said, as RabbitMQ puts it together (`coalesce_and_send` of its rabbit_channel): all that lie below the first without an
+  /// answer, or with the other one, in one frame, the others one by one.
   mutating func take() -> [ServerMethod] {
     guard !acks.isEmpty || !nacks.isEmpty else { return [] }
     defer {
@@ -30,7 +31,7 @@ struct PublicationAnswers {
       nacks = []
     }
     let first = open.first ?? .max
-    return Self.frames(nacks, below: first) { .nack(tag: $0, multiple: $1) }
+    return Self.frames(nacks, below: min(first, acks.min() ?? .max)) { .nack(tag: $0, multiple: $1) }
       + Self.frames(acks, below: min(first, nacks.min() ?? .max)) { .ack(tag: $0, multiple: $1) }
   }
 

@@ -70,8 +70,8 @@ final class WorkerProcess: Party, ShardHost {
     }
   }
 
-  /// Seconds that a drained worker has to close its connections when its time to drain is over.
-  private static let farewell = 5.0
+  /// Seconds that a drained worker has to close its connections when its time to drain is over: to a broker that says nothing that takes 10 s.
+  private static let farewell = 11.0
   /// It stood still since it was to drain, and its clock with it.
   private var wasFrozen = false
   override var isFrozen: Bool { didSet { if isFrozen { wasFrozen = true } } }
