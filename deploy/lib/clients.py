@@ -76,7 +76,10 @@ def pyfcm():
     check("one", one["success"] == 1, one)
     many = sender.notify_multiple_devices(registration_ids=[good, gone], data_message=data())
     check("many", many["success"] == 1 and many["failure"] == 1, many)
-    check("info of an unknown token", sender.get_registration_id_info(good) is None)
+    known = sender.get_registration_id_info(good)
+    check("info", known and known.get("platform") == "IOS", known)
+    unknown = sender.get_registration_id_info(gone)
+    check("info of an unknown token", unknown is None, unknown)
     wrong = FCMNotification(api_key="wrong")
     wrong.FCM_END_POINT = url + "/fcm/send"
     try:
