@@ -6,6 +6,8 @@ protocol Door: AnyObject {
   func reload(_ configuration: Configuration) throws(ConfigurationError)
   /// When the certificate that it shows ends; nil where it shows none.
   var expiry: ShardReport.Expiry? { get }
+  /// Ends who takes too long to say what he wants. To be called about once a second.
+  func lookAround()
   /// Takes nothing new from now on.
   func drain()
   /// Nobody inside waits for anything.

@@ -85,6 +85,7 @@ public final class Gateway {
     manager.tell(.alive)
     context.registry?.lookAfter()
     lookAtCertificates()
+    for door in doors { door.lookAround() }
     if !isStopping, watch.hasChanged() { reloadDoors(because: "a file has changed") }
     loop.schedule(after: 1) { [weak self] in self?.everySecond() }
   }

@@ -6,6 +6,12 @@ import Testing
 struct GatewayCrashTests {
   private static let broker = Result { try Broker() }
 
+  private func open(port: UInt16, broker: Broker) throws -> (site: Site, door: Door, worker: ChildProcess) {
+    let site = try Site(broker: broker)
+    try site.startFleet(settings: Door.settings(port, wait: 0))
+    return (site, try Door(site, port: port), try site.startWorker())
+  }
+
   /// Every request that was answered with 200 has reached its device.
   private func check(_ site: Site, _ worker: ChildProcess, _ devices: [String], isOnce: Bool) throws {
     worker.signal(15)
@@ -43,11 +49,8 @@ struct GatewayCrashTests {
   )
   func brokerKilled() throws {
     let broker = try Self.broker.get()
-    let site = try Site(broker: broker)
     let port = try FreePorts.take(1)[0]
-    try site.startFleet(settings: Door.settings(port, wait: 0))
-    let door = try Door(site, port: port)
-    let worker = try site.startWorker()
+    let (site, door, worker) = try open(port: port, broker: broker)
     try site.importDevices([1], #""user":"u""#)
     let key = try door.key().key
     let load = DoorLoad(ports: [port], key: key)
@@ -79,11 +82,8 @@ struct GatewayCrashTests {
   )
   func alarm() throws {
     let broker = try Self.broker.get()
-    let site = try Site(broker: broker)
     let port = try FreePorts.take(1)[0]
-    try site.startFleet(settings: Door.settings(port, wait: 0))
-    let door = try Door(site, port: port)
-    let worker = try site.startWorker()
+    let (site, door, worker) = try open(port: port, broker: broker)
     let load = DoorLoad(ports: [port], key: try door.key().key, senders: 4)
     #expect(eventually { load.answered >= 50 })
     try broker.control("set_vm_memory_high_watermark", "0.0000001")

@@ -121,6 +121,9 @@ final class BinaryDoor: Door {
 
   // MARK: the end
 
+  /// Each connection has its own time limits.
+  func lookAround() {}
+
   /// Takes nothing more; each sender is told after the confirms which of its notifications was the last to be taken.
   func drain() {
     for listener in listeners { listener.close() }

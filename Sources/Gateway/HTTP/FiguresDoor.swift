@@ -49,6 +49,7 @@ final class FiguresDoor: Door {
 
   func reload(_ configuration: Configuration) {}
   var expiry: ShardReport.Expiry? { nil }
+  func lookAround() { server?.endSlow() }
   func drain() {}
   var isIdle: Bool { true }
   func close() { server?.stop() }

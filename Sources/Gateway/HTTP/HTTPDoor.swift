@@ -31,8 +31,8 @@ final class HTTPDoor: Door, TurnHook {
   /// Seconds that a wrong key costs, and how many such answers are held back at once: others must find room.
   private static let (penalty, mostPenalties) = (1.0, 1_024)
 
-  /// Seconds between two looks at the connections that serve out an earlier certificate, and at idle ones.
-  private static let (retiredPause, idlePause) = (5.0, 1.0)
+  /// Seconds between two looks at the connections that serve out an earlier certificate.
+  private static let retiredPause = 5.0
 
   /// - Parameter connections: at most so many at once.
   /// - Throws: `ConfigurationError` when it can't be listened where the setting says, `PlaceTaken` when it perhaps can later.
@@ -72,7 +72,6 @@ final class HTTPDoor: Door, TurnHook {
       }
       context.loop.afterEvents(self)
     }
-    lookAround()
     context.log.info("the HTTP door is open", ["address": "\(settings.listen)", "tls": isTLS])
   }
 
@@ -103,13 +102,10 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   /// The library ends silent connections when it has its turn; those that say something all the time are ended here.
-  private func lookAround() {
-    context.loop.schedule(after: Self.idlePause) { [weak self] in
-      guard let self, !isClosed else { return }
-      server.endSlow()
-      if !isTLS { turn() }
-      lookAround()
-    }
+  func lookAround() {
+    guard !isClosed else { return }
+    server.endSlow()
+    if !isTLS { turn() }
   }
 
   // MARK: other settings

@@ -37,7 +37,7 @@ final class SendDesk {
   /// Seconds for which a request without an idempotency key is known again after its answer, and one with it.
   private static let (retransmission, idempotency) = (10.0, 600.0)
   /// Seconds for which another gateway's answer is waited for at least.
-  private static let leastPatience = 2.0
+  private static let leastAnswerTimeout = 2.0
   /// Seconds that the broker has for a confirm.
   private static let confirmTime = 15.0
 
@@ -55,7 +55,7 @@ final class SendDesk {
     exchange = context.topology.sendExchange
     shared = context.registry.map {
       SharedRequests(
-        registry: $0, loop: context.loop, lifetime: Self.idempotency, patience: max(Double(wait), Self.leastPatience))
+        registry: $0, loop: context.loop, lifetime: Self.idempotency, answerTimeout: max(Double(wait), Self.leastAnswerTimeout))
     }
   }
 

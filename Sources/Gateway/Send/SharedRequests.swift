@@ -14,13 +14,13 @@ struct SharedRequests {
   /// Seconds for which a request is known.
   let lifetime: Double
   /// Seconds for which another gateway's answer is waited for: then it has died, or has no answer either.
-  let patience: Double
+  let answerTimeout: Double
 
   private var until: Int64 { loop.wallClock + Int64(lifetime * 1_000) }
 
   /// - Parameter then: called with what became of the request; with nil where it is to be published, late where another gateway had it.
   func claim(_ name: [UInt8], body: [UInt8], then: @escaping (SendDesk.Outcome?, _ isLate: Bool) -> Void) {
-    look(name, body, deadline: loop.now.advanced(bySeconds: patience), then)
+    look(name, body, deadline: loop.now.advanced(bySeconds: answerTimeout), then)
   }
 
   private func look(

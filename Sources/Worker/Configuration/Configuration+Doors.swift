@@ -41,7 +41,7 @@ extension Configuration {
       }
     }
     var seen: [Endpoint: String] = [:]
-    for (setting, address) in doorAddresses where address.port != 0 {
+    for (setting, address) in doorAddresses {
       if let other = seen.updateValue(setting, forKey: address) {
         errors.append(
           ConfigurationError(key: setting, problem: "is \(address), which \(other) is as well: choose another port"))

@@ -75,10 +75,8 @@ final class RequestFiles {
 
   /// Whether GCM's shape or FCM v1's says which application it is for; nothing else of it is judged.
   private static func namesPackage(_ document: JSONDocument) -> Bool {
-    let places = [
-      document.root, document.value("message", of: document.root).flatMap { document.value("android", of: $0) },
-      document.value("message", of: document.root).flatMap { document.value("android_v2", of: $0) },
-    ]
+    let message = document.value("message", of: document.root)
+    let places = [document.root] + ["android", "android_v2"].map { name in message.flatMap { document.value(name, of: $0) } }
     return places.contains { place in
       guard let place, document.kind(place) == .object else { return false }
       return ["restricted_package_name", "restrictedPackageName"].contains { document.value($0, of: place) != nil }
