@@ -51,17 +51,11 @@ struct GatewayApplications {
   }
 
   /// The application that a key's holder sends to: the key's only one, or that of `restricted_package_name`.
-  func app(of key: GatewayKey, _ body: [UInt8]) throws(Rejection) -> App {
+  func app(of key: GatewayKey, _ document: JSONDocument) throws(Rejection) -> App {
     let known = key.apps.compactMap { apps[$0] }
     if known.count == 1 { return known[0] }
     guard !known.isEmpty else { throw Rejection(.invalidParameters, "the key's applications are configured no more") }
-    var package: [UInt8]?
-    if let document = try? JSONDocument(body, limits: limits.json),
-      let node = document.value("restricted_package_name", of: document.root)
-    {
-      package = document.string(node)
-    }
-    guard let package else {
+    guard let package = document.value("restricted_package_name", of: document.root).map(document.string) else {
       throw Rejection(.invalidParameters, "restricted_package_name: missing, the key is for \(known.count) applications")
     }
     guard let app = known.first(where: { $0.packages.contains(package) }) else {

@@ -23,12 +23,16 @@ public struct NewSecret: Sendable {
     hash = Digest.sha256(text)
   }
 
+  /// Bytes of an id and of a secret as text: 9 and 32 random ones in Base64.
+  private static let (idLength, secretLength) = (12, 43)
+
   /// The id in a text of this kind; nil where it can't be one.
   public static func id(in text: [UInt8], _ kind: Kind) -> [UInt8]? {
-    let parts = text.split(separator: 0x7E, omittingEmptySubsequences: false)
-    guard parts.count == 3, parts[0].elementsEqual(kind.rawValue.utf8), parts[1].count == 12, parts[2].count == 43,
-      text.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+    let name = kind.rawValue.utf8
+    let id = name.count + 1..<name.count + 1 + idLength
+    guard text.count == id.upperBound + 1 + secretLength, text.starts(with: name), text[id.lowerBound - 1] == 0x7E,
+      text[id.upperBound] == 0x7E, text.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), text.count(where: { $0 == 0x7E }) == 2
     else { return nil }
-    return Array(parts[1])
+    return Array(text[id])
   }
 }

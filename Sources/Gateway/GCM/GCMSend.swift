@@ -9,15 +9,27 @@ struct GCMSend {
   let desk: SendDesk
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
-    if call.contentType == "application/json" { return takeJSON(call, key) }
+    if call.isJSON { return takeJSON(call, key) }
     do throws(GCMForm.Failure) {
-      send(try GCMForm(call.request.body).json, call, key, .form)
+      takeForm(try GCMForm(call.request.body).json, call, key)
     } catch {
       switch error {
       case .missingRegistration: call.answer(.text(200, "Error=MissingRegistration\n"))
       case .unreadable: call.answer(.text(400, "the form can't be read\n"))
       }
     }
+  }
+
+  private func takeForm(_ body: [UInt8], _ call: HTTPCall, _ key: GatewayKey) {
+    let limits = applications.limits.json
+    guard body.count <= limits.bytes else {
+      return call.answer(GCMAnswer(shape: .form, messageID: call.request.target).refused(PushError.messageTooBig.rawValue))
+    }
+    let document: JSONDocument
+    do throws(JSONError) { document = try JSONDocument(body, limits: limits) } catch {
+      return call.answer(.text(400, "error:\(PushError.invalidJSON.rawValue): \(error)\n"))
+    }
+    send(document, call, key, .form)
   }
 
   private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
@@ -30,16 +42,16 @@ struct GCMSend {
     if let line = GCMCheck(document: document, isGCM: isGCM).line { return call.answer(.text(400, line + "\n")) }
     // Refused before its targets are read, a request for a list is answered for each of it.
     let count = document.value("registration_ids", of: document.root).map(document.count) ?? 1
-    send(body, call, key, .multicast(count))
+    send(document, call, key, .multicast(count))
   }
 
   /// - Parameter shape: the answer's where the request can't be read.
-  private func send(_ body: [UInt8], _ call: HTTPCall, _ key: GatewayKey, _ shape: GCMAnswer.Shape) {
+  private func send(_ document: JSONDocument, _ call: HTTPCall, _ key: GatewayKey, _ shape: GCMAnswer.Shape) {
     let app: GatewayApplications.App
     let request: SendRequest
     do throws(Rejection) {
-      app = try applications.app(of: key, body)
-      request = try SendRequest(parsing: body, limits: app.limits)
+      app = try applications.app(of: key, document)
+      request = try SendRequest(document, limits: app.limits)
     } catch {
       if error.code == .invalidParameters || error.code == .invalidJSON || error.code == .missingRegistration {
         return call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
@@ -49,7 +61,7 @@ struct GCMSend {
     let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
     desk.send(
       SendDesk.Request(
-        app: app.id, sender: key.id, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
+        app: app.id, sender: key.id, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
   }

@@ -59,10 +59,10 @@ final class HTTPCall {
 
   private static let schemes = [Array("key=".utf8), Array("bearer ".utf8)]
 
-  /// The media type, in lower case and without parameters; nil where the request has none.
-  var contentType: String? {
-    guard let header = header("content-type") else { return nil }
-    let type = header.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
-    return String(decoding: type, as: UTF8.self).lowercased()
+  /// The media type is JSON's, in any letter case and with any parameters.
+  var isJSON: Bool {
+    guard let header = header("content-type") else { return false }
+    let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
+    return type.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }.elementsEqual("application/json".utf8)
   }
 }

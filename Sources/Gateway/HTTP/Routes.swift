@@ -20,7 +20,7 @@ struct Route {
 }
 
 /// The places of the HTTP door (docs/openapi.yaml).
-struct Routes {
+final class Routes {
   private let context: GatewayContext
   private let send: GCMSend
   private let v1: V1Send

@@ -15,8 +15,7 @@ struct V1Send {
     let body = call.request.body
     let request: SendRequest
     do throws(Rejection) {
-      try Self.checkEnvelope(body, applications.limits.json)
-      request = try SendRequest(parsing: body, limits: app.limits)
+      request = try SendRequest(try Self.envelope(body, applications.limits.json), limits: app.limits)
     } catch {
       return call.answer(Self.error(error).answer())
     }
@@ -30,7 +29,7 @@ struct V1Send {
   }
 
   /// GCM's shape has its own place.
-  private static func checkEnvelope(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) {
+  private static func envelope(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) -> JSONDocument {
     let document: JSONDocument
     do throws(JSONError) { document = try JSONDocument(body, limits: limits) } catch {
       throw Rejection(.invalidJSON, error.description)
@@ -41,6 +40,7 @@ struct V1Send {
         throw Rejection(.invalidParameters, "Unknown name \"\(word.prefix(64))\": Cannot find field.")
       }
     }
+    return document
   }
 
   /// A request that nothing has been published of.

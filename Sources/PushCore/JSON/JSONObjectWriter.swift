@@ -4,7 +4,7 @@ public struct JSONObjectWriter {
   private var isFirst = true
 
   /// Opens an object after what `line` already holds.
-  public init(after line: [UInt8] = []) {
+  public init(after line: consuming [UInt8] = []) {
     bytes = line
     bytes.append(UInt8(ascii: "{"))
   }
@@ -52,7 +52,8 @@ public struct JSONObjectWriter {
   }
 
   private mutating func append(_ members: (inout JSONObjectWriter) -> Void) {
-    var inner = JSONObjectWriter(after: bytes)
+    // Moved there and back: with a second owner each nested object would copy all that stands before it.
+    var inner = JSONObjectWriter(after: bytes.taken())
     members(&inner)
     bytes = inner.closed()
   }
@@ -62,6 +63,15 @@ public struct JSONObjectWriter {
     isFirst = false
     bytes.appendSafeJSONString(name)
     bytes.append(UInt8(ascii: ":"))
+  }
+}
+
+extension [UInt8] {
+  /// What it holds; empty afterwards.
+  fileprivate mutating func taken() -> [UInt8] {
+    let bytes = self
+    self = []
+    return bytes
   }
 }
 

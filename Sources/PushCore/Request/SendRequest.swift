@@ -57,6 +57,11 @@ public struct SendRequest: Sendable {
     }
     let document: JSONDocument
     do { document = try JSONDocument(body, limits: limits.json) } catch { throw Rejection(.invalidJSON, error.description) }
+    try self.init(document, limits: limits)
+  }
+
+  /// Validates a body that was read within the same limits.
+  public init(_ document: JSONDocument, limits: RequestLimits = RequestLimits()) throws(Rejection) {
     self.init(document: document)
     let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
     try reader.read(into: &self)

@@ -140,6 +140,7 @@ public final class HTTPServer: @unchecked Sendable {
       if let length = pushfleet_mhd_header(connection, "content-length"), (Int(String(cString: length)) ?? .max) > limits.body {
         return queue(Self.tooLong, reply, connection, daemon)
       }
+      reply.request.headers.reserveCapacity(kept.count)
       for name in kept { if let value = header(name, connection) { reply.request.headers[name] = value } }
       reply.step = .body
       return pushfleet_mhd_go_on()
