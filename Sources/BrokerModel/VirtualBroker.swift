@@ -32,7 +32,7 @@ public final class VirtualBroker {
   private var nameCount = 0
   private var agenda = Agenda<Due>()
   /// Queues that may have something to do.
-  var touched = FIFO<Queue>()
+  var touched = Ring<Queue>()
   /// Kept, and not confirmed yet.
   var unconfirmed: Set<Int> = []
   /// Ends of transports that nobody has noticed yet.

@@ -3,39 +3,68 @@ import Wire
 /// When nothing befalls a fleet and it is to work as if nothing ever had.
 struct Calm {
   private struct Trouble {
+    /// Seconds since the beginning; infinite where it isn't known when it is over.
     var from: Double
     var to: Double
+    /// Seconds after its end until everything goes on.
+    var recovery: Double
+    /// What was accepted before its end has only waited: it goes out as soon as all goes on.
+    var onlyDelays: Bool
   }
 
-  private var troubles: [Trouble] = [Trouble(from: 0, to: Self.start)]
-  /// It isn't known when some trouble is over.
-  private(set) var isUnknown = false
+  private var troubles = [Trouble(from: 0, to: Self.start, recovery: 0, onlyDelays: true)]
 
   /// Seconds until a fleet's workers have made their connections.
   private static let start = 3.0
   /// Seconds after the broker's return, or the end of what it did to its connections, until a worker takes and sends again.
   static let afterBroker = 5.0
-  /// The same after a provider's GOAWAY.
-  static let afterGoAway = 2.0
+  /// Seconds after a provider's last GOAWAY until what was accepted right after it is sent: connections follow one another at a distance, and each
+  /// of many GOAWAYs takes one.
+  static let afterGoAway = 2.0 + latency
   /// Seconds until a queue that confirms nothing is known for it, which begins with its first publication: until then what waits takes room.
   static let untilStuck = 10.0
   /// Seconds that a push takes from the producer's confirm to the provider.
   static let latency = 2.0
 
-  mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
-    switch kind {
-    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged,
-      .confirmsLate:
-      troubles.append(Trouble(from: start, to: start + seconds + Self.afterBroker))
-    // Results wait; pushes go on, as soon as it is known that they do.
-    case .outcomesUnconfirmed: troubles.append(Trouble(from: start, to: start + Self.untilStuck))
-    case .goAway: troubles.append(Trouble(from: start, to: start + seconds + Self.afterGoAway))
-    default: isUnknown = true
-    }
+  /// - Parameter isKnown: workers have room for whatever comes at once.
+  init(isKnown: Bool = true) {
+    if !isKnown { troubles.append(Self.unknown(from: 0)) }
   }
 
-  /// Whether what is accepted at a time has to be sent within so many seconds.
-  func holds(at time: Double, for seconds: Double = Self.latency) -> Bool {
-    !isUnknown && troubles.allSatisfy { $0.to <= time || $0.from > time + seconds }
+  private static func unknown(from start: Double) -> Trouble {
+    Trouble(from: start, to: .infinity, recovery: 0, onlyDelays: false)
+  }
+
+  mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
+    let end = start + seconds
+    let trouble =
+      switch kind {
+      case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged:
+        Trouble(from: start, to: end, recovery: Self.afterBroker, onlyDelays: true)
+      case .confirmsLate: Trouble(from: start, to: end, recovery: Self.afterBroker, onlyDelays: false)
+      // Results wait; pushes go on, as soon as it is known that they do.
+      case .outcomesUnconfirmed: Trouble(from: start, to: start + Self.untilStuck, recovery: 0, onlyDelays: false)
+      // What was refused in it waits on the ladder.
+      case .goAway: Trouble(from: start, to: end, recovery: Self.afterGoAway, onlyDelays: false)
+      default: Self.unknown(from: start)
+      }
+    troubles.append(trouble)
+  }
+
+  /// Whether nothing befalls the fleet from a time on for so many seconds, nor is felt any more of what did.
+  func holds(at time: Double, for seconds: Double) -> Bool {
+    troubles.allSatisfy { $0.to + $0.recovery <= time || $0.from > time + seconds }
+  }
+
+  /// When what is accepted at a time has to be sent at the latest; nil where that isn't known.
+  func latest(for accepted: Double) -> Double? {
+    var latest = accepted + Self.latency
+    var rest = troubles
+    while let place = rest.firstIndex(where: { $0.to + $0.recovery > accepted && $0.from <= latest }) {
+      let trouble = rest.remove(at: place)
+      guard trouble.onlyDelays || trouble.to <= accepted else { return nil }
+      latest = max(latest, trouble.to + trouble.recovery)
+    }
+    return latest
   }
 }

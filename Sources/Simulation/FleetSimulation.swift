@@ -22,6 +22,9 @@ public final class FleetSimulation {
     public var duplicates = 0
     /// While only other applications were in trouble, and after an application's trouble was over.
     public var delays = Delays()
+    /// Requests of which it was known when they had to be sent at the latest; and those among them that trouble had held up.
+    public var timed = 0
+    public var timedAfterTrouble = 0
     /// Seconds of the fleet's time.
     public var seconds = 0.0
   }
@@ -45,7 +48,7 @@ public final class FleetSimulation {
   ///   - events: which of it, by their places in time; nil for all.
   public init(seed: UInt64, kinds: Set<Affliction>? = nil, events: Set<Int>? = nil, keepsTrace: Bool = false) throws {
     world = World(seed: seed, keepsTrace: keepsTrace)
-    scenario = Scenario(&world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
+    scenario = Scenario(seed: seed, &world.random, isDivided: kinds?.contains(where: \.isOfApps) ?? false)
     let memory = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
     folder = "\(memory)/pushfleet-simulation-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -81,7 +84,8 @@ public final class FleetSimulation {
     let nemesis = Nemesis(self, world, selection: .init(kinds: kinds, events: events))
     books.judgesCopies = !nemesis.kinds.contains(where: \.mayDelayCopies)
     books.mayDropReplies = nemesis.kinds.contains(where: \.mayDropReplies)
-    if nemesis.kinds.contains(.pathStalled) { books.tolerance = 30_000 }
+    if nemesis.kinds.contains(.workerSkewed) { books.tolerance += Nemesis.mostSkew }
+    if nemesis.kinds.contains(.pathStalled) { books.tolerance += 30_000 }
     self.nemesis = nemesis
   }
 
@@ -139,7 +143,7 @@ public final class FleetSimulation {
   private func watchBounds() {
     let holds = node.broker.queueNames.count { $0.hasPrefix("push.hold.") }
     let most =
-      Scenario.mostHeld(holds: holds) + (nemesis?.kinds.contains(.outcomesUnconfirmed) == true ? Scenario.mostStuck : 0)
+      scenario.mostHeld(holds: holds) + (nemesis?.kinds.contains(.outcomesUnconfirmed) == true ? Scenario.mostStuck : 0)
     for worker in workers {
       guard let held = worker.held, held > most else { continue }
       world.fail("\(worker.name) holds \(held) requests")
@@ -186,6 +190,6 @@ public final class FleetSimulation {
       seed: world.seed, failures: world.failures, afflictions: nemesis?.kinds ?? [], events: nemesis?.count ?? 0,
       traceHash: world.trace.hash,
       trace: world.trace.lines, requests: books.requests.count, pushes: books.pushes, duplicates: books.duplicates,
-      delays: delays, seconds: world.elapsed)
+      delays: delays, timed: books.timed, timedAfterTrouble: books.timedAfterTrouble, seconds: world.elapsed)
   }
 }

@@ -70,6 +70,16 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
+  /// It is known when a fleet has to have recovered from it (``Calm``).
+  var hasKnownEnd: Bool {
+    switch self {
+    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged,
+      .confirmsLate, .outcomesUnconfirmed, .goAway:
+      true
+    default: false
+    }
+  }
+
   /// It befalls the providers of some applications.
   var isOfApps: Bool {
     switch self {
@@ -93,7 +103,7 @@ final class Nemesis {
   var random: RandomSource
   private var events: [Event] = []
   let kinds: [Affliction]
-  private(set) var calm = Calm()
+  private(set) var calm: Calm
   var appTroubles = AppTroubles()
   /// How many events are planned.
   var count: Int { events.count }
@@ -105,12 +115,14 @@ final class Nemesis {
     self.fleet = fleet
     self.world = world
     random = world.fork()
+    calm = Calm(isKnown: fleet.scenario.prefetch == Scenario.usualPrefetch)
     let divides = fleet.scenario.ownsProviders
     let isHalf = random.next() % 2 == 0
     let isOfAppsAlone = divides && isHalf
     let share = Int.random(in: 0...3, using: &random)
+    let isTimed = Self.isTimed(world.seed)
     for kind in Affliction.allCases {
-      let isMeant = kind.isOfApps ? divides : !isOfAppsAlone
+      let isMeant = isTimed ? kind.hasKnownEnd : kind.isOfApps ? divides : !isOfAppsAlone
       let isIn = Int.random(in: 0..<10, using: &random) < share && isMeant
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let event = Event(time: Self.moment(of: kind, fleet.scenario, &random), kind: kind, seed: random.next())
@@ -131,6 +143,12 @@ final class Nemesis {
     }
   }
 
+  /// In every eighth seed that only befalls a fleet whose end is known, so that it shows how soon pushes go out again.
+  private static func isTimed(_ seed: UInt64) -> Bool {
+    var random = RandomSource(seed: seed ^ 0x7469_6D65)
+    return random.next() % 8 == 0
+  }
+
   /// Some of what befalls single applications comes a moment before most of one's requests do.
   private static func moment(of kind: Affliction, _ scenario: Scenario, _ random: inout RandomSource) -> Double {
     let time = scenario.moment(after: 1, within: burst, &random)
@@ -147,6 +165,9 @@ final class Nemesis {
     /// By their places in time, of the kinds selected.
     var events: Set<Int>?
   }
+
+  /// Milliseconds by which a worker's clock is off.
+  static let mostSkew: Int64 = 4_000
 
   func seconds(_ range: ClosedRange<Int>) -> Double { Double(Int.random(in: range, using: &random)) }
 
@@ -220,7 +241,7 @@ final class Nemesis {
       world.schedule(after: pause + 25) { worker.start() }
     case .workerReloaded: worker.reload()
     default:
-      worker.clockSkew = Int64.random(in: -4_000...4_000, using: &random)
+      worker.clockSkew = Int64.random(in: -Self.mostSkew...Self.mostSkew, using: &random)
       world.note("\(worker.name)'s clock is off by \(worker.clockSkew) ms")
     }
   }

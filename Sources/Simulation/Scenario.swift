@@ -28,9 +28,12 @@ struct Scenario {
   var beat: Double?
   /// Seconds over which the requests are published, and in which trouble happens.
   var duration: Double
+  /// Messages that a worker takes of a lane at once.
+  var prefetch = usualPrefetch
+  static let usualPrefetch = 100
 
   /// - Parameter isDivided: the applications have endpoints of their own, whatever the seed says.
-  init(_ random: inout RandomSource, isDivided: Bool = false) {
+  init(seed: UInt64, _ random: inout RandomSource, isDivided: Bool = false) {
     workers = Int.random(in: 1...4, using: &random)
     ownsProviders = random.next() % 2 == 0 || isDivided
     apps = Self.apps(&random, areDivided: ownsProviders)
@@ -47,7 +50,14 @@ struct Scenario {
       surge = Double.random(in: 3...duration, using: &random)
       requests *= Int.random(in: 1...3, using: &random)
     }
+    prefetch = Self.prefetch(seed)
     if ownsProviders, random.next() % 32 == 0 { duration = Double(Int.random(in: 600...7_200, using: &random)) }
+  }
+
+  /// In every fourth seed few, so that what waits in the queues is more than workers may have in hand.
+  private static func prefetch(_ seed: UInt64) -> Int {
+    var random = RandomSource(seed: seed ^ 0x7072_6566_6574_6368)
+    return random.next() % 4 == 1 ? Int.random(in: 2...20, using: &random) : usualPrefetch
   }
 
   private static func apps(_ random: inout RandomSource, areDivided: Bool) -> Int {
@@ -78,12 +88,12 @@ struct Scenario {
   static let attempts = 8
   /// Seconds that a worker has to drain.
   static let drainTimeout = 20.0
-  private static let prefetch = 100
   private static let pages = 2
+  private static let changes = 100
   /// Of two lanes, pages, the quarantine, changes of the registry and acknowledgements, once more as much where applications with little in hand have room when all
   /// others fill it; of each hold queue, and on the way there.
-  static func mostHeld(holds: Int) -> Int {
-    2 * (2 * prefetch + 100) + 64 + prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
+  func mostHeld(holds: Int) -> Int {
+    2 * (2 * prefetch + Self.changes) + 64 + prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
   }
   /// What waits for a queue that confirms nothing.
   static let mostStuck = 16_000
@@ -123,7 +133,7 @@ struct Scenario {
     }
     return """
       { broker: 'amqp://\(Self.user):guest@broker:5672/', registry: 'sqlite:/simulated', results: 'all', receipts: true,
-        replyTo: '\(Producer.replies)', prefetch: \(Self.prefetch), drainTimeout: \(Int(Self.drainTimeout)),
+        replyTo: '\(Producer.replies)', prefetch: \(prefetch), drainTimeout: \(Int(Self.drainTimeout)),
         retry: { steps: ['1s', '10s', '1m'], attempts: \(Self.attempts) }, fanOut: { pageSize: 7, prefetch: \(Self.pages) },
         log: 'info', trace: { keep: 'none' }, apps: { \(apps.joined(separator: ",\n")) } }
       """

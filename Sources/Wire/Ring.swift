@@ -1,5 +1,5 @@
 /// A first-in, first-out queue whose storage is kept.
-public struct Ring<Element> {
+public struct Ring<Element>: Sequence {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
   @usableFromInline var length = 0
@@ -39,11 +39,42 @@ public struct Ring<Element> {
     }
   }
 
+  /// In front of the first element that belongs behind it, or at the end.
+  public mutating func insert(_ element: Element, before isLater: (Element) -> Bool) {
+    var isIn = false
+    for _ in 0..<count {
+      guard let other = popFirst() else { return }
+      if !isIn, isLater(other) {
+        append(element)
+        isIn = true
+      }
+      append(other)
+    }
+    if !isIn { append(element) }
+  }
+
+  @inlinable public var last: Element? { count == 0 ? nil : storage[place(head &+ count &- 1)] }
+
+  @inlinable public func makeIterator() -> Iterator { Iterator(ring: self) }
+
+  public struct Iterator: IteratorProtocol {
+    @usableFromInline let ring: Ring
+    @usableFromInline var offset = 0
+
+    @usableFromInline init(ring: Ring) { self.ring = ring }
+
+    @inlinable public mutating func next() -> Element? {
+      guard offset < ring.count else { return nil }
+      defer { offset &+= 1 }
+      return ring.storage[ring.place(ring.head &+ offset)]
+    }
+  }
+
   /// Of what is less than two rounds from the storage's begin.
   @inlinable func place(_ index: Int) -> Int { index < storage.count ? index : index &- storage.count }
 
   @usableFromInline mutating func grow() {
-    let size = max(storage.count * 2, 16)
+    let size = Swift.max(storage.count * 2, 16)
     var larger: [Element?] = []
     larger.reserveCapacity(size)
     for offset in 0..<count { larger.append(storage[place(head &+ offset)]) }

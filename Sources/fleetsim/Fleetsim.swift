@@ -41,7 +41,9 @@ enum Fleetsim {
   private static func search(_ options: Options) throws -> Int32 {
     var progress = Progress(total: options.count)
     var totals = Totals()
+    CrashNote.install()
     for seed in options.first..<options.first + options.count {
+      CrashNote.seed.store(seed, ordering: .relaxed)
       let outcome = try FleetSimulation(seed: seed, kinds: options.kinds, events: options.events).run()
       totals.add(outcome)
       if seed % 16 == 0 || options.count == 1 {
@@ -82,6 +84,7 @@ struct Totals {
   private var requests = 0
   private var pushes = 0
   private var duplicates = 0
+  private var (timed, timedAfterTrouble) = (0, 0)
   private var delays = Delays()
   private var seconds = 0.0
 
@@ -90,6 +93,8 @@ struct Totals {
     requests += outcome.requests
     pushes += outcome.pushes
     duplicates += outcome.duplicates
+    timed += outcome.timed
+    timedAfterTrouble += outcome.timedAfterTrouble
     delays.merge(outcome.delays)
     seconds += outcome.seconds
     if !outcome.failures.isEmpty { failed += 1 }
@@ -98,7 +103,8 @@ struct Totals {
   var summary: String {
     """
     \(seeds) seeds, \(failed) failed: \(requests) requests, \(pushes) pushes, \(duplicates) of them sent again, \
-    \(Int(seconds / 3600)) hours of fleets' time\(apart)
+    \(Int(seconds / 3600)) hours of fleets' time
+    \(timed) requests had to be sent within seconds, \(timedAfterTrouble) of them after trouble\(apart)
     """
   }
 

@@ -8,13 +8,30 @@ struct BooksTests {
   @Test("expect a push to be sent at once where nothing befalls the fleet, nor has a moment ago")
   func calm() {
     var calm = Calm()
-    #expect(!calm.holds(at: 1) && calm.holds(at: 3))
+    #expect(!calm.holds(at: 1, for: 2) && calm.holds(at: 3, for: 2))
     calm.note(.brokerCrash, from: 20, for: 10)
     calm.note(.goAway, from: 60, for: 5)
-    #expect(calm.holds(at: 17) && !calm.holds(at: 19) && !calm.holds(at: 34) && calm.holds(at: 35))
-    #expect(!calm.holds(at: 66) && calm.holds(at: 67))
+    #expect(
+      calm.holds(at: 17, for: 2) && !calm.holds(at: 19, for: 2) && !calm.holds(at: 34, for: 2) && calm.holds(at: 35, for: 2))
+    #expect(!calm.holds(at: 68, for: 2) && calm.holds(at: 69, for: 2))
     calm.note(.pathDead, from: 90, for: 0)
-    #expect(!calm.holds(at: 35))
+    #expect(calm.holds(at: 87, for: 2) && !calm.holds(at: 88, for: 2) && !calm.holds(at: 95, for: 2))
+  }
+
+  @Test("expect what has waited for the broker to be sent soon after its return, and what comes after a GOAWAY as soon")
+  func latest() {
+    var calm = Calm()
+    #expect(calm.latest(for: 0) == 3 && calm.latest(for: 2) == 4)
+    calm.note(.brokerCrash, from: 20, for: 10)
+    calm.note(.brokerFrozen, from: 34, for: 6)
+    #expect(
+      calm.latest(for: 17) == 19 && calm.latest(for: 19) == 45 && calm.latest(for: 41) == 45 && calm.latest(for: 45) == 47)
+    calm.note(.goAway, from: 60, for: 5)
+    #expect(
+      calm.latest(for: 57) == 59 && calm.latest(for: 61) == nil && calm.latest(for: 65) == 69 && calm.latest(for: 70) == 72)
+    calm.note(.pathDead, from: 90, for: 0)
+    #expect(calm.latest(for: 87) == 89 && calm.latest(for: 88) == nil && calm.latest(for: 1_000) == nil)
+    #expect(Calm(isKnown: false).latest(for: 10) == nil)
   }
 
   @Test("allow one push for each copy that was given out")

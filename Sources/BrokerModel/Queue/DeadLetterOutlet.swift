@@ -4,7 +4,7 @@ import Wire
 /// What a queue has dead-lettered at least once: on its way until every queue that it is routed to has taken it.
 struct DeadLetterOutlet {
   /// Not on their way yet, the oldest first.
-  var waiting = FIFO<(entry: QueueEntry, reason: DeathReason)>()
+  var waiting = Ring<(entry: QueueEntry, reason: DeathReason)>()
   var underway: [Underway] = []
   /// A look at what is underway is on the broker's agenda.
   var isRetryArmed = false
@@ -24,7 +24,7 @@ struct DeadLetterOutlet {
 
   /// The node goes down: nothing is underway any more.
   mutating func reset() {
-    var all = FIFO<(entry: QueueEntry, reason: DeathReason)>()
+    var all = Ring<(entry: QueueEntry, reason: DeathReason)>()
     for dead in underway { all.append((dead.original, dead.reason)) }
     for dead in waiting { all.append(dead) }
     waiting = all

@@ -9,9 +9,9 @@ final class Queue {
   /// The connection that alone may use it, and with which it goes.
   let owner: Int?
   /// Never delivered, the oldest first.
-  private(set) var fresh = FIFO<QueueEntry>()
+  private(set) var fresh = Ring<QueueEntry>()
   /// Returned, to go out before all others.
-  private(set) var returns = FIFO<QueueEntry>()
+  private(set) var returns = Ring<QueueEntry>()
   private(set) var consumers: [QueueConsumer] = []
   /// Consumers with room, the next one first.
   private var service: [QueueConsumer] = []
@@ -188,7 +188,7 @@ final class Queue {
     guard arguments.kind == .quorum else {
       for var entry in entries {
         entry.returns += 1
-        fresh.insert(entry) { $0.arrival > entry.arrival }
+        fresh.insert(entry, before: { $0.arrival > entry.arrival })
       }
       return []
     }
@@ -211,7 +211,10 @@ final class Queue {
 
   /// Removes ready messages; what consumers hold stays.
   func removeReady(where isRemoved: (QueueEntry) -> Bool) -> [QueueEntry] {
-    returns.remove(where: isRemoved) + fresh.remove(where: isRemoved)
+    let removed = returns.filter(isRemoved) + fresh.filter(isRemoved)
+    returns.removeAll(where: isRemoved)
+    fresh.removeAll(where: isRemoved)
+    return removed
   }
 }
 

@@ -288,10 +288,13 @@ final class Books {
     delivered[id, default: [:]][entry.tokenText, default: []].append(entry.time)
   }
 
-  /// Milliseconds between a worker's look at the clock and the provider's, clocks that differ included. Longer where a connection stalls with
-  /// what was sent in time.
-  var tolerance: Int64 = 6_000
+  /// Milliseconds between a worker's look at the clock and the provider's. Longer where clocks differ, or a connection stalls with what was sent
+  /// in time.
+  var tolerance: Int64 = 1_000
   var mayDropReplies = false
+  /// Requests of which it is known when they had to be sent at the latest; and those among them that trouble had held up.
+  var timed = 0
+  var timedAfterTrouble = 0
 
   /// The workload's own mark in the payload.
   static func messageID(in payload: [UInt8]) -> String? {

@@ -11,8 +11,7 @@ final class NetworkEnd {
   let driver: MachineDriver
   unowned let path: NetworkPath
   unowned let party: Party
-  private var arriving: [(at: MonotonicTime, segment: Segment)] = []
-  private var head = 0
+  private var arriving = Ring<(at: MonotonicTime, segment: Segment)>()
   /// Bytes on their way: what a peer's socket buffers would hold.
   private(set) var buffered = 0
   /// The machine has been called since it was last asked for output.
@@ -40,7 +39,7 @@ final class NetworkEnd {
     guard !isOver else { return .distantFuture }
     if driver.isDue, !isStopped { return MonotonicTime(nanoseconds: 0) }
     var next = driver.isOpen ? driver.machine.deadline : .distantFuture
-    if head < arriving.count, mayTake(arriving[head].segment) { next = min(next, arriving[head].at) }
+    if let first = arriving.first, mayTake(first.segment) { next = min(next, first.at) }
     return next
   }
 
@@ -54,9 +53,8 @@ final class NetworkEnd {
 
   /// Hands over what has arrived, cut as the network pleases.
   func deliver(at now: MonotonicTime) {
-    while !isOver, head < arriving.count, arriving[head].at <= now, mayTake(arriving[head].segment) {
-      let segment = arriving[head].segment
-      head += 1
+    while !isOver, let (time, segment) = arriving.first, time <= now, mayTake(segment) {
+      _ = arriving.popFirst()
       wasCalled = true
       switch segment {
       case .opened: driver.open(at: now)
@@ -68,18 +66,15 @@ final class NetworkEnd {
       case .ended(let reason): driver.finish(reason, at: now)
       }
     }
-    if head > 64, head * 2 > arriving.count {
-      arriving.removeFirst(head)
-      head = 0
-    }
   }
 
   /// When the peer was last heard of, be it that nobody has read it yet.
   func lastWord(at now: MonotonicTime) -> MonotonicTime {
-    for (time, segment) in arriving[head...].reversed() where time <= now {
-      if case .bytes = segment { return max(heard, time) }
+    var last = heard
+    for (time, segment) in arriving where time <= now {
+      if case .bytes = segment { last = max(last, time) }
     }
-    return heard
+    return last
   }
 
   func checkDeadline(at now: MonotonicTime) {
@@ -102,8 +97,7 @@ final class NetworkEnd {
 
   /// Everything on its way to this end is lost.
   func dropArriving() {
-    arriving.removeAll()
-    head = 0
+    arriving = Ring()
     buffered = 0
   }
 }

@@ -40,7 +40,7 @@ extension Pipeline {
   /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
   func finishIfSettled(_ entry: InFlight) { perform(entry.ledger.stepOfRecipients, entry) }
 
-  /// Does what a request's ledger calls for: nothing else concludes, reports, acknowledges or forgets a request.
+  /// Does what a request's ledger calls for: nothing else acknowledges a request.
   func perform(_ step: Ledger.Step, _ entry: InFlight) {
     switch step {
     case .nothing: return

@@ -50,7 +50,7 @@ final class ChangeQueue: ChangeFeedHandler {
   /// Everything before it is acknowledged or lost.
   private var oldest = 0
   /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
-  private(set) var waiting: [Int] = []
+  private(set) var waiting = Ring<Int>()
   /// Changes that the registry has been asked for and hasn't answered.
   private(set) var asked = 0
   /// A change has failed while others were under way: nothing is asked for before they are answered.
@@ -135,8 +135,7 @@ final class ChangeQueue: ChangeFeedHandler {
       guard asked == 0 else { return }
       isHeld = false
     }
-    while let number = waiting.first {
-      waiting.removeFirst()
+    while let number = waiting.popFirst() {
       guard let content = changes[number]?.content else { continue }
       asked += 1
       registry?.call(.apply(content)) { [weak self] result in self?.answered(number, result) }
@@ -161,7 +160,7 @@ final class ChangeQueue: ChangeFeedHandler {
       let content = changes[number]?.content
       changes[number]?.content = content?.asRepeated
       // Behind what came before it and before what came after it.
-      waiting.insert(number, at: waiting.firstIndex { $0 > number } ?? waiting.endIndex)
+      waiting.insert(number, before: { $0 > number })
     }
   }
 
@@ -253,7 +252,7 @@ final class ChangeQueue: ChangeFeedHandler {
   /// The connection that brought them is gone. What the registry hasn't been asked for is forgotten, and so is what it has been asked for
   /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
   func registryChangesLost() {
-    waiting = []
+    waiting = Ring()
     while let number = undecided.popFirst() { changes[number] = nil }
     registry?.withdrawChanges()
     stuckSince = nil
