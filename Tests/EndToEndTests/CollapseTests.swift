@@ -15,7 +15,7 @@ struct CollapseTests {
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", \(Site.retries)
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", \(Site.retries) fanOut: { pageSize: 4 },
         \(registry.map { "registry: \"\($0)\"," } ?? "")
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
@@ -106,6 +106,53 @@ struct CollapseTests {
     }
     #expect(results["list"] == ["Collapsed", "sent"] && results["new"] == ["sent"] && results["late"] == ["Collapsed"])
     #expect((0..<30).allSatisfy { results["old-\($0)"] == ["Collapsed"] }, "\(results)")
+  }
+
+  /// By message: how many devices each has reached, and how many not.
+  private func counts(_ site: Site) throws -> [String: [Int]] {
+    let results = try site.take("results").map {
+      ($0.id, [$0.json["success"] as? Int ?? -1, $0.json["failure"] as? Int ?? -1])
+    }
+    return Dictionary(uniqueKeysWithValues: results)
+  }
+
+  @Test(
+    "of broadcasts whose pages wait only the newest to each audience goes out when the provider is back, and every device is counted once",
+    arguments: RegistryKind.all)
+  func broadcasts(_ registry: RegistryKind) throws {
+    let (site, port) = try prepare(try registry.make())
+    let workers = try (0..<2).map { _ in try site.startWorker() }
+    let now = Int(Date().timeIntervalSince1970) - 1_000
+    let devices = 1...10
+    _ = try site.change(
+      devices.map { ["app": Self.troubled, "platform": "apns", "token": token($0), "topics": ["all"]] as [String: Any] })
+    let sent: [(id: String, key: String?, to: String, second: Int)] = [
+      ("old", "k", "/topics/all", 0), ("new", "k", "/topics/all", 100), ("late", "k", "/topics/all", 50),
+      ("plain", nil, "/topics/all", 0), ("other", "k2", "/topics/all", 0), ("everybody", "k", "/all", 0),
+    ]
+    for (number, message) in sent.enumerated() {
+      try site.publish([Self.message(message.id, message.key, to: message.to, at: now + message.second)])
+      #expect(try eventually { try site.campaigns().count == number + 1 })
+    }
+    // Three pages each, of which every worker may have eight in hand.
+    #expect(
+      try eventually { try site.depths(["send.normal", "fanout.normal"]) == [0, 0] && site.held(Self.troubled) >= 2 })
+    _ = try site.startAPNs("troubled", port: port)
+    #expect(try eventually { try site.depths(["results"]) == [sent.count] })
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(worker.wait() == 0) }
+    let all = devices.count
+    let expected = [
+      "old": [0, all], "late": [0, all], "new": [all, 0], "plain": [all, 0], "other": [all, 0], "everybody": [all, 0],
+    ]
+    #expect(try counts(site) == expected)
+    let got = try received(site)
+    #expect(devices.allSatisfy { got[token($0)] == ["everybody", "new", "other", "plain"] }, "\(got)")
+    for (id, campaign) in try site.campaigns() {
+      let counted = [campaign["sent"], campaign["failed"]].map { $0 as? Int }
+      #expect(campaign["state"] as? String == "completed" && counted == expected[id], "\(campaign)")
+    }
+    #expect(try site.depths(["send.normal", "fanout.normal", "dead"]) == [0, 0, 0] && site.held(Self.troubled) == 0)
   }
 
   @Test("what is left of a user's devices isn't sent any more when it comes back from the ladder behind a newer one")

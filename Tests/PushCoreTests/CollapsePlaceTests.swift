@@ -43,6 +43,24 @@ struct CollapsePlaceTests {
     #expect(Set(others.map { $0 ?? one } + [one]).count == others.count + 1)
   }
 
+  @Test("broadcasts have one for each application, audience, sender, kind of token and key")
+  func broadcasts() throws {
+    func place(_ fields: String, _ audience: String = "/topics/a", sender: String? = nil, app: String = "a") throws
+      -> CollapsePlace?
+    {
+      try keys(fields, app: app).place(broadcastTo: Array(audience.utf8), sender: sender.map { Array($0.utf8) })
+    }
+    let key = #""collapse_key":"k""#
+    let one = try #require(try place(key))
+    #expect(try place(key + #","data":{"a":"b"}"#) == one)
+    let others = [
+      try place(#""collapse_key":"K""#), try place(key, "/topics/b"), try place(key, "/all"), try place(key, sender: ""),
+      try place(key, sender: "1"), try place(key, app: "b"), try keys(key).place(registration: Array("/topics/a".utf8)),
+    ]
+    #expect(Set(others.map { $0 ?? one } + [one]).count == others.count + 1)
+    #expect(try place("") == nil && place(#""apns":{"headers":{"apns-collapse-id":"k"}}"#) == nil)
+  }
+
   @Test("what counts is what the provider is told: the collapse id for APNs, Android's key for FCM")
   func platforms() throws {
     let plain = try keys(#""collapse_key":"k""#)

@@ -64,6 +64,18 @@ final class FanoutModel {
   /// - Parameter messageID: nil for a request that only its producer's timestamp makes known.
   func request(_ messageID: String?) { queue.append(Self.broadcast(messageID)) }
 
+  /// - Parameters:
+  ///   - target: whom it goes to, as its body says it.
+  ///   - age: seconds ago, at which its producer dates it.
+  ///   - collapseKey: nil for none.
+  func request(_ messageID: String, _ target: String = #""to":"/topics/all""#, age: Int, collapseKey: String?) {
+    var message = Self.broadcast(messageID)
+    message.properties.timestamp = UInt64(Int(Date().timeIntervalSince1970) - age)
+    let key = collapseKey.map { #","collapse_key":"\#($0)""# } ?? ""
+    message.body = Array(#"{\#(target),"data":{"k":"v"}\#(key)}"#.utf8)
+    queue.append(message)
+  }
+
   static func broadcast(_ messageID: String?) -> Message {
     var properties = BasicProperties()
     properties.messageID = messageID.map { Array($0.utf8) }
@@ -214,9 +226,13 @@ final class FanoutModel {
     }
 
     func run() {
-      while !client.isIdle { loop.turn(waitingAtMost: 0.05) }
-      loop.turn(waitingAtMost: 0)
-      answerAll()
+      var hasAsked = false
+      repeat {
+        while !client.isIdle { loop.turn(waitingAtMost: 0.05) }
+        loop.turn(waitingAtMost: 0)
+        hasAsked = answerAll()
+        pipeline.collapses.flush()
+      } while hasAsked
     }
 
     /// The provider's word on a push, by the device's number; nil for none.
@@ -224,23 +240,38 @@ final class FanoutModel {
       ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
     }
 
+    /// Devices by the message that went to them, each time.
+    private(set) var sent: [String: [Int64]] = [:]
+
     /// The provider's word on each push that waits.
-    private func answerAll() {
+    /// - Returns: whether the registry is asked first whether newer ones have replaced some.
+    private func answerAll() -> Bool {
+      var hasAsked = false
       while case .waiting(let waiting)? = pipeline.pools[0].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
+        guard !pipeline.asksFirst(entry, .waiting(waiting), 0) else {
+          hasAsked = true
+          continue
+        }
         for index in entry.recipients.indices {
           guard pipeline.table[waiting.request] != nil, !entry.ledger.isOrphan,
             case .waiting = entry.recipients[index].state
           else { continue }
+          guard !pipeline.isReplaced(entry, index) else {
+            pipeline.collapse(entry, index)
+            continue
+          }
           entry.recipients[index].state = .sent
           entry.ledger.pushed()
           let device = entry.rows?[entry.recipients[index].row].id ?? 0
+          sent[String(decoding: entry.messageID, as: UTF8.self), default: []].append(device)
           guard let meaning = answer(device) else { continue }
           pipeline.answered(
             tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: meaning, name: nil,
             from: pipeline.pools[0].pool)
         }
       }
+      return hasAsked
     }
 
     func body(of publication: Publication) -> [UInt8] { pipeline.body(of: publication) }
@@ -259,7 +290,7 @@ final class FanoutModel {
 
     func loseChannel() {
       standStill()
-      pipeline.channelLost()
+      goOn()
     }
 
     func standStill() {
@@ -267,7 +298,11 @@ final class FanoutModel {
       generation += 1
     }
 
-    func goOn() { pipeline.channelLost() }
+    func goOn() {
+      pipeline.channelLost()
+      // What was taken back has no confirm, and its slot is another one's next.
+      arrived.removeAll { outbox.slots[$0] == nil }
+    }
 
     /// What a shard does once a second.
     func tick() {

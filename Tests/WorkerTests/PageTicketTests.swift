@@ -36,6 +36,8 @@ struct PageTicketTests {
     #expect(carried(begun) != fresh)
     begun.failures = [.init(id: 9, salt: 1), .init(id: 10, salt: -7)]
     #expect(carried(begun) == begun)
+    begun.hasWaited = true
+    #expect(carried(begun) == begun && carried(begun)?.hasWaited == true)
   }
 
   @Test("the page after it begins at the cursor and is another copy each time it is made")

@@ -56,6 +56,17 @@ public struct CollapseKeys {
     guard let apple, let android else { return nil }
     return CollapsePlace([app[...], [0xFF, kind.rawValue], registration[...], android[...], apple[...]])
   }
+
+  /// Of a broadcast: of all devices that it goes to. Nil as for a registration.
+  /// - Parameters:
+  ///   - audience: as the request names it.
+  ///   - sender: whose devices of the audience alone have it; nil where it names none.
+  public func place(broadcastTo audience: [UInt8], sender: [UInt8]?) -> CollapsePlace? {
+    guard let apple, let android else { return nil }
+    return CollapsePlace([
+      app[...], [0xFE, kind.rawValue], audience[...], sender.map { $0[...] }, android[...], apple[...],
+    ])
+  }
 }
 
 extension SendRequest {

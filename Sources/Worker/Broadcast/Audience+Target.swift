@@ -24,6 +24,18 @@ extension Audience {
     }
   }
 
+  /// By which two broadcasts go to the same one.
+  /// - Parameter target: what the request says.
+  func name(_ target: @autoclosure () -> [UInt8]) -> [UInt8] {
+    switch self {
+    case .topic(let name): Array("/topics/".utf8) + name
+    case .user(let id): Array("/users/".utf8) + id
+    case .group(let key): key
+    case .all: Array("/all".utf8)
+    case .condition: Array("/conditions/".utf8) + target()
+    }
+  }
+
   /// What a missing one is called in a dead letter.
   var missing: String {
     switch self {

@@ -54,6 +54,7 @@ extension Broadcasts {
         marks.campaignResumed(campaign.description.id, app: app, at: time)
       }
       noteRunning(campaign.description.id)
+      entry.broadcastNote = pipeline.broadcastNote(of: entry, campaign)
       beginPage(entry, read, record)
     }
   }
@@ -83,7 +84,8 @@ extension Broadcasts {
 
   /// Publishes the next page unless there is none, or it is out already.
   private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) {
-    guard !isChained, let next = entry.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
+    guard !isChained, var next = entry.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
+    next.hasWaited = entry.hasWaited
     entry.work?.chains()
     pipeline.publish(publications.page(next, for: entry))
   }

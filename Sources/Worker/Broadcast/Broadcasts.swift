@@ -157,10 +157,14 @@ final class Broadcasts {
         "campaign": campaign.description.id, "app": campaign.description.app, "message_id": campaign.description.messageID,
         "devices": campaign.description.total,
       ])
-    let first = PageTicket(
+    var first = PageTicket(
       campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline,
       using: &time.random)
-    pipeline.conclude(entry) { pipeline.publish(publications.page(first, for: entry)) }
+    first.hasWaited = entry.hasWaited
+    pipeline.conclude(entry) {
+      pipeline.noteBegun(entry, campaign)
+      pipeline.publish(publications.page(first, for: entry))
+    }
   }
 
   // MARK: campaigns that are paused or held

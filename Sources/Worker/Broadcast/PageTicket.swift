@@ -21,6 +21,9 @@ struct PageTicket: Equatable {
   var isLast = false
   /// What earlier pages have said in the dead letters for all devices concerned.
   var reported: Set<PlatformFailure> = []
+  /// It has a collapse key, and a page before it, or the request, has waited on the ladder or in a hold queue: a newer broadcast may
+  /// have replaced it.
+  var hasWaited = false
   /// What earlier rounds have settled of this page.
   var sent: Int64 = 0
   var failed: Int64 = 0
@@ -64,6 +67,8 @@ extension PageTicket {
   static let header = "x-push-page"
   /// A small audience's failures, in a header of their own: an earlier build passes over it.
   private static let failuresHeader = "x-push-page-failures"
+  /// Of a page that ``hasWaited``: an earlier build passes over it as well.
+  private static let waitedHeader = "x-push-page-waited"
   /// Pending devices that surely fit a frame, whatever other headers there are.
   static let mostPending = 5_000
 
@@ -96,6 +101,7 @@ extension PageTicket {
     guard case .string(let bytes) = value, let version = bytes.first else { return .unreadable }
     if version > Self.version { return .newer }
     guard version == Self.version, var ticket = PageTicket(bytes) else { return .unreadable }
+    ticket.hasWaited = headers[waitedHeader] != nil
     if case .string(let bytes)? = headers[failuresHeader] {
       var reader = Reader(bytes: bytes, at: 0)
       guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
@@ -134,6 +140,7 @@ extension PageTicket {
     bytes.append(contentsOf: campaign)
     bytes.append(devices: pending ?? [])
     headers.append(Self.header, .string(bytes))
+    if hasWaited { headers.append(Self.waitedHeader, .integer(1)) }
     guard !failures.isEmpty else { return }
     var failed: [UInt8] = []
     failed.append(devices: failures)

@@ -2,8 +2,19 @@ import DeviceRegistry
 import PushCore
 
 /// Of requests with a collapse key that wait, only the newest for each device and key goes out: on the ladder, in a hold queue, or here while the
-/// provider is in trouble. What has never waited is sent, and nobody is asked.
+/// provider is in trouble. What has never waited is sent, and nobody is asked. Broadcasts are compared with those to the same audience.
 extension Pipeline: CollapsesHandler {
+  /// It has come, with a collapse key.
+  func noteArrival(_ entry: InFlight, _ record: RetryRecord?) {
+    // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
+    let isRest = entry.page?.campaign.isEmpty == true
+    entry.hasWaited = record != nil || isRest || entry.page?.hasWaited == true
+    // A broadcast's place in the order is its campaign's.
+    guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
+    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.published, at: time.wallClock)
+    entry.arrival = record?.arrival ?? Arrival(published: date, number: isRest ? 0 : collapses.arrival())
+  }
+
   // MARK: what waits
 
   /// It goes to the ladder or to a hold queue: older ones are not sent any more. Owed, like what is published beside it.
@@ -19,9 +30,16 @@ extension Pipeline: CollapsesHandler {
     for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
   }
 
+  /// A broadcast begins: older ones to the same audience are not sent any more where they wait. Owed, like its first page.
+  func noteBegun(_ entry: InFlight, _ campaign: Campaign) {
+    guard let note = broadcastNote(of: entry, campaign) else { return }
+    if collapses.store([note], for: entry.reference) { entry.ledger.owes() }
+  }
+
   /// It waits here, as its provider is in trouble, or has waited before.
   func noteWaitingHere(_ entry: InFlight) {
-    guard entry.arrival != nil else { return }
+    // A broadcast was noted when it began.
+    guard entry.arrival != nil else { return entry.hasWaited = true }
     let order = order(of: entry)
     let places = places(of: entry)
     for place in places { collapses.learn(order, in: place) }
@@ -34,7 +52,7 @@ extension Pipeline: CollapsesHandler {
 
   /// What is in the pool's lanes waits from here on.
   func troubleBegan(_ pool: Int) {
-    for entry in table.entries where entry.isHeld && entry.arrival != nil && !entry.ledger.isConcluded {
+    for entry in table.entries where entry.isHeld && entry.isReplaceable && !entry.ledger.isConcluded {
       let waits = entry.recipients.contains { if case .waiting = $0.state { $0.pool == pool } else { false } }
       if waits { noteWaitingHere(entry) }
     }
@@ -57,9 +75,9 @@ extension Pipeline: CollapsesHandler {
 
   /// Whether other shards are asked first, if they know of a newer one.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
-    guard entry.hasWaited, collapses.isShared else { return false }
+    guard entry.hasWaited, entry.isReplaceable, collapses.isShared else { return false }
     if let time = entry.collapsesKnownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
-    let places = places(of: entry)
+    let places = entry.broadcastNote.map { [$0.place] } ?? places(of: entry)
     guard !places.isEmpty else { return false }
     collapses.ask(.init(request: entry.reference, places: places, next: next, pool: pool))
     return true
@@ -83,7 +101,10 @@ extension Pipeline: CollapsesHandler {
 
   /// A newer one has taken its place for the device.
   func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
-    guard entry.hasWaited, !collapses.isEmpty else { return false }
+    guard entry.hasWaited, entry.isReplaceable, !collapses.isEmpty else { return false }
+    if let note = entry.broadcastNote {
+      return collapses.newest(in: note.place).map { note.order.isReplaced(by: $0) } ?? false
+    }
     let order = order(of: entry)
     return places(of: entry, index).contains { place in
       collapses.newest(in: place).map { order.isReplaced(by: $0) } ?? false
@@ -110,6 +131,23 @@ extension Pipeline: CollapsesHandler {
     let keys = CollapseKeys(request, app: appID(of: entry))
     entry.collapseKeys = keys
     return keys
+  }
+
+  /// Of a broadcast, the same for each of its pages and for each delivery of them: by the producer's time, then by when its campaign was
+  /// created. Nil where nothing replaces it.
+  func broadcastNote(of entry: InFlight, _ campaign: Campaign) -> CollapseNote? {
+    guard entry.parsed?.isCollapsible == true, let request = entry.request, let audience = entry.work?.audience,
+      let keys = keys(of: entry)
+    else { return nil }
+    let properties = entry.delivery.properties
+    let name = audience.name(request.document.string(request.targetNode))
+    guard let place = keys.place(broadcastTo: name, sender: properties.headers.sender) else { return nil }
+    // What a worker was first to date goes along from page to page. A date that is no clock's doesn't.
+    let date = properties.timestamp == nil ? min(entry.published, campaign.createdAt) : campaign.createdAt
+    let order = CollapseOrder(
+      published: Intake.dateForOrder(properties, published: date, at: campaign.createdAt),
+      arrived: campaign.createdAt * 1_000, message: MessageKey.of(entry.messageID))
+    return CollapseNote(place: place, order: order, until: entry.deadline)
   }
 
   /// Of the devices that it waits for, by all that is known of them; of what wasn't looked up, by what the request names.

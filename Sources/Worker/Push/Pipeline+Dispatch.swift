@@ -42,7 +42,7 @@ extension Pipeline {
       entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    if entry.arrival != nil, first >= 0, entry.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
+    if entry.isReplaceable, first >= 0, entry.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
       noteWaitingHere(entry)
     }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)

@@ -249,13 +249,7 @@ final class Pipeline: OutboxOwner {
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.admittedAt = time.wallClock
-    if entry.parsed?.isCollapsible == true, !entry.isOfCampaign {
-      // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
-      let number = entry.page == nil ? collapses.arrival() : 0
-      let date = Intake.dateForOrder(entry.delivery.properties, published: entry.published, at: time.wallClock)
-      entry.arrival = record?.arrival ?? Arrival(published: date, number: number)
-      entry.hasWaited = record != nil || entry.page != nil
-    }
+    if entry.parsed?.isCollapsible == true { noteArrival(entry, record) }
     if let page = entry.page {
       guard entry.parsed?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))

@@ -71,7 +71,9 @@ final class InFlight {
   var fcm: FCMTemplate?
   /// When it came, where it has a collapse key; nil where nothing replaces it.
   var arrival: Arrival?
-  /// It has been on the ladder or in a hold queue, or waits for a provider in trouble: a newer one may replace it.
+  /// Of a page of a campaign with a collapse key: by what a newer broadcast replaces it.
+  var broadcastNote: CollapseNote?
+  /// It has a collapse key and has been on the ladder or in a hold queue, or waits for a provider in trouble: a newer one may replace it.
   var hasWaited = false
   var collapseKeys: CollapseKeys?
   /// When the registry has last said whether there is a newer one.
@@ -149,6 +151,9 @@ final class InFlight {
   /// It came with a message id, and so is known again after a crash.
   var isNamed: Bool { delivery.properties.messageID?.isEmpty == false }
 
+  /// A newer one may replace it once it waits.
+  var isReplaceable: Bool { arrival != nil || broadcastNote != nil }
+
   /// It is a page of a campaign.
   var isOfCampaign: Bool { page?.campaign.isEmpty == false }
 
@@ -191,6 +196,7 @@ final class InFlight {
     fcm = nil
     lastFailure = nil
     arrival = nil
+    broadcastNote = nil
     hasWaited = false
     collapseKeys = nil
     collapsesKnownAt = nil
@@ -302,7 +308,7 @@ final class ParsedRequest {
     topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
     badge = request.badge
-    isCollapsible = request.isCollapsible && !isDryRun && audience?.isSmall != false
+    isCollapsible = request.isCollapsible && !isDryRun
     self.request = request
   }
 }
