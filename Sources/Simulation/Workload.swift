@@ -134,6 +134,19 @@ final class Workload {
     request.collapseKey = "key-\(request.number % 2)"
   }
 
+  /// One of several with a collapse key to the same audience.
+  private func collapseBroadcast(_ request: inout Request) {
+    request.collapseKey = "all"
+    for copy in 1...Self.newerBroadcasts {
+      var other = request
+      other.number += copy * 20_000
+      other.messageID = "r-\(other.number)"
+      schedule(other)
+    }
+  }
+
+  private static let newerBroadcasts = 3
+
   /// The same announcement to two applications, sometimes.
   private func planBroadcast(_ number: Int) {
     let app = Int.random(in: 0..<scenario.apps, using: &random)
@@ -142,6 +155,7 @@ final class Workload {
     request.countsBadge = number.isMultiple(of: 2)
     request.wantsReply = random.next() % 4 == 0
     let isForTwo = random.next() % 2 == 0
+    if scenario.requests.isMultiple(of: 2) { collapseBroadcast(&request) }
     let time = schedule(request)
     guard isForTwo, scenario.apps > 1 else { return }
     request.app = (app + 1) % scenario.apps

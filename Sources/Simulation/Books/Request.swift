@@ -42,6 +42,12 @@ struct Request {
     }
   }
 
+  /// Goes to the same topic, user or group as another one.
+  func hasAudience(of other: Request) -> Bool {
+    guard case .registered(let to, _) = audience, case .registered(to, _) = other.audience else { return false }
+    return app == other.app && sender == other.sender
+  }
+
   /// Nobody is to get it.
   var isRefused: Bool { sender == .unknown }
 
