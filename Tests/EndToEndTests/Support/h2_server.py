@@ -84,7 +84,8 @@ class Session(asyncio.Protocol):
             report(**fields, answer="refused")
             return
         token = dict(headers).get(":path", "").rpartition("/")[2]
-        status, reason = self.options.script.get(token, (200, None))
+        topic = dict(headers).get("apns-topic", "")
+        status, reason = self.options.script.get(token) or self.options.script.get(topic, (200, None))
         answer = b"" if status == 200 else json.dumps({"reason": reason}).encode()
         identity = dict(headers).get("apns-id")
         response = [(":status", str(status))] + ([("apns-id", identity)] if identity else [])
@@ -106,7 +107,7 @@ def parse_arguments():
     parser.add_argument("--key", required=True)
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--streams", type=int, default=1000, help="SETTINGS_MAX_CONCURRENT_STREAMS")
-    parser.add_argument("--script", type=json.loads, default={}, help='{"<token>": [410, "Unregistered"]}')
+    parser.add_argument("--script", type=json.loads, default={}, help='{"<token or topic>": [410, "Unregistered"]}')
     parser.add_argument("--refuse-every", type=int, default=0, help="answer each nth request with REFUSED_STREAM")
     parser.add_argument("--goaway-after", type=int, default=0, help="GOAWAY after so many answers on a connection")
     options = parser.parse_args()

@@ -77,32 +77,24 @@ final class DoctorProviders {
 
   private func judge(_ meaning: ReplyMeaning, _ name: String, isFCM: Bool) {
     let words = isFCM ? FCMReply.words(for: meaning) : APNsReply.words(for: meaning)
-    let said = "\(meaning.status) \(meaning.reason)".trimmingCharacters(in: .whitespaces)
+    // Without a word of the provider's, the reason is `HTTP` and the status.
+    let said =
+      meaning.reason.hasPrefix("HTTP ")
+      ? meaning.reason : "\(meaning.status) \(meaning.reason)".trimmingCharacters(in: .whitespaces)
     let good = isFCM ? "account, project and permission are accepted" : "key, team and topic are accepted"
+    let remedy = CredentialRemedy.of(meaning, isFCM: isFCM)
     switch meaning.reaction {
     case .delivered, .suspect, .gone: report(.ok, name, "\(good) (\(said))", nil)
     case .drop(let code) where code != .invalidAPNsCredential && code != .internalServerError:
-      report(.ok, name, "\(good) (\(said))", nil)
-    case .retry(.refreshedToken, _), .credential, .drop:
-      report(.error, name, "the provider refuses it: \(said): \(words)", Self.remedy(meaning, isFCM: isFCM))
+      if CredentialRemedy.isKnown(meaning, isFCM: isFCM) { return report(.ok, name, "\(good) (\(said))", nil) }
+      report(
+        .warning, name, "the provider's answer tells nothing of the credential: \(said)", "check `endpoint`, and send a push")
+    // What a worker does about it is nothing that the doctor does.
+    case .retry(.refreshedToken, _): report(.error, name, "the provider refuses it: \(said)", remedy)
+    case .credential(.unavailable): report(.unreachable, name, "the provider takes nothing now: \(said): \(words)", remedy)
+    case .credential, .drop: report(.error, name, "the provider refuses it: \(said): \(words)", remedy)
     case .retry:
       report(.unreachable, name, "the provider is in trouble: \(said): \(words)", "try again later")
-    }
-  }
-
-  private static func remedy(_ meaning: ReplyMeaning, isFCM: Bool) -> String {
-    if isFCM {
-      return switch meaning.status {
-      case 401: "set this machine's clock, and check that the service account's key hasn't been deleted"
-      case 404: "check `project_id` of the service account"
-      default: "enable the Firebase Cloud Messaging API and give the account its role"
-      }
-    }
-    switch meaning.reason {
-    case "TopicDisallowed", "BadTopic", "MissingTopic": return "check `topic`: the bundle id that the key or certificate is for"
-    case "BadEnvironmentKeyInToken", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken": return "check `environment`"
-    case "ExpiredProviderToken": return "set this machine's clock"
-    default: return "check `key`, `keyID` and `teamID`; the key may be revoked"
     }
   }
 
