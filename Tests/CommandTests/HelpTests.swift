@@ -7,7 +7,7 @@ import Testing
 @Suite("Help, completions and the manual")
 struct HelpTests {
   /// What a form of a command says it knows, when it is asked for what it doesn't.
-  private static func known(_ command: any Command.Type, _ action: String?) -> [String: Bool] {
+  static func known(_ command: any Command.Type, _ action: String?) -> [String: Bool] {
     var words = [action, "--no-such-option"].compactMap { $0 }
     do {
       try command.run(&words)
