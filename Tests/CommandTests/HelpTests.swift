@@ -67,67 +67,6 @@ struct HelpTests {
     #expect(page.example == "pushfleet x list")
   }
 
-  /// What bash offers for a command line that ends with a word begun.
-  private func offered(_ line: String, in site: RegistrySite) throws -> [String] {
-    let script = try site.write(try site.run(["completions", "bash"], isConfigured: false).output, "completions")
-    let words = line.split(separator: " ", omittingEmptySubsequences: false).map { "'\($0)'" }.joined(separator: " ")
-    let log = try site.write("", "completed")
-    let child = try ChildProcess(
-      [
-        "/bin/bash", "-c",
-        ". \(script); COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _pushfleet; printf '%s\\n' \"${COMPREPLY[@]}\"",
-      ], environment: RegistrySite.environment, output: log)
-    #expect(child.wait() == 0)
-    return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
-  }
-
-  @Test("bash completes commands, actions, options and the words that an option takes")
-  func bash() throws {
-    let site = try RegistrySite()
-    #expect(try offered("pushfleet se", in: site) == ["send"])
-    #expect(try offered("pushfleet devices imp", in: site) == ["import"])
-    #expect(try offered("pushfleet send --la", in: site) == ["--lane"])
-    #expect(try offered("pushfleet send --lane ", in: site) == ["high", "normal"])
-    #expect(try offered("pushfleet send --config ", in: site) == [])
-    #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
-  }
-
-  /// What fish offers for a command line, without descriptions.
-  private func offeredByFish(_ line: String, _ script: String, _ site: RegistrySite) throws -> [String] {
-    let log = try site.write("", "completed")
-    let child = try ChildProcess(
-      ["/usr/bin/fish", "--no-config", "-c", "source \(script); complete -C '\(line)'"],
-      environment: RegistrySite.environment.merging(["HOME": site.folder.path]) { $1 },
-      output: log)
-    #expect(child.wait() == 0)
-    return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
-  }
-
-  @Test(
-    "fish completes the same, and no files in an action's place",
-    .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/fish")))
-  func fish() throws {
-    let site = try RegistrySite()
-    let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
-    for (line, words) in [
-      ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
-      ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
-      ("pushfleet hel", ["help"]), ("pushfleet help send --la", []),
-    ] { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
-  }
-
-  @Test("zsh reads its script without a fault", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/zsh")))
-  func zsh() throws {
-    let site = try RegistrySite()
-    let script = try site.write(try site.run(["completions", "zsh"], isConfigured: false).output, "_pushfleet")
-    let log = try site.write("", "completed")
-    let child = try ChildProcess(
-      ["/usr/bin/zsh", "-f", "-c", "autoload -U compinit; compinit -u -D; source \(script); print -r -- $_comps[pushfleet]"],
-      environment: RegistrySite.environment, output: log)
-    #expect(child.wait() == 0)
-    #expect(try String(contentsOfFile: log, encoding: .utf8) == "_pushfleet\n")
-  }
-
   @Test("the manual and the completions of each shell name every command")
   func everyCommand() throws {
     let site = try RegistrySite()
