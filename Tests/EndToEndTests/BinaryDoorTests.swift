@@ -84,7 +84,7 @@ struct BinaryDoorTests {
 }
 
 /// The door for old senders of a site.
-private final class OldDoor {
+final class OldDoor {
   static var rich: [String: Any] {
     [
       "aps": ["alert": ["title": "Grüße", "body": "\u{1F600} \"/\\"], "badge": 3, "sound": "default"],
