@@ -5,7 +5,7 @@ import Testing
 /// What the documents tell a reader to do is done here, word for word but for addresses.
 @Suite("What the documents say to do", .blocking)
 struct DocumentTests {
-  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
   static func text(_ path: String) throws -> String {

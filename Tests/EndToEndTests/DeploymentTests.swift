@@ -1,0 +1,80 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What deploys a fleet", .blocking)
+struct DeploymentTests {
+  private static func ended(_ command: [String], _ site: Site) throws -> (status: Int32, output: String) {
+    let log = site.file("command-\(UUID().uuidString)")
+    let child = try ChildProcess(command, environment: ["PATH": "/usr/bin:/bin"], output: log)
+    return (child.wait(), try String(contentsOfFile: log, encoding: .utf8))
+  }
+
+  @Test("docker-compose.yml has in what make-secrets makes all that its configuration needs, and its simulators take it")
+  func secrets() throws {
+    let site = try Site()
+    let folder = site.file("secrets")
+    let script = DocumentTests.root.appending(path: "deploy/compose/make-secrets").path
+    for word in ["made", "kept"] {
+      let made = try Self.ended([script, folder], site)
+      #expect(made.status == 0 && made.output.contains("\(word) \(folder)"), "\(made.output)")
+    }
+    let names = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
+    let modes = try names.map { try FileManager.default.attributesOfItem(atPath: "\(folder)/\($0)")[.posixPermissions] as? Int }
+    #expect(modes.allSatisfy { $0 == 0o444 } && !names.contains("ca.key"))
+    #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
+
+    // As Docker mounts them: by the names of docker-compose.yml.
+    let compose = try DocumentTests.text("docker-compose.yml")
+    let secrets = compose.matches(of: /\n  ([a-z_]+): \{ file: deploy\/compose\/secrets\/([^ ]+) \}/).map { ($0.1, $0.2) }
+    #expect(secrets.count == 7 && Set(secrets.map { String($0.1) }).isSubset(of: names))
+    var config = try DocumentTests.text("deploy/compose/config.json5")
+    for (name, file) in secrets { config = config.replacing("\"/run/secrets/\(name)\"", with: "\"\(folder)/\(file)\"") }
+    #expect(!config.contains("/run/secrets"))
+    let broker = ["PUSHFLEET_BROKER_FILE": "\(folder)/broker"]
+    try site.write(config, to: "compose.json5")
+    let checked = try site.run(["config", "check", site.file("compose.json5")], environment: broker)
+    #expect(checked.status == 0 && checked.output.hasSuffix("no errors; 1 application\n"), "\(checked.output)")
+    let without = try site.run(["config", "check", site.file("compose.json5")])
+    #expect(without.status == 78 && without.output.contains("broker"))
+
+    for provider in ["apns", "fcm"] {
+      let child = try site.start(
+        [
+          "simulate", provider, "--listen", "127.0.0.1:0", "--certificate", "\(folder)/server.pem", "--key",
+          "\(folder)/server.key",
+        ])
+      #expect(child.waitForOutput("listens on 127.0.0.1:", seconds: 90))
+      let port = try #require(child.outputSoFar.firstMatch(of: /listens on 127.0.0.1:([0-9]+)/)?.1)
+      config.replace(try Regex("https://\(provider):[0-9]+"), with: "https://localhost:\(port)")
+    }
+    try site.write(config, to: "compose.json5")
+    let doctor = try site.run(
+      ["doctor", "--config", site.file("compose.json5")], environment: ["PUSHFLEET_BROKER": site.brokerURI])
+    for words in ["key, team and topic are accepted", "account, project and permission are accepted"] {
+      #expect(doctor.output.contains(words), "\(doctor.output)")
+    }
+  }
+
+  @Test("the configurations of deploy/systemd and deploy/kubernetes are without errors once their files are there")
+  func others() throws {
+    let site = try Site()
+    let folder = site.file("secrets")
+    let script = DocumentTests.root.appending(path: "deploy/compose/make-secrets").path
+    #expect(try Self.ended([script, folder], site).status == 0)
+    let block = try DocumentTests.text("deploy/kubernetes/workers.yaml").split(separator: "  config.json5: |\n")[1]
+      .split(separator: "\n---")[0]
+    let configurations: [(text: String, environment: [String: String])] = [
+      (try DocumentTests.text("deploy/systemd/config.json5").replacing("\"AuthKey", with: "\"\(folder)/AuthKey"), [:]),
+      (
+        String(block).replacing("/run/secrets/pushfleet", with: folder),
+        ["PUSHFLEET_BROKER_FILE": "\(folder)/broker", "PUSHFLEET_REGISTRY": "postgresql://pushfleet@db/push"]
+      ),
+    ]
+    for (text, environment) in configurations {
+      let checked = try site.run(
+        ["config", "check", try site.write(text, to: "config.json5")], environment: environment)
+      #expect(checked.status == 0 && checked.output.hasSuffix("no errors; 1 application\n"), "\(checked.output)")
+    }
+  }
+}
