@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""Runs a command on a terminal of a given size and prints what the terminal got, byte for byte.
+
+With --until, the keys are typed once that text has come; without it the command has to end by itself. Exits as the command does.
+"""
+
+import argparse
+import fcntl
+import os
+import pty
+import select
+import struct
+import sys
+import termios
+
+PATIENCE = 120.0  # seconds of silence
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--columns", type=int, default=80)
+    parser.add_argument("--lines", type=int, default=60)
+    parser.add_argument("--until", default="")
+    parser.add_argument("--keys", default="q")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    # The size stands before the command begins.
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", options.lines, options.columns, 0, 0))
+    child = os.fork()
+    if child == 0:
+        os.close(master)
+        os.login_tty(slave)
+        os.execv(options.command[0], options.command)
+    os.close(slave)
+    got, awaited = b"", options.until.encode()
+    while True:
+        if not select.select([master], [], [], PATIENCE)[0]:
+            sys.exit(f"nothing came for {PATIENCE} s after {got[-2000:]!r}")
+        try:
+            data = os.read(master, 65536)
+        except OSError:  # EIO: nobody has the terminal any more
+            data = b""
+        if not data:
+            break
+        got += data
+        if awaited and awaited in got:
+            os.write(master, options.keys.encode())
+            awaited = b""
+    sys.stdout.buffer.write(got)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+if __name__ == "__main__":
+    main()
