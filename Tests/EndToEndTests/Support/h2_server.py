@@ -50,6 +50,8 @@ class Session(asyncio.Protocol):
         self.transport.write(self.connection.data_to_send())
 
     def data_received(self, data):
+        if self.leaving:
+            return
         try:
             events = self.connection.receive_data(data)
         except h2.exceptions.ProtocolError as fault:
@@ -67,9 +69,8 @@ class Session(asyncio.Protocol):
                 self.answer(event.stream_id)
             elif isinstance(event, h2.events.StreamReset):
                 self.requests.pop(event.stream_id, None)
+        # One that leaves is closed by its client: a close with something unread would have the kernel throw away answers.
         self.flush()
-        if self.leaving:
-            self.transport.close()
 
     def answer(self, stream):
         headers, body = self.requests.pop(stream)
@@ -85,7 +86,8 @@ class Session(asyncio.Protocol):
             return
         token = dict(headers).get(":path", "").rpartition("/")[2]
         topic = dict(headers).get("apns-topic", "")
-        status, reason = self.options.script.get(token) or self.options.script.get(topic, (200, None))
+        script = self.options.script
+        status, reason = script.get(token, script.get(topic, (200, None)))
         answer = b"" if status == 200 else json.dumps({"reason": reason}).encode()
         identity = dict(headers).get("apns-id")
         response = [(":status", str(status))] + ([("apns-id", identity)] if identity else [])
