@@ -4,14 +4,22 @@ import Testing
 
 @Suite("What nobody may read", .blocking)
 struct SecrecyTests {
-  @Test("what a worker or a gateway says of a secret is found in every test")
+  @Test("what a command says of a secret is found in every test, but for what it is there to say")
   func found() throws {
     let key = try String(contentsOfFile: TestCertificates.make().rsaKey, encoding: .utf8).split(separator: "\n")[5]
-    for said in ["sent to \(token(7))", "bearer ya29.x", "eyJhbGciOiJFUzI1NiJ9", "pf1k~abc", "key \(key)."] {
-      withKnownIssue { SpokenSecrets.look(in: said, of: ["worker"]) }
-      SpokenSecrets.look(in: said, of: ["feedback"])
+    let credentials = ["bearer ya29.x", "eyJhbGciOiJFUzI1NiJ9", "key \(key).", "amqp://guest:guest@127.0.0.1", "pf1d~abc"]
+    for said in credentials + ["sent to \(token(7))", "pf1k~abc"] {
+      for command in ["worker", "gateway", "send", "status", "trace"] {
+        #expect(SpokenSecrets.found(in: said, of: [command]).count == 1, "\(command): \(said)")
+      }
     }
-    SpokenSecrets.look(in: #"{"message":"request taken","message_id":"7f1c0c1e"}"#, of: ["gateway"])
+    for said in credentials { #expect(SpokenSecrets.found(in: said, of: ["feedback"]).count == 1, "\(said)") }
+    #expect(SpokenSecrets.found(in: "pf1k~abc", of: ["keys", "list"]).count == 1)
+    for (said, words) in [
+      ("gone: \(token(7))", ["feedback"]), ("pf1k~abc", ["keys", "create"]),
+      (#"{"message":"request taken","message_id":"7f1c0c1e"}"#, ["gateway"]),
+    ] { #expect(SpokenSecrets.found(in: said, of: words) == [], "\(words)") }
+    withKnownIssue { SpokenSecrets.look(in: credentials[0], of: ["worker"]) }
   }
 
   @Test("a key given inline signs pushes; a broken one is named by its setting, and no command repeats any part of it")

@@ -2,14 +2,27 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What no worker and no gateway may say, whatever a test does to it: every test's is searched for it.
+/// What no command may say, whatever a test does to it: the output of each one that a test runs is searched for it.
 enum SpokenSecrets {
-  /// Lines of the keys that tests sign with, the beginnings of the tokens made of them, a device's token, the gateway's keys.
+  private static let deviceToken = "a device token"
+  private static let gatewayKey = "a key of the gateway's"
+
+  /// What commands are there to say: whose devices those are, and a key when it is made.
+  private static func spoken(by words: [String]) -> Set<String> {
+    switch words.first {
+    case "keys" where words.contains("create"): [gatewayKey]
+    case "feedback", "devices", "dead", "explain": [deviceToken]
+    default: []
+    }
+  }
+
+  /// Lines of the keys that tests sign with, the beginnings of the tokens made of them, a device's token, the gateway's keys, and the
+  /// password of the broker's usual user.
   private static let secrets: [(what: String, bytes: [UInt8])] = {
     var found: [(what: String, bytes: [UInt8])] = [
       ("a provider token", Array("eyJhbGci".utf8)), ("an access token", Array("ya29.".utf8)),
-      ("a device token", Array(repeating: UInt8(ascii: "0"), count: 50)), ("a key of the gateway's", Array("pf1k~".utf8)),
-      ("what a device proves itself with", Array("pf1d~".utf8)),
+      (deviceToken, Array(repeating: UInt8(ascii: "0"), count: 50)), (gatewayKey, Array("pf1k~".utf8)),
+      ("what a device proves itself with", Array("pf1d~".utf8)), ("the broker's password", Array(":guest@".utf8)),
     ]
     guard let certificates = try? TestCertificates.make() else { return found }
     for file in [certificates.p8, certificates.otherP8, certificates.rsaKey, certificates.serverKey, certificates.clientKey] {
@@ -21,12 +34,15 @@ enum SpokenSecrets {
     return found
   }()
 
-  /// - Parameter words: of the command; what isn't a worker's or a gateway's is not looked at.
-  static func look(in output: String, of words: [String]) {
-    guard let command = words.first, ["worker", "gateway"].contains(command) else { return }
+  /// What of it stands in a command's output.
+  /// - Parameter words: of the command line.
+  static func found(in output: String, of words: [String]) -> [String] {
     let said = Data(output.utf8)
-    for (what, bytes) in secrets where said.range(of: Data(bytes)) != nil {
-      Issue.record("a \(command) has said \(what)")
-    }
+    let spoken = spoken(by: words)
+    return secrets.filter { !spoken.contains($0.what) && said.range(of: Data($0.bytes)) != nil }.map(\.what)
+  }
+
+  static func look(in output: String, of words: [String]) {
+    for what in found(in: output, of: words) { Issue.record("pushfleet \(words.first ?? "") has said \(what)") }
   }
 }
