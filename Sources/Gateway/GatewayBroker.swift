@@ -174,10 +174,11 @@ extension GatewayBroker: PublisherHandler {
     self.publisher = nil
     isDeclared = false
     answers = [:]
-    let wasHeld = connection.isHeld
+    let wasEstablished = connection.isEstablished
     if let seconds = connection.ended(at: loop.now) {
       log.warning(
-        wasHeld ? "broker connection ended" : "no broker connection", ["reason": "\(reason)", "again_in_seconds": seconds])
+        wasEstablished ? "broker connection ended" : "no broker connection",
+        ["reason": "\(reason)", "again_in_seconds": seconds])
     }
     onClosed?()
     onClosed = nil

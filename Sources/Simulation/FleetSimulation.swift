@@ -145,8 +145,8 @@ public final class FleetSimulation {
     let most =
       scenario.mostHeld(holds: holds) + (nemesis?.kinds.contains(.outcomesUnconfirmed) == true ? Scenario.mostStuck : 0)
     for worker in workers {
-      guard let held = worker.held, held > most else { continue }
-      world.fail("\(worker.name) holds \(held) requests")
+      guard let count = worker.inHand, count > most else { continue }
+      world.fail("\(worker.name) has \(count) requests in hand")
     }
     world.schedule(after: 1) { [self] in watchBounds() }
   }

@@ -7,7 +7,7 @@ import Testing
 struct FleetTextTests {
   private func report(_ name: String, shards: Int = 1, state: String = "ok", trouble: Bool = false) throws -> WorkerAnswer {
     let text = """
-      {"worker":"\(name)","version":"1","started_at":"2026-11-20T21:22:00.000Z","state":"\(state)","shards":\(shards),"held":1234567,
+      {"worker":"\(name)","version":"1","started_at":"2026-11-20T21:22:00.000Z","state":"\(state)","shards":\(shards),"in_hand":1234567,
        "delivered":98765432,"delivered_per_second":1234.6,"failed":3,"errors":{"Unavailable":2,"NotRegistered":1},
        "latencies":[{"of":"provider_answer","provider":"apns","lane":null,"count":4,"bounds":[0.01,0.1],"counts":[2,2,0]},
         {"of":"publish_to_answer","provider":"apns","lane":"high","count":9,"bounds":[1,60],"counts":[0,8,1]}],
@@ -111,13 +111,13 @@ struct FleetTextTests {
   func wild() throws {
     #expect(WorkerAnswer(Array("[]".utf8), now: 0) == nil && WorkerAnswer([0xFF], now: 0) == nil)
     let wild =
-      #"{"worker":"\u001b[2Jx","shards":"many","held":1e300,"delivered_per_second":-1e999,"pools":{},"errors":{"\u0007":1}}"#
+      #"{"worker":"\u001b[2Jx","shards":"many","in_hand":1e300,"delivered_per_second":-1e999,"pools":{},"errors":{"\u0007":1}}"#
     if let report = WorkerAnswer(Array(wild.utf8), now: 0) {
       let lines = FleetText(picture([report], consumers: 1), width: 200, hasColour: false).lines
       #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
     }
     let strange = try #require(
-      WorkerAnswer(Array(#"{"worker":"\u001b[2Jx","held":-5,"delivered_per_second":1e30}"#.utf8), now: 0))
+      WorkerAnswer(Array(#"{"worker":"\u001b[2Jx","in_hand":-5,"delivered_per_second":1e30}"#.utf8), now: 0))
     let lines = FleetText(picture([strange], consumers: 0), width: 200, hasColour: false).lines
     #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 })
   }

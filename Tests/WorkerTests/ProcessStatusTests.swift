@@ -27,11 +27,11 @@ struct ProcessStatusTests {
       status.sample(reports, at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
     }
     reports[1].counters.delivered = 5
-    reports[0].held = 3
-    reports[1].held = 4
+    reports[0].inHand = 3
+    reports[1].inHand = 4
     let now = MonotonicTime(nanoseconds: 30_000_000_000)
     let answer = try object(status.json(report(reports), at: now))
-    #expect(answer["held"] as? Int == 7 && answer["delivered"] as? Int == 1_025 && answer["state"] as? String == "ok")
+    #expect(answer["in_hand"] as? Int == 7 && answer["delivered"] as? Int == 1_025 && answer["state"] as? String == "ok")
     #expect(answer["delivered_per_second"] as? Double == 100.5 && answer["started_at"] as? String == "1970-01-01T00:00:00.000Z")
   }
 

@@ -227,7 +227,7 @@ final class SendModel {
     /// Whether every request taken in is accounted for.
     var isLedgerBalanced: Bool {
       func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.counters.ledger.amount(entry, AppSeries.others + 1) }
-      let inHand = pipeline.table.entries.count { $0.isHeld && $0.account != nil }
+      let inHand = pipeline.table.entries.count { $0.isInUse && $0.account != nil }
       return amount(.inHand) == inHand
         && amount(.accepted) + amount(.resumed)
           == amount(.settled) + amount(.putOff) + amount(.givenBack) + amount(.inHand)
@@ -236,7 +236,7 @@ final class SendModel {
 
     /// The places of the requests in hand, in the order in which they came.
     var places: [Int] {
-      pipeline.table.entries.filter(\.isHeld).sorted { $0.delivery.token.tag < $1.delivery.token.tag }.map(\.index)
+      pipeline.table.entries.filter(\.isInUse).sorted { $0.delivery.token.tag < $1.delivery.token.tag }.map(\.index)
     }
 
     /// As when the provider has been unreachable for a while.

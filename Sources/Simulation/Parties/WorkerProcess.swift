@@ -27,7 +27,7 @@ final class WorkerProcess: Party, ShardHost {
 
   var isRunning: Bool { shard != nil }
   /// Requests in hand, by its latest report.
-  var held: Int? { control?.report.held }
+  var inHand: Int? { control?.report.inHand }
 
   // MARK: its life
 
@@ -135,19 +135,22 @@ final class WorkerProcess: Party, ShardHost {
   private func noteLog(_ line: [UInt8]) {
     let text = String(decoding: line.dropLast(), as: UTF8.self)
     world.note("\(name) \(text)")
-    if text.contains("no sign of life") { hasGivenUp = true }
+    if text.contains("no sign of life") { givesUpAfter = Self.heartbeat }
+    if text.contains("did not answer a PING") { givesUpAfter = Self.answerToPing }
   }
 
-  /// It has said of a broker's connection that nothing comes from there.
-  private var hasGivenUp = false
-  /// Seconds within which a heartbeat comes from whoever is there.
+  /// It has said of a connection that nothing comes from there: for so many seconds at least.
+  private var givesUpAfter: Double?
+  /// Seconds within which a heartbeat comes from a broker that is there.
   private static let heartbeat = 10.0
+  /// Half of the time that a provider has for the answer to a PING: the rest is for what was under way.
+  private static let answerToPing = 5.0
 
   override func closed(_ end: NetworkEnd, at now: MonotonicTime) {
-    guard hasGivenUp else { return }
-    hasGivenUp = false
+    guard let least = givesUpAfter else { return }
+    givesUpAfter = nil
     let silence = now.seconds(since: end.lastWord(at: now))
-    if silence < Self.heartbeat { world.fail("\(name) gave up \(end.path.name), which spoke \(silence) s before") }
+    if silence < least { world.fail("\(name) gave up \(end.path.name), which spoke \(silence) s before") }
   }
 
   func dial(_ machine: any Machine, to target: DialTarget) -> any Transport {

@@ -58,7 +58,7 @@ public final class BrokerConnection {
   public func established(at now: MonotonicTime) { establishedAt = now }
 
   /// The broker has let the present connection in.
-  public var isHeld: Bool { establishedAt != nil }
+  public var isEstablished: Bool { establishedAt != nil }
 
   /// Seconds that a connection must have held for the next pause to be short again: who lets in and closes at once is not hurried.
   private static let holding = 10.0

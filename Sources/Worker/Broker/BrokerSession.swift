@@ -293,11 +293,11 @@ final class BrokerSession: Acknowledger {
   private func noteEnd(_ connection: BrokerConnection, _ role: String, _ reason: ConnectionEnd) {
     lastReason = "\(reason)"
     if reason.isRefusal, !hasBeenLetIn, !isDraining { handler?.brokerRefused("\(reason)") }
-    let wasHeld = connection.isHeld
-    if wasHeld, !isDraining { connectionsEnded += 1 }
+    let wasEstablished = connection.isEstablished
+    if wasEstablished, !isDraining { connectionsEnded += 1 }
     guard let seconds = connection.ended(at: time.now) else { return }
     log.warning(
-      wasHeld ? "broker connection ended" : "no broker connection",
+      wasEstablished ? "broker connection ended" : "no broker connection",
       ["role": role, "reason": "\(reason)", "again_in_seconds": seconds])
   }
 }

@@ -48,7 +48,7 @@ extension Pipeline {
   /// Seconds since the oldest request in hand was taken; 0 where none is.
   var oldestAge: Double {
     var oldest = time.now
-    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan { oldest = min(oldest, entry.takenAt) }
+    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan { oldest = min(oldest, entry.takenAt) }
     return time.now.seconds(since: oldest)
   }
 }

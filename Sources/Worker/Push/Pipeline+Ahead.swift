@@ -48,7 +48,7 @@ extension Pipeline {
     bodies.add(delivery.body.count)
     bodies.remove(delivery.body.count, keptFor: nil)
     let packed = PackedDelivery(delivery)
-    bodies.addLeaving(packed.count + HeldBodies.aheadOverhead)
+    bodies.addLeaving(packed.count + BodiesInHand.aheadOverhead)
     ahead.append(packed, line)
   }
 
@@ -60,7 +60,7 @@ extension Pipeline {
     if isDraining { forgetAhead { !self.isWhollyHeldBack($0) } }
     for isHigh in [true, false] {
       while let next = ahead.takeFirst(high: isHigh, mayBegin) {
-        bodies.remove(next.delivery.count + HeldBodies.aheadOverhead, keptFor: nil)
+        bodies.remove(next.delivery.count + BodiesInHand.aheadOverhead, keptFor: nil)
         begin(next.delivery.delivery, from: next.queue, isSeen: true)
       }
     }
@@ -68,7 +68,7 @@ extension Pipeline {
 
   /// The broker delivers them again.
   func forgetAhead(where isForgotten: (DeliveriesAhead.Line) -> Bool = { _ in true }) {
-    ahead.removeAll(where: isForgotten) { bodies.remove($0.count + HeldBodies.aheadOverhead, keptFor: nil) }
+    ahead.removeAll(where: isForgotten) { bodies.remove($0.count + BodiesInHand.aheadOverhead, keptFor: nil) }
   }
 
   /// How many deliveries are to be in hand beyond the prefetch, as others' requests may stand behind those that wait.

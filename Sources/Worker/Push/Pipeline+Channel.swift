@@ -9,7 +9,7 @@ extension Pipeline {
   func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
     if !ofHolds { forgetAhead() }
-    for entry in table.entries where entry.isHeld && !entry.ledger.isOrphan {
+    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan {
       // A later connection has the same tags for other deliveries.
       entry.repeats.removeAll { ($0.hold != nil) == ofHolds }
       guard (entry.hold != nil) == ofHolds else { continue }

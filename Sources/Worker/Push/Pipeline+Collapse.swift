@@ -52,7 +52,7 @@ extension Pipeline: CollapsesHandler {
 
   /// What is in the pool's lanes waits from here on.
   func troubleBegan(_ pool: Int) {
-    for entry in table.entries where entry.isHeld && entry.isReplaceable && !entry.ledger.isConcluded {
+    for entry in table.entries where entry.isInUse && entry.isReplaceable && !entry.ledger.isConcluded {
       let waits = entry.recipients.contains { if case .waiting = $0.state { $0.pool == pool } else { false } }
       if waits { noteWaitingHere(entry) }
     }

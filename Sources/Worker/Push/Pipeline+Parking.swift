@@ -18,7 +18,7 @@ extension Pipeline {
   /// to the broker.
   func handOverBegunLists() {
     for entry in table.entries {
-      guard entry.isHeld, !entry.ledger.isOrphan, !entry.ledger.isConcluded, entry.hasBegun else { continue }
+      guard entry.isInUse, !entry.ledger.isOrphan, !entry.ledger.isConcluded, entry.hasBegun else { continue }
       keepingOpen(entry) {
         for index in entry.recipients.indices {
           if case .waiting = entry.recipients[index].state { handOver(entry, index) }

@@ -57,7 +57,7 @@ extension Pipeline {
   /// What requests in hand go by, or may still go by.
   var inHand: (apps: Set<Int>, pools: Set<Int>) {
     var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
-    for entry in table.entries where entry.isHeld {
+    for entry in table.entries where entry.isInUse {
       if let app = entry.app { apps.insert(app) }
       pools.formUnion(entry.routes.pools)
       pools.insert(entry.apnsPool)

@@ -103,7 +103,7 @@ final class Pipeline: OutboxOwner {
   var leavingForHold = Tally<Int>()
   /// Requests that came by hold queues, as this turn's end began.
   var heldInHand = 0
-  var bodies: HeldBodies
+  var bodies: BodiesInHand
   /// When it was last logged that there is no room for an application's requests.
   var crowdedSince: [Int: MonotonicTime] = [:]
 
@@ -134,7 +134,7 @@ final class Pipeline: OutboxOwner {
     self.results = results
     self.attemptLimit = attemptLimit
     self.prefetch = prefetch
-    bodies = HeldBodies(isShared: apps.count > 1)
+    bodies = BodiesInHand(isShared: apps.count > 1)
     outbox.owner = self
     lookUps?.handler = self
     owners?.handler = self
@@ -148,7 +148,7 @@ final class Pipeline: OutboxOwner {
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
   var hasNothingUnderway: Bool {
     outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].pool.inFlight == 0 }
-      && !table.entries.contains { $0.isHeld && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
+      && !table.entries.contains { $0.isInUse && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
   }
 
   // MARK: admitted
@@ -181,7 +181,7 @@ final class Pipeline: OutboxOwner {
     entry.reply = replyVerdict(entry, delivery.properties.replyTo)
     if entry.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
-    if isAlone, entry.isHeld { alone = entry.reference }
+    if isAlone, entry.isInUse { alone = entry.reference }
   }
 
   /// Who may not send to the application has nothing asked for.
@@ -193,7 +193,7 @@ final class Pipeline: OutboxOwner {
 
   /// The broker has said more of the queues that results are to go to.
   func decideReplies() {
-    for entry in table.entries where entry.isHeld && entry.reply == .unknown && !entry.ledger.isConcluded {
+    for entry in table.entries where entry.isInUse && entry.reply == .unknown && !entry.ledger.isConcluded {
       entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
       if entry.reply != .unknown { admit(entry, entry.delivery) }
     }
@@ -318,7 +318,7 @@ final class Pipeline: OutboxOwner {
     entry.trace.isDuplicate = true
     // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
     // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
-    if let first = table.entries.first(where: { $0.isHeld && $0.fingerprint == print && !$0.ledger.isOrphan }) {
+    if let first = table.entries.first(where: { $0.isInUse && $0.fingerprint == print && !$0.ledger.isOrphan }) {
       first.repeats.append((entry.delivery.token, entry.hold))
       release(entry)
     } else {

@@ -46,7 +46,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
   /// The registry has been asked and hasn't answered.
   private var isNoting = false
   /// A batch has failed: nothing is asked for before the next second.
-  private var isHeld = false
+  private var isPaused = false
   /// Messages to be noted each by itself, since the database has refused a value of one of them.
   private var alone = 0
   /// Receipts and dead letters that aren't confirmed.
@@ -92,7 +92,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
 
   /// At the end of each turn: all that has come since the last batch is noted together.
   func flush() {
-    guard !isNoting, !isHeld, waiting.first != nil, unconfirmed < Self.mostUnconfirmed, !outbox.isFull else { return }
+    guard !isNoting, !isPaused, waiting.first != nil, unconfirmed < Self.mostUnconfirmed, !outbox.isFull else { return }
     var batch = Batch()
     while batch.acknowledgements.count < Self.mostAtOnce, alone == 0 || batch.parts.isEmpty, let number = waiting.popFirst() {
       guard let message = messages[number] else { continue }
@@ -148,7 +148,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
       flush()
     case .failure:
       if stuckSince == nil { stuckSince = time.now }
-      isHeld = true
+      isPaused = true
       for (number, _) in batch.parts { messages[number]?.mayBeNoted = true }
       putBack(batch)
     }
@@ -224,7 +224,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
 
   /// To be called about once a second.
   func retry() {
-    isHeld = false
+    isPaused = false
     flush()
   }
 

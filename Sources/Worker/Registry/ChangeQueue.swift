@@ -54,7 +54,7 @@ final class ChangeQueue: ChangeFeedHandler {
   /// Changes that the registry has been asked for and hasn't answered.
   private(set) var asked = 0
   /// A change has failed while others were under way: nothing is asked for before they are answered.
-  private var isHeld = false
+  private var isPaused = false
   /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
   var stuckSince: MonotonicTime?
 
@@ -131,9 +131,9 @@ final class ChangeQueue: ChangeFeedHandler {
 
   /// To be called about once a second as well, for what the registry couldn't take when it came.
   func apply() {
-    if isHeld {
+    if isPaused {
       guard asked == 0 else { return }
-      isHeld = false
+      isPaused = false
     }
     while let number = waiting.popFirst() {
       guard let content = changes[number]?.content else { continue }
@@ -150,9 +150,9 @@ final class ChangeQueue: ChangeFeedHandler {
     case .success(let answer):
       stuckSince = nil
       conclude(number, answer)
-      if isHeld { apply() }
+      if isPaused { apply() }
     case .failure(let error):
-      if asked > 0 { isHeld = true }
+      if asked > 0 { isPaused = true }
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
       if stuckSince == nil { stuckSince = time.now }

@@ -12,7 +12,7 @@ final class InFlight {
 
   /// Counts the requests that have had this place, so that a lane's reference to an earlier one is known as stale.
   private(set) var generation = 0
-  private(set) var isHeld = false
+  private(set) var isInUse = false
 
   var delivery = Delivery()
   var queue = WorkQueue.sendNormal
@@ -121,7 +121,7 @@ final class InFlight {
 
   func begin(from queue: WorkQueue) {
     self.queue = queue
-    isHeld = true
+    isInUse = true
   }
 
   var request: SendRequest? { parsed?.request }
@@ -168,7 +168,7 @@ final class InFlight {
 
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
-    isHeld = false
+    isInUse = false
     generation += 1
     delivery = Delivery()
     parsed = nil

@@ -14,7 +14,7 @@ extension Shard {
     report.isBrokerBlocked = broker.isBlocked
     report.brokerConnectionsEnded = broker.connectionsEnded
     report.isDraining = isDraining
-    report.held = held
+    report.inHand = inHand
     report.ahead = pipeline.ahead.count
     report.unconfirmed = outbox.backlog
     report.stuck = outbox.stuck

@@ -139,7 +139,7 @@ package final class Shard: TurnHook {
     return counters
   }
 
-  var held: Int { pipeline.table.count + changes.count + acknowledgements.count }
+  var inHand: Int { pipeline.table.count + changes.count + acknowledgements.count }
   var isDraining: Bool { drainDeadline != nil }
   private var isIdle: Bool { pipeline.isIdle && changes.count == 0 && acknowledgements.count == 0 }
 
@@ -157,7 +157,7 @@ package final class Shard: TurnHook {
   /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
   package func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
-    log.info("draining", ["held": held, "seconds": configuration.drainTimeout])
+    log.info("draining", ["in_hand": inHand, "seconds": configuration.drainTimeout])
     drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
     pipeline.isDraining = true
     broker.cancelConsumers()
@@ -168,11 +168,11 @@ package final class Shard: TurnHook {
   /// Ends with requests in hand, which the broker delivers again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let held = pipeline.table.entries.filter { $0.isHeld && !$0.ledger.isOrphan }
-    let given = held.count + pipeline.ahead.count + changes.count + acknowledgements.count
+    let inHand = pipeline.table.entries.filter { $0.isInUse && !$0.ledger.isOrphan }
+    let given = inHand.count + pipeline.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
-      let begun = held.count { $0.ledger.onStreams > 0 || $0.hasBegun }
+      let begun = inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }
       log.warning(
         "stopped before everything was settled: the broker delivers it again",
         ["because": reason, "given_back": given, "may_be_sent_twice": begun])

@@ -29,7 +29,7 @@ extension ShardReport {
     isBrokerBlocked = isBrokerBlocked || other.isBrokerBlocked
     brokerConnectionsEnded += other.brokerConnectionsEnded
     isDraining = isDraining || other.isDraining
-    held += other.held
+    inHand += other.inHand
     ahead += other.ahead
     unconfirmed += other.unconfirmed
     stuck += other.stuck

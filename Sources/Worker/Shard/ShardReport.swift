@@ -18,7 +18,7 @@ package struct ShardReport: Sendable {
   /// It takes nothing more.
   var isDraining = false
   /// Requests and changes of the registry in hand.
-  package var held = 0
+  package var inHand = 0
   /// Requests taken beyond what there is room for.
   var ahead = 0
   /// Publications not yet confirmed, and those of them that wait for queues which confirm nothing.

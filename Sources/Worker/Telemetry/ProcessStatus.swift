@@ -61,7 +61,7 @@ struct ProcessStatus {
     line.set("started_at", time: startedAt)
     line.set("state", report.health.readiness)
     line.set("shards", Int64(report.shards))
-    line.set("held", Int64(whole.held))
+    line.set("in_hand", Int64(whole.inHand))
     line.set("ahead", Int64(whole.ahead))
     line.set("on_streams", Int64(whole.inFlight))
     line.set("unconfirmed", Int64(whole.unconfirmed))

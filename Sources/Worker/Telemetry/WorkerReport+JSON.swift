@@ -70,7 +70,7 @@ extension WorkerReport {
   }
 
   private func addPresent(_ object: inout JSONObjectWriter) {
-    object.set("in_hand", Int64(whole.held))
+    object.set("in_hand", Int64(whole.inHand))
     object.set("ahead", Int64(whole.ahead))
     object.set("unconfirmed", Int64(whole.unconfirmed))
     object.set("stuck", Int64(whole.stuck))

@@ -43,7 +43,7 @@ struct FleetText {
     let rows = picture.workers.map { worker in
       [
         worker.name, String(worker.state.prefix { $0 != ":" }.prefix(24)), worker.uptime.map(Figures.duration) ?? "-",
-        count(worker.shards), count(worker.held),
+        count(worker.shards), count(worker.inHand),
         count(worker.onStreams), rate(worker.deliveredPerSecond), rate(worker.failedPerSecond), count(worker.delivered),
         count(worker.failed),
       ]

@@ -17,7 +17,7 @@ struct WorkerAnswer {
   /// Seconds; nil where it isn't said.
   var uptime: Double?
   var shards: Int
-  var held: Int
+  var inHand: Int
   var onStreams: Int
   var delivered: Int
   var failed: Int
@@ -48,7 +48,7 @@ struct WorkerAnswer {
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     uptime = (object["started_at"] as? String).flatMap { try? style.parse($0) }.map { max(0, now - $0.timeIntervalSince1970) }
     shards = number("shards")
-    held = number("held")
+    inHand = number("in_hand")
     onStreams = number("on_streams")
     delivered = number("delivered")
     failed = number("failed")

@@ -4,11 +4,11 @@ import Testing
 @testable import Worker
 
 @Suite("What bodies a shard holds")
-struct HeldBodiesTests {
+struct BodiesInHandTests {
   private static let size = 400 << 10
 
   /// Bodies that came and found room, out of `count`.
-  private func keep(_ count: Int, for app: Int, _ bodies: inout HeldBodies, size: Int = size) -> Int {
+  private func keep(_ count: Int, for app: Int, _ bodies: inout BodiesInHand, size: Int = size) -> Int {
     (0..<count).count { _ in
       bodies.add(size)
       return bodies.keep(size, for: app)
@@ -17,33 +17,33 @@ struct HeldBodiesTests {
 
   @Test("where there is one application, the budget is its own")
   func alone() {
-    var bodies = HeldBodies(isShared: false)
-    #expect(keep(200, for: 0, &bodies) == HeldBodies.budget / Self.size)
+    var bodies = BodiesInHand(isShared: false)
+    #expect(keep(200, for: 0, &bodies) == BodiesInHand.budget / Self.size)
   }
 
   @Test("however much some applications hold, another one finds room, and nobody's share is more than half")
   func shares() {
-    var bodies = HeldBodies(isShared: true)
-    for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= HeldBodies.budget / Self.size / 2 + 1) }
+    var bodies = BodiesInHand(isShared: true)
+    for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= BodiesInHand.budget / Self.size / 2 + 1) }
     #expect(keep(100, for: 49, &bodies, size: 1000) == 100)
-    bodies = HeldBodies(isShared: true)
+    bodies = BodiesInHand(isShared: true)
     #expect([0, 1, 2].map { keep(1000, for: $0, &bodies) } == [40, 20, 10])
   }
 
   @Test("what leaves counts until it has left, and nothing is read until enough of it has")
   func reading() {
-    var bodies = HeldBodies(isShared: true)
+    var bodies = BodiesInHand(isShared: true)
     #expect(keep(40, for: 0, &bodies) == 40)
     var leaving = 0
     while !bodies.isReadingPaused {
       bodies.add(Self.size)
       leaving += 1
-      #expect(bodies.adjustReading() == (bodies.total > HeldBodies.readingMark))
+      #expect(bodies.adjustReading() == (bodies.total > BodiesInHand.readingMark))
     }
     while bodies.isReadingPaused {
       bodies.remove(Self.size, keptFor: nil)
       leaving -= 1
-      #expect(bodies.adjustReading() == (bodies.total <= HeldBodies.readingMark / 4 * 3))
+      #expect(bodies.adjustReading() == (bodies.total <= BodiesInHand.readingMark / 4 * 3))
     }
     for _ in 0..<leaving { bodies.remove(Self.size, keptFor: nil) }
     for _ in 0..<40 { bodies.remove(Self.size, keptFor: 0) }
@@ -52,7 +52,7 @@ struct HeldBodiesTests {
 
   @Test("as many bodies are asked for as fill the budget, by the size that they have of late")
   func fitting() {
-    var bodies = HeldBodies(isShared: false)
+    var bodies = BodiesInHand(isShared: false)
     #expect(bodies.fitting == 256)
     for _ in 0..<25 { bodies.add(300) }
     #expect(bodies.fitting > 1_000)
@@ -63,7 +63,7 @@ struct HeldBodiesTests {
   @Test("whatever comes and goes, the sums are right and an application without any finds room", arguments: 0..<20)
   func sums(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
-    var bodies = HeldBodies(isShared: true)
+    var bodies = BodiesInHand(isShared: true)
     var held: [(bytes: Int, app: Int?)] = []
     for _ in 0..<3_000 {
       if Bool.random(using: &generator), let index = held.indices.randomElement(using: &generator) {
@@ -79,7 +79,7 @@ struct HeldBodiesTests {
       let kept = held.reduce(0) { $0 + ($1.app == nil ? 0 : $1.bytes) }
       var probe = bodies
       probe.add(1)
-      #expect(kept < HeldBodies.budget && probe.keep(1, for: 4))
+      #expect(kept < BodiesInHand.budget && probe.keep(1, for: 4))
     }
   }
 }

@@ -5,7 +5,7 @@ import Wire
 /// An application's request has room where the application then holds no more than is left free: one alone may take half of the budget,
 /// n of them each an n-plus-first part, and there is always some for one that has none. Where only one is configured, all is its own.
 /// What has no room leaves by the retry ladder, and counts until the broker has it.
-struct HeldBodies {
+struct BodiesInHand {
   /// What requests that stay may hold together.
   static let budget = 32 << 20
   /// Held together with what is leaving: above it nothing is read from the broker, until a quarter of it has left. That takes moments
