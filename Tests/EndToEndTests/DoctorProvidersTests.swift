@@ -65,7 +65,8 @@ struct DoctorProvidersTests {
     let config = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
     let account = try String(contentsOfFile: site.file("account.json"), encoding: .utf8)
     let fcm = try #require(config.firstMatch(of: /fcm: \{[^}]*\}/)).output
-    var apps = ["\"right\": { \(fcm) }"]
+    // The last one has the first one's account.
+    var apps = ["\"right\": { \(fcm) }", "\"too\": { \(fcm) }"]
     let fields = try #require(JSONSerialization.jsonObject(with: Data(account.utf8)) as? [String: Any])
     for (name, field, value) in [
       ("project", "project_id", "another-project"), ("account", "client_email", "nobody@example.iam.gserviceaccount.com"),
@@ -85,9 +86,11 @@ struct DoctorProvidersTests {
       ("project", "error", "404 NOT_FOUND", ["`project_id`"]),
       ("account", "error", "the token endpoint refuses the service account: invalid_grant", ["key", "clock"]),
       ("right", "ok", "account, project and permission are accepted", []),
+      ("too", "ok", "account, project and permission are accepted", []),
     ] {
-      let all = try Self.look(site, ["--app", app]).findings
-      let finding = all.first { $0.key.contains(app) }?.value ?? ["all": all]
+      let all = try Self.look(site, ["--app", app]).findings.filter { $0.key.hasSuffix(" FCM") }
+      #expect(all.count == 1)
+      let finding = all["\(app == "too" ? "right" : app) FCM"] ?? [:]
       #expect(finding["level"] as? String == level && (finding["finding"] as? String ?? "").contains(sentence), "\(finding)")
       #expect(remedy.allSatisfy { (finding["remedy"] as? String ?? "").contains($0) }, "\(finding)")
     }

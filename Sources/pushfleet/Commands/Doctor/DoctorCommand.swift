@@ -57,7 +57,7 @@ enum DoctorCommand: Command {
       }
       tell(registry(configuration))
       if configuration.gateway != nil { tell(try DoctorDoors(configuration).look()) }
-      tell(try DoctorProviders(check.credentials.filter { options["app"] == nil || options["app"] == $0.app }).look())
+      tell(try DoctorProviders(credentials(check, configuration, of: options["app"])).look())
     }
     let status = Finding.status(of: findings)
     guard status == .done else {
@@ -79,6 +79,30 @@ enum DoctorCommand: Command {
         level: .ok, subject: "configuration", sentence: "no errors; \(apps) \(apps == 1 ? "application" : "applications")",
         remedy: nil)
     ]
+  }
+
+  // MARK: the providers
+
+  /// - Parameter app: nil for all of them.
+  private static func credentials(
+    _ check: ConfigurationCheck, _ configuration: Configuration, of app: String?
+  ) -> [CheckedCredential] {
+    guard let app else { return check.credentials }
+    // One that several applications have, by the same topic where it has one, stands with the first of them.
+    let own = Set(configuration.credentials.filter { $0.place.app == app }.map(\.source))
+    let lenders = configuration.credentials.filter { own.contains($0.source) }
+    let sets = configuration.apps.filter { $0.id == app }.flatMap { [$0.credentials] + $0.senders.values }
+    let topics = Set(sets.flatMap { $0.apns.map(\.topic) })
+    return check.credentials.filter { credential in
+      credential.app == app
+        || lenders.contains { lender in
+          guard lender.place.app == credential.app else { return false }
+          return switch lender.source {
+          case .apns: credential.topic.map(topics.contains) == true
+          case .fcm: credential.topic == nil
+          }
+        }
+    }
   }
 
   // MARK: the registry
