@@ -26,6 +26,7 @@ struct DocumentedToolsTests {
     let identity = ["--certificate", site.file("sender.pem"), "--key", site.file("sender.key")]
     try Self.run(block, in: site)
     #expect(try door.send([OldDoor.hello(1, token(1))], ["--wait", "0.2"], identity: identity) == ["silent": 1])
+    #expect(try eventually { try site.depths(["send.high"]) == [1] })
     try Self.run(block.replacing("UID=com.example.app", with: "UID=com.example.other"), in: site)
     #expect(try door.send([OldDoor.hello(2, token(2))], identity: identity) == ["status": 3, "identifier": 2])
     try site.drain()

@@ -13,7 +13,7 @@ import struct
 import sys
 import termios
 
-PATIENCE = 120.0  # seconds of silence
+PATIENCE = 600.0  # seconds of silence
 
 
 def main():
