@@ -9,12 +9,12 @@ extension HTTPServer {
   /// Takes a path, whose answer may come later.
   public typealias LatePages = @Sendable (String, HTTPReply) -> Void
 
-  /// - Parameter host: a numeric address.
+  /// - Parameter host: an address, or a name whose first address is taken.
   public convenience init(host: String, port: UInt16, handler: @escaping Pages) throws(HTTPServerError) {
     try self.init(host: host, port: port, lateHandler: { path, reply in reply.send(handler(path)) })
   }
 
-  /// - Parameter host: a numeric address.
+  /// - Parameter host: an address, or a name whose first address is taken.
   public convenience init(host: String, port: UInt16, lateHandler: @escaping LatePages) throws(HTTPServerError) {
     let limits = HTTPServerLimits(connections: 128, idle: 2, body: 4_096)
     try self.init(host: host, port: port, limits: limits) { request, reply in

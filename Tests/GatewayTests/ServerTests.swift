@@ -34,6 +34,27 @@ struct ServerTests {
     return (server, port)
   }
 
+  @Test("listens where a name leads, as the other doors do")
+  func name() throws {
+    let port = try FreePorts.take(1)[0]
+    let limits = HTTPServerLimits(connections: 4, idle: 5, body: 100)
+    let server = try HTTPServer(host: "localhost", port: port, limits: limits) { _, reply in
+      reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "here\n"))
+    }
+    defer { server.stop() }
+    let client = Process()
+    client.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+    client.arguments = [
+      "-c", "import urllib.request; print(urllib.request.urlopen('http://localhost:\(port)/', timeout=60).read().decode(), end='')",
+    ]
+    let output = Pipe()
+    client.standardOutput = output
+    try client.run()
+    let text = try output.fileHandleForReading.readToEnd() ?? Data()
+    client.waitUntilExit()
+    #expect(String(decoding: text, as: UTF8.self) == "here\n")
+  }
+
   @Test("hands a request over whole, its target as it came, and takes the answer from any thread")
   func whole() throws {
     let (server, port) = try serve(Echo())

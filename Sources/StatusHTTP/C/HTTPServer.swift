@@ -26,7 +26,7 @@ public final class HTTPServer: @unchecked Sendable {
   private let answered = Atomic(false)
 
   /// - Parameters:
-  ///   - host: a numeric address.
+  ///   - host: an address, or a name whose first address is taken.
   ///   - headers: what the handler wants to know, in lower case.
   ///   - identity: for TLS; nil for plain HTTP.
   ///   - isDriven: without a thread of its own: `turn` is called once a second, whenever `descriptor` is readable, and when it `hasAnswers`. Handshakes of TLS would hold

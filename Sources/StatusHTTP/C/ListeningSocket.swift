@@ -2,13 +2,14 @@ import Glibc
 
 /// A listening socket, non-blocking as the library wants it.
 enum ListeningSocket {
+  /// - Parameter host: an address, or a name whose first address is taken (blocks while it is looked up).
   static func open(_ host: String, _ port: UInt16) throws(HTTPServerError) -> Int32 {
     var hints = addrinfo()
-    hints.ai_flags = AI_NUMERICHOST
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(host, String(port), &hints, &list) == 0, let address = list?.pointee else {
-      throw HTTPServerError(reason: "\(host) is not a numeric address", isPassing: false)
+    let code = getaddrinfo(host, String(port), &hints, &list)
+    guard code == 0, let address = list?.pointee else {
+      throw HTTPServerError(reason: "\(host): \(String(cString: gai_strerror(code)))", isPassing: code == EAI_AGAIN)
     }
     defer { freeaddrinfo(list) }
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
