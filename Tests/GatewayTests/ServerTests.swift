@@ -45,7 +45,8 @@ struct ServerTests {
     let client = Process()
     client.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     client.arguments = [
-      "-c", "import urllib.request; print(urllib.request.urlopen('http://localhost:\(port)/', timeout=60).read().decode(), end='')",
+      "-c",
+      "import urllib.request; print(urllib.request.urlopen('http://localhost:\(port)/', timeout=60).read().decode(), end='')",
     ]
     let output = Pipe()
     client.standardOutput = output

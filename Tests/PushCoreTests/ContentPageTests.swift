@@ -73,6 +73,20 @@ struct ContentPageTests {
     #expect(report?.entries.contains { $0.rule == "UP-21" && $0.action == .converted } == true)
   }
 
+  @Test("mps behind FCM has the address where data has the content and there is no room for it twice")
+  func behindFCM() throws {
+    let request = try request(#""notification":{"body":"b"},"data":{"ext":"\#(text(3_000))"}"#)
+    var context = context(request)
+    context.page = Array(Self.page.utf8)
+    var report: LossReport? = LossReport()
+    let template = try FCMTemplate.make(
+      request, settings: FCMSettings(upmcTopic: "com.example.app"), context: context, report: &report
+    ).get()
+    let body = utf8(template.body(token: Array("T:1".utf8)[...]))
+    #expect(template.usesPage && body.contains(#""data":{"ext":"xxx"#) && body.contains(#""ext":"\#(Self.page)","senddate""#))
+    #expect(report?.entries.contains { $0.rule == "UP-21" } == true)
+  }
+
   @Test("it has a limit of its own where it may become a page, and counts with the rest of data where it may not")
   func limits() throws {
     let large = #""data":{"ext":"\#(text(5_000))","k":"\#(text(4_095))"}"#

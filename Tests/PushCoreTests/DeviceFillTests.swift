@@ -78,6 +78,53 @@ struct DeviceFillTests {
     #expect(push.payload != other.payload && push.payload.count == other.payload.count)
   }
 
+  /// `payload` of `apns` in what FCM is sent for the token `T:1`.
+  private func behindFCM(_ members: String) throws -> String? {
+    let request = try accepted(members)
+    var report: LossReport?
+    let settings = FCMSettings(upmcTopic: "com.example.app")
+    let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+    let body = try JSONDocument(template.body(token: Array("T:1".utf8)[...]))
+    guard let message = body.value("message", of: body.root), let apns = body.value("apns", of: message),
+      let payload = body.value("payload", of: apns)
+    else { return nil }
+    return utf8(Array(body.bytes[body.source(payload)]))
+  }
+
+  @Test("an iPhone behind FCM gets the same beside what FCM makes of notification and data (UP-19, UP-20)")
+  func mpsBehindFCM() throws {
+    let key = MessageKey.of(Array("m-1".utf8))
+    var pushKey: [UInt8] = []
+    MessageKey.appendPushKey(of: key, token: Array("T:1".utf8).span, to: &pushKey)
+    let object =
+      #""mps":{"appid":"com.example.app","sender":"admin","seqno":"\#(MessageKey.number(of: key))","ext":"e","senddate":"2026112021","db_in":"N","pushkey":"\#(utf8(pushKey))"}"#
+    #expect(
+      try behindFCM(#""notification":{"title":"t"},"data":{"ext":"e"}"#)
+        == #"{"aps":{"sound":"default","mutable-content":1},\#(object)}"#)
+    #expect(
+      try behindFCM(
+        #""notification":{"title":"t","badge":2},"data":{"ext":"e"},"apns":{"payload":{"aps":{"sound":"s"},"x":1}}"#)
+        == #"{"aps":{"badge":2,"mutable-content":1,"sound":"s"},"x":1,\#(object)}"#)
+    #expect(
+      try behindFCM(#""notification":{"body":"b"},"data":{"mps":"mine"}"#)
+        == #"{"aps":{"sound":"default","mutable-content":1}}"#)
+    #expect(try behindFCM(#""content_available":true,"data":{"ext":"e"}"#)?.contains("mps") == false)
+  }
+
+  @Test("behind FCM mps has what data has already only where there is room for both")
+  func roomBehindFCM() throws {
+    func members(_ count: Int) -> String {
+      #""notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: count))"}"#
+    }
+    let frame = try #require(try behindFCM(members(0))).utf8.count
+    // What FCM counts of keys and values beside the content: body, b and ext.
+    let counted = 4 + 1 + 3
+    let most = (4_096 - frame - counted) / 2
+    #expect(try behindFCM(members(most))?.contains(#""ext":"x"#) == true)
+    let without = try #require(try behindFCM(members(most + 1)))
+    #expect(without.contains(#""mps":{"#) && !without.contains(#""ext""#))
+  }
+
   @Test("what isn't shown has no mps object, and a request's own is left as it is")
   func withoutMPS() throws {
     for (members, payload) in [

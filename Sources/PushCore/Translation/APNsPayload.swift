@@ -33,8 +33,8 @@ enum APNsPayload {
       aps.append(request, withAlert: true, isUPMC: settings.isUPMC && type == .alert, to: &payload)
       if type.needsNoAPS, payload.count == start + 2 { payload.removeSubrange(1...) }
     }
-    let hasObject = MPSObject.isWanted(request, aps, type, settings)
-    if hasObject { MPSObject.append(request, settings, context, page: page, to: &payload) }
+    let hasObject = settings.isUPMC && MPSObject.isWanted(request, aps, type)
+    if hasObject { MPSObject.append(request, topic: settings.topic, context, .init(page: page), to: &payload) }
     try appendData(
       request, replacedBy: customNames(aps, document, type, limit), isUPMC: hasObject, page: page, to: &payload)
     if let block = aps.payload {

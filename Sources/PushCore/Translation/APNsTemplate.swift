@@ -52,7 +52,7 @@ public final class APNsTemplate: Sendable {
       let template = try APNsTemplate(request, delivery, settings, context, isBroadcast: isBroadcast)
       report?.explain(
         request, forAPNs: delivery,
-        movesExtension: MPSObject.isWanted(request, delivery.content, delivery.pushType, settings))
+        movesExtension: settings.isUPMC && MPSObject.isWanted(request, delivery.content, delivery.pushType))
       if template.usesPage { report?.addPage(.apns) }
       return .success(template)
     } catch {

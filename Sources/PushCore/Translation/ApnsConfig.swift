@@ -3,15 +3,29 @@
 struct ApnsConfig {
   /// Nil where nothing is for an Apple device: then the block stands as it came.
   let delivery: AppleDelivery?
+  /// As ``FCMSettings/upmcTopic``.
+  let upmcTopic: [UInt8]?
+  /// The address that stands in the place of `data.ext`, as the whole message has no room for it.
+  let page: [UInt8]?
+  /// The `mps` object has the address of a page.
+  private(set) var usesPage = false
 
-  func append(_ request: borrowing SendRequest, to body: inout [UInt8]) throws(Rejection) {
+  init(delivery: AppleDelivery?, upmcTopic: [UInt8]? = nil, page: [UInt8]? = nil) {
+    self.delivery = delivery
+    self.upmcTopic = upmcTopic
+    self.page = page
+  }
+
+  mutating func append(
+    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]
+  ) throws(Rejection) {
     let document = request.document
     let mark = body.count
     body.appendMemberSeparator()
     body.append(contentsOf: #""apns":{"#.utf8)
     let start = body.count
     appendHeaders(request, to: &body)
-    if let delivery { try appendPayload(request, delivery, to: &body) }
+    if let delivery { try appendPayload(request, delivery, context, to: &body) }
     if let options = request.apns(.fcmOptions) { body.appendMember(#""fcm_options":"#, options, of: document) }
     if let token = request.apns(.liveActivityToken) { body.appendMember(#""live_activity_token":"#, token, of: document) }
     if body.count == start {
@@ -61,16 +75,18 @@ struct ApnsConfig {
     }
   }
 
-  private func appendPayload(
-    _ request: borrowing SendRequest, _ delivery: AppleDelivery, to body: inout [UInt8]
+  private mutating func appendPayload(
+    _ request: borrowing SendRequest, _ delivery: AppleDelivery, _ context: borrowing TranslationContext,
+    to body: inout [UInt8]
   ) throws(Rejection) {
     let document = request.document
     let content = delivery.content
     if delivery.pushType == .liveactivity { try APNsPayload.refuseIncompleteActivity(content, document) }
     // Of one that is named although something is shown, FCM has to judge.
     let isBackground = delivery.pushType == .background && !content.isVisible
+    let isUPMC = upmcTopic != nil && delivery.pushType == .alert && content.hasAlert
     let says =
-      isBackground || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
+      isBackground || isUPMC || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
       || request.notification[.badge] != nil || request.notification[.sound] != nil
       || request.notification[.clickAction] != nil
     guard says || content.payload != nil else { return }
@@ -89,20 +105,41 @@ struct ApnsConfig {
       body.append(0x7D)
     } else if says || content.override != nil {
       body.append(contentsOf: #""aps":"#.utf8)
-      content.append(request, withAlert: content.hasRichAlert, to: &body)
+      content.append(request, withAlert: content.hasRichAlert, isUPMC: isUPMC, to: &body)
     }
     if let payload = content.payload {
       for (name, value) in document.members(of: payload) where !document.isString(name, "aps") {
         body.appendMember(name, value, of: document)
       }
     }
+    let object = isUPMC && MPSObject.isWanted(request, content, delivery.pushType) ? upmcTopic : nil
+    if let object { appendObject(request, topic: object, context, from: start, to: &body) }
     body.append(0x7D)
-    let bytes = content.hasBlanks ? Blank.count(body[start...]) : body.count - start
+    let bytes = content.hasBlanks || object != nil ? Blank.count(body[start...]) : body.count - start
     guard bytes <= FCMMessage.payloadLimit else {
       throw Rejection(
         .messageTooBig,
         "an apns.payload of \(bytes) bytes, at most \(FCMMessage.payloadLimit) allowed by FCM")
     }
+  }
+}
+
+extension ApnsConfig {
+  /// Appends `mps`. FCM sends the device `data` beside it, so `ext` stands there already: the object has it where there is room for both, else the
+  /// address of a page that has it, where there is one.
+  /// - Parameter start: of the payload.
+  private mutating func appendObject(
+    _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext, from start: Int,
+    to body: inout [UInt8]
+  ) {
+    let mark = body.count
+    MPSObject.append(request, topic: topic, context, .init(page: page), to: &body)
+    guard request.extensionNode != nil else { return }
+    let room = FCMMessage.payloadLimit - FCMMessage.countedBytes(request, page: page) - 1
+    if Blank.count(body[start...]) <= room { return usesPage = page != nil }
+    body.removeSubrange(mark...)
+    usesPage = context.page != nil
+    MPSObject.append(request, topic: topic, context, context.page.map { .page($0) } ?? .none, to: &body)
   }
 }
 

@@ -3,6 +3,8 @@ struct FCMMessage {
   /// Nil where nothing is for an Apple device.
   let apple: AppleDelivery?
   let priority: Priority
+  /// As ``FCMSettings/upmcTopic``.
+  var upmcTopic: [UInt8]?
   /// The address that stands in the place of `data.ext`.
   var page: [UInt8]?
 
@@ -24,7 +26,10 @@ struct FCMMessage {
   }
 
   /// From the opening brace to the comma before the target.
-  func head(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) throws(Rejection) -> [UInt8] {
+  /// - Parameter usesPage: set where the address of a page stands anywhere.
+  func head(
+    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, usesPage: inout Bool
+  ) throws(Rejection) -> [UInt8] {
     let document = request.document
     var body: [UInt8] = []
     body.reserveCapacity(document.bytes.count + 128)
@@ -37,7 +42,9 @@ struct FCMMessage {
     if body.count - start > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page)
     }
-    try ApnsConfig(delivery: apple).append(request, to: &body)
+    var apns = ApnsConfig(delivery: apple, upmcTopic: upmcTopic, page: page)
+    try apns.append(request, context, to: &body)
+    usesPage = page != nil || apns.usesPage
     appendWebpush(request, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
     body.appendMemberSeparator()

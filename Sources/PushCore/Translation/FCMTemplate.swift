@@ -2,10 +2,12 @@
 public struct FCMTemplate: Sendable {
   /// The body up to its target.
   private let head: [UInt8]
-  private let hasBlanks: Bool
   /// The address that stands in the place of `data.ext`, for which there is no room.
   private let page: [UInt8]?
-  public var usesPage: Bool { page != nil }
+  /// The address of a page stands there, or in the `mps` object.
+  public let usesPage: Bool
+  /// The message's key, of which push keys are made; nil where nothing is filled in for each device.
+  private let message: Int64?
   /// It names a `live_activity_token` beside the device's own: which of the two an answer means isn't said.
   public let isForActivity: Bool
   private static let tail = Array("}}".utf8)
@@ -20,29 +22,34 @@ public struct FCMTemplate: Sendable {
     do {
       let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
       let page = FCMMessage.page(request, context)
-      let head = try FCMMessage(apple: apple, priority: settings.defaultPriority, page: page).head(request, context)
+      let message = FCMMessage(
+        apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, page: page)
+      var usesPage = false
+      let head = try message.head(request, context, usesPage: &usesPage)
+      let mayHaveBlanks = apple?.content.hasBlanks == true || settings.upmcTopic != nil
       let template = FCMTemplate(
-        head: head, hasBlanks: apple?.content.hasBlanks == true && Blank.isIn(head), page: page,
-        isForActivity: request.apns(.liveActivityToken) != nil)
+        head: head, message: mayHaveBlanks && Blank.isIn(head) ? MessageKey.of(context.messageID) : nil, page: page,
+        usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(request, forFCM: apple)
-      if page != nil { report?.addPage(.fcm) }
+      if usesPage { report?.addPage(.fcm) }
       return .success(template)
     } catch {
       return .failure(error)
     }
   }
 
-  private init(head: [UInt8], hasBlanks: Bool, page: [UInt8]?, isForActivity: Bool) {
+  private init(head: [UInt8], message: Int64?, page: [UInt8]?, usesPage: Bool, isForActivity: Bool) {
     self.head = head
-    self.hasBlanks = hasBlanks
+    self.message = message
     self.page = page
+    self.usesPage = usesPage
     self.isForActivity = isForActivity
   }
 
   /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
   /// - Parameter token: or what stands in its place, as ``FCMAddress`` spells it.
   public func body(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> [UInt8] {
-    let head = hasBlanks ? Blank.filled(head, fill) : head
+    let head = message.map { Blank.filled(self.head, fill, message: $0, token: token) } ?? self.head
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)

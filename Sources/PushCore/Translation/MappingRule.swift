@@ -101,7 +101,7 @@ public enum MappingRule: CaseIterable, Sendable {
     case .extensionMoved:
       Row(
         rule: "UP-19", field: "data.ext (of an alert, where the application has upmc)",
-        apns: .converted("mps.ext, for the app's library"), fcm: .carried("data.ext"))
+        apns: .converted("mps.ext, for the app's library"), fcm: .carried("data.ext, and for Apple devices mps.ext as well"))
     case .extensionPage:
       Row(
         rule: "UP-21", field: "data.ext (no room for it)",

@@ -46,6 +46,11 @@ public struct APNsSettings: Sendable, Equatable {
 public struct FCMSettings: Sendable {
   /// For a request in GCM's shape that names no priority (GS-051). FCM itself would take high for notifications.
   public var defaultPriority: Priority
+  /// What `mps.appid` says on Apple devices, where the app's library acknowledges pushes by that object (rules UP-19, UP-20); nil where it doesn't.
+  public var upmcTopic: [UInt8]?
 
-  public init(defaultPriority: Priority = .normal) { self.defaultPriority = defaultPriority }
+  public init(defaultPriority: Priority = .normal, upmcTopic: String? = nil) {
+    self.defaultPriority = defaultPriority
+    self.upmcTopic = upmcTopic.map { Array($0.utf8) }
+  }
 }

@@ -38,9 +38,9 @@ struct FinalAudit {
       return
     }
     checkCount(of: results, request)
-    for (number, result) in results.enumerated() {
+    for result in results {
       switch request.audience {
-      case .tokens(let tokens): checkTokens(request, tokens, result, isLast: number == results.count - 1)
+      case .tokens(let tokens): checkTokens(request, tokens, result, isOnly: results.count == 1)
       case .registered(_, let members): checkAudience(request, members, result)
       }
     }
@@ -155,7 +155,7 @@ struct FinalAudit {
 
   static func own(_ token: String) -> String { String(token.drop { $0 != ":" }.dropFirst()) }
 
-  private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult, isLast: Bool) {
+  private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult, isOnly: Bool) {
     let letters = books.letters[request.id] ?? Letters()
     guard result.errors.count == tokens.count else {
       checkWhole(request, result, letters)
@@ -175,8 +175,9 @@ struct FinalAudit {
       if afflictions.isEmpty, !request.isRefused, error != "Collapsed" {
         world.fail("\(request.id): \(token) failed with \(error), though nothing was amiss")
       }
-      // Its letter was refused, and lost with the worker before it went out again: what came back has reached the device.
-      if !isLast, count > 0, afflictions.contains(.confirmsNacked) { continue }
+      // Its letter was refused, and lost with the worker before it went out again: what came back has reached the device. A refused copy that is
+      // there all the same says what the first one did.
+      if !isOnly, count > 0, afflictions.contains(.confirmsNacked) { continue }
       checkFailure(request, token, error, letters)
     }
   }

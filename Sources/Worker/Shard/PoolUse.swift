@@ -30,6 +30,8 @@ struct PoolUse {
   /// nil where the setup has no such way.
   var recipe: PoolRecipe?
   var settings: APNsSettings?
+  /// Of FCM: the bundle id of the application's iPhones, where its library acknowledges pushes.
+  var upmcTopic: String?
   let priority: Priority
   /// The configuration has it.
   var isThere = false
@@ -69,6 +71,7 @@ struct PoolUse {
       }
     }
     var last = use(.fcm)
+    if app.isUPMC { last.upmcTopic = set.apns.first?.topic ?? app.id }
     if let fcm = set.fcm, credentials?.keys.contains(last.place) ?? true {
       last.recipe = credentials?[last.place].map {
         PoolRecipe(credential: $0, messagesPerMinute: fcm.messagesPerMinute, application: fcm.package)
@@ -99,7 +102,8 @@ struct PoolUse {
       }
     case .fcm:
       routes.fcm = pool
-      routes.fcmSettings = FCMSettings(defaultPriority: priority)
+      if isThere { routes.isUPMC = upmcTopic != nil }
+      routes.fcmSettings = FCMSettings(defaultPriority: priority, upmcTopic: upmcTopic)
     }
   }
 }
