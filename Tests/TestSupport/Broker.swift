@@ -131,7 +131,7 @@ public final class Broker: @unchecked Sendable {
       "eval",
       """
       [rabbit_networking:close_connection(P, "test") || P <- rabbit_networking:connections(),
-        string:find(io_lib:format("~p", [rabbit_reader:info(P, [client_properties])]), "\(word)") /= nomatch].
+        string:find(io_lib:format("~p", [(catch rabbit_reader:info(P, [client_properties]))]), "\(word)") /= nomatch].
       """)
   }
 

@@ -1,11 +1,14 @@
-"""Senders of APNs' binary interface that others wrote, from PyPI, unchanged but for the address: one a process, since they change each other's modules.
+"""Senders of APNs' binary interface that others wrote, from PyPI, unchanged but for the address and versions of TLS that are no more: one a
+process, since they change each other's modules.
 
 Usage: apns_senders.py CLIENT FOLDER GATEWAY-PORT FEEDBACK-PORT
-FOLDER has sender.pem (certificate and key), sender.crt and sender.key. Sends to three devices and to one whose token is gone, then something
-that is wrong (a token too short, a payload too long) with a good one behind it, then reads the feedback service; says how each went, and exits 1 where it wasn't told what it should have been. Their own checks of
-a token's length are turned off: here the door is to find it.
+FOLDER has sender.pem (certificate and key), sender.crt and sender.key, and apns.ndjson, the journal of the simulator of APNs. Sends to three
+devices and to one whose token is gone, then something that is wrong (a token too short, a payload too long) with a good one behind it, then
+reads the feedback service; says how each went, and exits 1 where it wasn't told what it should have been, or where a device didn't get what
+it should have got, once each. Their own checks of a token's length are turned off: here the door is to find it.
 """
 
+import json
 import ssl
 import sys
 import time
@@ -13,11 +16,13 @@ import time
 CLIENT, FOLDER, GATEWAY, FEEDBACK = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 HOST = "127.0.0.1"
 # The first byte tells the clients' devices apart in the simulator's journal.
-FIRST = {"pushjack": "a1", "apns-clerk": "a2", "apns-client": "a3", "apns-worker": "a4"}[CLIENT]
+FIRST = {"pushjack": "a1", "apns-clerk": "a2", "apns-client": "a3", "apns-worker": "a4", "twisted-apns": "a5"}[CLIENT]
 GOOD = [FIRST + f"{number:02x}" + "0" * 60 for number in range(3)]
 SHORT = FIRST + "ee" * 15
 BEHIND = FIRST + "0f" + "0" * 60
 GONE = FIRST + "dd" + "0" * 60
+# When, as APNs says.
+ENDED = 1700000000
 
 
 def expect(what, found, expected):
@@ -36,7 +41,24 @@ def wait_for_feedback(read):
     return []
 
 
-def pushjack():
+def arrived():
+    """The tokens of this client's devices that got something, each as often as it did."""
+    with open(f"{FOLDER}/apns.ndjson") as lines:
+        pushes = [json.loads(line) for line in lines if line.endswith("\n")]
+    return sorted(push["token"] for push in pushes if push["answer"].get("status") == 200 and push["token"].startswith(FIRST))
+
+
+def expect_arrivals(tokens):
+    deadline = time.monotonic() + 10
+    while len(arrived()) < len(tokens) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    found = arrived()
+    print(f"  {CLIENT}: pushes that reached devices: {len(found)}")
+    if found != sorted(tokens):
+        sys.exit(f"  {CLIENT}: reached {found}, expected {sorted(tokens)}")
+
+
+def open_pushjack():
     import pushjack
     from pushjack import apns
 
@@ -46,16 +68,21 @@ def pushjack():
         feedback_port = FEEDBACK
 
     apns.validate_tokens = lambda tokens: None
-    client = Client(f"{FOLDER}/sender.pem", default_error_timeout=1)
+    return Client(f"{FOLDER}/sender.pem", default_error_timeout=1)
+
+
+def pushjack():
+    client = open_pushjack()
     response = client.send(GOOD + [GONE], "from pushjack", badge=1, sound="default", extra={"from": "pushjack"})
     expect("errors of what is well", response.errors, [])
     client.close()
-    client = Client(f"{FOLDER}/sender.pem", default_error_timeout=1)
+    client = open_pushjack()
     response = client.send([SHORT, BEHIND], "from pushjack")
     expect("errors", {token: error.code for token, error in response.token_errors.items()}, {SHORT: 5})
     client.close()
-    found = wait_for_feedback(lambda: [expired.token for expired in client.get_expired_tokens()])
-    expect("feedback", sorted(set(found)), [GONE])
+    expect_arrivals(GOOD + [BEHIND])
+    found = wait_for_feedback(lambda: [(expired.token, expired.timestamp) for expired in client.get_expired_tokens()])
+    expect("feedback", found, [(GONE, ENDED)])
     expect("feedback read again", client.get_expired_tokens(), [])
 
 
@@ -68,21 +95,23 @@ def clerk(package):
     module.Message._validate_tokens = staticmethod(lambda tokens: None)
     session = module.Session()
 
-    def send(tokens):
+    def send(message):
         service = module.APNs(session.get_connection((HOST, GATEWAY), cert_file=f"{FOLDER}/sender.pem"))
-        result = service.send(module.Message(tokens, alert=f"from {package}", badge=1))
-        return result.failed, result.errors, result
+        result = service.send(message)
+        return {token: reason for token, (reason, _) in result.failed.items()}, result.errors, result
 
-    expect("failures of what is well", send(GOOD + [GONE])[:2], ({}, []))
-    failed, errors, result = send([GOOD[0], SHORT, BEHIND])
-    expect("failures", ({token: reason for token, (reason, _) in failed.items()}, errors), ({SHORT: 5}, []))
-    expect("what it would send again", result.needs_retry() and result.retry().tokens, [BEHIND])
+    expect("failures of what is well", send(module.Message(GOOD + [GONE], alert=f"from {package}", badge=1))[:2], ({}, []))
+    failed, errors, result = send(module.Message([GOOD[0], SHORT, BEHIND], alert=f"from {package}"))
+    expect("failures", (failed, errors), ({SHORT: 5}, []))
+    expect("what it sends again", result.needs_retry() and result.retry().tokens, [BEHIND])
+    expect("failures of that", send(result.retry())[:2], ({}, []))
+    expect_arrivals(GOOD + [GOOD[0], BEHIND])
 
     def read():
         service = module.APNs(session.new_connection((HOST, FEEDBACK), cert_file=f"{FOLDER}/sender.pem"))
-        return [token if isinstance(token, str) else token.decode() for token, _ in service.feedback()]
+        return [(token if isinstance(token, str) else token.decode(), when.timestamp()) for token, when in service.feedback()]
 
-    expect("feedback", sorted(set(wait_for_feedback(read))), [GONE])
+    expect("feedback", wait_for_feedback(read), [(GONE, ENDED)])
     expect("feedback read again", read(), [])
 
 
@@ -108,6 +137,7 @@ def worker():
     manager.send_aps([BEHIND], alert="from apns-worker")
     manager.flush_messages()
     expect("errors", [(error.status, error.token.decode()) for error in errors], [(7, GOOD[0])])
+    expect_arrivals(GOOD + [BEHIND])
 
     def read():
         found = []
@@ -115,10 +145,38 @@ def worker():
         time.sleep(1)
         return found
 
-    expect("feedback", sorted(set(wait_for_feedback(read))), [GONE])
+    expect("feedback", wait_for_feedback(read), [GONE])
+    expect("feedback read again", read(), [])
+
+
+def twisted():
+    from apns.feedbackclient import FeedbackClientFactory
+    from twisted.internet import reactor
+
+    # It sends nothing on Python 3, so another one does that for it.
+    client = open_pushjack()
+    expect("errors of what is well", client.send(GOOD + [GONE], "from pushjack").errors, [])
+    client.close()
+    expect_arrivals(GOOD)
+    FeedbackClientFactory.ENDPOINTS = {"pub": (HOST, FEEDBACK)}
+    factory = FeedbackClientFactory("pub", f"{FOLDER}/sender.pem")
+    found = []
+
+    def take(_event, _factory, entries):
+        found.extend((entry.token.decode(), entry.when.timestamp()) for entry in entries)
+        factory.stopTrying()
+        reactor.callLater(1, reactor.stop)
+
+    # Where the list is still empty, it connects again by itself.
+    factory.listen(factory.EVENT_FEEDBACKS_RECEIVED, take)
+    reactor.connectSSL(factory.hostname, factory.port, factory, factory.certificate.options())
+    reactor.callLater(20, reactor.stop)
+    reactor.run()
+    expect("feedback", found, [(GONE, ENDED)])
+    expect("feedback read again", client.get_expired_tokens(), [])
 
 
 {
     "pushjack": pushjack, "apns-clerk": lambda: clerk("apns_clerk"), "apns-client": lambda: clerk("apnsclient"),
-    "apns-worker": worker,
+    "apns-worker": worker, "twisted-apns": twisted,
 }[CLIENT]()

@@ -1,14 +1,20 @@
 """Speaks to a gateway through clients that others wrote for Google's servers; deploy/clients runs it.
 
-Usage: clients.py CLIENT URL KEY GOOD GONE   (GOOD and GONE: tokens of a device that is there and of one that isn't)
+Usage: clients.py CLIENT URL KEY GOOD GONE BAD JOURNAL
+GOOD and GONE: tokens of a device that is there and of one that isn't any more; BAD: one that APNs knows nothing of; JOURNAL: where the
+simulator of APNs writes what it got.
 Prints what went wrong, and exits 1 then.
 """
 
+import json
 import sys
+import time
 import uuid
 
-client, url, key, good, gone = sys.argv[1:6]
+client, url, key, good, gone, bad, journal = sys.argv[1:8]
 failures = []
+# What is sent, and whether the device that is there has to get it.
+sent = {}
 
 
 def check(what, condition, seen=None):
@@ -16,9 +22,26 @@ def check(what, condition, seen=None):
         failures.append(f"{client}: {what}: {seen!r}")
 
 
-def data():
+def data(arrives=True):
     """Never the same twice: the gateway takes that for a retransmission."""
-    return {"n": str(uuid.uuid4())}
+    number = str(uuid.uuid4())
+    sent[number] = arrives
+    return {"n": number}
+
+
+def arrived():
+    """What of it the device that is there got, each as often as it got it."""
+    with open(journal) as lines:
+        pushes = [json.loads(line) for line in lines if line.endswith("\n")]
+    return sorted(push["payload"]["n"] for push in pushes if push.get("token") == good and push["payload"].get("n") in sent)
+
+
+def check_arrivals():
+    expected = sorted(number for number, arrives in sent.items() if arrives)
+    deadline = time.monotonic() + 10
+    while len(arrived()) < len(expected) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    check(f"what reached the device, of {len(expected)}", arrived() == expected, arrived())
 
 
 def python_gcm():
@@ -27,12 +50,12 @@ def python_gcm():
 
     sender = GCM(key)
     sender.url = url + "/gcm/send"
-    answer = sender.json_request(registration_ids=[good, gone], data=data(), collapse_key="k", time_to_live=600)
+    answer = sender.json_request(registration_ids=[good, gone, bad], data=data(), collapse_key="k", time_to_live=600)
     check("success", list(answer.get("success", {}).keys()) == [good], answer)
-    check("errors", answer.get("errors") == {"NotRegistered": [gone]}, answer)
+    check("errors", answer.get("errors") == {"NotRegistered": [gone], "InvalidRegistration": [bad]}, answer)
     check("form", sender.plaintext_request(registration_id=good, data=data()) is None)
     try:
-        sender.plaintext_request(registration_id=gone, data=data())
+        sender.plaintext_request(registration_id=gone, data=data(arrives=False))
         check("form of a token that is gone", False)
     except GCMNotRegisteredException:
         pass
@@ -50,9 +73,10 @@ def gcm_clerk():
     from gcm_clerk import GCM, JSONMessage
 
     sender = GCM(key, url=url + "/gcm/send")
-    result = sender.send(JSONMessage([good, gone], data(), collapse_key="k"))
+    result = sender.send(JSONMessage([good, gone, bad], data(), collapse_key="k"))
     check("success", list(result.success) == [good], result.success)
     check("not registered", result.not_registered == [gone], result.not_registered)
+    check("failed", result.failed == {bad: "InvalidRegistration"}, result.failed)
     check("nothing to retry", not result.needs_retry(), result)
 
 
@@ -60,9 +84,10 @@ def fcm_client():
     from fcmclient import FCM, JSONMessage
 
     sender = FCM(key, url=url + "/fcm/send")
-    result = sender.send(JSONMessage([good, gone], data()))
+    result = sender.send(JSONMessage([good, gone, bad], data()))
     check("success", list(result.success) == [good], result.success)
     check("not registered", result.not_registered == [gone], result.not_registered)
+    check("failed", result.failed == {bad: "InvalidRegistration"}, result.failed)
 
 
 def pyfcm():
@@ -83,7 +108,7 @@ def pyfcm():
     wrong = FCMNotification(api_key="wrong")
     wrong.FCM_END_POINT = url + "/fcm/send"
     try:
-        wrong.notify_single_device(registration_id=good, data_message=data())
+        wrong.notify_single_device(registration_id=good, data_message=data(arrives=False))
         check("a wrong key", False)
     except AuthenticationError:
         pass
@@ -96,10 +121,102 @@ def pushjack():
         url = None
 
     Client.url = url + "/gcm/send"
-    answer = Client(key).send([good, gone], data(), collapse_key="k", time_to_live=600)
+    answer = Client(key).send([good, gone, bad], data(), collapse_key="k", time_to_live=600)
     check("successes", answer.successes == [good], answer.successes)
-    check("errors", [type(error).__name__ for error in answer.errors] == ["GCMUnregisteredDeviceError"], answer.errors)
+    errors = [(type(error).__name__, error.identifier) for error in answer.errors]
+    check("errors", errors == [("GCMUnregisteredDeviceError", gone), ("GCMInvalidRegistrationError", bad)], errors)
     check("one", Client(key).send(good, data()).successes == [good])
+
+
+def set_up_django():
+    """A project of one file, its database in memory."""
+    import django
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.configure(
+        INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "push_notifications"],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+        PUSH_NOTIFICATIONS_SETTINGS={
+            "FCM_API_KEY": key, "FCM_POST_URL": url + "/fcm/send", "GCM_API_KEY": key, "GCM_POST_URL": url + "/gcm/send"})
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+def django():
+    import urllib.error
+
+    set_up_django()
+    from push_notifications.conf import get_manager
+    from push_notifications.exceptions import GCMError
+    from push_notifications.models import GCMDevice
+
+    for cloud in ["FCM", "GCM"]:
+        GCMDevice.objects.all().delete()
+        for token in [good, gone, bad]:
+            GCMDevice.objects.create(registration_id=token, cloud_message_type=cloud)
+        everybody, phone = GCMDevice.objects.all(), GCMDevice.objects.get(registration_id=good)
+        answer = everybody.send_message("Hello", extra=data(), collapse_key="k", time_to_live=600)
+        check(f"{cloud}: answer", [(one["success"], one["failure"]) for one in answer] == [(1, 2)], answer)
+        active = [device.registration_id for device in everybody.filter(active=True)]
+        check(f"{cloud}: active devices", active == [good], active)
+        answer = phone.send_message(None, extra=data())
+        check(f"{cloud}: one", answer["success"] == 1, answer)
+        try:
+            phone.send_message(None, extra={**data(arrives=False), "long": "x" * 5000})
+            check(f"{cloud}: a message that is too long", False)
+        except GCMError as error:
+            check(f"{cloud}: its error", error.args[0]["results"][0]["error"] == "MessageTooBig", error)
+    manager = get_manager()
+    manager.get_fcm_api_key = manager.get_gcm_api_key = lambda application: "wrong"
+    try:
+        phone.send_message(None, extra=data(arrives=False))
+        check("a wrong key", False)
+    except urllib.error.HTTPError as error:
+        check("a wrong key", error.code == 401, error)
+
+
+def run_curl(path, *options, credential=key):
+    """The status and the body of an answer."""
+    import subprocess
+
+    run = subprocess.run(
+        ["curl", "--silent", "--show-error", "--max-time", "30", "--write-out", "\n%{http_code}", "--header",
+         f"Authorization: key={credential}", *options, url + path],
+        capture_output=True, text=True, check=True)
+    body, _, status = run.stdout.rpartition("\n")
+    return int(status), body
+
+
+def curl_json(path, body, **options):
+    status, text = run_curl(path, "--header", "Content-Type: application/json", "--data", json.dumps(body), **options)
+    return status, json.loads(text) if status == 200 else text
+
+
+def curl_form(path, fields):
+    return run_curl(path, *(word for name, value in fields.items() for word in ["--data-urlencode", f"{name}={value}"]))
+
+
+def curl():
+    for path in ["/gcm/send", "/fcm/send"]:
+        status, answer = curl_json(path, {"registration_ids": [good, gone, bad], "data": data(), "collapse_key": "k"})
+        check(f"{path}: status", status == 200, (status, answer))
+        check(f"{path}: counts", [answer[name] for name in ["success", "failure", "canonical_ids"]] == [1, 2, 0], answer)
+        errors = [result.get("error") for result in answer["results"]]
+        check(f"{path}: errors", errors == [None, "NotRegistered", "InvalidRegistration"], answer)
+        status, answer = curl_json(path, {"to": good, "notification": {"body": "Hello"}, "data": data()})
+        check(f"{path}: one", (status, answer["success"]) == (200, 1), answer)
+
+        status, text = curl_form(path, {"registration_id": good, "data.n": data()["n"], "collapse_key": "k"})
+        check(f"{path}: form", status == 200 and text.startswith("id="), (status, text))
+        for token, error in [(gone, "NotRegistered"), (bad, "InvalidRegistration"), ("", "MissingRegistration")]:
+            status, text = curl_form(path, {"registration_id": token, "data.n": data(arrives=False)["n"]})
+            check(f"{path}: form, {error}", (status, text.strip()) == (200, f"Error={error}"), (status, text))
+
+        status, text = curl_json(path, {"to": good, "data": data(arrives=False)}, credential="wrong")
+        check(f"{path}: a wrong key", status == 401, (status, text))
+        status, text = run_curl(path, "--header", "Content-Type: application/json", "--data", "{")
+        check(f"{path}: no JSON", status == 400, (status, text))
 
 
 def firebase_admin():
@@ -107,7 +224,7 @@ def firebase_admin():
 
     import firebase_admin as admin
     import google.auth.credentials
-    from firebase_admin import messaging
+    from firebase_admin import exceptions, messaging
 
     class Token(google.auth.credentials.Credentials):
         def refresh(self, request):
@@ -122,12 +239,17 @@ def firebase_admin():
     app = admin.initialize_app(Credential(), {"projectId": "example"})
     name = messaging.send(messaging.Message(token=good, data=data()))
     check("name", name.startswith("projects/example/messages/"), name)
-    dry = messaging.send(messaging.Message(token=good, data=data()), dry_run=True)
+    dry = messaging.send(messaging.Message(token=good, data=data(arrives=False)), dry_run=True)
     check("dry run", dry.endswith("fake_message_id"), dry)
     try:
-        messaging.send(messaging.Message(token=gone, data=data()))
+        messaging.send(messaging.Message(token=gone, data=data(arrives=False)))
         check("a token that is gone", False)
     except messaging.UnregisteredError:
+        pass
+    try:
+        messaging.send(messaging.Message(token=bad, data=data(arrives=False)))
+        check("a token that is unknown", False)
+    except exceptions.InvalidArgumentError:
         pass
     each = messaging.send_each_for_multicast(messaging.MulticastMessage(tokens=[good, gone], data=data()))
     check("multicast", (each.success_count, each.failure_count) == (1, 1), each)
@@ -143,6 +265,7 @@ def firebase_admin():
 
 
 globals()[client]()
+check_arrivals()
 for failure in failures:
     print(failure, file=sys.stderr)
 sys.exit(1 if failures else 0)

@@ -40,7 +40,7 @@ struct FinalAudit {
     checkCount(of: results, request)
     for result in results {
       switch request.audience {
-      case .tokens(let tokens): checkTokens(request, tokens, result, isOnly: results.count == 1)
+      case .tokens(let tokens): checkTokens(request, tokens, result, results)
       case .registered(_, let members): checkAudience(request, members, result)
       }
     }
@@ -155,7 +155,7 @@ struct FinalAudit {
 
   static func own(_ token: String) -> String { String(token.drop { $0 != ":" }.dropFirst()) }
 
-  private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult, isOnly: Bool) {
+  private func checkTokens(_ request: Request, _ tokens: [String], _ result: SimulatedResult, _ results: [SimulatedResult]) {
     let letters = books.letters[request.id] ?? Letters()
     guard result.errors.count == tokens.count else {
       checkWhole(request, result, letters)
@@ -164,7 +164,8 @@ struct FinalAudit {
       }
       return
     }
-    for (token, error) in zip(tokens, result.errors) {
+    for (index, token) in tokens.enumerated() {
+      let error = result.errors[index]
       let own = Self.own(token)
       let count = books.delivered[request.id]?[own]?.count ?? 0
       guard let error else {
@@ -175,9 +176,12 @@ struct FinalAudit {
       if afflictions.isEmpty, !request.isRefused, error != "Collapsed" {
         world.fail("\(request.id): \(token) failed with \(error), though nothing was amiss")
       }
-      // Its letter was refused, and lost with the worker before it went out again: what came back has reached the device. A refused copy that is
-      // there all the same says what the first one did.
-      if !isOnly, count > 0, afflictions.contains(.confirmsNacked) { continue }
+      // Its letter was refused, and lost with the worker before it went out again: what came back had another end, which is judged as well.
+      if afflictions.contains(.confirmsNacked),
+        results.contains(where: { $0.errors.count == tokens.count && $0.errors[index] != error })
+      {
+        continue
+      }
       checkFailure(request, token, error, letters)
     }
   }

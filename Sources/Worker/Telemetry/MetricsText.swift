@@ -171,7 +171,7 @@ struct MetricsText {
 
   private mutating func addPresent() {
     let gauges: [(String, Int, String)] = [
-      ("requests_in_hand", whole.inHand, "Requests and changes of the registry in hand, unacknowledged."),
+      ("deliveries_in_hand", whole.inHand, "Requests and changes of the registry in hand, unacknowledged."),
       ("requests_ahead", whole.ahead, "Requests taken beyond what there is room for, unacknowledged and not in hand."),
       ("publications_unconfirmed", whole.unconfirmed, "Outcomes not yet confirmed."),
       ("publications_stuck", whole.stuck, "Of these, what waits for queues that confirm nothing."),
