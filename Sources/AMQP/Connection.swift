@@ -172,7 +172,8 @@ public class Connection: Machine {
   public var isFinished: Bool { phase == .finished }
 
   public var deadline: MonotonicTime {
-    min(min(phaseDeadline, roleDeadline), min(heartbeatDeadline, silenceDeadline))
+    // Only an open connection acts on its role's.
+    min(min(phaseDeadline, phase == .open ? roleDeadline : .distantFuture), min(heartbeatDeadline, silenceDeadline))
   }
 
   public func deadlineReached(at now: MonotonicTime) {

@@ -53,12 +53,22 @@ public final class World {
   func run(seconds: Double, until isDone: () -> Bool = { false }) -> Bool {
     let end = now.advanced(bySeconds: seconds)
     for party in parties { party.forgetDeadline() }
+    var turnsAtOnce = 0
     while !isDone() {
       var next = time.nextTimer
       for party in parties { next = min(next, party.deadline) }
       guard next <= end else {
         move(to: end)
         return isDone()
+      }
+      turnsAtOnce = next > now ? 0 : turnsAtOnce + 1
+      if turnsAtOnce > Self.mostTurnsAtOnce {
+        let due = parties.filter { $0.deadline <= now }.map(\.name)
+        fail(
+          "time stands still: \(due.isEmpty ? "a timer" : due.joined(separator: ", ")) has something to do at once, again and again"
+        )
+        turnsAtOnce = 0
+        continue
       }
       move(to: max(next, now))
       if time.nextTimer <= now {
@@ -69,6 +79,9 @@ public final class World {
     }
     return true
   }
+
+  /// What happens without time passing ends sooner or later.
+  private static let mostTurnsAtOnce = 100_000
 
   /// Forgets what was still to happen, and with it whom that would have happened to.
   func end() { time = Turn(now: now, wallClock: wallClock) }

@@ -117,6 +117,21 @@ struct PublisherTests {
     #expect(script.recorder.events.contains(.failed(0, .timedOut)) && script.recorder.end == .confirmTimedOut)
   }
 
+  @Test("A confirm that is late while the goodbye is under way is nothing to act upon")
+  func confirmTimeoutWhileClosing() {
+    let script = PublisherScript()
+    script.publish(0..<1)
+    _ = script.heard()
+    for _ in 0..<29 {
+      script.wait(1)
+      script.say(Say.heartbeat)
+    }
+    script.wait(0.9)
+    script.publisher.close()
+    script.wait(0.2)
+    #expect(script.publisher.deadline > script.now && script.recorder.end == nil)
+  }
+
   @Test("While blocked nothing times out and the window is closed; unblocked, it goes on")
   func blocked() {
     let script = PublisherScript(window: 2)

@@ -30,6 +30,7 @@ struct SimulationTests {
       (40_227, [.credentialRefused], [0]),
       (22_246, [.brokerFrozen, .credentialRefused, .goAway, .pathCut, .streamsReset, .workerDrained], nil),
       (31_768, [.confirmsNacked], [0]),
+      (200_667, [.outcomesUnconfirmed, .workerReloaded], [0, 1]),
       (18_172, [.appTokenHangs, .brokerCrash, .registryFailsAfter, .workerFrozen], [0, 3, 6]),
     ] as [(UInt64, Set<Affliction>, Set<Int>?)])
   func past(_ seed: UInt64, _ kinds: Set<Affliction>, _ events: Set<Int>?) throws {
