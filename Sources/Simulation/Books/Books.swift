@@ -99,7 +99,7 @@ final class Books {
     if isConfirmed {
       consequences.confirmed(message, id, to: party(client))
     } else {
-      consequences.published(message, id, by: party(client))
+      consequences.published(message, id, by: party(client), on: client.number)
     }
   }
 

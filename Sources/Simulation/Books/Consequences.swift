@@ -17,7 +17,13 @@ struct Consequences {
 
   private var open: [String: [String: Set<Thing>]] = [:]
 
-  mutating func published(_ message: Message, _ id: String, by worker: String) {
+  /// Connections that each worker has published on, by their numbers, and those whose process is gone: the broker may read of these later.
+  private var connections: [String: Set<Int>] = [:]
+  private var gone: Set<Int> = []
+
+  mutating func published(_ message: Message, _ id: String, by worker: String, on connection: Int) {
+    guard !gone.contains(connection) else { return }
+    connections[worker, default: []].insert(connection)
     open[worker, default: [:]][id, default: []].insert(Thing(message))
   }
 
@@ -26,7 +32,10 @@ struct Consequences {
   }
 
   /// Its process is gone, and does everything anew that comes back.
-  mutating func ended(_ worker: String) { open[worker] = nil }
+  mutating func ended(_ worker: String) {
+    open[worker] = nil
+    gone.formUnion(connections.removeValue(forKey: worker) ?? [])
+  }
 
   /// How many things of a request a worker has no confirm of.
   func unconfirmed(of id: String, by worker: String) -> Int { open[worker]?[id]?.count ?? 0 }
