@@ -3,8 +3,9 @@ import Wire
 /// When nothing befalls a fleet and it is to work as if nothing ever had.
 struct Calm {
   private struct Trouble {
-    /// Seconds since the beginning; infinite where it isn't known when it is over.
+    /// Seconds since the beginning.
     var from: Double
+    /// The same; infinite where it isn't known when it is over.
     var to: Double
     /// Seconds after its end until everything goes on.
     var recovery: Double
@@ -36,19 +37,24 @@ struct Calm {
   }
 
   mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
+    troubles.append(Self.known(kind, from: start, for: seconds) ?? Self.unknown(from: start))
+  }
+
+  /// Whether it is known when a fleet has to have recovered from it.
+  static func knowsEnd(of kind: Affliction) -> Bool { known(kind, from: 0, for: 0) != nil }
+
+  private static func known(_ kind: Affliction, from start: Double, for seconds: Double) -> Trouble? {
     let end = start + seconds
-    let trouble =
-      switch kind {
-      case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged:
-        Trouble(from: start, to: end, recovery: Self.afterBroker, onlyDelays: true)
-      case .confirmsLate: Trouble(from: start, to: end, recovery: Self.afterBroker, onlyDelays: false)
-      // Results wait; pushes go on, as soon as it is known that they do.
-      case .outcomesUnconfirmed: Trouble(from: start, to: start + Self.untilStuck, recovery: 0, onlyDelays: false)
-      // What was refused in it waits on the ladder.
-      case .goAway: Trouble(from: start, to: end, recovery: Self.afterGoAway, onlyDelays: false)
-      default: Self.unknown(from: start)
-      }
-    troubles.append(trouble)
+    return switch kind {
+    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged:
+      Trouble(from: start, to: end, recovery: afterBroker, onlyDelays: true)
+    case .confirmsLate: Trouble(from: start, to: end, recovery: afterBroker, onlyDelays: false)
+    // Results wait; pushes go on, as soon as it is known that they do.
+    case .outcomesUnconfirmed: Trouble(from: start, to: start + untilStuck, recovery: 0, onlyDelays: false)
+    // What was refused in it waits on the ladder.
+    case .goAway: Trouble(from: start, to: end, recovery: afterGoAway, onlyDelays: false)
+    default: nil
+    }
   }
 
   /// Whether nothing befalls the fleet from a time on for so many seconds, nor is felt any more of what did.

@@ -70,16 +70,6 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
-  /// It is known when a fleet has to have recovered from it (``Calm``).
-  var hasKnownEnd: Bool {
-    switch self {
-    case .brokerCrash, .brokerFrozen, .brokerAlarm, .connectionsClosed, .channelsClosed, .consumersClosed, .leaderChanged,
-      .confirmsLate, .outcomesUnconfirmed, .goAway:
-      true
-    default: false
-    }
-  }
-
   /// It befalls the providers of some applications.
   var isOfApps: Bool {
     switch self {
@@ -122,7 +112,7 @@ final class Nemesis {
     let share = Int.random(in: 0...3, using: &random)
     let isTimed = Self.isTimed(world.seed)
     for kind in Affliction.allCases {
-      let isMeant = isTimed ? kind.hasKnownEnd : kind.isOfApps ? divides : !isOfAppsAlone
+      let isMeant = isTimed ? Calm.knowsEnd(of: kind) : kind.isOfApps ? divides : !isOfAppsAlone
       let isIn = Int.random(in: 0..<10, using: &random) < share && isMeant
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let event = Event(time: Self.moment(of: kind, fleet.scenario, &random), kind: kind, seed: random.next())

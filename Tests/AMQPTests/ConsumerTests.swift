@@ -285,10 +285,7 @@ struct ConsumerTests {
   func lateAnswer() {
     let script = ConsumerScript(queues: 2, isReady: false)
     script.say(Script.handshake, Say.channelOpenOK(), Say.qosOK, Say.consumeOK("0.1"), Say.message(1))
-    for _ in 0..<60 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-    }
+    script.beat(60)
     #expect(script.driver.isOpen && !script.consumer.isReady && script.recorder.events.isEmpty)
     script.acknowledge(0)
     #expect(script.heard().contains { $0.name == "60.80" && $0.tag == 1 })

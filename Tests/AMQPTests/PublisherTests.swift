@@ -106,11 +106,9 @@ struct PublisherTests {
     let script = PublisherScript()
     script.publish(0..<3)
     _ = script.heard()
-    for second in 1..<40 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-      if second == 10 { script.say(Say.ack(2)) }
-    }
+    script.beat(10)
+    script.say(Say.ack(2))
+    script.beat(29)
     #expect(script.recorder.confirmed == [1])
     script.wait(1.1)
     #expect(script.recorder.failed == [0, 2])
@@ -122,10 +120,7 @@ struct PublisherTests {
     let script = PublisherScript()
     script.publish(0..<1)
     _ = script.heard()
-    for _ in 0..<29 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-    }
+    script.beat(29)
     script.wait(0.9)
     script.publisher.close()
     script.wait(0.2)
@@ -140,10 +135,7 @@ struct PublisherTests {
     _ = script.heard()
     script.say(Say.blocked("low on memory"))
     #expect(script.recorder.events == [.blocked("low on memory")] && !script.publisher.canPublish)
-    for _ in 0..<600 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-    }
+    script.beat(600)
     script.say(Say.unblocked)
     #expect(script.publisher.canPublish && script.publisher.unconfirmed == 1)
     script.publish(1..<2)
@@ -223,19 +215,13 @@ struct PublisherTests {
     script.publisher.perform(.queueInspect(name: "q")) { if case .success = $0 { isAnswered = true } }
     script.say(Say.blocked("low on memory"))
     script.publisher.perform(.queueInspect(name: "q")) { _ in }
-    for _ in 0..<120 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-    }
+    script.beat(120)
     #expect(script.recorder.events == [.blocked("low on memory")] && script.driver.isOpen)
     script.say(Say.unblocked, Say.channelOpenOK(2), Say.ack(1))
     let inspected = Say.method(2, 50, 11, Say.short("q") + Say.be(UInt32(3)) + Say.be(UInt32(0)))
     script.say(inspected)
     #expect(isAnswered && script.driver.isOpen)
-    for _ in 0..<31 {
-      script.wait(1)
-      if script.driver.isOpen { script.say(Say.heartbeat) }
-    }
+    script.beat(31)
     #expect(script.recorder.end == .commandTimedOut)
   }
 
@@ -244,10 +230,7 @@ struct PublisherTests {
     let script = PublisherScript()
     var answers: [Result<CommandAnswer, ConnectionEnd>] = []
     for _ in 0..<2 { script.publisher.perform(.queueInspect(name: "q")) { answers.append($0) } }
-    for _ in 0..<31 {
-      script.wait(1)
-      script.say(Say.heartbeat)
-    }
+    script.beat(31)
     #expect(answers == [.failure(.commandTimedOut), .failure(.commandTimedOut)])
     #expect(script.recorder.end == .commandTimedOut)
   }

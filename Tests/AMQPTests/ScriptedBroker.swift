@@ -113,6 +113,14 @@ class Script {
     driver.open(at: now)
   }
 
+  /// So many seconds in which the broker says nothing but that it is there.
+  func beat(_ seconds: Int) {
+    for _ in 0..<seconds {
+      wait(1)
+      say(Say.heartbeat)
+    }
+  }
+
   /// Everything written since the last call.
   func heard() -> [ClientFrame] { ClientFrame.parse(driver.collect(at: now)) }
 

@@ -30,6 +30,13 @@ struct CompletionTests {
     #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
   }
 
+  /// What fish and zsh offer.
+  private static let lines = [
+    ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
+    ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
+    ("pushfleet hel", ["help"]), ("pushfleet help send --la", []),
+  ]
+
   /// What fish offers for a command line, without descriptions.
   private func offeredByFish(_ line: String, _ script: String, _ site: RegistrySite) throws -> [String] {
     let log = try site.write("", "completed")
@@ -47,11 +54,7 @@ struct CompletionTests {
   func fish() throws {
     let site = try RegistrySite()
     let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
-    for (line, words) in [
-      ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
-      ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
-      ("pushfleet hel", ["help"]), ("pushfleet help send --la", []),
-    ] { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
+    for (line, words) in Self.lines { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
   }
 
   /// What an interactive zsh adds to a command line when the tabulator is pressed: each word that is offered, in a file.
@@ -91,11 +94,7 @@ struct CompletionTests {
     let shell = try site.write(Self.zsh, "shell.zsh")
     let typist = try site.write(Self.typist, "typist.zsh")
     let environment = RegistrySite.environment.merging(["HOME": site.folder.path]) { $1 }
-    for (line, words) in [
-      ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
-      ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
-      ("pushfleet hel", ["help"]), ("pushfleet help send --la", []), ("pushfleet send \(script.dropLast(4))", ["_pushfleet"]),
-    ] {
+    for (line, words) in Self.lines + [("pushfleet send \(script.dropLast(4))", ["_pushfleet"])] {
       let offered = try site.write("", "offered")
       let child = try ChildProcess(
         ["/usr/bin/zsh", "-f", typist, script, offered, shell, line], environment: environment, output: nil)

@@ -102,7 +102,7 @@ struct CollapseTests {
       if message.id.hasPrefix("user-") {
         #expect(message.json["success"] as? Int == (message.id == "user-new" ? 2 : 0), "\(message.json)")
       }
-      results[message.id ?? ""] = (message.json["results"] as? [[String: Any]])?.map { $0["error"] as? String ?? "sent" }
+      results[message.id] = (message.json["results"] as? [[String: Any]])?.map { $0["error"] as? String ?? "sent" }
     }
     #expect(results["list"] == ["Collapsed", "sent"] && results["new"] == ["sent"] && results["late"] == ["Collapsed"])
     #expect((0..<30).allSatisfy { results["old-\($0)"] == ["Collapsed"] }, "\(results)")

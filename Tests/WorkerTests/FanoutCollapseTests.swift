@@ -147,15 +147,7 @@ struct FanoutCollapseTests {
       answer()
       model.request("old", age: 100, collapseKey: "k")
       for step in 0..<Int.random(in: 40...250, using: &generator) {
-        let worker = Int.random(in: 0..<2, using: &generator)
-        switch Int.random(in: 0..<40, using: &generator) {
-        case 0..<8: model.deliver(to: worker)
-        case 8..<16: model.run(worker)
-        case 16..<27: model.arrive(worker)
-        case 27..<38: model.confirm(worker)
-        case 38: try model.kill(worker)
-        default: model.loseChannel(worker)
-        }
+        _ = try model.stepByChance(using: &generator)
         if step == 30 { model.request("new", age: 50, collapseKey: "k") }
         answer()
       }

@@ -156,6 +156,26 @@ final class FanoutModel {
     }
   }
 
+  /// One step of one of two workers, by chance.
+  /// - Returns: how many messages a worker had in hand that has died of it or lost its channel; nil where none has.
+  func stepByChance(using generator: inout SeededGenerator) throws -> Int? {
+    let worker = Int.random(in: 0..<2, using: &generator)
+    let count = workers[worker].held.count
+    switch Int.random(in: 0..<40, using: &generator) {
+    case 0..<8: deliver(to: worker)
+    case 8..<16: run(worker)
+    case 16..<27: arrive(worker)
+    case 27..<38: confirm(worker)
+    case 38:
+      try kill(worker)
+      return count
+    default:
+      loseChannel(worker)
+      return count
+    }
+    return nil
+  }
+
   /// All steps in turn until nothing is left to do.
   func finish() {
     var rounds = 0

@@ -99,21 +99,9 @@ struct FanoutModelTests {
     var doubled = 0
     var losses = 0
     for _ in 0..<Int.random(in: 10...250, using: &generator) {
-      let worker = Int.random(in: 0..<2, using: &generator)
-      switch Int.random(in: 0..<40, using: &generator) {
-      case 0..<8: model.deliver(to: worker)
-      case 8..<16: model.run(worker)
-      case 16..<27: model.arrive(worker)
-      case 27..<38: model.confirm(worker)
-      case 38:
-        doubled += model.workers[worker].held.count * 7
-        losses += 1
-        try model.kill(worker)
-      default:
-        doubled += model.workers[worker].held.count * 7
-        losses += 1
-        model.loseChannel(worker)
-      }
+      guard let lost = try model.stepByChance(using: &generator) else { continue }
+      doubled += lost * 7
+      losses += 1
     }
     model.finish()
     return (model, doubled, losses)

@@ -10,26 +10,18 @@ struct GCMSend {
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     if call.isJSON { return takeJSON(call, key) }
-    do throws(GCMForm.Failure) {
-      takeForm(try GCMForm(call.request.body).json, call, key)
-    } catch {
-      switch error {
+    let form: GCMForm
+    do throws(GCMForm.Failure) { form = try GCMForm(call.request.body) } catch {
+      return switch error {
       case .missingRegistration: call.answer(.text(200, "Error=MissingRegistration\n"))
       case .unreadable: call.answer(.text(400, "the form can't be read\n"))
       }
     }
-  }
-
-  private func takeForm(_ body: [UInt8], _ call: HTTPCall, _ key: GatewayKey) {
-    let limits = applications.limits.json
-    guard body.count <= limits.bytes else {
-      return call.answer(GCMAnswer(shape: .form, messageID: call.request.target).refused(PushError.messageTooBig.rawValue))
+    do throws(Rejection) {
+      send(try SendRequest.document(form.json, applications.limits.json), call, key, .form)
+    } catch {
+      refuse(error, call, .form)
     }
-    let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(body, limits: limits) } catch {
-      return call.answer(.text(400, "error:\(PushError.invalidJSON.rawValue): \(error)\n"))
-    }
-    send(document, call, key, .form)
   }
 
   private func takeJSON(_ call: HTTPCall, _ key: GatewayKey) {
@@ -53,10 +45,7 @@ struct GCMSend {
       app = try applications.app(of: key, document)
       request = try SendRequest(document, limits: app.limits)
     } catch {
-      if error.code == .invalidParameters || error.code == .invalidJSON || error.code == .missingRegistration {
-        return call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
-      }
-      return call.answer(GCMAnswer(shape: shape, messageID: call.request.target).refused(error.code.rawValue))
+      return refuse(error, call, shape)
     }
     let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
     desk.send(
@@ -64,6 +53,14 @@ struct GCMSend {
         app: app.id, sender: key.id, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
+  }
+
+  private func refuse(_ error: Rejection, _ call: HTTPCall, _ shape: GCMAnswer.Shape) {
+    switch error.code {
+    case .invalidParameters, .invalidJSON, .missingRegistration:
+      call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
+    default: call.answer(GCMAnswer(shape: shape, messageID: call.request.target).refused(error.code.rawValue))
+    }
   }
 }
 

@@ -47,10 +47,7 @@ final class HTTPCall {
   var credential: [UInt8]? {
     guard let header = header("authorization") else { return nil }
     for prefix in Self.schemes where header.count > prefix.count {
-      let isMeant = prefix.indices.allSatisfy { index in
-        let byte = header[index]
-        return (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == prefix[index]
-      }
+      let isMeant = header.prefix(prefix.count).lazy.map(Self.lowercased).elementsEqual(prefix)
       guard isMeant, let start = header[prefix.count...].firstIndex(where: { $0 != 0x20 }) else { continue }
       return Array(header[start...])
     }
@@ -59,10 +56,13 @@ final class HTTPCall {
 
   private static let schemes = [Array("key=".utf8), Array("bearer ".utf8)]
 
+  /// Of ASCII's letters.
+  private static func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+
   /// The media type is JSON's, in any letter case and with any parameters.
   var isJSON: Bool {
     guard let header = header("content-type") else { return false }
     let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
-    return type.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }.elementsEqual("application/json".utf8)
+    return type.map(Self.lowercased).elementsEqual("application/json".utf8)
   }
 }

@@ -30,10 +30,7 @@ struct V1Send {
 
   /// GCM's shape has its own place.
   private static func envelope(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) -> JSONDocument {
-    let document: JSONDocument
-    do throws(JSONError) { document = try JSONDocument(body, limits: limits) } catch {
-      throw Rejection(.invalidJSON, error.description)
-    }
+    let document = try SendRequest.document(body, limits)
     for (name, _) in document.members(of: document.root) {
       let word = document.text(name)
       guard ["message", "validate_only", "validateOnly"].contains(word) else {

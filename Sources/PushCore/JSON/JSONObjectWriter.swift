@@ -53,7 +53,7 @@ public struct JSONObjectWriter {
 
   private mutating func append(_ members: (inout JSONObjectWriter) -> Void) {
     // Moved there and back: with a second owner each nested object would copy all that stands before it.
-    var inner = JSONObjectWriter(after: bytes.taken())
+    var inner = JSONObjectWriter(after: exchange(&bytes, with: []))
     members(&inner)
     bytes = inner.closed()
   }
@@ -63,15 +63,6 @@ public struct JSONObjectWriter {
     isFirst = false
     bytes.appendSafeJSONString(name)
     bytes.append(UInt8(ascii: ":"))
-  }
-}
-
-extension [UInt8] {
-  /// What it holds; empty afterwards.
-  fileprivate mutating func taken() -> [UInt8] {
-    let bytes = self
-    self = []
-    return bytes
   }
 }
 

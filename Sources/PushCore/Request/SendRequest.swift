@@ -52,12 +52,17 @@ public struct SendRequest: Sendable {
 
   /// As ``parse(_:limits:)``, thrown.
   public init(parsing body: [UInt8], limits: RequestLimits = RequestLimits()) throws(Rejection) {
-    guard body.count <= limits.json.bytes else {
-      throw Rejection(.messageTooBig, "a body of \(body.count) bytes, at most \(limits.json.bytes) allowed")
+    try self.init(try Self.document(body, limits.json), limits: limits)
+  }
+
+  /// A body as JSON, of which nothing more is known yet.
+  public static func document(_ body: [UInt8], _ limits: JSONLimits) throws(Rejection) -> JSONDocument {
+    guard body.count <= limits.bytes else {
+      throw Rejection(.messageTooBig, "a body of \(body.count) bytes, at most \(limits.bytes) allowed")
     }
-    let document: JSONDocument
-    do { document = try JSONDocument(body, limits: limits.json) } catch { throw Rejection(.invalidJSON, error.description) }
-    try self.init(document, limits: limits)
+    do throws(JSONError) { return try JSONDocument(body, limits: limits) } catch {
+      throw Rejection(.invalidJSON, error.description)
+    }
   }
 
   /// Validates a body that was read within the same limits.

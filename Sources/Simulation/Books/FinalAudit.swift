@@ -91,10 +91,8 @@ struct FinalAudit {
       if result.isCollapsed(index, of: tokens.count) { continue }
       let first = books.delivered[request.id]?[Self.own(token)]?.min() ?? .max
       guard first > accepted + Int64(seconds * 1000) else { continue }
-      let when = first == .max ? "not" : "only \(Double(first - accepted) / 1000) s after it had been accepted"
-      world.fail(
-        "\(request.id): \(token) was \(when) sent to, and was to be within \(seconds) s of \(time) s: nothing was amiss any more"
-      )
+      let when = first == .max ? "not sent to" : "sent to \(Double(first - accepted) / 1000) s after it had been accepted"
+      world.fail("\(request.id): \(token) was \(when), at \(time) s, from where on it had \(seconds) s")
     }
   }
 

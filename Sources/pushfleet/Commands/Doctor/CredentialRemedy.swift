@@ -1,6 +1,6 @@
 import PushCore
 
-/// What to do about a provider's refusal of a credential: the settings by which it can be mended.
+/// What to do about a provider's refusal of a credential: the settings that may be wrong.
 enum CredentialRemedy {
   /// By the provider's word.
   private static let apns: [String: String] = {
