@@ -25,20 +25,12 @@ public enum CredentialProbe {
     _ credentials: APNsCredentials, topic: String, _ time: Turn, _ dialer: any Dialer,
     completion: @escaping (Outcome) -> Void
   ) throws -> AnyObject {
-    let template = HeaderTemplate(
-      constant: [
-        (":method", "POST"), (":scheme", "https"), (":authority", credentials.target.authority),
-        (":path", "/3/device/\(deviceToken)"), ("apns-topic", topic), ("apns-push-type", "background"), ("apns-priority", "5"),
-        ("apns-expiration", "0"),
-      ], variable: ["authorization"], unindexed: ["authorization"])
-    var values = HeaderValues()
+    var authorization: [UInt8]?
     if case .token(let credential) = credentials.authentication {
-      values.append(try credential.token(ProviderToken.number(at: time.wallClock)).authorization)
-    } else {
-      values.appendAbsent()
+      authorization = try credential.token(ProviderToken.number(at: time.wallClock)).authorization
     }
     let push = request(
-      template, values, body: #"{"aps":{"content-available":1}}"#,
+      .apns(credentials.target, topic: topic, authorization: authorization, device: deviceToken),
       interpret: { APNsReply.interpret(status: $0.status, body: $0.body) }, completion)
     push.start(time, dialer, credentials.target)
     return push
@@ -82,21 +74,19 @@ public enum CredentialProbe {
     _ completion: @escaping (Outcome) -> Void
   ) -> AnyObject {
     let template = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project).template
-    var values = HeaderValues()
-    values.append(Array("Bearer ".utf8) + token)
     let push = request(
-      template, values, body: #"{"validate_only":true,"message":{"token":"pushfleet-doctor","data":{"doctor":"1"}}}"#,
+      .fcm(template, authorization: Array("Bearer ".utf8) + token, device: "pushfleet-doctor"),
       interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
     push.start(time, dialer, credentials.target)
     return push
   }
 
   private static func request(
-    _ template: HeaderTemplate, _ values: HeaderValues, body: String, interpret: @escaping (Response) -> ReplyMeaning,
+    _ push: ProbeRequest, interpret: @escaping (Response) -> ReplyMeaning,
     _ completion: @escaping (Outcome) -> Void
   ) -> SingleRequest {
     SingleRequest(
-      template, values, body: Array(body.utf8), timeout: timeout, configure: { $0.keptResponseHeaders = ["date"] },
+      push.template, push.values, body: push.body, timeout: timeout, configure: { $0.keptResponseHeaders = ["date"] },
       completion: { end in
         switch end {
         case .answered(let response):

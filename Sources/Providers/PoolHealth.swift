@@ -157,6 +157,9 @@ struct PoolHealth {
     return true
   }
 
+  /// A provider that was silent has answered, though no push yet: what goes out first is a probe.
+  mutating func answersAgain() { circuit.probe() }
+
   var deadline: MonotonicTime {
     guard let stop, !stop.isProbing else { return circuit.deadline }
     return min(circuit.deadline, stop.probeAt)

@@ -9,6 +9,7 @@ extension ProviderPool: ConnectionSetOwner {
     answering = connection.number
     connection.heardAt = time.now
     heardAt = time.now
+    silence.heard()
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
     if isWaitingForRoom { advance() }
   }
@@ -151,7 +152,8 @@ extension ProviderPool: ConnectionSetOwner {
       slots[slot].refusals += 1
       if slots[slot].refusals >= Self.refusalLimit { giveBack(slot, .refused) } else { sendAgain(slot) }
     case .unknown(let why):
-      if why == .timedOut { paused(health.timedOut(at: time.now, using: &time.random)) }
+      // What was given up for lost has been judged.
+      if why == .timedOut, !slots[slot].isOverlooked { paused(health.timedOut(at: time.now, using: &time.random)) }
       endTrial(of: slot)
       forget(slot)
       handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)

@@ -39,12 +39,13 @@ public class ProviderPool {
   final var alarms = AlarmGate()
   /// When the provider answered last, or was first waited for since.
   final var heardAt = MonotonicTime(nanoseconds: 0)
+  final var silence = SilenceWatch()
   /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
   /// The number of the connection that the push came back by which is being reported.
   public internal(set) final var answering = 0
   /// Takes nothing more.
-  private var isClosing = false
+  private(set) var isClosing = false
   final var isClosed = false
   private var armedFor = MonotonicTime.distantFuture
 
@@ -65,6 +66,8 @@ public class ProviderPool {
   func submit(_ slot: Int, to session: ClientSession) { preconditionFailure("a provider's pool submits") }
   /// Forgets the push in `slot`.
   func forget(_ slot: Int) {}
+  /// What asks whether the provider answers, with the current authorisation; nil while there is none.
+  func canaryRequest() -> ProbeRequest? { nil }
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
   /// What an answer means to the push in `slot` and what to do about it, for operators.
   func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { "" }
@@ -122,7 +125,7 @@ public class ProviderPool {
     let room = room
     if room > 0 { return room }
     if !isStarved {
-      if inFlight == 0 { heardAt = time.now }
+      if slots.expected == 0 { heardAt = time.now }
       isStarved = true
       rearm()
     }
@@ -131,7 +134,7 @@ public class ProviderPool {
 
   private var room: Int {
     if isClosing { return 0 }
-    let room = min(connections.sendableStreams - resends.count, health.allowance - slots.count)
+    let room = min(connections.sendableStreams - resends.count, health.allowance - slots.expected)
     guard room > 0, authorise() != nil else { return 0 }
     return min(room, paceAllowance())
   }
@@ -151,17 +154,17 @@ public class ProviderPool {
   }
 
   /// Seconds without an answer while one is waited for.
-  static let silence = 2.0
+  static let longestSilence = 2.0
 
   /// The provider serves nothing: something has failed and nothing was served since, or it is silent.
   public func isInTrouble(at now: MonotonicTime) -> Bool {
-    health.hasFailed || (inFlight > 0 || isStarved) && now.seconds(since: heardAt) > Self.silence
+    health.hasFailed || (slots.expected > 0 || isStarved) && now.seconds(since: heardAt) > Self.longestSilence
   }
 
   /// Something is waiting for this pool: it connects, or opens another connection. `capacityAvailable` follows when it can.
   public func wantsCapacity() {
     guard !isClosing else { return }
-    if !isStarved, inFlight == 0 { heardAt = time.now }
+    if !isStarved, slots.expected == 0 { heardAt = time.now }
     isStarved = true
     if health.allowance > 0 {
       _ = authorise()
@@ -174,6 +177,7 @@ public class ProviderPool {
   public func shutdown() {
     isClosing = true
     giveBackResends(.shutDown)
+    silence.end()
     providerClosing()
     connections.close()
   }
@@ -185,7 +189,8 @@ public class ProviderPool {
     guard let generation = authorise(), let session = connections.pick() else { return giveBack(slot, .unauthorised) }
     slots[slot].generation = generation
     slots[slot].sentAt = time.now
-    if slots.count == 1 { heardAt = time.now }
+    slots.expect(slot)
+    if slots.expected == 1 { watchSilence() }
     paceTaken()
     submit(slot, to: session)
   }
@@ -197,6 +202,7 @@ public class ProviderPool {
     if connections.retryAt != nil && !connections.isOpen && !connections.isConnecting {
       return giveBack(slot, .unreachable)
     }
+    slots.expect(slot)
     resends.append(slot)
     if connections.sendableStreams == 0 { connections.want() }
     rearm()
@@ -237,7 +243,7 @@ public class ProviderPool {
   /// Uses what room there is: first for what is to be sent again, then the caller hears of the rest.
   final func advance() {
     while !resends.isEmpty, connections.sendableStreams > 0,
-      slots.count - resends.count < health.allowance, authorise() != nil, paceAllowance() > 0,
+      slots.expected - resends.count < health.allowance, authorise() != nil, paceAllowance() > 0,
       let slot = resends.popFirst()
     {
       if handler?.isWanted(tag: slots[slot].tag) ?? true { transmit(slot) } else { giveBack(slot, .unwanted) }
@@ -284,6 +290,7 @@ public class ProviderPool {
     _ = health.resumeCredential()
     trust = AuthorisationTrust()
     trialSlot = -1
+    silence.end()
     let wasUsed = connections.isOpen || connections.isConnecting
     connections.replaceAll(target: target)
     if wasUsed || isStarved { wantsCapacity() }
@@ -293,7 +300,7 @@ public class ProviderPool {
   // MARK: Time
 
   final func rearm() {
-    let next = min(health.deadline, connections.deadline, providerDeadline)
+    let next = min(health.deadline, connections.deadline, providerDeadline, silence.checkAt)
     guard next < armedFor, !isClosed else { return }
     armedFor = next
     time.schedule(at: next) { [weak self] in self?.deadlineReached(armed: next) }
@@ -307,6 +314,7 @@ public class ProviderPool {
     if health.advance(to: now) { outageEnded() }
     connections.deadlineReached(at: now)
     providerDeadlineReached(at: now)
+    checkSilence(at: now)
     if isStarved, health.allowance > 0, connections.sendableStreams == 0 { connections.want() }
     advance()
     rearm()

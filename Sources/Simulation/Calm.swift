@@ -19,9 +19,11 @@ struct Calm {
   private static let start = 3.0
   /// Seconds after the broker's return, or the end of what it did to its connections, until a worker takes and sends again.
   static let afterBroker = 5.0
-  /// Seconds after a provider's last GOAWAY until what was accepted right after it is sent: connections follow one another at a distance, and each
-  /// of many GOAWAYs takes one.
+  /// Seconds after a provider's last GOAWAY until what was accepted right after it is sent. Each of many takes a connection, and a pool makes only
+  /// so many within ten seconds.
   static let afterGoAway = 2.0 + latency
+  static let afterManyGoAways = dialWindow + latency
+  static let dialWindow = 10.0
   /// Seconds until a queue that confirms nothing is known for it, which begins with its first publication: until then what waits takes room.
   static let untilStuck = 10.0
   /// Seconds that a push takes from the producer's confirm to the provider.
@@ -36,8 +38,22 @@ struct Calm {
     Trouble(from: start, to: .infinity, recovery: 0, onlyDelays: false)
   }
 
+  /// Until when results aren't confirmed.
+  private var unconfirmedUntil = 0.0
+
   mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
-    troubles.append(Self.known(kind, from: start, for: seconds) ?? Self.unknown(from: start))
+    if kind == .outcomesUnconfirmed { unconfirmedUntil = max(unconfirmedUntil, start + seconds) }
+    var trouble = Self.known(kind, from: start, for: seconds) ?? Self.unknown(from: start)
+    // What has only waited for results is delivered again, and takes room again until it is known that it waits for these.
+    if trouble.recovery == Self.afterBroker, start < unconfirmedUntil { trouble.recovery += Self.untilStuck }
+    troubles.append(trouble)
+  }
+
+  /// A provider's GOAWAYs are over that began at a time, and were few.
+  mutating func fewGoAways(since start: Double) {
+    for place in troubles.indices where troubles[place].from == start && troubles[place].recovery == Self.afterManyGoAways {
+      troubles[place].recovery = Self.afterGoAway
+    }
   }
 
   /// Whether it is known when a fleet has to have recovered from it.
@@ -52,7 +68,7 @@ struct Calm {
     // Results wait; pushes go on, as soon as it is known that they do.
     case .outcomesUnconfirmed: Trouble(from: start, to: start + untilStuck, recovery: 0, onlyDelays: false)
     // What was refused in it waits on the ladder.
-    case .goAway: Trouble(from: start, to: end, recovery: afterGoAway, onlyDelays: false)
+    case .goAway: Trouble(from: start, to: end, recovery: afterManyGoAways, onlyDelays: false)
     default: nil
     }
   }

@@ -55,14 +55,14 @@ extension Nemesis {
         for end in [path.client, path.server] { end?.party.wake() }
       }
       if kind == .appUnanswered { recovery += Scenario.timeout }
-      if isDead { recovery += Self.timeout(platform) }
+      if isDead { recovery += Self.canary }
       return recovery
     case .appSilent:
       trouble.step.fault = .stall
-      recovery += Self.timeout(platform) + Self.pause
+      recovery += Self.canary
     case .appSlow:
       trouble.step.delayMilliseconds = random.next() % 2 == 0 ? 4_000 : 20_000
-      recovery += Self.timeout(platform) + Self.pause
+      recovery += Self.canary
     case .appForbidden:
       trouble.step =
         platform == .apns
@@ -85,11 +85,10 @@ extension Nemesis {
     return recovery
   }
 
-  /// Seconds: until a provider that is back is tried, and for what was under way when it came back: an answer that doesn't come is waited for
-  /// first, a dead connection found, a pause that an answer asked for over.
+  /// Seconds: until a provider that is back is tried, and for what was under way when it came back: its silence is noticed first, and a canary that
+  /// it didn't answer given up; a pause that an answer asked for is over.
   private static let recovery = 2.0
-  private static let pause = 1.5
-  private static func timeout(_ platform: Platform) -> Double { platform == .apns ? Scenario.timeout : 30 }
+  private static let canary = 6.0
   private static let quotaPause = 66.0
   private static let probeInterval = 60.0
   private static let tokenFetch = 31.0

@@ -331,7 +331,17 @@ final class Nemesis {
     }
     let duration = seconds(1...20)
     // A provider that says goodbye to everything is one that can't be reached.
-    if kind == .goAway, oneIn > 1 { note(kind, duration) } else { note(.providerRefuses, duration) }
+    if kind == .goAway, oneIn > 1 { noteGoAways(of: provider, for: duration) } else { note(.providerRefuses, duration) }
     provider.suffer(.init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: duration, "\(kind)")
   }
+  private func noteGoAways(of provider: ProviderHouse, for duration: Double) {
+    let start = world.elapsed
+    note(.goAway, duration)
+    world.schedule(after: duration) { [self] in
+      if provider.goAways(since: world.elapsed - Calm.dialWindow) <= Self.fewGoAways { calm.fewGoAways(since: start) }
+    }
+  }
+
+  /// With the connection that was there before, fewer than a pool makes at once.
+  private static let fewGoAways = 4
 }

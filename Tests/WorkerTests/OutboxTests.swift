@@ -270,6 +270,26 @@ struct OutboxTests {
     #expect(!outbox.isFull && outbox.stuck == 4_999)
   }
 
+  @Test("a queue that was stuck holds up nothing on the next connection either, until it has confirmed something")
+  func stuckOnTheNextConnection() throws {
+    let (time, outbox, _) = makeInOwnTime()
+    let first = Connection(outbox)
+    for number in 0..<5_000 { outbox.publish(message(number)) }
+    advance(time, bySeconds: 5.1)
+    outbox.look()
+    #expect(!outbox.isFull)
+    first.cut()
+    outbox.look()
+    // There is no connection: nothing at all is confirmed.
+    #expect(outbox.isFull && outbox.stuck == 0)
+    let next = Connection(outbox)
+    outbox.look()
+    #expect(!outbox.isFull && outbox.stuck == 5_000)
+    for sequence in 1...UInt16(4_002) { next.settle(sequence) }
+    outbox.look()
+    #expect(outbox.stuck == 0 && outbox.backlog == 998)
+  }
+
   @Test("what one queue refuses waits for itself alone, and with its own pauses")
   func refused() throws {
     let (time, outbox, owner) = makeInOwnTime()

@@ -94,6 +94,12 @@ public final class APNsPool: ProviderPool {
 
   override func forget(_ slot: Int) { pushes[slot] = nil }
 
+  override func canaryRequest() -> ProbeRequest? {
+    guard authorise() != nil, let push = pushes.first(where: { $0?.template.isBroadcast == false }), let push else { return nil }
+    return .apns(
+      credentials.target, topic: String(decoding: push.topic, as: UTF8.self), authorization: token?.authorization, device: Canary.apnsDevice)
+  }
+
   override func interpret(_ response: Response) -> ReplyMeaning {
     APNsReply.interpret(
       status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)

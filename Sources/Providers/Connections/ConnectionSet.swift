@@ -131,6 +131,13 @@ final class ConnectionSet {
     if isWanted || connection.session.activeStreams > 0 { want() }
   }
 
+  /// What was asked before `time`, and is unanswered, may never be answered on the connections that it went out on.
+  func replaceSilent(since time: MonotonicTime) {
+    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < time {
+      replace(connection)
+    }
+  }
+
   /// New connections go to `target` with its TLS identity; the old ones drain.
   func replaceAll(target: DialTarget? = nil) {
     if let target {

@@ -15,12 +15,18 @@ struct SlotTable {
     var wasReauthorised = false
     /// The caller wants the provider's name for the message.
     var wantsName = false
+    var isInUse = true
+    /// Its answer is not expected any more.
+    fileprivate(set) var isOverlooked = false
   }
 
   private(set) var slots: [Slot] = []
   private var free: [Int] = []
 
   var count: Int { slots.count - free.count }
+  private var overlooked = 0
+  /// Without those whose answer is not expected any more.
+  var expected: Int { count - overlooked }
 
   subscript(index: Int) -> Slot {
     _read { yield slots[index] }
@@ -38,7 +44,22 @@ struct SlotTable {
 
   /// Gives the caller's tag back.
   mutating func release(_ index: Int) -> Int {
+    expect(index)
+    slots[index].isInUse = false
     free.append(index)
     return slots[index].tag
+  }
+
+  /// No answer is expected any more of what has been handed over so far, though one may come.
+  mutating func overlookAll() {
+    for index in slots.indices where slots[index].isInUse { slots[index].isOverlooked = true }
+    overlooked = count
+  }
+
+  /// One is, of a push that goes out again.
+  mutating func expect(_ index: Int) {
+    guard slots[index].isOverlooked else { return }
+    slots[index].isOverlooked = false
+    overlooked -= 1
   }
 }

@@ -126,6 +126,11 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func forget(_ slot: Int) { payloads[slot] = [] }
 
+  override func canaryRequest() -> ProbeRequest? {
+    guard authorise() != nil, let token else { return nil }
+    return .fcm(headers.template, authorization: token.authorization, device: Canary.fcmDevice)
+  }
+
   override func interpret(_ response: Response) -> ReplyMeaning {
     FCMReply.interpret(
       status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)

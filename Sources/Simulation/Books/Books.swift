@@ -1,5 +1,6 @@
 import AMQP
 import BrokerModel
+import Providers
 import PushCore
 import Simulator
 import Wire
@@ -263,6 +264,7 @@ final class Books {
       world.mix(value)
     }
     guard !entry.token.isEmpty else { return }
+    guard entry.tokenText != Canary.apnsDevice, entry.tokenText != Canary.fcmDevice else { return readCanary(entry) }
     guard let messageID = Self.messageID(in: entry.payload) else {
       return world.fail("\(entry.tokenText) was sent what no request of the workload says")
     }
@@ -286,6 +288,16 @@ final class Books {
     guard entry.status == 200 else { return }
     deliveries[AppRoute(app: app, platform: Workload.platform(of: entry.tokenText)), default: []].append(entry.time)
     delivered[id, default: [:]][entry.tokenText, default: []].append(entry.time)
+  }
+
+  /// What asks a silent provider whether it answers reaches nobody.
+  private func readCanary(_ entry: JournalEntry) {
+    if entry.status == 200, Self.isDelivered(entry.payload) { world.fail("a canary was delivered") }
+  }
+
+  private static func isDelivered(_ payload: [UInt8]) -> Bool {
+    guard let document = try? JSONDocument(payload), let validates = document.value("validate_only", of: document.root) else { return true }
+    return document.text(validates) != "true"
   }
 
   /// Milliseconds between a worker's look at the clock and the provider's. Longer where clocks differ, or a connection stalls with what was sent

@@ -18,6 +18,8 @@ final class ProviderHouse: Party {
 
   let platform: Platform
   let journal: Journal
+  /// Seconds since the beginning.
+  private var goAwayTimes: [Double] = []
   /// On a connection that has nothing to complain of.
   private let mostStreams: Int
   private let clock: Turn
@@ -70,10 +72,14 @@ final class ProviderHouse: Party {
     let isToken = token.elementsEqual("/token".utf8)
     for (_, trouble) in troubles.sorted(by: { $0.key < $1.key })
     where trouble.isOfTokens == isToken && trouble.places?.contains(place) != false {
-      if chance.next() % UInt64(trouble.oneIn) == 0 { return trouble.step }
+      guard chance.next() % UInt64(trouble.oneIn) == 0 else { continue }
+      if case .goAway = trouble.step.fault { goAwayTimes.append(world.elapsed) }
+      return trouble.step
     }
     return nil
   }
+
+  func goAways(since time: Double) -> Int { goAwayTimes.count { $0 >= time } }
 
   func suffer(_ trouble: Trouble, for seconds: Double, _ words: String) {
     let number = begin("\(words), one in \(trouble.oneIn), for \(seconds) s")

@@ -106,7 +106,7 @@ final class Outbox {
       if isSilent { longest = max(longest, silence) }
       if !isTaking || queues[queue].backlog == 0 {
         setStuck(queue, false)
-      } else if isSilent || !queues[queue].refused.isEmpty {
+      } else if isSilent || queues[queue].hasStayedSilent || !queues[queue].refused.isEmpty {
         setStuck(queue, true)
       }
     }

@@ -1,0 +1,102 @@
+import HTTP2
+import Wire
+
+/// Asks a provider that has fallen silent whether it answers again: by requests that reach nobody, one at a time, on a connection of their
+/// own, since those that pushes went out on may be dead, or have no stream left.
+package final class Canary: ClientSessionHandler {
+  /// What stands in the place of a device's token: not even a simulator takes it for one.
+  package static let apnsDevice = "0"
+  package static let fcmDevice = "pushfleet-canary"
+  /// Seconds for an answer, and between two requests: what takes longer is no better than silence.
+  package static let patience = 2.0
+
+  private let time: Turn
+  private let dialer: any Dialer
+  private let target: DialTarget
+  private let request: () -> ProbeRequest?
+  private let answered: (_ askedAt: MonotonicTime) -> Void
+  private var session: ClientSession?
+  private var transport: (any Transport)?
+  private var askedAt = MonotonicTime(nanoseconds: 0)
+  /// Nothing is asked before a pause is over.
+  private var isPausing = false
+  private var isOver = false
+
+  /// - Parameters:
+  ///   - request: nil while there is no authorisation for one.
+  ///   - answered: called once at most, and never from within another call.
+  init(
+    _ time: Turn, _ dialer: any Dialer, _ target: DialTarget, request: @escaping () -> ProbeRequest?,
+    answered: @escaping (_ askedAt: MonotonicTime) -> Void
+  ) {
+    self.time = time
+    self.dialer = dialer
+    var target = target
+    target.timeout = min(target.timeout, 2 * Self.patience)
+    self.target = target
+    self.request = request
+    self.answered = answered
+    connect()
+  }
+
+  deinit { stop() }
+
+  func stop() {
+    isOver = true
+    transport?.close()
+    transport = nil
+  }
+
+  private func connect() {
+    var configuration = ClientConfiguration()
+    configuration.ownStreamLimit = 1
+    configuration.requestTimeout = Self.patience
+    configuration.pingTimeout = Self.patience
+    let session = ClientSession(configuration: configuration, handler: self)
+    self.session = session
+    transport = dialer.dial(session, to: target)
+  }
+
+  private func ask() {
+    guard !isOver, !isPausing, let session, session.availableStreams > 0 else { return }
+    guard var request = request() else { return pause { $0.ask() } }
+    askedAt = time.now
+    session.submit(request.template, body: request.body, tag: 0, &request.values)
+  }
+
+  private func pause(then action: @escaping (Canary) -> Void) {
+    isPausing = true
+    time.schedule(after: Self.patience) { [weak self] in
+      guard let self, !isOver else { return }
+      isPausing = false
+      action(self)
+    }
+  }
+
+  // MARK: What the connection says
+
+  package func sessionReady() {}
+  package func streamsAvailable() { ask() }
+
+  package func answersReady(in session: ClientSession) {
+    while let (_, response) = session.nextAnswer() {
+      guard !isOver else { return }
+      // That a provider has no room, or is in trouble of another kind, pushes find out.
+      guard response.status < 500, response.status != 429 else { return pause { $0.ask() } }
+      isOver = true
+      answered(askedAt)
+    }
+  }
+
+  package func failed(_ tag: Int, _ failure: RequestFailure) {
+    if failure != .unknown(.timedOut), !isOver, !isPausing { pause { $0.ask() } }
+  }
+
+  package func goAwayReceived(_ goAway: GoAway) {}
+
+  package func sessionEnded(_ reason: TransportEnd) {
+    session = nil
+    transport = nil
+    if !isOver { pause { $0.connect() } }
+  }
+}

@@ -1,0 +1,75 @@
+import Wire
+
+/// What a pool knows of a provider that says nothing while it owes answers.
+struct SilenceWatch {
+  /// Seconds without an answer after which the provider is asked whether it answers at all.
+  static let asksAfter = 4.0
+  /// So much longer at most, after it has answered that and then nothing else: twice as long each time.
+  private static let longestFactor = 8.0
+
+  var checkAt = MonotonicTime.distantFuture
+  private(set) var canary: Canary?
+  private var factor = 1.0
+
+  func asksAt(heardAt: MonotonicTime) -> MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
+
+  /// A push has been answered.
+  mutating func heard() { factor = 1 }
+
+  mutating func ask(with canary: Canary) { self.canary = canary }
+
+  mutating func canaryAnswered() {
+    endAsking()
+    factor = min(2 * factor, Self.longestFactor)
+  }
+
+  mutating func endAsking() {
+    canary?.stop()
+    canary = nil
+  }
+
+  mutating func end() {
+    endAsking()
+    checkAt = .distantFuture
+  }
+}
+
+/// A provider may fall silent with all its streams taken and every push of the circuit's allowance in flight. Their answers won't come, even after it
+/// has recovered, so it isn't waited for them to time out: as soon as the provider answers a ``Canary``, one push more may go out, and when that is
+/// answered, the others.
+extension ProviderPool {
+  /// Answers are expected from now on.
+  final func watchSilence() {
+    heardAt = time.now
+    guard silence.checkAt == .distantFuture else { return }
+    silence.checkAt = silence.asksAt(heardAt: heardAt)
+    rearm()
+  }
+
+  final func checkSilence(at now: MonotonicTime) {
+    guard now >= silence.checkAt else { return }
+    guard !isClosing, slots.expected > 0, health.stop == nil else { return silence.end() }
+    let asksAt = silence.asksAt(heardAt: heardAt)
+    silence.checkAt = max(asksAt, now.advanced(bySeconds: 1))
+    if now < asksAt { return silence.endAsking() }
+    guard silence.canary == nil else { return }
+    silence.ask(
+      with: Canary(
+        time, dialer, connections.target, request: { [weak self] in self?.canaryRequest() },
+        answered: { [weak self] in self?.canaryAnswered(askedAt: $0) }))
+  }
+
+  private func canaryAnswered(askedAt: MonotonicTime) {
+    silence.canaryAnswered()
+    guard heardAt < askedAt, !isClosing, health.stop == nil else { return }
+    heardAt = time.now
+    slots.overlookAll()
+    if trialSlot >= 0 { endTrial(of: trialSlot) }
+    health.answersAgain()
+    outageEnded()
+    connections.replaceSilent(since: askedAt)
+    if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
+    advance()
+    rearm()
+  }
+}

@@ -1,0 +1,163 @@
+import HTTP2
+import Testing
+import Wire
+
+@testable import Providers
+
+@Suite("A provider that falls silent")
+struct SilenceTests {
+  /// Answers a canary as APNs does, and everything else with 200; nothing while it is silent.
+  private final class Behaviour {
+    var isSilent = false
+    /// To canaries; nil: as to a device that is none.
+    var canaryStatus: Int?
+    private(set) var canaries: [MonotonicTime] = []
+
+    func install(in bench: APNsBench) {
+      bench.provider.answer = { [unowned self, unowned bench] in
+        let isCanary = $0.path == "/3/device/0"
+        if isCanary { canaries.append(bench.world.now) }
+        if isSilent { return .stall }
+        return isCanary ? .status(canaryStatus ?? 400, #"{"reason":"BadDeviceToken"}"#) : .status(200)
+      }
+    }
+  }
+
+  private func make(_ settings: APNsPool.Settings = .init()) throws -> (APNsBench, Behaviour) {
+    let bench = try APNsBench(settings: settings)
+    bench.warmUp()
+    let behaviour = Behaviour()
+    behaviour.install(in: bench)
+    return (bench, behaviour)
+  }
+
+  @Test("with all streams taken: pushes go out within 2 s of its return, not when those in flight have timed out", arguments: [6.0, 13])
+  func streamsTaken(silence: Double) throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<300)
+    bench.world.advance(by: silence)
+    #expect(bench.apns.inFlight == 100 && bench.delivered == 1 && !behaviour.canaries.isEmpty)
+    behaviour.isSilent = false
+    bench.world.advance(by: 2.1)
+    #expect(bench.delivered == 201 && bench.unknown.isEmpty)
+    // The provider hasn't answered those: nothing is said of them before their time, and nothing follows for the others.
+    bench.world.advance(by: 30)
+    #expect(bench.unknown.count == 100 && bench.unknown.allSatisfy { $0.reason == "no answer in time" })
+    #expect(bench.apns.state == .open && bench.apns.inFlight == 0)
+    bench.offer(300..<400)
+    bench.world.settle()
+    #expect(bench.delivered == 301)
+  }
+
+  @Test("a probe that isn't answered is not waited for either")
+  func unansweredProbe() throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<300)
+    bench.world.advance(by: 40)
+    // All in flight have timed out, and what went out as they did has 20 s to go.
+    #expect(bench.unknown.count == 100 && bench.apns.state == .probing)
+    #expect((1...19).contains(bench.apns.inFlight))
+    behaviour.isSilent = false
+    bench.world.advance(by: 2.1)
+    #expect(bench.delivered > 100)
+  }
+
+  @Test("connections that have died under it are replaced")
+  func deadConnection() throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.world.connections[0].isDead = true
+    bench.world.answerDial = { _ in .hang }
+    bench.offer(0..<50)
+    bench.world.advance(by: 9)
+    bench.world.answerDial = { [provider = bench.provider] _ in .accept(provider.accept()) }
+    behaviour.isSilent = false
+    bench.world.advance(by: 4)
+    bench.offer(50..<60)
+    bench.world.settle()
+    #expect(bench.delivered == 11)
+    #expect(bench.world.openConnections.count == 2)
+  }
+
+  @Test("it is asked by one request at a time, whose answers come soon or count for nothing")
+  func slow() throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<200)
+    bench.world.advance(by: 15.5)
+    #expect(behaviour.canaries.count == 6)
+    for request in bench.provider.requests.filter({ $0.path == "/3/device/0" }).dropLast() {
+      bench.provider.give(.status(400), to: request)
+    }
+    bench.world.settle()
+    #expect(bench.apns.inFlight == 100 && bench.delivered == 1)
+  }
+
+  @Test("answers that speak of its own trouble let nothing out", arguments: [429, 500, 503])
+  func inTrouble(status: Int) throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<200)
+    bench.world.advance(by: 5)
+    behaviour.isSilent = false
+    behaviour.canaryStatus = status
+    bench.world.advance(by: 10)
+    #expect(bench.delivered == 1 && behaviour.canaries.count <= 8)
+    behaviour.canaryStatus = nil
+    bench.world.advance(by: 2.1)
+    #expect(bench.delivered == 101)
+  }
+
+  @Test("one that answers canaries alone is given a push now and then, and ever more seldom")
+  func canariesAlone() throws {
+    let (bench, behaviour) = try make()
+    bench.provider.answer = { $0.path == "/3/device/0" ? .status(400) : .stall }
+    _ = behaviour
+    bench.offer(0..<500)
+    bench.world.advance(by: 29)
+    #expect(bench.provider.requests.count { $0.path != "/3/device/0" } <= 101 + 3)
+    #expect(bench.world.connections.count <= 8)
+  }
+
+  @Test("nobody is asked who owes nothing, or answers")
+  func noneOwed() throws {
+    let (bench, behaviour) = try make()
+    bench.world.advance(by: 60)
+    for second in 0..<20 {
+      bench.offer(second..<(second + 1))
+      bench.world.advance(by: 1)
+    }
+    #expect(behaviour.canaries.isEmpty && bench.world.connections.count == 1 && bench.delivered == 21)
+    behaviour.isSilent = true
+    bench.offer([50])
+    bench.world.advance(by: 5)
+    #expect(behaviour.canaries.count == 1)
+    bench.world.advance(by: 27)
+    let asked = behaviour.canaries.count
+    bench.world.advance(by: 60)
+    #expect(bench.unknown.count == 1 && behaviour.canaries.count <= asked + 1)
+    #expect(bench.world.openConnections.count <= 1)
+  }
+
+  @Test("FCM is asked to validate a message to nobody")
+  func fcm() throws {
+    let bench = try FCMBench()
+    bench.warmUp()
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<2_000)
+    bench.world.advance(by: 11)
+    #expect(bench.fcm.inFlight == 800)
+    let canaries = bench.provider.requests.filter { String(decoding: $0.body, as: UTF8.self).contains("pushfleet-canary") }
+    #expect(canaries.count == 4 && canaries.allSatisfy { $0.authorization == "Bearer token-1" })
+    bench.provider.answer = { request in
+      String(decoding: request.body, as: UTF8.self).contains("canary")
+        ? FCMBench.error(400, "INVALID_ARGUMENT") : FCMBench.success(request)
+    }
+    bench.world.advance(by: 2.1)
+    #expect(bench.delivered > 1)
+    bench.world.advance(by: 60)
+    #expect(bench.delivered == 1_201 && bench.unknown.count == 800)
+  }
+}
