@@ -31,7 +31,9 @@ struct SilenceTests {
     return (bench, behaviour)
   }
 
-  @Test("with all streams taken: pushes go out within 2 s of its return, not when those in flight have timed out", arguments: [6.0, 13])
+  @Test(
+    "with all streams taken: pushes go out within 2 s of its return, not when those in flight have timed out",
+    arguments: [6.0, 13])
   func streamsTaken(silence: Double) throws {
     let (bench, behaviour) = try make()
     behaviour.isSilent = true
@@ -112,9 +114,9 @@ struct SilenceTests {
 
   @Test("one that answers canaries alone is given a push now and then, and ever more seldom")
   func canariesAlone() throws {
-    let (bench, behaviour) = try make()
+    let bench = try APNsBench()
+    bench.warmUp()
     bench.provider.answer = { $0.path == "/3/device/0" ? .status(400) : .stall }
-    _ = behaviour
     bench.offer(0..<500)
     bench.world.advance(by: 29)
     #expect(bench.provider.requests.count { $0.path != "/3/device/0" } <= 101 + 3)

@@ -11,6 +11,7 @@ struct BooksTests {
     #expect(!calm.holds(at: 1, for: 2) && calm.holds(at: 3, for: 2))
     calm.note(.brokerCrash, from: 20, for: 10)
     calm.note(.goAway, from: 60, for: 5)
+    calm.fewGoAways(since: 60)
     #expect(
       calm.holds(at: 17, for: 2) && !calm.holds(at: 19, for: 2) && !calm.holds(at: 34, for: 2) && calm.holds(at: 35, for: 2))
     #expect(!calm.holds(at: 68, for: 2) && calm.holds(at: 69, for: 2))
@@ -27,11 +28,19 @@ struct BooksTests {
     #expect(
       calm.latest(for: 17) == 19 && calm.latest(for: 19) == 45 && calm.latest(for: 41) == 45 && calm.latest(for: 45) == 47)
     calm.note(.goAway, from: 60, for: 5)
+    #expect(calm.latest(for: 65) == 77)
+    calm.fewGoAways(since: 60)
     #expect(
       calm.latest(for: 57) == 59 && calm.latest(for: 61) == nil && calm.latest(for: 65) == 69 && calm.latest(for: 70) == 72)
     calm.note(.pathDead, from: 90, for: 0)
     #expect(calm.latest(for: 87) == 89 && calm.latest(for: 88) == nil && calm.latest(for: 1_000) == nil)
     #expect(Calm(isKnown: false).latest(for: 10) == nil)
+    var unconfirmed = Calm()
+    unconfirmed.note(.outcomesUnconfirmed, from: 20, for: 30)
+    unconfirmed.note(.connectionsClosed, from: 40, for: 0)
+    #expect(unconfirmed.latest(for: 39) == 55)
+    unconfirmed.note(.connectionsClosed, from: 60, for: 0)
+    #expect(unconfirmed.latest(for: 61) == 65)
   }
 
   @Test("allow one push for each copy that was given out")

@@ -95,9 +95,11 @@ public final class APNsPool: ProviderPool {
   override func forget(_ slot: Int) { pushes[slot] = nil }
 
   override func canaryRequest() -> ProbeRequest? {
-    guard authorise() != nil, let push = pushes.first(where: { $0?.template.isBroadcast == false }), let push else { return nil }
-    return .apns(
-      credentials.target, topic: String(decoding: push.topic, as: UTF8.self), authorization: token?.authorization, device: Canary.apnsDevice)
+    guard authorise() != nil, let push = pushes.lazy.compactMap(\.self).first(where: { !$0.template.isBroadcast }) else {
+      return nil
+    }
+    let topic = String(decoding: push.topic, as: UTF8.self)
+    return .apns(credentials.target, topic: topic, authorization: token?.authorization, device: Canary.apnsDevice)
   }
 
   override func interpret(_ response: Response) -> ReplyMeaning {

@@ -133,7 +133,8 @@ final class ConnectionSet {
 
   /// What was asked before `time`, and is unanswered, may never be answered on the connections that it went out on.
   func replaceSilent(since time: MonotonicTime) {
-    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < time {
+    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < time
+    {
       replace(connection)
     }
   }

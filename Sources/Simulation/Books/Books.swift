@@ -296,7 +296,9 @@ final class Books {
   }
 
   private static func isDelivered(_ payload: [UInt8]) -> Bool {
-    guard let document = try? JSONDocument(payload), let validates = document.value("validate_only", of: document.root) else { return true }
+    guard let document = try? JSONDocument(payload), let validates = document.value("validate_only", of: document.root) else {
+      return true
+    }
     return document.text(validates) != "true"
   }
 
