@@ -158,7 +158,10 @@ struct PoolHealth {
   }
 
   /// A provider that was silent has answered, though no push yet: what goes out first is a probe.
-  mutating func answersAgain() { circuit.probe() }
+  mutating func answersAgain() {
+    circuit.probe()
+    hasFailed = true
+  }
 
   var deadline: MonotonicTime {
     guard let stop, !stop.isProbing else { return circuit.deadline }

@@ -18,10 +18,8 @@ struct SilenceWatch {
 
   mutating func ask(with canary: Canary) { self.canary = canary }
 
-  mutating func canaryAnswered() {
-    endAsking()
-    factor = min(2 * factor, Self.longestFactor)
-  }
+  /// The provider answers canaries, and is to answer a push before it is asked as soon again.
+  mutating func lengthen() { factor = min(2 * factor, Self.longestFactor) }
 
   mutating func endAsking() {
     canary?.stop()
@@ -31,6 +29,7 @@ struct SilenceWatch {
   mutating func end() {
     endAsking()
     checkAt = .distantFuture
+    factor = 1
   }
 }
 
@@ -50,9 +49,11 @@ extension ProviderPool {
     guard now >= silence.checkAt else { return }
     guard !isClosing, slots.expected > 0, health.stop == nil else { return silence.end() }
     let asksAt = silence.asksAt(heardAt: heardAt)
-    silence.checkAt = max(asksAt, now.advanced(bySeconds: 1))
-    if now < asksAt { return silence.endAsking() }
-    guard silence.canary == nil else { return }
+    // A push that is answered late makes the silence to wait for shorter.
+    silence.checkAt = min(max(asksAt, now.advanced(bySeconds: 1)), now.advanced(bySeconds: SilenceWatch.asksAfter))
+    // Nothing goes to a provider that has asked for a pause.
+    if now < asksAt || health.isPaused { return silence.endAsking() }
+    guard silence.canary == nil, canaryRequest() != nil else { return }
     silence.ask(
       with: Canary(
         time, dialer, connections.target, request: { [weak self] in self?.canaryRequest() },
@@ -60,13 +61,15 @@ extension ProviderPool {
   }
 
   private func canaryAnswered(askedAt: MonotonicTime) {
-    silence.canaryAnswered()
-    guard heardAt < askedAt, !isClosing, health.stop == nil else { return }
+    silence.endAsking()
+    guard heardAt < askedAt, !isClosing, health.stop == nil, !health.isPaused else { return }
+    silence.lengthen()
     heardAt = time.now
-    slots.overlookAll()
+    overlookStreams()
     if trialSlot >= 0 { endTrial(of: trialSlot) }
+    // The rate rises gently after an outage, not after an answer that was lost.
+    if health.hasFailed { outageEnded() }
     health.answersAgain()
-    outageEnded()
     connections.replaceSilent(since: askedAt)
     if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
     advance()

@@ -66,7 +66,7 @@ public class ProviderPool {
   func submit(_ slot: Int, to session: ClientSession) { preconditionFailure("a provider's pool submits") }
   /// Forgets the push in `slot`.
   func forget(_ slot: Int) {}
-  /// What asks whether the provider answers, with the current authorisation; nil while there is none.
+  /// What asks whether the provider answers, with the current authorisation; nil while there is none, or nothing in flight shows what to ask for.
   func canaryRequest() -> ProbeRequest? { nil }
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
   /// What an answer means to the push in `slot` and what to do about it, for operators.
@@ -113,6 +113,9 @@ public class ProviderPool {
 
   /// Pushes handed over and not yet reported back.
   public var inFlight: Int { slots.count }
+
+  /// Those among them that may still be answered: without what a provider was sent before a silence that has ended.
+  public var expected: Int { slots.expected }
 
   /// Whom it sends to.
   public var server: (host: String, port: UInt16) { (connections.target.host, connections.target.port) }
@@ -190,7 +193,7 @@ public class ProviderPool {
     slots[slot].generation = generation
     slots[slot].sentAt = time.now
     slots.expect(slot)
-    if slots.expected == 1 { watchSilence() }
+    if slots.expected == 1 || silence.checkAt == .distantFuture { watchSilence() }
     paceTaken()
     submit(slot, to: session)
   }
@@ -231,6 +234,13 @@ public class ProviderPool {
   /// What waits for another authorisation goes out with the one that there is.
   final func resendUnauthorised() {
     for _ in 0..<unauthorised.count { if let slot = unauthorised.popFirst() { sendAgain(slot) } }
+  }
+
+  /// What is on a stream now may never be answered.
+  final func overlookStreams() {
+    slots.overlookAll()
+    for slot in resends { slots.expect(slot) }
+    for slot in unauthorised { slots.expect(slot) }
   }
 
   /// The same, at once.

@@ -112,6 +112,54 @@ struct SilenceTests {
     #expect(bench.delivered == 101)
   }
 
+  @Test("of what GOAWAY has turned away, one push probes the provider that answers a canary again")
+  func turnedAway() throws {
+    let bench = try APNsBench(certificate: true)
+    bench.warmUp()
+    bench.provider.answer = { $0.path == "/3/device/0" ? .status(400) : .stall }
+    bench.provider.streamLimit = 4
+    bench.offer(0..<60)
+    bench.world.settle()
+    func pushes() -> Int { bench.provider.requests.count { $0.path != "/3/device/0" } }
+    bench.provider.sessions[0].goAway(lastStreamID: 1)
+    bench.world.settle()
+    let before = pushes()
+    #expect(before == 65)
+    bench.world.advance(by: 4.5)
+    #expect(pushes() == before + 1)
+    bench.world.advance(by: 3)
+    #expect(pushes() == before + 1)
+  }
+
+  @Test("is asked again after each silence, also where the credential was replaced under load")
+  func replacedCredential() throws {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<10)
+    bench.world.settle()
+    bench.apns.replaceCredentials(
+      APNsCredentials(
+        authentication: .token(try TestKeys.tokenCredential()), target: DialTarget(host: "apns.test", port: 443, tls: nil)))
+    bench.offer(10..<20)
+    bench.world.advance(by: 7)
+    #expect(behaviour.canaries.count >= 1)
+  }
+
+  @Test("one that has asked for a pause isn't asked in it")
+  func pause() throws {
+    let (bench, behaviour) = try make()
+    bench.provider.answer = { _ in .stall }
+    bench.offer(0..<10)
+    bench.world.settle()
+    bench.provider.give(.status(503, "{}", [("retry-after", "20")]), to: bench.provider.requests[1])
+    behaviour.install(in: bench)
+    bench.world.advance(by: 19)
+    #expect(behaviour.canaries.isEmpty && bench.delivered == 1)
+    bench.offer(10..<20)
+    bench.world.advance(by: 5)
+    #expect(bench.delivered == 11)
+  }
+
   @Test("one that answers canaries alone is given a push now and then, and ever more seldom")
   func canariesAlone() throws {
     let bench = try APNsBench()

@@ -23,8 +23,8 @@ package final class Canary: ClientSessionHandler {
   private var isOver = false
 
   /// - Parameters:
-  ///   - request: nil while there is no authorisation for one.
-  ///   - answered: called once at most, and never from within another call.
+  ///   - request: nil while there is none to be made.
+  ///   - answered: called once at most, and never from within `init` or `stop`.
   init(
     _ time: Turn, _ dialer: any Dialer, _ target: DialTarget, request: @escaping () -> ProbeRequest?,
     answered: @escaping (_ askedAt: MonotonicTime) -> Void

@@ -131,11 +131,13 @@ final class ConnectionSet {
     if isWanted || connection.session.activeStreams > 0 { want() }
   }
 
-  /// What was asked before `time`, and is unanswered, may never be answered on the connections that it went out on.
-  func replaceSilent(since time: MonotonicTime) {
-    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < time
+  /// What went out before `asked`, and is unanswered, may never be answered on the connections that it went out on. Those with a free stream stay
+  /// where no other can be made at present.
+  func replaceSilent(since asked: MonotonicTime) {
+    let mayDial = dials.count { time.now.seconds(since: $0) < Self.dialWindow } < Self.dialBurst
+    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < asked
     {
-      replace(connection)
+      if mayDial || connection.session.availableStreams == 0 { replace(connection) }
     }
   }
 

@@ -15,7 +15,7 @@ struct SlotTable {
     var wasReauthorised = false
     /// The caller wants the provider's name for the message.
     var wantsName = false
-    var isInUse = true
+    fileprivate(set) var isInUse = true
     /// Its answer is not expected any more.
     fileprivate(set) var isOverlooked = false
   }
@@ -56,7 +56,7 @@ struct SlotTable {
     overlooked = count
   }
 
-  /// One is, of a push that goes out again.
+  /// An answer is expected again, because the push goes out again.
   mutating func expect(_ index: Int) {
     guard slots[index].isOverlooked else { return }
     slots[index].isOverlooked = false

@@ -104,9 +104,11 @@ final class Outbox {
       let silence = queues[queue].silence(at: now)
       let isSilent = silence > OutcomeQueue.longestSilence
       if isSilent { longest = max(longest, silence) }
-      if !isTaking || queues[queue].backlog == 0 {
+      if queues[queue].backlog == 0 {
+        catchUp(queue)
+      } else if !isTaking {
         setStuck(queue, false)
-      } else if isSilent || queues[queue].hasStayedSilent || !queues[queue].refused.isEmpty {
+      } else if isSilent || queues[queue].wasStuck || !queues[queue].refused.isEmpty {
         setStuck(queue, true)
       }
     }
@@ -115,7 +117,13 @@ final class Outbox {
     if longest == 0 { silenceRenewal.reset() } else if !isRenewing, silenceRenewal.refused(time) { renewLater() }
   }
 
+  private func catchUp(_ queue: Int) {
+    queues[queue].wasStuck = false
+    setStuck(queue, false)
+  }
+
   private func setStuck(_ queue: Int, _ isStuck: Bool) {
+    if isStuck { queues[queue].wasStuck = true }
     guard queues[queue].isStuck != isStuck else { return }
     queues[queue].isStuck = isStuck
     let wasFull = isFull
@@ -305,7 +313,7 @@ final class Outbox {
     if publishedAt.indices.contains(slot) { confirmTimes.record(seconds: time.now.seconds(since: publishedAt[slot])) }
     if let queue = slots[slot]?.queue {
       queues[queue].confirmed(at: time.now)
-      if queues[queue].refused.isEmpty, queues[queue].backlog < OutcomeQueue.window { setStuck(queue, false) }
+      if queues[queue].refused.isEmpty, queues[queue].backlog < OutcomeQueue.window { catchUp(queue) }
       makeReady(queue)
     }
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {

@@ -30,11 +30,9 @@ struct OutcomeQueue {
   /// It is among those that have something to publish.
   var isQueued = false
   /// It confirms nothing at present.
-  var isStuck = false {
-    didSet { if isStuck { hasStayedSilent = true } }
-  }
-  /// It has been stuck and has confirmed nothing since, whichever connection it was offered to.
-  private(set) var hasStayedSilent = false
+  var isStuck = false
+  /// It has been stuck, and counts as stuck on the next connection as well until it has caught up.
+  var wasStuck = false
   private(set) var unconfirmed = 0
   /// On their way, waiting and refused.
   var backlog = 0
@@ -60,7 +58,6 @@ struct OutcomeQueue {
   mutating func confirmed(at now: MonotonicTime) {
     unconfirmed -= 1
     confirmedAt = now
-    hasStayedSilent = false
     pause.reset()
   }
 

@@ -124,7 +124,7 @@ extension Pipeline {
   private func takeAside(_ pool: Int) {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
     // Where nothing held is there to try the provider with, one request that has come of late is.
-    var isTried = pools[pool].pool.inFlight > 0 || pools[pool].hasHeld
+    var isTried = pools[pool].pool.expected > 0 || pools[pool].hasHeld
     takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed) { takeAside($0, $1, pool, &isTried) }
   }
 
@@ -218,7 +218,7 @@ extension Pipeline {
   /// - Parameter others: of the other pools, by ``counted(_:)``.
   func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
     guard isShared, capacity > 0 else { return capacity }
-    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.inFlight)
+    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.expected)
   }
 }
 
