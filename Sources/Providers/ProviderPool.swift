@@ -231,16 +231,16 @@ public class ProviderPool {
     trialEnded()
   }
 
-  /// What waits for another authorisation goes out with the one that there is.
-  final func resendUnauthorised() {
-    for _ in 0..<unauthorised.count { if let slot = unauthorised.popFirst() { sendAgain(slot) } }
-  }
-
   /// What is on a stream now may never be answered.
   final func overlookStreams() {
     slots.overlookAll()
     for slot in resends { slots.expect(slot) }
     for slot in unauthorised { slots.expect(slot) }
+  }
+
+  /// What waits for another authorisation goes out with the one that there is.
+  final func resendUnauthorised() {
+    for _ in 0..<unauthorised.count { if let slot = unauthorised.popFirst() { sendAgain(slot) } }
   }
 
   /// The same, at once.

@@ -334,6 +334,7 @@ final class Nemesis {
     if kind == .goAway, oneIn > 1 { noteGoAways(of: provider, for: duration) } else { note(.providerRefuses, duration) }
     provider.suffer(.init(step: step, oneIn: oneIn, isOfTokens: kind == .tokenEndpointHangs), for: duration, "\(kind)")
   }
+
   private func noteGoAways(of provider: ProviderHouse, for duration: Double) {
     let start = world.elapsed
     note(.goAway, duration)

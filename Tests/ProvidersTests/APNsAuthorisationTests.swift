@@ -58,7 +58,7 @@ struct APNsAuthorisationTests {
     bench.world.settle()
     for request in bench.provider.requests.dropFirst() { bench.provider.give(Self.expired, to: request) }
     bench.world.settle()
-    func sent() -> Int { bench.provider.requests.count { $0.path != "/3/device/0" } }
+    func sent() -> Int { bench.provider.requests.count { !$0.isCanary } }
     let before = sent()
     bench.expired = Set(0..<5)
     bench.world.advance(by: 120)

@@ -14,6 +14,8 @@ final class ScriptedProvider: ServerSessionHandler {
 
     /// The last part of the path: APNs' device token.
     var device: String { path.split(separator: "/").last.map(String.init) ?? "" }
+    /// It asks APNs only whether it answers.
+    var isCanary: Bool { path == "/3/device/0" }
     func header(_ name: String) -> String? {
       headers.first { $0.name.elementsEqual(name.utf8) }.map { String(decoding: $0.value, as: UTF8.self) }
     }

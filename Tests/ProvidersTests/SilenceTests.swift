@@ -15,19 +15,27 @@ struct SilenceTests {
 
     func install(in bench: APNsBench) {
       bench.provider.answer = { [unowned self, unowned bench] in
-        let isCanary = $0.path == "/3/device/0"
-        if isCanary { canaries.append(bench.world.now) }
+        if $0.isCanary { canaries.append(bench.world.now) }
         if isSilent { return .stall }
-        return isCanary ? .status(canaryStatus ?? 400, #"{"reason":"BadDeviceToken"}"#) : .status(200)
+        return $0.isCanary ? .status(canaryStatus ?? 400, #"{"reason":"BadDeviceToken"}"#) : .status(200)
       }
     }
   }
 
-  private func make(_ settings: APNsPool.Settings = .init()) throws -> (APNsBench, Behaviour) {
-    let bench = try APNsBench(settings: settings)
+  private func make() throws -> (APNsBench, Behaviour) {
+    let bench = try APNsBench()
     bench.warmUp()
     let behaviour = Behaviour()
     behaviour.install(in: bench)
+    return (bench, behaviour)
+  }
+
+  /// Still silent after so many seconds, in which so many pushes wanted to go out.
+  private func makeSilent(offering count: Int, for seconds: Double) throws -> (APNsBench, Behaviour) {
+    let (bench, behaviour) = try make()
+    behaviour.isSilent = true
+    bench.offer(0..<count)
+    bench.world.advance(by: seconds)
     return (bench, behaviour)
   }
 
@@ -35,10 +43,7 @@ struct SilenceTests {
     "with all streams taken: pushes go out within 2 s of its return, not when those in flight have timed out",
     arguments: [6.0, 13])
   func streamsTaken(silence: Double) throws {
-    let (bench, behaviour) = try make()
-    behaviour.isSilent = true
-    bench.offer(0..<300)
-    bench.world.advance(by: silence)
+    let (bench, behaviour) = try makeSilent(offering: 300, for: silence)
     #expect(bench.apns.inFlight == 100 && bench.delivered == 1 && !behaviour.canaries.isEmpty)
     behaviour.isSilent = false
     bench.world.advance(by: 2.1)
@@ -54,10 +59,7 @@ struct SilenceTests {
 
   @Test("a probe that isn't answered is not waited for either")
   func unansweredProbe() throws {
-    let (bench, behaviour) = try make()
-    behaviour.isSilent = true
-    bench.offer(0..<300)
-    bench.world.advance(by: 40)
+    let (bench, behaviour) = try makeSilent(offering: 300, for: 40)
     // All in flight have timed out, and what went out as they did has 20 s to go.
     #expect(bench.unknown.count == 100 && bench.apns.state == .probing)
     #expect((1...19).contains(bench.apns.inFlight))
@@ -85,12 +87,9 @@ struct SilenceTests {
 
   @Test("it is asked by one request at a time, whose answers come soon or count for nothing")
   func slow() throws {
-    let (bench, behaviour) = try make()
-    behaviour.isSilent = true
-    bench.offer(0..<200)
-    bench.world.advance(by: 15.5)
+    let (bench, behaviour) = try makeSilent(offering: 200, for: 15.5)
     #expect(behaviour.canaries.count == 6)
-    for request in bench.provider.requests.filter({ $0.path == "/3/device/0" }).dropLast() {
+    for request in bench.provider.requests.filter({ $0.isCanary }).dropLast() {
       bench.provider.give(.status(400), to: request)
     }
     bench.world.settle()
@@ -99,10 +98,7 @@ struct SilenceTests {
 
   @Test("answers that speak of its own trouble let nothing out", arguments: [429, 500, 503])
   func inTrouble(status: Int) throws {
-    let (bench, behaviour) = try make()
-    behaviour.isSilent = true
-    bench.offer(0..<200)
-    bench.world.advance(by: 5)
+    let (bench, behaviour) = try makeSilent(offering: 200, for: 5)
     behaviour.isSilent = false
     behaviour.canaryStatus = status
     bench.world.advance(by: 10)
@@ -116,11 +112,11 @@ struct SilenceTests {
   func turnedAway() throws {
     let bench = try APNsBench(certificate: true)
     bench.warmUp()
-    bench.provider.answer = { $0.path == "/3/device/0" ? .status(400) : .stall }
+    bench.provider.answer = { $0.isCanary ? .status(400) : .stall }
     bench.provider.streamLimit = 4
     bench.offer(0..<60)
     bench.world.settle()
-    func pushes() -> Int { bench.provider.requests.count { $0.path != "/3/device/0" } }
+    func pushes() -> Int { bench.provider.requests.count { !$0.isCanary } }
     bench.provider.sessions[0].goAway(lastStreamID: 1)
     bench.world.settle()
     let before = pushes()
@@ -164,10 +160,10 @@ struct SilenceTests {
   func canariesAlone() throws {
     let bench = try APNsBench()
     bench.warmUp()
-    bench.provider.answer = { $0.path == "/3/device/0" ? .status(400) : .stall }
+    bench.provider.answer = { $0.isCanary ? .status(400) : .stall }
     bench.offer(0..<500)
     bench.world.advance(by: 29)
-    #expect(bench.provider.requests.count { $0.path != "/3/device/0" } <= 101 + 3)
+    #expect(bench.provider.requests.count { !$0.isCanary } <= 101 + 3)
     #expect(bench.world.connections.count <= 8)
   }
 

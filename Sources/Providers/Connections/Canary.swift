@@ -7,8 +7,8 @@ package final class Canary: ClientSessionHandler {
   /// What stands in the place of a device's token: not even a simulator takes it for one.
   package static let apnsDevice = "0"
   package static let fcmDevice = "pushfleet-canary"
-  /// Seconds for an answer, and between two requests: what takes longer is no better than silence.
-  package static let patience = 2.0
+  /// Seconds between two requests, and so for an answer: one that takes longer is no better than silence.
+  private static let interval = 2.0
 
   private let time: Turn
   private let dialer: any Dialer
@@ -32,7 +32,7 @@ package final class Canary: ClientSessionHandler {
     self.time = time
     self.dialer = dialer
     var target = target
-    target.timeout = min(target.timeout, 2 * Self.patience)
+    target.timeout = min(target.timeout, 2 * Self.interval)
     self.target = target
     self.request = request
     self.answered = answered
@@ -50,8 +50,8 @@ package final class Canary: ClientSessionHandler {
   private func connect() {
     var configuration = ClientConfiguration()
     configuration.ownStreamLimit = 1
-    configuration.requestTimeout = Self.patience
-    configuration.pingTimeout = Self.patience
+    configuration.requestTimeout = Self.interval
+    configuration.pingTimeout = Self.interval
     let session = ClientSession(configuration: configuration, handler: self)
     self.session = session
     transport = dialer.dial(session, to: target)
@@ -66,7 +66,7 @@ package final class Canary: ClientSessionHandler {
 
   private func pause(then action: @escaping (Canary) -> Void) {
     isPausing = true
-    time.schedule(after: Self.patience) { [weak self] in
+    time.schedule(after: Self.interval) { [weak self] in
       guard let self, !isOver else { return }
       isPausing = false
       action(self)

@@ -97,8 +97,7 @@ final class ConnectionSet {
 
   private func dial() {
     let now = time.now
-    dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
-    if dials.count >= Self.dialBurst {
+    guard mayDial() else {
       return waitUntil(dials[0].advanced(bySeconds: Self.dialWindow), because: "connected too often of late", isFault: !isOpen)
     }
     dials.append(now)
@@ -107,6 +106,13 @@ final class ConnectionSet {
     let connection = PooledConnection(set: self, number: made, epoch: epoch, configuration: configuration, at: now)
     live.append(connection)
     connection.dial(dialer, target)
+  }
+
+  /// Fewer connections have been made of late than are allowed. Forgets the older ones.
+  private func mayDial() -> Bool {
+    let now = time.now
+    dials.removeAll { now.seconds(since: $0) >= Self.dialWindow }
+    return dials.count < Self.dialBurst
   }
 
   /// - Parameter isFault: false where one more connection would be welcome, but nothing is wrong.
@@ -134,9 +140,9 @@ final class ConnectionSet {
   /// What went out before `asked`, and is unanswered, may never be answered on the connections that it went out on. Those with a free stream stay
   /// where no other can be made at present.
   func replaceSilent(since asked: MonotonicTime) {
-    let mayDial = dials.count { time.now.seconds(since: $0) < Self.dialWindow } < Self.dialBurst
-    for connection in live where connection.phase == .open && connection.session.activeStreams > 0 && connection.heardAt < asked
-    {
+    let mayDial = mayDial()
+    for connection in live where connection.phase == .open && connection.heardAt < asked {
+      guard connection.session.activeStreams > 0 else { continue }
       if mayDial || connection.session.availableStreams == 0 { replace(connection) }
     }
   }
