@@ -122,9 +122,10 @@ struct FCMMessageCheck {
     let value = field(name, of: message).map { document.string($0) } ?? []
     switch name {
     case "token":
+      // Also of one that is refused: a provider in trouble doesn't look at it.
+      target = .token(value)
       let isToken = !value.isEmpty && value.count <= 4096 && value.allSatisfy { Self.tokenCharacters.contains($0) }
       guard isToken else { throw FCMError.table["INVALID_ARGUMENT"] ?? invalid("message.token", "not a token") }
-      target = .token(value)
     case "fid":
       let isID =
         value.count == 22 && "cdef".utf8.contains(value[0]) && value.allSatisfy { Self.installationCharacters.contains($0) }
