@@ -195,7 +195,7 @@ struct SilenceTests {
     bench.offer(0..<2_000)
     bench.world.advance(by: 11)
     #expect(bench.fcm.inFlight == 800)
-    let canaries = bench.provider.requests.filter { String(decoding: $0.body, as: UTF8.self).contains("pushfleet canary") }
+    let canaries = bench.provider.requests.filter { String(decoding: $0.body, as: UTF8.self).contains("not a device") }
     #expect(canaries.count == 4 && canaries.allSatisfy { $0.authorization == "Bearer token-1" })
     bench.provider.answer = { request in
       String(decoding: request.body, as: UTF8.self).contains("canary")

@@ -6,7 +6,7 @@ import Wire
 package final class Canary: ClientSessionHandler {
   /// What stands in the place of a device's token: not even a simulator takes it for one.
   package static let apnsDevice = "0"
-  package static let fcmDevice = "pushfleet canary"
+  package static let fcmDevice = "not a device"
   /// Seconds between two requests, and so for an answer: one that takes longer is no better than silence.
   private static let interval = 2.0
 
