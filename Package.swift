@@ -83,7 +83,7 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: allocator),
 
-    .target(name: "TestSupport", dependencies: ["Wire", "Reactor"], path: "Tests/TestSupport", swiftSettings: door),
+    .target(name: "TestSupport", dependencies: ["Wire", "Reactor", "CLinux"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
     .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Worker", "TestSupport"]),

@@ -69,17 +69,12 @@ final class RegistrySite {
   @discardableResult
   func run(_ words: [String], input: [UInt8] = [], isConfigured: Bool = true) throws -> Ended {
     let names = try ["out", "err"].map { try write([], "\($0)-\(UUID().uuidString)") }
-    let process = Process()
-    process.executableURL = URL(filePath: Program.path)
-    process.arguments = words + (isConfigured ? ["--config", configuration] : [])
-    process.environment = Self.environment
-    process.standardInput = FileHandle(forReadingAtPath: try write(input, "in"))
-    process.standardOutput = FileHandle(forWritingAtPath: names[0])
-    process.standardError = FileHandle(forWritingAtPath: names[1])
-    try process.run()
-    process.waitUntilExit()
+    let status = try ChildProcess(
+      [Program.path] + words + (isConfigured ? ["--config", configuration] : []), environment: Self.environment,
+      output: names[0], input: FileHandle(forReadingAtPath: write(input, "in")), errors: FileHandle(forWritingAtPath: names[1])
+    ).wait()
     let texts = names.map { String(decoding: FileManager.default.contents(atPath: $0) ?? Data(), as: UTF8.self) }
-    let status = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+    SpokenSecrets.look(in: texts[1], of: words)
     return Ended(status: status, output: texts[0], errors: texts[1])
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import DeviceRegistry
@@ -162,13 +163,20 @@ struct SQLiteFaultTests {
     }
   }
 
+  /// What the listing reads at once ends anywhere in a name: under the address sanitizer nothing beyond it may be read.
+  @Test("A registry can lie in a folder with thousands of files, and each of them is seen")
+  func crowdedFolder() throws {
+    let names = (0..<2_000).map { String(repeating: "x", count: 1 + $0 % 180) + "-\($0)" }
+    for name in names { #expect(FileManager.default.createFile(atPath: "\(folder.path)/\(name)", contents: nil)) }
+    #expect(Set(FileFacts.names(in: folder.path)).isSuperset(of: names))
+    _ = try SQLiteStore(path: path)
+  }
+
   @Test("What a process left behind that ended while it made the registry is cleared away, another's draft is not")
   func drafts() throws {
-    let ended = Process()
-    ended.executableURL = URL(fileURLWithPath: "/bin/true")
-    try ended.run()
-    ended.waitUntilExit()
-    let left = ["", "-wal", "-shm"].map { "\(path).new-\(ended.processIdentifier)-7\($0)" }
+    let ended = try ChildProcess(["/bin/true"], output: "/dev/null")
+    ended.wait()
+    let left = ["", "-wal", "-shm"].map { "\(path).new-\(ended.pid)-7\($0)" }
     let others = ["\(path).new-\(getpid())-7", "\(path).new-year", "\(path).newer"]
     for name in left + others { #expect(FileManager.default.createFile(atPath: name, contents: nil)) }
     _ = try SQLiteStore(path: path)
@@ -200,23 +208,19 @@ struct SQLiteFaultTests {
 
   @Test("A writer killed in the middle of bulk writes leaves whole transactions only", arguments: 0..<kills)
   func killed(_ round: Int) throws {
-    let writer = Process()
-    writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    writer.arguments =
-      Array(CommandLine.arguments.dropFirst().prefix(1).filter { $0.hasSuffix(".xctest") }) + [
+    let ownProgram = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+    let writer = try ChildProcess(
+      [ownProgram] + CommandLine.arguments.dropFirst().prefix(1).filter { $0.hasSuffix(".xctest") } + [
         "--testing-library", "swift-testing", "--filter", "writesUntilKilled",
-      ]
-    writer.environment = ProcessInfo.processInfo.environment.merging([
-      "PUSHFLEET_TEST_WRITE_TO": path, "SWIFT_BACKTRACE": "enable=no",
-    ]) { $1 }
-    writer.standardOutput = FileHandle.nullDevice
-    writer.standardError = FileHandle.nullDevice
-    try writer.run()
+      ],
+      environment: ProcessInfo.processInfo.environment.merging([
+        "PUSHFLEET_TEST_WRITE_TO": path, "SWIFT_BACKTRACE": "enable=no",
+      ]) { $1 },
+      output: "/dev/null")
     let wanted = 700_000 + 300_000 * (round % 10)
     for _ in 0..<1_000 where size(path) + size(path + "-wal") < wanted && writer.isRunning { usleep(5_000) }
     #expect(writer.isRunning)
-    kill(writer.processIdentifier, SIGKILL)
-    writer.waitUntilExit()
+    writer.end()
 
     let store = try SQLiteStore(path: path)
     #expect(try store.session.pragma("PRAGMA integrity_check") == Array("ok".utf8))

@@ -15,7 +15,7 @@ struct Door {
     self.port = port
     gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")], environment: environment)
     guard gateway.waitForOutput(#""publishing""#, seconds: 90) else { throw Broken("no gateway: \(gateway.outputSoFar)") }
-    guard try eventually({ [probe] in probe.ask("/readyz")?.status == 200 }) else { throw Broken("not ready") }
+    guard eventually({ [probe] in probe.ask("/readyz")?.status == 200 }) else { throw Broken("not ready") }
   }
 
   static func settings(_ port: UInt16, wait: Int = 30) -> String {

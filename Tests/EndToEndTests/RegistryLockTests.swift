@@ -19,17 +19,13 @@ struct RegistryLockTests {
     let registrations = answers.compactMap { $0["registration"] as? String }
     #expect(registrations.count == live.count + 1)
 
-    let holder = Process()
     let input = Pipe()
-    holder.executableURL = URL(fileURLWithPath: "/bin/sh")
-    let psql = "/usr/lib/postgresql/*/bin/psql -XAtq -d '\(location)'"
-    holder.arguments = ["-c", "\(psql)"]
-    holder.standardInput = input
-    holder.standardOutput = FileHandle.nullDevice
-    try holder.run()
+    let holder = try ChildProcess(
+      ["/bin/sh", "-c", "/usr/lib/postgresql/*/bin/psql -XAtq -d '\(location)'"], output: "/dev/null",
+      input: input.fileHandleForReading)
     defer {
       try? input.fileHandleForWriting.close()
-      holder.waitUntilExit()
+      holder.wait()
     }
     input.fileHandleForWriting.write(Data("BEGIN; SELECT pg_advisory_xact_lock(1885760628, 1);\n".utf8))
     let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1"

@@ -14,8 +14,6 @@ final class Site {
   private(set) var simulator: ChildProcess?
   private(set) var port = 0
   private var children: [ChildProcess] = []
-  /// Those of `pushfleet`, by what they are.
-  private var commands: [(words: [String], child: ChildProcess)] = []
 
   init(broker: Broker? = nil) throws {
     self.broker = try broker ?? .shared
@@ -28,7 +26,6 @@ final class Site {
 
   deinit {
     for child in children { child.end() }
-    for (words, child) in commands { SpokenSecrets.look(in: child.outputSoFar, of: words) }
     try? FileManager.default.removeItem(at: folder)
   }
 
@@ -172,7 +169,6 @@ final class Site {
     let child = try ChildProcess(
       [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: nil)
     children.append(child)
-    commands.append((words, child))
     return child
   }
 
@@ -198,7 +194,6 @@ final class Site {
       input: input.flatMap { FileHandle(forReadingAtPath: $0) })
     let status = child.wait()
     let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-    SpokenSecrets.look(in: output, of: words)
     return Ended(status: status, output: output)
   }
 

@@ -19,19 +19,12 @@ import Wire
       atPath: certificates.path("www/3/device"), withIntermediateDirectories: true)
     let loop = try EventLoop()
     let port = try freePort(loop)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try #require(Self.program))
-    process.arguments = [
-      "--echo-upload", "-d", certificates.path("www"), "-a", "127.0.0.1", "\(port)", certificates.serverKey,
-      certificates.server,
-    ]
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    defer {
-      // A test's thread has SIGTERM blocked, and the process has inherited that.
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
-    }
+    let server = try ChildProcess(
+      [
+        #require(Self.program), "--echo-upload", "-d", certificates.path("www"), "-a", "127.0.0.1", "\(port)",
+        certificates.serverKey, certificates.server,
+      ], output: "/dev/null")
+    defer { server.end() }
     let sender = Sender(5000)
     sender.dial = {
       let session = ClientSession(handler: sender)

@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Worker
@@ -9,18 +10,9 @@ import Testing
   let document: [String: Any]
 
   init() throws {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/python3")
-    process.arguments = [
-      "-c", "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1], encoding='utf-8')), sys.stdout)",
-      Self.file.path,
-    ]
-    process.standardOutput = output
-    try process.run()
-    let json = try output.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    document = try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+    let program = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1], encoding='utf-8')), sys.stdout)"
+    let json = try ChildProcess.run(["/usr/bin/python3", "-c", program, Self.file.path]).output
+    document = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
   }
 
   static let file = SchemaFiles.docs.appending(path: "asyncapi.yaml")

@@ -1,21 +1,20 @@
 import Foundation
+import TestSupport
 
 /// An independent judge, Debian's python3-jsonschema, in one process for all tests.
 final class SchemaJudge: @unchecked Sendable {
   static let shared = SchemaJudge()
 
   private let lock = NSLock()
-  private let process = Process()
   private let input = Pipe()
-  private let output = Pipe()
-  private var isStarted = false
+  private var process: ChildProcess?
 
   struct Broken: Error { var words: String }
 
   /// For each text: empty when it is valid by the schema, else where and why it isn't.
   func judge(_ cases: [(schema: String, text: String)]) throws -> [String] {
     try lock.withLock {
-      try start()
+      let process = try process ?? start()
       let file = FileManager.default.temporaryDirectory.appending(path: "pushfleet-schema-\(UUID().uuidString)")
       let answers = URL(filePath: file.path + ".out")
       defer {
@@ -24,13 +23,9 @@ final class SchemaJudge: @unchecked Sendable {
       }
       let lines = cases.map { "\(SchemaFiles.folder.appending(path: $0.schema).path)\t\($0.text)\n" }
       try lines.joined().write(to: file, atomically: false, encoding: .utf8)
+      let answered = process.linesSoFar
       try input.fileHandleForWriting.write(contentsOf: Data("\(file.path)\n".utf8))
-      var answer = Data()
-      while answer.last != UInt8(ascii: "\n") {
-        let more = output.fileHandleForReading.availableData
-        guard !more.isEmpty else { throw Broken(words: "the judge has ended") }
-        answer += more
-      }
+      guard process.waitForLines(answered + 1, seconds: 60) else { throw Broken(words: "the judge: \(process.outputSoFar)") }
       let words = try String(contentsOf: answers, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
       guard words.count == cases.count + 1 else { throw Broken(words: "\(words.count - 1) answers to \(cases.count)") }
       return words.dropLast().map(String.init)
@@ -38,13 +33,12 @@ final class SchemaJudge: @unchecked Sendable {
   }
 
   /// It ends when the test process does, with its input.
-  private func start() throws {
-    guard !isStarted else { return }
-    isStarted = true
-    process.executableURL = URL(filePath: "/usr/bin/python3")
-    process.arguments = [URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/judge.py").path]
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
+  private func start() throws -> ChildProcess {
+    let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/judge.py").path
+    let started = try ChildProcess(
+      ["/usr/bin/python3", program], output: nil, input: input.fileHandleForReading, errors: .standardError)
+    try input.fileHandleForReading.close()
+    process = started
+    return started
   }
 }

@@ -1,154 +1,202 @@
+import CLinux
 import Foundation
 import Glibc
 
-/// A program started by a test.
+/// A program started by a test: it has no descriptors but the three, blocks no signal, and is in a process group of its own.
+///
+/// A thread reads what it prints, another waits for its end, so that a signal never goes to whoever has its number next. What pushfleet
+/// has printed is searched for secrets once it has ended.
 public final class ChildProcess: @unchecked Sendable {
-  private let process = Process()
-  private let lock = NSLock()
+  public let pid: pid_t
+  private let command: [String]
+  private let outputFile: String?
+  private let condition = NSCondition()
   private var captured: [UInt8] = []
   private var lineCount = 0
-  private var awaited: (event: Event, semaphore: DispatchSemaphore)?
-  private var isOutputEnded = false
-
-  public var pid: pid_t { process.processIdentifier }
+  private var isOutputEnded: Bool
+  private var exitStatus: Int32?
+  private var isSearched = false
 
   /// - Parameters:
-  ///   - environment: the whole environment.
+  ///   - command: the program's path and its arguments.
+  ///   - environment: the whole environment; nil for the test process's own.
+  ///   - directory: where it runs; nil for where the test process does.
   ///   - output: a file for standard output and error; nil: they are kept in memory.
   ///   - input: standard input; nil for none.
   ///   - errors: standard error, unless it goes where standard output goes.
+  /// - Throws: `SetupFailure`, where there is no such program for instance.
   public init(
-    _ command: [String], environment: [String: String], output: String?, input: FileHandle? = nil, errors: FileHandle? = nil
+    _ command: [String], environment: [String: String]? = nil, directory: String? = nil, output: String?,
+    input: FileHandle? = nil, errors: FileHandle? = nil
   ) throws {
-    process.executableURL = URL(fileURLWithPath: command[0])
-    process.arguments = Array(command.dropFirst())
-    process.environment = environment
-    process.standardInput = input ?? FileHandle.nullDevice
-    if let output {
-      // FileManager would put a new file in the place of what stands there, be it /dev/null.
-      let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw SetupFailure(call: "open", code: errno) }
-      let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-      process.standardOutput = file
-      process.standardError = errors ?? file
-      try process.run()
-      try file.close()
-    } else {
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      process.standardError = errors ?? pipe
-      try process.run()
-      try pipe.fileHandleForWriting.close()
-      let reading = pipe.fileHandleForReading
-      Thread.detachNewThread { [self] in readOutput(reading) }
+    var opened: [Int32] = []
+    defer { for descriptor in opened { close(descriptor) } }
+    func kept(_ descriptor: Int32, _ path: String) throws -> Int32 {
+      guard descriptor >= 0 else { throw SetupFailure(call: "open \(path)", code: errno) }
+      opened.append(descriptor)
+      return descriptor
     }
+    let standardInput = try input?.fileDescriptor ?? kept(open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null")
+    var reading: Int32?
+    let standardOutput: Int32
+    if let output {
+      standardOutput = try kept(open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600), output)
+    } else {
+      var ends: [Int32] = [-1, -1]
+      guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SetupFailure(call: "pipe2", code: errno) }
+      reading = ends[0]
+      standardOutput = try kept(ends[1], "a pipe")
+    }
+    isOutputEnded = reading == nil
+    self.command = command
+    outputFile = output
+    do {
+      pid = try Self.spawn(
+        command, environment ?? ProcessInfo.processInfo.environment, directory,
+        [standardInput, standardOutput, errors?.fileDescriptor ?? standardOutput])
+    } catch {
+      if let reading { close(reading) }
+      throw error
+    }
+    if let reading { Thread.detachNewThread { [self] in readOutput(reading) } }
+    Thread.detachNewThread { [self] in awaitEnd() }
   }
 
+  private static func spawn(
+    _ command: [String], _ environment: [String: String], _ directory: String?, _ streams: [Int32]
+  ) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for (number, stream) in streams.enumerated() { posix_spawn_file_actions_adddup2(&actions, stream, Int32(number)) }
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
+
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigaddset(&signals, SIGPIPE)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+
+    var arguments = command.map { strdup($0) } + [nil]
+    var settings = environment.map { strdup("\($0)=\($1)") } + [nil]
+    defer { for text in arguments + settings { free(text) } }
+    var pid: pid_t = 0
+    let code = posix_spawn(&pid, command[0], &actions, &attributes, &arguments, &settings)
+    guard code == 0 else { throw SetupFailure(call: "posix_spawn \(command[0])", code: code) }
+    return pid
+  }
+
+  // MARK: Output
+
   /// Standard output and error so far, when kept in memory.
-  public var outputSoFar: String { lock.withLock { String(decoding: captured, as: UTF8.self) } }
+  public var outputSoFar: String { condition.withLock { String(decoding: captured, as: UTF8.self) } }
 
   /// Waits until the output contains a text, or contains it so often; false when it ended before, or after a while.
   public func waitForOutput(_ text: String, times: Int = 1, seconds: Double) -> Bool {
-    wait(for: .text(Array(text.utf8), times: times), seconds: seconds)
+    let bytes = Array(text.utf8)
+    return waitForOutput(seconds: seconds) { times == 1 ? captured.contains(bytes) : captured.ranges(of: bytes).count >= times }
   }
 
   /// Waits until the output has so many lines; false when it ended before, or after a while.
-  public func waitForLines(_ count: Int, seconds: Double) -> Bool { wait(for: .lines(count), seconds: seconds) }
+  public func waitForLines(_ count: Int, seconds: Double) -> Bool { waitForOutput(seconds: seconds) { lineCount >= count } }
 
   /// Lines of output so far, when kept in memory.
-  public var linesSoFar: Int { lock.withLock { lineCount } }
+  public var linesSoFar: Int { condition.withLock { lineCount } }
 
-  private enum Event {
-    case text([UInt8], times: Int)
-    case lines(Int)
-  }
-
-  private func wait(for event: Event, seconds: Double) -> Bool {
-    let semaphore = DispatchSemaphore(value: 0)
-    let isSettled = lock.withLock {
-      awaited = (event, semaphore)
-      return has(event) || isOutputEnded
-    }
-    if !isSettled { _ = semaphore.wait(timeout: .now() + seconds) }
-    return lock.withLock {
-      awaited = nil
-      return has(event)
-    }
-  }
-
-  private func has(_ event: Event) -> Bool {
-    switch event {
-    case .text(let text, 1): captured.firstRange(of: text) != nil
-    case .text(let text, let times): captured.ranges(of: text).count >= times
-    case .lines(let count): lineCount >= count
-    }
-  }
-
-  private func readOutput(_ file: FileHandle) {
-    while true {
-      let data = file.availableData
-      lock.withLock {
-        captured += data
-        lineCount += data.count { $0 == UInt8(ascii: "\n") }
-        isOutputEnded = data.isEmpty
-        if let awaited, isOutputEnded || has(awaited.event) {
-          awaited.semaphore.signal()
-          self.awaited = nil
-        }
+  private func waitForOutput(seconds: Double, _ isThere: () -> Bool) -> Bool {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    return condition.withLock {
+      while !isThere() {
+        guard !isOutputEnded, condition.wait(until: deadline) else { return isThere() }
       }
-      if data.isEmpty { break }
+      return true
     }
-    try? file.close()
   }
 
-  /// The exit status, or 128 + the signal that ended it.
+  private func readOutput(_ descriptor: Int32) {
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      condition.withLock {
+        captured += chunk[..<max(0, count)]
+        lineCount += chunk[..<max(0, count)].count { $0 == UInt8(ascii: "\n") }
+        isOutputEnded = count <= 0
+        condition.broadcast()
+      }
+      if count <= 0 { break }
+    }
+    close(descriptor)
+  }
+
+  // MARK: Its end
+
+  /// Waits for its end, and a moment for what it printed last. The exit status, or 128 + the signal that ended it.
   @discardableResult
   public func wait() -> Int32 {
-    process.waitUntilExit()
-    return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+    let status = awaitedStatus()
+    // What it has started itself may hold its output open.
+    _ = waitForOutput(seconds: 1) { isOutputEnded }
+    searchOutput()
+    return status
+  }
+
+  private func searchOutput() {
+    let isFirst = condition.withLock {
+      defer { isSearched = true }
+      return !isSearched
+    }
+    guard isFirst, command.contains(Program.path) else { return }
+    let output = outputFile.map { (try? String(contentsOfFile: $0, encoding: .utf8)) ?? "" } ?? outputSoFar
+    SpokenSecrets.look(in: output, of: command)
   }
 
   /// Whether it has not ended yet.
-  public var isRunning: Bool { process.isRunning }
+  public var isRunning: Bool { condition.withLock { exitStatus == nil } }
 
-  public func signal(_ number: Int32) { if process.isRunning { kill(pid, number) } }
+  public func signal(_ number: Int32) { condition.withLock { if exitStatus == nil { kill(pid, number) } } }
 
   /// Kills it and waits for its end.
   public func end() {
-    if process.isRunning { kill(pid, SIGKILL) }
-    wait()
+    signal(SIGKILL)
+    if command.contains(Program.path) { wait() } else { _ = awaitedStatus() }
+  }
+
+  private func awaitedStatus() -> Int32 {
+    condition.withLock {
+      while true {
+        if let exitStatus { return exitStatus }
+        condition.wait()
+      }
+    }
+  }
+
+  private func awaitEnd() {
+    var facts = siginfo_t()
+    while waitid(P_PID, id_t(pid), &facts, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    condition.withLock {
+      var status: Int32 = 0
+      waitpid(pid, &status, 0)
+      exitStatus = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
+      condition.broadcast()
+    }
   }
 }
 
-/// Ends what a test process leaves behind: a shell that reads process ids from a pipe, and when the pipe closes, because
-/// the test process is gone in whatever way, kills those that still run in the folder and removes the folder.
-struct Watchdog {
-  private let pipe = Pipe()
-  private let shell: ChildProcess
-
-  private static let script = """
-    while read -r pid; do pids="$pids $pid"; done
-    for pid in $pids; do grep -qsa -- "$1" /proc/$pid/environ && kill -9 $pid; done
-    rm -rf -- "$1"
-    """
-
-  init(directory: String) throws {
-    // Or every other child would hold the pipe open.
-    for end in [pipe.fileHandleForWriting, pipe.fileHandleForReading] {
-      _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
-    }
-    shell = try ChildProcess(
-      ["/bin/sh", "-c", Self.script, "watchdog", directory], environment: ["PATH": "/usr/bin:/bin"], output: "/dev/null",
-      input: pipe.fileHandleForReading)
-    try pipe.fileHandleForReading.close()
-  }
-
-  func watch(_ pid: pid_t) { try? pipe.fileHandleForWriting.write(contentsOf: Array("\(pid)\n".utf8)) }
-
-  /// Everything has been ended in order: the shell ends as well.
-  func dismiss() {
-    try? pipe.fileHandleForWriting.close()
-    shell.wait()
+extension ChildProcess {
+  /// Runs a program to its end; standard output and error come together.
+  public static func run(_ command: [String], environment: [String: String]? = nil, directory: String? = nil) throws -> (
+    status: Int32, output: String
+  ) {
+    let child = try ChildProcess(command, environment: environment, directory: directory, output: nil)
+    let status = child.wait()
+    return (status, child.outputSoFar)
   }
 }
 
@@ -157,31 +205,3 @@ public struct SetupFailure: Error {
   public let call: String
   public let code: Int32
 }
-
-/// Ports that nobody listens on. They are let go before their user binds them, so a stranger may come first: then the
-/// user fails to start, loudly.
-public enum FreePorts {
-  public static func take(_ count: Int) throws -> [UInt16] {
-    var sockets: [Int32] = []
-    defer { sockets.forEach { Glibc.close($0) } }
-    return try (0..<count).map { _ in
-      let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-      guard socket >= 0 else { throw SetupFailure(call: "socket", code: errno) }
-      sockets.append(socket)
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let bound = withUnsafeMutablePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
-        }
-      }
-      guard bound else { throw SetupFailure(call: "bind", code: errno) }
-      return UInt16(bigEndian: address.sin_port)
-    }
-  }
-}
-
-/// In CI a test whose program is missing fails; elsewhere it is left out.
-public let isNothingLeftOut = ProcessInfo.processInfo.environment["CI"] != nil

@@ -20,10 +20,15 @@ public struct HTTPProbe {
   ) -> Answer? {
     let fields = headers.map { "\($0): \($1)\r\n" }.joined()
     let length = body.map { "Content-Length: \($0.utf8.count)\r\n" } ?? ""
-    return say(
+    let answer = say(
       "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(fields)\(length)\r\n\(body ?? "")",
       seconds: seconds)
+    if let answer, Self.pagesOfFigures.contains(path) { SpokenSecrets.look(in: answer.body, of: [path]) }
+    return answer
   }
+
+  /// What workers and gateways tell an operator.
+  private static let pagesOfFigures = ["/", "/metrics", "/status.json", "/history.json", "/livez", "/readyz"]
 
   /// Whatever is sent, and the first answer to it; nil when the connection ends without one.
   public func say(_ text: String, seconds: Int = 10) -> Answer? {

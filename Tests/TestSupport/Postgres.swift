@@ -21,7 +21,8 @@ public final class Postgres: @unchecked Sendable {
 
   private let folder: String
   private let binaries: String
-  private let guardian: Process
+  private let guardian: ChildProcess
+  private let life = Pipe()
   /// The process that a test may stop or kill.
   public let serverID: pid_t
 
@@ -54,22 +55,12 @@ public final class Postgres: @unchecked Sendable {
         "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "max_connections=40", "-c", "autovacuum=off",
       ] + settings.flatMap { ["-c", $0] }
     // The guardian ends the server as soon as its own input ends, which it does when this process is gone, and removes the folder.
-    // It can't wait for the server as its child: it has inherited a mask that blocks the signal for that.
-    guardian = Process()
-    guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
-    guardian.arguments = ["-c", Self.script, "guardian", folder] + server
-    let output = Pipe()
-    let life = Pipe()
-    // Or the guardian itself, and every other child, would hold its input open.
-    for end in [life.fileHandleForReading, life.fileHandleForWriting] { _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC) }
-    guardian.standardInput = life
-    guardian.standardOutput = output
-    guardian.standardError = FileHandle.nullDevice
-    try guardian.run()
-    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    guard let id = pid_t(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-      throw Failure(description: "PostgreSQL didn't start")
-    }
+    guardian = try ChildProcess(
+      ["/bin/sh", "-c", Self.script, "guardian", folder] + server, output: nil, input: life.fileHandleForReading)
+    try life.fileHandleForReading.close()
+    guard guardian.waitForLines(1, seconds: 60),
+      let id = pid_t(guardian.outputSoFar.trimmingCharacters(in: .whitespacesAndNewlines))
+    else { throw Failure(description: "PostgreSQL didn't start: \(guardian.outputSoFar)") }
     serverID = id
     try awaitReadiness()
   }
@@ -81,14 +72,14 @@ public final class Postgres: @unchecked Sendable {
     echo $server
     read -r _
     kill -QUIT $server
-    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -e "$folder/data/postmaster.pid" ] || break; sleep 0.1; done
+    wait $server
     rm -rf -- "$folder"
     """
 
   deinit { stop() }
 
   /// Ends the server at once.
-  public func stop() { (guardian.standardInput as? Pipe)?.fileHandleForWriting.closeFile() }
+  public func stop() { try? life.fileHandleForWriting.close() }
 
   public func awaitReadiness() throws {
     for _ in 0..<200 {
@@ -119,20 +110,8 @@ public final class Postgres: @unchecked Sendable {
 
   @discardableResult
   private static func run(_ arguments: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: arguments[0])
-    process.arguments = Array(arguments.dropFirst())
-    process.currentDirectoryURL = URL(fileURLWithPath: "/")
-    let output = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(description: "\(arguments[0]) ended with \(process.terminationStatus): \(text)")
-    }
+    let (status, text) = try ChildProcess.run(arguments, directory: "/")
+    guard status == 0 else { throw Failure(description: "\(arguments[0]) ended with \(status): \(text)") }
     return text.trimmingCharacters(in: .newlines)
   }
 }

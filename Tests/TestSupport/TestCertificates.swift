@@ -91,17 +91,8 @@ public struct TestCertificates: Sendable {
 
   /// Runs a shell script in the folder; a failure carries what the script said.
   public func run(_ script: String) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", "exec 2>script.log; " + script]
-    process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw TestCertificatesError(description: (try? String(contentsOfFile: path("script.log"), encoding: .utf8)) ?? "no log")
-    }
+    let (status, output) = try ChildProcess.run(["/bin/sh", "-c", script], directory: folder)
+    guard status == 0 else { throw TestCertificatesError(description: output) }
   }
 
   /// Apple's topic list as OpenSSL's configuration writes it.

@@ -5,8 +5,12 @@
 #include <sys/signalfd.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/socket.h>
 
 // GNU extensions, which the headers hide unless the whole module is built with _GNU_SOURCE.
 extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int pipe2(int ends[2], int flags);
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);

@@ -41,11 +41,14 @@ enum FileFacts {
     guard let listing = opendir(folder) else { return [] }
     defer { closedir(listing) }
     var names: [String] = []
+    // An entry is as long as its name is, however long the field is said to be: a copy of it could reach beyond what was read.
     while let entry = readdir(listing) {
-      names.append(withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+      names.append(String(cString: UnsafeRawPointer(entry).advanced(by: nameOffset).assumingMemoryBound(to: CChar.self)))
     }
     return names
   }
+
+  private static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name)!
 
   static func isRunning(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno != ESRCH }
   static var ownProcess: Int32 { getpid() }

@@ -21,8 +21,13 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   private static let mostPortions = 2_000
   /// Bytes of letters that wait here above which nothing more is read.
   private static let mostWaiting = 16 << 20
-  /// Seconds without a delivery after which the rest must have gone to somebody else.
+  /// Seconds without a delivery after which the queue is asked whether the rest has gone to somebody else.
   private static let quiet = 3.0
+  /// Seconds without a delivery after which the broker is given up.
+  private static let patience = 60.0
+  /// Seconds within which the broker puts back what was held, and those between two looks at it.
+  private static let returnTimeout = 5.0
+  private static let returnPause = 0.02
 
   let topology: Topology
   private let name: String
@@ -37,6 +42,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// Letters done with, removed or not.
   private(set) var done = 0
   private var delivered = 0
+  private var removed = 0
   private var waiting = Ring<Delivery>()
   private var waitingBytes = 0
   /// The letter that is waited for.
@@ -45,6 +51,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   private var isProceeding = false
   private(set) var isEnding = false
   private var lastSign = MonotonicTime(nanoseconds: 0)
+  private var isAsking = false
 
   /// - Parameter maximumBody: bytes of a letter's body that are wanted.
   init(_ configuration: Configuration, name: String, maximumBody: Int) throws {
@@ -125,7 +132,10 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
 
   private func finish(_ delivery: Delivery, _ step: Step) {
     done += 1
-    if case .remove = step { return consumer?.acknowledge(delivery.token) ?? () }
+    if case .remove = step {
+      removed += 1
+      return consumer?.acknowledge(delivery.token) ?? ()
+    }
     let portion = delivery.consumer
     kept[portion] += 1
     guard kept[portion] == Int(Self.portion), portion + 1 < kept.count, done < expected else { return }
@@ -136,7 +146,36 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     loop.schedule(after: 1) { [weak self] in
       guard let self, !isEnding else { return }
       if current != nil || !waiting.isEmpty { lastSign = loop.now }
-      loop.now.seconds(since: lastSign) >= Self.quiet ? end() : watch()
+      let silence = loop.now.seconds(since: lastSign)
+      if silence >= Self.patience {
+        return fail(
+          .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
+      }
+      if silence >= Self.quiet { askForRest() }
+      watch()
+    }
+  }
+
+  /// What is neither ready nor here has gone to somebody else.
+  private func askForRest() {
+    guard !isAsking else { return }
+    isAsking = true
+    publisher?.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
+      guard let self else { return }
+      isAsking = false
+      if case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet { end() }
+    }
+  }
+
+  /// The broker puts back what a channel held a moment after it has closed it: whoever looks next is to find it there.
+  private func awaitReturn(since start: MonotonicTime) {
+    guard let publisher else { return finish() }
+    let held = delivered - removed
+    guard held > 0, loop.now.seconds(since: start) < Self.returnTimeout else { return publisher.close() }
+    publisher.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
+      guard let self else { return }
+      guard case .success(.queue(let ready, _)) = answer, ready < held else { return self.publisher?.close() ?? finish() }
+      loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn(since: start) }
     }
   }
 
@@ -184,7 +223,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     self.consumer = nil
     guard reason == .closedHere, isEnding else { return give(up: reason) }
     consuming.stop()
-    if let publisher { publisher.close() } else { finish() }
+    awaitReturn(since: loop.now)
   }
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {

@@ -1,19 +1,19 @@
 import Foundation
-import TestSupport
 import Testing
 
-/// What no command may say, whatever a test does to it: the output of each one that a test runs is searched for it.
-enum SpokenSecrets {
+/// What nothing may say, whatever a test does to it: the output of each command that a test runs and each page of figures that it reads
+/// are searched for it.
+public enum SpokenSecrets {
   private static let deviceToken = "a device token"
   private static let gatewayKey = "a key of the gateway's"
 
   /// What commands are there to say: whose devices those are, and a key when it is made.
-  private static func spoken(by words: [String]) -> Set<String> {
-    switch words.first {
-    case "keys" where words.contains("create"): [gatewayKey]
-    case "feedback", "devices", "dead", "explain": [deviceToken]
-    default: []
-    }
+  private static func spoken(by command: [String]) -> Set<String> {
+    let words = Set(command.flatMap { $0.split(whereSeparator: \.isWhitespace) })
+    var spoken: Set<String> = []
+    if !words.isDisjoint(with: ["feedback", "devices", "dead", "explain"]) { spoken.insert(deviceToken) }
+    if words.isSuperset(of: ["keys", "create"]) { spoken.insert(gatewayKey) }
+    return spoken
   }
 
   /// Lines of the keys that tests sign with, the beginnings of the tokens made of them, a device's token, the gateway's keys, and the
@@ -34,15 +34,15 @@ enum SpokenSecrets {
     return found
   }()
 
-  /// What of it stands in a command's output.
-  /// - Parameter words: of the command line.
-  static func found(in output: String, of words: [String]) -> [String] {
+  /// What of it stands in a command's output, or in a page.
+  /// - Parameter command: the command line, or the page's path.
+  public static func found(in output: String, of command: [String]) -> [String] {
     let said = Data(output.utf8)
-    let spoken = spoken(by: words)
+    let spoken = spoken(by: command)
     return secrets.filter { !spoken.contains($0.what) && said.range(of: Data($0.bytes)) != nil }.map(\.what)
   }
 
-  static func look(in output: String, of words: [String]) {
-    for what in found(in: output, of: words) { Issue.record("pushfleet \(words.first ?? "") has said \(what)") }
+  public static func look(in output: String, of command: [String]) {
+    for what in found(in: output, of: command) { Issue.record("\(command.joined(separator: " ")) has said \(what)") }
   }
 }
