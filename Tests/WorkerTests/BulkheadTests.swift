@@ -1,3 +1,4 @@
+import Reactor
 import Testing
 import Wire
 
@@ -57,5 +58,21 @@ struct BulkheadTests {
     #expect(!bulkhead.isClosed)
     bulkhead.note(isInTrouble: true, grace: 5, isOverdue: false, high: .none, at: at(10))
     #expect(bulkhead.isClosed)
+  }
+
+  @Test("leaves an application half of what the others leave of the prefetch, and eight pushes at least; one alone has no bound")
+  func share() throws {
+    let loop = try EventLoop()
+    let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    func share(_ apps: Applications, _ capacity: Int, beside others: Int) -> Int {
+      Pipeline(
+        apps: apps, pools: pools.lanes, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time, prefetch: 1_000
+      ).share(of: 0, capacity, beside: others)
+    }
+    #expect(share(pools.apps, 5_000, beside: 0) == 5_000)
+    let two = Applications()
+    for id in ["a", "b"] { two.put(Array(id.utf8), packages: [], senders: []) }
+    #expect([0, 100, 900, 990, 5_000].map { share(two, 5_000, beside: $0) } == [500, 450, 50, 8, 8])
+    #expect([0, 3, 5_000].map { share(two, $0, beside: 100) } == [0, 3, 450])
   }
 }
