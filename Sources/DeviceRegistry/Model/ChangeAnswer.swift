@@ -80,30 +80,19 @@ public enum ChangeAnswer: Equatable, Sendable {
 
   /// The answer as a message (docs/asyncapi.yaml).
   public var json: [UInt8] {
-    var output: [UInt8] = []
+    var answer = JSONObjectWriter()
     switch self {
-    case .registration(let id), .moved(let id, _):
-      output += Array("{\"registration\":".utf8)
-      output.appendJSONString(id)
-    case .done: output.append(UInt8(ascii: "{"))
+    case .registration(let id), .moved(let id, _): answer.set("registration", id)
+    case .done: break
     case .results(let results):
-      output += Array("{\"results\":[".utf8)
-      for (index, error) in results.enumerated() {
-        if index > 0 { output.append(UInt8(ascii: ",")) }
-        output += Array((error.map { "{\"error\":\"\($0.rawValue)\"}" } ?? "{}").utf8)
-      }
-      output.append(UInt8(ascii: "]"))
+      answer.set("results", objects: results.map { error in { if let error { $0.set("error", error.rawValue) } } })
     case .notificationKey(let key, let failed):
-      output += Array("{\"notification_key\":".utf8)
-      output.appendJSONString(key)
-      if !failed.isEmpty { output += Array(",\"failed_indexes\":[\(failed.map(String.init).joined(separator: ","))]".utf8) }
+      answer.set("notification_key", key)
+      if !failed.isEmpty { answer.set("failed_indexes", raw: Array("\(failed)".utf8)) }
     case .refused(let error, let reason):
-      output += Array("{\"error\":".utf8)
-      output.appendJSONString(Array(error.rawValue.utf8))
-      output += Array(",\"reason\":".utf8)
-      output.appendJSONString(Array(reason.utf8))
+      answer.set("error", error.rawValue)
+      answer.set("reason", reason)
     }
-    output.append(UInt8(ascii: "}"))
-    return output
+    return answer.closed()
   }
 }

@@ -81,6 +81,8 @@ extension JSONObjectWriter {
 
   public mutating func set(_ name: String, _ values: [[UInt8]]) { set(Array(name.utf8), values) }
 
+  public mutating func set(_ name: String, flag: Bool) { set(name, raw: Array((flag ? "true" : "false").utf8)) }
+
   /// A time of Unix milliseconds.
   public mutating func set(_ name: String, time: Int64?) { set(name, time.map(Timestamp.text)) }
 }

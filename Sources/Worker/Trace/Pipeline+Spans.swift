@@ -27,8 +27,7 @@ extension Pipeline {
     process.attribute("pushfleet.attempt", .number(Int64(entry.attempts + 1)))
     process.attribute("pushfleet.devices", .number(Int64(entry.recipients.count)))
     if let refusal = entry.trace.refusal { process.attribute("error.type", refusal.code.rawValue) }
-    process.end(error: ["failed", "refused", "expired"].contains(outcome) ? outcome : nil)
-    spans.append(process)
+    spans.append(process.ended(error: ["failed", "refused", "expired"].contains(outcome) ? outcome : nil))
     for push in entry.trace.pushes { export(push, of: entry, context, parent: id, spans) }
   }
 
@@ -58,8 +57,7 @@ extension Pipeline {
         "pushfleet.apns_id", .text(fixed ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span)))
     }
     if let error = push.error { span.attribute("error.type", push.reason.isEmpty ? error.rawValue : push.reason) }
-    span.end(error: push.error?.rawValue)
-    spans.append(span)
+    spans.append(span.ended(error: push.error?.rawValue))
   }
 
   /// Unix time of a moment of the present turn's clock.

@@ -57,13 +57,14 @@ final class SpanExporter {
     return (0..<16).map { digits[Int(id >> (60 - 4 * UInt64($0)) & 15)] }
   }
 
-  func append(_ span: SpanWriter) {
+  /// - Parameter span: JSON of a ``SpanWriter``.
+  func append(_ span: [UInt8]) {
     guard spans.count < Self.mostSpans, bytes < Self.mostBytes else {
       beyondBuffer += 1
       return
     }
-    spans.append(span.json)
-    bytes += span.json.count
+    spans.append(span)
+    bytes += span.count
   }
 
   /// To be called a few times a second.
@@ -143,21 +144,16 @@ final class SpanExporter {
   }
 
   private static func resource(_ service: String, _ version: String) -> [UInt8] {
-    var json = Array(#"{"attributes":["#.utf8)
-    let attributes = [
+    let texts = [
       ("service.name", service), ("service.version", version), ("service.instance.id", ThisProcess.name),
-      ("host.name", ThisProcess.host), ("process.pid", ""),
+      ("host.name", ThisProcess.host),
     ]
-    for (place, (key, value)) in attributes.enumerated() {
-      json.append(contentsOf: "\(place > 0 ? "," : ""){\"key\":\"\(key)\",\"value\":{".utf8)
-      if key == "process.pid" {
-        json.append(contentsOf: #""intValue":"\#(ThisProcess.pid)""#.utf8)
-      } else {
-        json.append(contentsOf: #""stringValue":"#.utf8)
-        json.appendSafeJSONString(value)
-      }
-      json.append(contentsOf: "}}".utf8)
-    }
-    return json + Array("]}".utf8)
+    var resource = JSONObjectWriter()
+    resource.set(
+      "attributes",
+      objects: texts.map { SpanWriter.attribute($0, .text(Array($1.utf8))) } + [
+        SpanWriter.attribute("process.pid", .number(Int64(ThisProcess.pid)))
+      ])
+    return resource.closed()
   }
 }

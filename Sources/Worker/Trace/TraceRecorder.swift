@@ -1,3 +1,4 @@
+import PushCore
 import Wire
 
 /// The lines of a shard's trace until they are published: as many in a second as the settings allow, and what is out of the ordinary before
@@ -64,8 +65,9 @@ final class TraceRecorder {
   func take() -> (body: [UInt8], requests: Int)? {
     guard count > 0 || omitted > 0 else { return nil }
     if omitted > 0 {
-      lines.append(contentsOf: #"{"left_out":"#.utf8)
-      lines.append(contentsOf: "\(omitted)}\n".utf8)
+      var line = JSONObjectWriter(after: lines)
+      line.set("left_out", Int64(omitted))
+      lines = line.closed() + [UInt8(ascii: "\n")]
     }
     let taken = (lines, count)
     lines = []

@@ -62,7 +62,9 @@ final class SendReport {
     var figures = [("sent", sent), ("refused", refused)]
     if prints == .outcomes { figures += [("delivered", delivered), ("failed", failed), ("unknown", unknown)] }
     if asJSON {
-      Terminal.print("{" + figures.map { #""\#($0)":\#($1)"# }.joined(separator: ",") + "}")
+      var line = JSONObjectWriter()
+      for (name, figure) in figures { line.set(name, Int64(figure)) }
+      Terminal.print(line.closed())
     } else {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
       Terminal.say("pushfleet: \(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")

@@ -39,10 +39,10 @@ enum TopologyCommand: Command {
   /// - Parameter ready: messages in it, of a hold queue.
   private static func show(_ queue: String, ready: Int? = nil, asJSON: Bool) {
     guard asJSON else { return Terminal.print(queue.printable + (ready.map { ": \($0) ready" } ?? "")) }
-    var line = Array(#"{"queue":"#.utf8)
-    line.appendJSONString(Array(queue.utf8))
-    if let ready { line += Array(#","ready":\#(ready)"#.utf8) }
-    Terminal.print(line + [UInt8(ascii: "}")])
+    var line = JSONObjectWriter()
+    line.set("queue", queue)
+    if let ready { line.set("ready", Int64(ready)) }
+    Terminal.print(line.closed())
   }
 }
 

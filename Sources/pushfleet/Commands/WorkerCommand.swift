@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Reactor
 import Worker
 
@@ -47,7 +48,11 @@ enum WorkerCommand: Command {
       ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
       ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
     ]
-    let failures = counters.failuresByCode.map { #""\#($0.code)":\#($0.count)"# }.joined(separator: ",")
-    Terminal.print("{" + figures.map { #""\#($0.0)":\#($0.1)"# }.joined(separator: ",") + #","errors":{\#(failures)}}"#)
+    var line = JSONObjectWriter()
+    for (name, figure) in figures { line.set(name, Int64(figure)) }
+    line.set("errors") { errors in
+      for failure in counters.failuresByCode { errors.set(failure.code, Int64(failure.count)) }
+    }
+    Terminal.print(line.closed())
   }
 }

@@ -134,7 +134,7 @@ enum DeadCommand: Command {
     line.set("reasons") { reasons in
       for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) { reasons.set(reason, Int64(count)) }
     }
-    if isDry { line.set("dry_run", raw: Array("true".utf8)) }
+    if isDry { line.set("dry_run", flag: true) }
     return line.closed()
   }
 
@@ -177,7 +177,10 @@ enum DeadCommand: Command {
 
   private static func tell(_ count: Int, _ options: Options, isDry: Bool) {
     if options.has("json") {
-      Terminal.print(isDry ? #"{"would_drop":\#(count),"dry_run":true}"# : #"{"dropped":\#(count)}"#)
+      var line = JSONObjectWriter()
+      line.set(isDry ? "would_drop" : "dropped", Int64(count))
+      if isDry { line.set("dry_run", flag: true) }
+      Terminal.print(line.closed())
     } else {
       Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
     }

@@ -19,7 +19,7 @@ extension Letter {
     line.set("routing_key", delivery.routingKey)
     line.set("properties") { Self.append(properties, to: &$0) }
     line.set("headers") { Self.append(properties.headers, to: &$0) }
-    if properties.hasUnreadableHeaders { line.set("unreadable_headers", raw: Array("true".utf8)) }
+    if properties.hasUnreadableHeaders { line.set("unreadable_headers", flag: true) }
     line.set("body_size", Int64(clamping: delivery.bodySize))
     if String(validating: delivery.body, as: UTF8.self) != nil {
       line.set("body", delivery.body)
