@@ -60,14 +60,14 @@ struct BulkheadTests {
     #expect(bulkhead.isClosed)
   }
 
-  @Test("leaves an application half of what the others leave of the prefetch, and eight pushes at least; one alone has no bound")
+  @Test("leaves an application half of what others leave of the prefetch, eight pushes at least; one alone has no bound")
   func share() throws {
     let loop = try EventLoop()
     let pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
     func share(_ apps: Applications, _ capacity: Int, beside others: Int) -> Int {
-      Pipeline(
-        apps: apps, pools: pools.lanes, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time, prefetch: 1_000
-      ).share(of: 0, capacity, beside: others)
+      let outbox = Outbox(time: loop.time, log: Log(level: .error))
+      let pipeline = Pipeline(apps: apps, pools: pools.lanes, outbox: outbox, time: loop.time, prefetch: 1_000)
+      return pipeline.share(of: 0, capacity, beside: others)
     }
     #expect(share(pools.apps, 5_000, beside: 0) == 5_000)
     let two = Applications()
