@@ -112,7 +112,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     isEnding = true
     if let consumer { return consumer.closeInTurn() }
     consuming.stop()
-    if let publisher { publisher.close() } else { finish() }
+    leave()
   }
 
   // MARK: the walk
@@ -168,15 +168,18 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   }
 
   /// The broker puts back what a channel held a moment after it has closed it: whoever looks next is to find it there.
-  private func awaitReturn(since start: MonotonicTime) {
-    guard let publisher else { return finish() }
+  private func awaitReturn() {
     let held = delivered - removed
-    guard held > 0, loop.now.seconds(since: start) < Self.returnTimeout else { return publisher.close() }
+    guard held > 0, let publisher else { return leave() }
     publisher.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
       guard let self else { return }
-      guard case .success(.queue(let ready, _)) = answer, ready < held else { return self.publisher?.close() ?? finish() }
-      loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn(since: start) }
+      guard case .success(.queue(let ready, _)) = answer, ready < held else { return leave() }
+      loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn() }
     }
+  }
+
+  private func leave() {
+    if let publisher { publisher.close() } else { finish() }
   }
 
   // MARK: connections
@@ -223,7 +226,9 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     self.consumer = nil
     guard reason == .closedHere, isEnding else { return give(up: reason) }
     consuming.stop()
-    awaitReturn(since: loop.now)
+    // A broker that takes nothing at present doesn't answer either.
+    loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
+    awaitReturn()
   }
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
