@@ -70,13 +70,7 @@ struct DeadCommandTests {
     let site = try Site()
     try site.configure(port: 1)
     try site.declareTopology()
-    try site.publish(
-      lines: (0..<20).map {
-        [
-          "body": "{}", "exchange": "\(site.prefix).dead", "routing_key": "dead",
-          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": "send.high"]],
-        ]
-      })
+    try publish(20, site)
     let replay = try site.start(["dead", "replay", "--config", site.file("pushfleet.json5"), "--rate", "60/m"])
     #expect(try eventually { try site.depths(["send.high"]) != [0] })
     replay.signal(2)
@@ -84,5 +78,33 @@ struct DeadCommandTests {
     #expect(try site.depths(["dead", "send.high"]).reduce(0, +) == 20)
     #expect(try site.run(["dead", "replay", "--config", site.file("pushfleet.json5")]).status == 0)
     #expect(Set(try site.take("send.high").map(\.id)).count == 20)
+  }
+
+  @Test("interrupted while the broker takes nothing, ends within seconds, and no letter is lost")
+  func blocked() throws {
+    let broker = try Broker()
+    let site = try Site(broker: broker)
+    try site.configure(port: 1)
+    try site.declareTopology()
+    try publish(3, site)
+    let replay = try site.start(["dead", "replay", "--config", site.file("pushfleet.json5"), "--rate", "1/m"])
+    #expect(try eventually { try site.depths(["send.high"]) == [1] })
+    try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    #expect(replay.waitForOutput("the broker takes nothing at present", seconds: 90))
+    let begin = Date()
+    replay.signal(2)
+    #expect(replay.wait() == 130 && Date().timeIntervalSince(begin) < 30, "\(replay.outputSoFar)")
+    try broker.control("set_vm_memory_high_watermark", "0.4")
+    #expect(try eventually { try site.depths(["dead", "send.high"]) == [2, 1] })
+  }
+
+  private func publish(_ count: Int, _ site: Site) throws {
+    try site.publish(
+      lines: (0..<count).map {
+        [
+          "body": "{}", "exchange": "\(site.prefix).dead", "routing_key": "dead",
+          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": "send.high"]],
+        ]
+      })
   }
 }

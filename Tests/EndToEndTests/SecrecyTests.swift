@@ -19,7 +19,17 @@ struct SecrecyTests {
       ("gone: \(token(7))", ["feedback"]), ("pf1k~abc", ["keys", "create"]),
       (#"{"message":"request taken","message_id":"7f1c0c1e"}"#, ["gateway"]),
     ] { #expect(SpokenSecrets.found(in: said, of: words) == [], "\(words)") }
+    let shell = ["/bin/bash", "-c", #""$1" feedback --config "$2""#, "bash", Program.path, "/tmp/pushfleet.json5"]
+    for command in [[Program.path, "devices", "list"], shell] {
+      #expect(SpokenSecrets.found(in: token(7), of: command) == [], "\(command)")
+    }
+    for command in [["help", "dead"], ["send", "--app", "devices"], ["worker", "--config", "/feedback"]] {
+      #expect(SpokenSecrets.found(in: token(7), of: [Program.path] + command).count == 1, "\(command)")
+    }
     withKnownIssue { SpokenSecrets.look(in: credentials[0], of: ["worker"]) }
+    withKnownIssue {
+      try ChildProcess(["/bin/sh", "-c", "echo \(credentials[1])", Program.path, "worker"], output: nil).wait()
+    }
   }
 
   @Test("a key given inline signs pushes; a broken one is named by its setting, and no command repeats any part of it")

@@ -30,7 +30,10 @@ public final class ChildProcess: @unchecked Sendable {
     input: FileHandle? = nil, errors: FileHandle? = nil
   ) throws {
     var opened: [Int32] = []
-    defer { for descriptor in opened { close(descriptor) } }
+    defer {
+      for descriptor in opened { close(descriptor) }
+      withExtendedLifetime((input, errors)) {}
+    }
     func kept(_ descriptor: Int32, _ path: String) throws -> Int32 {
       guard descriptor >= 0 else { throw SetupFailure(call: "open \(path)", code: errno) }
       opened.append(descriptor)
@@ -142,19 +145,19 @@ public final class ChildProcess: @unchecked Sendable {
   public func wait() -> Int32 {
     let status = awaitedStatus()
     // What it has started itself may hold its output open.
-    _ = waitForOutput(seconds: 1) { isOutputEnded }
+    _ = waitForOutput(seconds: 5) { isOutputEnded }
     searchOutput()
     return status
   }
 
   private func searchOutput() {
-    let isFirst = condition.withLock {
-      defer { isSearched = true }
-      return !isSearched
+    let isSearchedAlready = condition.withLock {
+      defer { isSearched = isOutputEnded }
+      return isSearched
     }
-    guard isFirst, command.contains(Program.path) else { return }
-    let output = outputFile.map { (try? String(contentsOfFile: $0, encoding: .utf8)) ?? "" } ?? outputSoFar
-    SpokenSecrets.look(in: output, of: command)
+    guard !isSearchedAlready, command.contains(Program.path) else { return }
+    let output = outputFile.map { String(decoding: FileManager.default.contents(atPath: $0) ?? Data(), as: UTF8.self) }
+    SpokenSecrets.look(in: output ?? outputSoFar, of: command)
   }
 
   /// Whether it has not ended yet.
@@ -182,7 +185,7 @@ public final class ChildProcess: @unchecked Sendable {
     while waitid(P_PID, id_t(pid), &facts, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     condition.withLock {
       var status: Int32 = 0
-      waitpid(pid, &status, 0)
+      precondition(waitpid(pid, &status, 0) == pid, "somebody else has waited for \(command[0])")
       exitStatus = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
       condition.broadcast()
     }

@@ -72,6 +72,7 @@ public final class Postgres: @unchecked Sendable {
     echo $server
     read -r _
     kill -QUIT $server
+    kill -CONT $server
     wait $server
     rm -rf -- "$folder"
     """

@@ -9,11 +9,13 @@ public enum SpokenSecrets {
 
   /// What commands are there to say: whose devices those are, and a key when it is made.
   private static func spoken(by command: [String]) -> Set<String> {
-    let words = Set(command.flatMap { $0.split(whereSeparator: \.isWhitespace) })
-    var spoken: Set<String> = []
-    if !words.isDisjoint(with: ["feedback", "devices", "dead", "explain"]) { spoken.insert(deviceToken) }
-    if words.isSuperset(of: ["keys", "create"]) { spoken.insert(gatewayKey) }
-    return spoken
+    let ofProgram = command.firstIndex(of: Program.path).map { command[($0 + 1)...] } ?? command[...]
+    // A shell's line names the command itself, and its operands are files.
+    let isShells = ofProgram.first?.contains("/") == true
+    let words = isShells ? command.flatMap { $0.split(separator: " ").map(String.init) } : ofProgram.prefix(2).map(\.self)
+    func has(_ word: String) -> Bool { isShells ? words.contains(word) : words.first == word }
+    if has("keys"), words.contains("create") { return [gatewayKey] }
+    return ["feedback", "devices", "dead", "explain"].contains(where: has) ? [deviceToken] : []
   }
 
   /// Lines of the keys that tests sign with, the beginnings of the tokens made of them, a device's token, the gateway's keys, and the

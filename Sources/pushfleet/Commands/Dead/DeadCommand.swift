@@ -81,9 +81,7 @@ enum DeadCommand: Command {
 
   /// - Throws: status 130 when the user has ended it.
   private static func run(_ look: LetterLook) throws {
-    let signals = try Signals(loop: look.loop, [2, 15]) { _ in
-      look.fail(.interrupted, "interrupted: \(look.progress)")
-    }
+    let signals = try Signals(loop: look.loop, [2, 15]) { _ in look.stop() }
     defer { signals.close() }
     try look.run()
   }
@@ -102,7 +100,7 @@ enum DeadCommand: Command {
   private static func replay(_ options: Options, _ filter: LetterFilter) throws {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
-    let signals = try Signals(loop: replay.loop, [2, 15]) { _ in replay.interrupt() }
+    let signals = try Signals(loop: replay.loop, [2, 15]) { _ in replay.stop() }
     defer { signals.close() }
     try replay.run()
     if options.has("json") { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }

@@ -124,12 +124,12 @@ final class LetterReplay: LetterWalk {
 
   override var progress: String { "\(replayed) replayed; the same command goes on with the rest" }
 
-  func interrupt() {
+  override func stop() {
     if isInterrupted { return fail(.interrupted, "interrupted: \(progress)\(isPublished ? "; \(doubt)" : "")") }
     isInterrupted = true
     if isPublished {
       loop.schedule(after: Self.answerTimeout) { [weak self] in
-        if let self, isPublished { interrupt() }
+        if let self, isPublished { stop() }
       }
       return
     }

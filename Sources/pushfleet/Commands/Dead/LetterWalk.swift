@@ -22,11 +22,11 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// Bytes of letters that wait here above which nothing more is read.
   private static let mostWaiting = 16 << 20
   /// Seconds without a delivery after which the queue is asked whether the rest has gone to somebody else.
-  private static let quiet = 3.0
+  private static let quiet = 10.0
   /// Seconds without a delivery after which the broker is given up.
   private static let patience = 60.0
   /// Seconds within which the broker puts back what was held, and those between two looks at it.
-  private static let returnTimeout = 5.0
+  private static let returnTimeout = 2.0
   private static let returnPause = 0.02
 
   let topology: Topology
@@ -50,6 +50,8 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   private var kept: [Int] = []
   private var isProceeding = false
   private(set) var isEnding = false
+  /// Everything is done with; what was held goes back.
+  private var isReturning = false
   private var lastSign = MonotonicTime(nanoseconds: 0)
   private var isAsking = false
 
@@ -84,6 +86,11 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   // MARK: for those who walk
 
   func visit(_ delivery: Delivery) -> Step { .keep }
+
+  /// Somebody wants it to end: what has been found out by then counts, where it is done.
+  func stop() {
+    if isReturning { leave() } else { fail(.interrupted, "interrupted: \(progress)") }
+  }
 
   /// Nothing more is wanted.
   var isEnough: Bool { false }
@@ -163,22 +170,24 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     publisher?.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
       guard let self else { return }
       isAsking = false
-      if case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet { end() }
+      guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
+      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters didn't come: another consumer has them")
+      end()
     }
   }
 
   /// The broker puts back what a channel held a moment after it has closed it: whoever looks next is to find it there.
   private func awaitReturn() {
-    let held = delivered - removed
-    guard held > 0, let publisher else { return leave() }
+    let left = expected - removed
+    guard left > 0, let publisher else { return leave() }
     publisher.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
       guard let self else { return }
-      guard case .success(.queue(let ready, _)) = answer, ready < held else { return leave() }
+      guard case .success(.queue(let ready, _)) = answer, ready < left else { return leave() }
       loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn() }
     }
   }
 
-  private func leave() {
+  func leave() {
     if let publisher { publisher.close() } else { finish() }
   }
 
@@ -226,6 +235,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     self.consumer = nil
     guard reason == .closedHere, isEnding else { return give(up: reason) }
     consuming.stop()
+    isReturning = true
     // A broker that takes nothing at present doesn't answer either.
     loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
     awaitReturn()
@@ -233,7 +243,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
-    if reason == .closedHere { return finish() }
+    if reason == .closedHere || isReturning { return finish() }
     if hasCounted { give(up: reason) } else { lost(reason) }
   }
 
