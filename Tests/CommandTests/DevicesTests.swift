@@ -210,6 +210,36 @@ struct DevicesTests {
     #expect(try site.run(["devices", "import", "--app", "other", file]).status == 0)
   }
 
+  @Test("--rejects can't be the file that is imported, by whatever path, and nothing of it is lost")
+  func rejectsOfItself() throws {
+    let site = try RegistrySite()
+    let text = "platform,token\napns,\(token(1))\napns,zz\n"
+    let file = try site.write(text, "devices.csv")
+    let link = site.folder.appendingPathComponent("link.csv").path
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+    for (rejects, source) in [(file, file), (link, file), (file, link), (site.folder.path + "/./devices.csv", file)] {
+      for options in [[], ["--dry-run"]] {
+        let ended = try site.run(["devices", "import", "--rejects", rejects, source] + options)
+        #expect(ended.status == 64 && ended.errors.contains("is the file that is imported"), "\(ended)")
+      }
+    }
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
+  }
+
+  @Test("a key that nobody has seen is revoked", arguments: [">&-", ">/dev/full"])
+  func unseenKey(output: String) throws {
+    let site = try RegistrySite()
+    let child = try ChildProcess(
+      [
+        "/bin/sh", "-c", #"exec "$1" keys create --rights send --config "$2" "# + output, "sh", Program.path,
+        site.configuration,
+      ],
+      environment: RegistrySite.environment, output: nil)
+    #expect(child.wait() == 69 && child.outputSoFar.contains("revoked"), "\(child.outputSoFar)")
+    let keys = try site.run(["keys", "list", "--json"]).objects
+    #expect(keys.count == 1 && keys[0]["revoked_at"] is String, "\(keys)")
+  }
+
   @Test("an export that nobody reads on ends without a word, and --json says how it is written")
   func readerGone() throws {
     let site = try RegistrySite()

@@ -92,6 +92,38 @@ struct ConfigurationCheckTests {
     #expect(found.findings.filter { $0.variable != nil }.allSatisfy { $0.line == nil && $0.file == nil })
     let alone = ConfigurationCheck(path: nil, environment: ["PUSHFLEET_BROKER": "amqp://h"])
     #expect(alone.findings.map(\.key) == ["apps"])
+    let nothing = ConfigurationCheck(path: nil, environment: ["HOME": "/"]).findings
+    #expect(nothing.count == 1 && nothing[0].problem.contains("--config or PUSHFLEET_CONFIG"))
+    #expect(
+      ConfigurationCheck(path: nil, environment: ["PUSHFLEET_CONFG": "x"]).findings[0].problem.contains("PUSHFLEET_CONFIG?"))
+  }
+
+  @Test("names the variable that a file was named by, whatever is wrong with it, and the one that a warning is about")
+  func variablesOfFiles() throws {
+    let text = #"{ broker: "amqp://h", apps: { "com.a": { \#(Self.good) } } }"#
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("broker-\(UUID().uuidString)")
+    try "http://h".write(to: file, atomically: false, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(at: file) }
+    for path in [file.path, "/no/such/file"] {
+      let found = try check(text, ["PUSHFLEET_BROKER_FILE": path]).findings.filter { $0.key?.hasPrefix("broker") == true }
+      #expect(found.map(\.variable) == ["PUSHFLEET_BROKER_FILE"] && found.allSatisfy { $0.line == nil }, "\(found)")
+    }
+    let far = try check(text, ["PUSHFLEET_BROKER": "amqp://u:p@far.example.com"]).findings.filter { !$0.isError }
+    #expect(far.map(\.variable) == ["PUSHFLEET_BROKER"], "\(far)")
+  }
+
+  @Test(
+    "asks whether a variable was meant that begins almost as its own do",
+    arguments: [
+      ("PUSHFLET_BROKER", "PUSHFLEET_BROKER"), ("PUSHFLEETBROKER", "PUSHFLEET_BROKER"),
+      ("pushfleet_prefetch", "PUSHFLEET_PREFETCH"),
+      ("PUSHFLEET-LOG", "PUSHFLEET_LOG"), ("PUSHGATEWAY_URL", nil), ("PUSH_BROKER", nil), ("PUSHFLET_COLOUR", nil),
+    ])
+  func misspelledBeginning(variable: String, meant: String?) throws {
+    let found = try check(#"{ broker: "amqp://h", apps: { "com.a": { \#(Self.good) } } }"#, [variable: "1"]).findings
+    #expect(
+      found.filter { $0.variable == variable }.map(\.problem) == (meant.map { ["isn't read: did you mean \($0)?"] } ?? []))
+    #expect(found.allSatisfy { $0.variable == nil || !$0.isError })
   }
 
   @Test("never says a secret")

@@ -47,6 +47,7 @@ public struct ConfigurationCheck {
       directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
     }
     let (laid, origins) = overlay(value, environment)
+    if path == nil, origins.isEmpty, findings.isEmpty { return say(Configuration.nothingGiven) }
     value = laid
     for unknown in SettingShape.configuration.unknown(in: value) {
       let name = ConfigurationSource.name(unknown.path)
@@ -67,7 +68,7 @@ public struct ConfigurationCheck {
     if !findings.contains(where: \.isError) { configuration = loaded }
     for warning in loaded.warnings where !warning.contains(Self.placeholder) {
       // Of what was filled in, nothing is said.
-      if !corrected.contains(where: { warning.hasPrefix("\($0) ") }) { warn(warning) }
+      if !corrected.contains(where: { warning.hasPrefix("\($0) ") }) { warn(warning, source) }
     }
   }
 
@@ -110,6 +111,10 @@ public struct ConfigurationCheck {
     while true {
       do throws(ConfigurationError) {
         let overlay = try EnvironmentOverlay(value, environment, SettingShape.configuration)
+        for (variable, meant) in overlay.misspelled(environment) {
+          findings.append(
+            ConfigurationFinding(isError: false, variable: variable, problem: "isn't read: did you mean \(meant)?"))
+        }
         return (overlay.value, overlay.origins)
       } catch {
         findings.append(ConfigurationFinding(isError: true, variable: error.key, problem: error.problem))
@@ -124,7 +129,7 @@ public struct ConfigurationCheck {
       do throws(ConfigurationError) {
         return try Configuration(ConfigurationReader(value, source: source))
       } catch {
-        if !isConsequence(error) { report(error, origin: error.variable) }
+        if !isConsequence(error) { report(error, origin: error.variable ?? source.origin(ofName: error.key)) }
         guard let next = correct(value, error.key) else { return nil }
         value = next
       }
@@ -136,7 +141,8 @@ public struct ConfigurationCheck {
 
   /// Said of a setting that was corrected before, or of what holds nothing any more.
   private func isConsequence(_ error: ConfigurationError) -> Bool {
-    corrected.contains(error.key) || corrected.contains { error.key.hasPrefix($0 + ".") || error.key.hasPrefix($0 + "[") }
+    corrected.contains(error.key) || corrected.contains(error.key + "File")
+      || corrected.contains { error.key.hasPrefix($0 + ".") || error.key.hasPrefix($0 + "[") }
       || error.key == "apps" && corrected.contains { $0.hasPrefix("apps.") }
   }
 
@@ -149,10 +155,14 @@ public struct ConfigurationCheck {
   }
 
   /// - Parameter sentence: that begins with the setting.
-  private mutating func warn(_ sentence: String) {
-    let place = places.place(ofNearest: String(sentence.prefix { $0 != " " && $0 != ":" }))
+  private mutating func warn(_ sentence: String, _ source: ConfigurationSource) {
+    let key = String(sentence.prefix { $0 != " " && $0 != ":" })
+    let origin = source.origin(ofName: key)
+    let place = origin == nil ? places.place(ofNearest: key) : nil
     findings.append(
-      ConfigurationFinding(isError: false, file: file, line: place?.line, column: place?.column, problem: sentence))
+      ConfigurationFinding(
+        isError: false, file: origin == nil ? file : nil, line: place?.line, column: place?.column, variable: origin,
+        problem: sentence))
   }
 
   // MARK: correcting

@@ -24,14 +24,16 @@ extension Configuration {
     let overlay = try EnvironmentOverlay(file, environment, SettingShape.configuration)
     try SettingShape.configuration.refuseUnknown(in: overlay.value)
     if path == nil, overlay.origins.isEmpty {
-      let hint = "name a configuration file with --config or PUSHFLEET_CONFIG, or give every value by the environment"
-      throw ConfigurationError(key: "broker", problem: "is missing: \(hint)")
+      throw ConfigurationError(key: "broker", problem: "is missing: \(nothingGiven)")
     }
     let source = ConfigurationSource(directory: directory, origins: overlay.origins)
     var configuration = try Configuration(ConfigurationReader(overlay.value, source: source))
     try configuration.takeTraces(from: environment)
     return configuration
   }
+
+  static let nothingGiven =
+    "name a configuration file with --config or PUSHFLEET_CONFIG, or give every value by the environment"
 
   /// - Parameter reader: of the whole configuration.
   init(_ reader: ConfigurationReader) throws(ConfigurationError) {

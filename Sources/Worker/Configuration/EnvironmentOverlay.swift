@@ -144,9 +144,25 @@ struct EnvironmentOverlay {
   }
 
   private func unknown(_ variable: String) -> ConfigurationError {
-    let known = Self.variables(of: fields, value, Self.prefix)
     let meant = Spelling.nearest(to: variable, among: known).map { ": did you mean \($0)?" } ?? ""
     return ConfigurationError(key: variable, problem: "is no variable of a setting\(meant)")
+  }
+
+  private var known: [String] { Self.variables(of: fields, value, Self.prefix) + [Self.prefix + "CONFIG"] }
+
+  /// Variables that aren't read, and look as if they were meant to be: a letter is wrong in `PUSHFLEET_`, or the case.
+  func misspelled(_ environment: [String: String]) -> [(variable: String, meant: String)] {
+    let near = environment.keys.filter { name in
+      let beginning = name.uppercased().prefix(Self.prefix.count)
+      return !name.hasPrefix(Self.prefix) && beginning.hasPrefix("PUSH")
+        && Spelling.distance(Array(beginning), Array(Self.prefix)) <= 2
+    }
+    guard !near.isEmpty else { return [] }
+    let known = known
+    return near.sorted().compactMap { name in
+      let meant = known.map { (name: $0, distance: Spelling.distance(Array(name.uppercased()), Array($0))) }
+      return meant.min { $0.distance < $1.distance }.flatMap { $0.distance <= 2 ? (name, $0.name) : nil }
+    }
   }
 
   /// Every variable that the configuration, as it stands, could take.

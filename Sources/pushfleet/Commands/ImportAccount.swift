@@ -29,12 +29,23 @@ final class RejectsFile {
   private let handle: FileHandle
   private var isEmpty = true
 
-  init(_ path: String) throws(CommandFailure) {
+  /// - Parameter source: the file of devices, which would be gone before it is read if it were the same.
+  init(_ path: String, source: String) throws(CommandFailure) {
+    if let number = Self.number(path), number == Self.number(source) {
+      throw CommandFailure(.usage, "--rejects: \(Shown.path(path)) is the file that is imported")
+    }
     guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
       let opened = FileHandle(forWritingAtPath: path)
     else { throw CommandFailure(.badInput, "--rejects: \(Shown.path(path)) cannot be written") }
     self.path = path
     handle = opened
+  }
+
+  /// Which file a path leads to; nil where there is none.
+  private static func number(_ path: String) -> [UInt64]? {
+    let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    return [FileAttributeKey.systemNumber, .systemFileNumber].compactMap { (facts[$0] as? NSNumber)?.uint64Value }
   }
 
   /// - Parameter header: the header line, of CSV.

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
+import Reactor
 import TLS
 import Worker
 
@@ -45,16 +46,22 @@ enum KeysCommand: Command {
       GatewayKey(
         id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: rate.map(Int64.init),
         createdAt: RegistrySession.now))
-    guard options.has("json") else {
-      Terminal.print(String(decoding: key.text, as: UTF8.self))
-      return Terminal.say("This is the only time that the key is shown. Its id is \(String(decoding: key.id, as: UTF8.self)).")
+    var shown = key.text
+    if options.has("json") {
+      var line = JSONObjectWriter()
+      line.set("id", key.id)
+      line.set("key", key.text)
+      line.set("apps", apps.map { Array($0.utf8) })
+      line.set("rights", rights.map(\.rawValue).sorted().map { Array($0.utf8) })
+      shown = line.closed()
     }
-    var line = JSONObjectWriter()
-    line.set("id", key.id)
-    line.set("key", key.text)
-    line.set("apps", apps.map { Array($0.utf8) })
-    line.set("rights", rights.map(\.rawValue).sorted().map { Array($0.utf8) })
-    Terminal.print(line.closed())
+    do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
+      _ = try session.store.revokeKey(key.id, now: RegistrySession.now)
+      throw CommandFailure(.unavailable, "standard output can't be written: nobody has seen the key, and it is revoked")
+    }
+    if !options.has("json") {
+      Terminal.say("This is the only time that the key is shown. Its id is \(String(decoding: key.id, as: UTF8.self)).")
+    }
   }
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {

@@ -39,13 +39,18 @@ enum ConfigCommand: Command {
 
 extension ConfigurationFinding {
   /// `pushfleet.json5:3:7: error: prefetch must be …`
-  var text: String {
-    var place = file?.printable
-    if let line, let column { place = (place ?? "") + ":\(line):\(column)" }
-    if let variable { place = variable.printable }
-    let start = [place, isError ? "error" : "warning"].compactMap(\.self).joined(separator: ": ")
-    return "\(start): \(key.map { $0.printable + " " } ?? "")\(problem.printable)"
+  var text: String { [place, isError ? "error" : "warning", words].compactMap(\.self).joined(separator: ": ") }
+
+  /// `pushfleet.json5:3:7: prefetch must be …`
+  var sentence: String { [place, words].compactMap(\.self).joined(separator: ": ") }
+
+  private var place: String? {
+    if let variable { return variable.printable }
+    guard let line, let column else { return file?.printable }
+    return (file?.printable ?? "") + ":\(line):\(column)"
   }
+
+  private var words: String { "\(key.map { $0.printable + " " } ?? "")\(problem.printable)" }
 
   var json: [UInt8] {
     var object = JSONObjectWriter()

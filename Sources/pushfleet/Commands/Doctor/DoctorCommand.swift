@@ -69,8 +69,8 @@ enum DoctorCommand: Command {
   private static func configuration(_ check: ConfigurationCheck) -> [Finding] {
     let findings = check.findings.map { finding in
       Finding(
-        level: finding.isError ? .error : .warning, subject: "configuration", sentence: finding.text,
-        remedy: finding.isError ? "fix it; `pushfleet config check` says all again" : nil)
+        level: finding.isError ? .error : .warning, subject: "configuration", sentence: finding.sentence,
+        remedy: finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil)
     }
     guard let configuration = check.configuration else { return findings }
     let apps = configuration.apps.count
