@@ -47,7 +47,10 @@ public struct ConfigurationCheck {
       directory = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
     }
     let (laid, origins) = overlay(value, environment)
-    if path == nil, origins.isEmpty, findings.isEmpty { return say(Configuration.nothingGiven) }
+    if path == nil, origins.isEmpty, findings.isEmpty {
+      say(Configuration.nothingGiven)
+      return
+    }
     value = laid
     for unknown in SettingShape.configuration.unknown(in: value) {
       let name = ConfigurationSource.name(unknown.path)
