@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Foundation
+import PushCore
 import Reactor
 import Worker
 

@@ -1,3 +1,5 @@
+import PushCore
+
 /// Lays the environment's values over the file's.
 ///
 /// A setting's variable is `PUSHFLEET_` and its path in capitals, each run of other characters one underscore; a list's entries
@@ -145,8 +147,8 @@ struct EnvironmentOverlay {
 
   private func unknown(_ variable: String) -> ConfigurationError {
     let known = Self.variables(of: fields, value, Self.prefix)
-    let meant = Spelling.nearest(to: variable, among: known).map { ": did you mean \($0)?" } ?? ""
-    return ConfigurationError(key: variable, problem: "is no variable of a setting\(meant)")
+    return ConfigurationError(
+      key: variable, problem: "is no variable of a setting\(Spelling.suggestion(for: variable, among: known))")
   }
 
   /// Every variable that the configuration, as it stands, could take.

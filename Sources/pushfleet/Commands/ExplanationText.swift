@@ -108,7 +108,7 @@ extension Explanation {
   }
 }
 
-/// Where in the source a reason points to: `… at byte 28`.
+/// Where in the source a reason points to: `… at byte 28`, whatever follows.
 struct RefusedPlace {
   /// From 1, in characters.
   let line: Int
@@ -119,7 +119,8 @@ struct RefusedPlace {
   private static let width = 72
 
   init?(_ reason: String, in source: [UInt8]) {
-    guard let range = reason.range(of: " at byte ", options: .backwards), let offset = Int(reason[range.upperBound...]),
+    guard let range = reason.range(of: " at byte ", options: .backwards),
+      let offset = Int(reason[range.upperBound...].prefix { $0.isNumber }),
       offset <= source.count
     else { return nil }
     let start = source[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0

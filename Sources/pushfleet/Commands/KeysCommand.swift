@@ -61,7 +61,10 @@ enum KeysCommand: Command {
     var rights: Set<KeyRight> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false) {
       guard let right = KeyRight(rawValue: String(word)) else {
-        throw CommandFailure(.usage, "--rights: \(Shown.value(String(word))) is not one of send, register, ack")
+        let known = KeyRight.allCases.map(\.rawValue)
+        let meant = Spelling.suggestion(for: String(word), among: known)
+        throw CommandFailure(
+          .usage, "--rights: \(Shown.value(String(word))) is not one of \(known.joined(separator: ", "))\(meant)")
       }
       rights.insert(right)
     }
@@ -76,9 +79,7 @@ enum KeysCommand: Command {
     }
     var apps: [String] = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
-      guard known.contains(word) else {
-        throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(word))")
-      }
+      guard known.contains(word) else { throw configuration.noApplication(word) }
       if !apps.contains(word) { apps.append(word) }
     }
     return apps

@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Reactor
 import Simulator
 import TLS
@@ -49,7 +50,9 @@ enum SimulateCommand: Command {
     switch provider {
     case "apns": try APNsSimulation.run(options)
     case "fcm": try FCMSimulation.run(options)
-    default: throw CommandFailure(.usage, "unknown provider \(Shown.value(provider)); known: apns, fcm")
+    default:
+      let meant = Spelling.suggestion(for: provider, among: ["apns", "fcm"])
+      throw CommandFailure(.usage, "\(Shown.value(provider)) is not one of apns, fcm\(meant)")
     }
   }
 
