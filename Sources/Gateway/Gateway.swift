@@ -70,6 +70,7 @@ public final class Gateway {
     loop.run()
     for door in doors { door.close() }
     context.registry?.close()
+    log.info("gateway ended", context.figures.totals(waiting: context.broker.waiting))
   }
 
   private func openDoors() throws {

@@ -23,6 +23,15 @@ final class GatewayFigures {
     }
   }
 
+  /// For the log's last line.
+  func totals(waiting: Int) -> Log.Fields {
+    [
+      "requests": answers.values.reduce(0, +), "repeated": repeated, "confirmed": publications[0], "refused": publications[1],
+      "unknown": publications[2], "unconfirmed": waiting, "notifications": binary.taken,
+      "notifications_given_up": binary.lost, "feedback": binary.feedback,
+    ]
+  }
+
   /// For people: what is counted, and how often.
   func counts(waiting: Int) -> [(what: String, count: Int)] {
     answers.sorted { $0.key < $1.key }.map { ("HTTP requests answered with \($0.key)", $0.value) }

@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Worker
 
 /// A command's words, taken apart: `--name value`, `--name=value`, flags, and the rest.
@@ -60,10 +61,14 @@ struct Options {
   /// One of a few words; nil when the option isn't given.
   func choice(_ name: String, of words: [String]) throws(CommandFailure) -> String? {
     guard let word = values[name] else { return nil }
-    guard words.contains(word) else {
-      throw CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))")
-    }
+    guard words.contains(word) else { throw Self.refusal(name, word, of: words) }
     return word
+  }
+
+  /// - Parameter words: those that the option may have.
+  static func refusal(_ name: String, _ word: String, of words: [String]) -> CommandFailure {
+    let meant = Spelling.suggestion(for: word, among: words)
+    return CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))\(meant)")
   }
 
   func refuseOperands() throws(CommandFailure) {

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Foundation
+import PushCore
 import Reactor
 import Worker
 
@@ -69,7 +70,7 @@ enum Pushfleet {
       \(lines.joined(separator: "\n"))
 
       `pushfleet COMMAND --help` explains more, with an example.
-      Exit statuses: 0 done, 64 usage, 65 bad input, 69 broker or provider unreachable, 78 bad configuration.
+      \(WrappedText.lines("Exit statuses: \(ExitStatus.words)", room: 79).joined(separator: "\n"))
       """
   }
 }

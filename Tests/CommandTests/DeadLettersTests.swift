@@ -54,6 +54,36 @@ struct DeadLettersTests {
     for width in [20, 80, 200] { #expect(groups.text(width: width).split(separator: "\n").allSatisfy { $0.count <= width }) }
   }
 
+  private static let long =
+    "a reason that takes more than eighty columns to say, and has its most telling words at its beginning"
+
+  private static func table(width: Int) -> [String] {
+    var groups = LetterGroups()
+    groups.add(letter(app: "com.example.an-application-with-a-name", failed("InvalidParameters", long)))
+    groups.add(letter(failed("DeviceMessageRateExceeded", "429 TooManyRequests")))
+    return groups.text(width: width).split(separator: "\n").map(String.init)
+  }
+
+  @Test("are counted in 80 columns with application, error, origin and the reason's beginning")
+  func narrowTable() throws {
+    let lines = Self.table(width: 80)
+    #expect(
+      lines[0].split(whereSeparator: \.isWhitespace) == ["COUNT", "APP", "ERROR", "FROM", "REASON"], "\(lines)")
+    let line = try #require(lines.first { $0.contains("InvalidParameters") })
+    #expect(line.contains("send.high  \(Self.long.prefix(19))") && line.count == 80, "\(line)")
+    #expect(line.contains("com.ex") && lines.allSatisfy { $0.count <= 80 })
+  }
+
+  @Test("are counted with all that is known where there is room")
+  func wideTable() throws {
+    let lines = Self.table(width: 250)
+    #expect(
+      lines[0].split(whereSeparator: \.isWhitespace) == ["COUNT", "APP", "ERROR", "FROM", "OLDEST", "NEWEST", "REASON"])
+    let line = try #require(lines.first { $0.contains("InvalidParameters") })
+    #expect(line.contains(Self.long) && line.contains("com.example.an-application-with-a-name  "))
+    #expect(line.contains("2026-11-20T21:22:00Z  2026-11-20T21:22:00Z"))
+  }
+
   @Test("of endless kinds take bounded room, and none goes uncounted")
   func manyKinds() {
     var groups = LetterGroups()

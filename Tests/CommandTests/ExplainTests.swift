@@ -91,6 +91,16 @@ import Worker
     #expect(Self.question(#"{"message":{"topic":"t","data":{"k":"v"}}}"#, target: "apns:00").answer().refusal == nil)
   }
 
+  @Test("sentences are broken between words where the terminal is narrow")
+  func narrowSentences() throws {
+    let text = Self.question(#"{"to":"fcm:x","notification":{"body":"b"}}"#).answer().text(withBar: false, width: 80)
+    let first = text.split(separator: "\n\n")[0].split(separator: "\n")
+    #expect(
+      first.count == 2 && first.allSatisfy { $0.count < 80 } && first[0].hasPrefix("A request in GCM's shape"), "\(first)")
+    let refused = Self.question(#"{"to":"x","registration_ids":["x"]}"#).answer().text(withBar: false, width: 60)
+    #expect(refused.split(separator: "\n").allSatisfy { $0.count < 60 }, "\(refused)")
+  }
+
   @Test("a refused request is shown with its code, its reason, and its place in the file")
   func refused() {
     let body = "{\n  \"to\": \"雑\",\n  \"notification\": {\"title\": \"雑談\", \"badge\": \"\u{1B}x\"}\n}"

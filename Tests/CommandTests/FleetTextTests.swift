@@ -35,17 +35,46 @@ struct FleetTextTests {
     let lines = FleetText(picture(workers, consumers: 6), width: width, hasColour: false).lines
     #expect(lines.allSatisfy { $0.count <= width && !$0.contains("\u{1B}") })
     let text = lines.joined(separator: "\n")
-    #expect(text.contains("1 more shard") && text.contains("in trouble") == (width > 40) && text.contains("Unavailable"))
+    #expect(text.contains("1 more shard") && text.contains("in trouble") && text.contains("Unavailable"))
     if width == 200 {
       #expect(text.contains("1 min 30 s") && text.contains("1,234,567") && text.contains("there is no such queue"))
     }
+  }
+
+  private static let pod = "pushfleet-worker-6d5f8b7c9d-x7k2p:1"
+
+  /// Cells of the table's line that begins with `start`, its heads for `WORKER`.
+  private func cells(_ lines: [String], _ start: String) -> [String] {
+    lines.first { $0.hasPrefix(start) }?.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
+  }
+
+  @Test("in 80 columns, a worker's long name gives way to how it stands and what it sends")
+  func longNames() throws {
+    let lines = FleetText(picture([try report(Self.pod, state: "in trouble")], consumers: 1), width: 80, hasColour: false).lines
+    let heads = cells(lines, "WORKER")
+    #expect(heads.first == "WORKER" && heads.suffix(4) == ["SENT/S", "FAILED/S", "SENT", "FAILED"], "\(heads)")
+    #expect(heads.contains("STATE"))
+    let worker = cells(lines, "pushflee")
+    #expect(worker[0].contains("…") && worker[0].hasSuffix("x7k2p:1"), "\(worker)")
+    #expect(worker[1] == "in trouble" && worker.suffix(4) == ["1,234", "0", "98,765,432", "3"], "\(worker)")
+  }
+
+  @Test("in 200 columns, all of a worker is shown")
+  func wideNames() throws {
+    let lines = FleetText(picture([try report(Self.pod)], consumers: 1), width: 200, hasColour: false).lines
+    #expect(
+      cells(lines, "WORKER")
+        == ["WORKER", "STATE", "UP", "SHARDS", "HELD", "ON STREAMS", "SENT/S", "FAILED/S", "SENT", "FAILED"])
+    #expect(
+      cells(lines, Self.pod)
+        == [Self.pod, "ok", "1 min 30 s", "1", "1,234,567", "0", "1,234", "0", "98,765,432", "3"])
   }
 
   @Test(
     "sums up latencies and pools of all workers, those in trouble before the queues, all of them only where they are asked for")
   func sums() throws {
     let workers = try (1...3).map { try report("h:\($0)", trouble: $0 == 2) }
-    let lines = FleetText(picture(workers, consumers: 3), width: 80, hasColour: false).lines
+    let lines = FleetText(picture(workers, consumers: 3), width: 100, hasColour: false).lines
     func line(_ start: String) -> [String] {
       lines.first { $0.hasPrefix(start) }?.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
     }

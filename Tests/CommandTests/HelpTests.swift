@@ -67,6 +67,19 @@ struct HelpTests {
     #expect(page.example == "pushfleet x list")
   }
 
+  @Test("exit statuses are the same in the help, in the manual and in the README")
+  func exitStatuses() throws {
+    func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+    let site = try RegistrySite()
+    let readme = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../README.md").standardized
+    let texts = [
+      try site.run(["help"], isConfigured: false).output, try site.run(["manual"], isConfigured: false).output,
+      try String(contentsOf: readme, encoding: .utf8),
+    ]
+    for text in texts { #expect(words(text).contains(ExitStatus.words), "\(text)") }
+    for line in texts[0].split(separator: "\n").suffix(4) { #expect(line.count < 80) }
+  }
+
   @Test("the manual and the completions of each shell name every command")
   func everyCommand() throws {
     let site = try RegistrySite()

@@ -29,6 +29,9 @@ struct DoctorTests {
       said(good.findings, "ok", "key, team and topic are accepted") && said(good.findings, "ok", "writable"), "\(good.output)")
     #expect(said(good.findings, "ok", "account, project and permission"), "\(good.output)")
 
+    let other = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--app", "com.exampel.app"])
+    #expect(other.status == 64 && other.output.contains("did you mean \(Site.app)?"), "\(other.output)")
+
     site.stopSimulator()
     let gone = try doctor()
     #expect(gone.status == 69 && said(gone.findings, "unreachable", "the provider can't be reached"), "\(gone.output)")

@@ -86,6 +86,9 @@ struct GatewayTests {
       child.signal(15)
       #expect(child.wait() == 0)
     }
+    let last = try #require(Site.objects(door.gateway.outputSoFar).last { $0["message"] as? String == "gateway ended" })
+    for total in ["requests", "confirmed"] { #expect((last[total] as? Int ?? 0) > 5, "\(last)") }
+    #expect(last["unconfirmed"] as? Int == 0)
     #expect(!door.gateway.outputSoFar.contains(key) && !door.gateway.outputSoFar.contains(token(1)))
   }
 

@@ -69,7 +69,8 @@ struct TerminalTests {
     try site.send(tokens: [token(1)])
     // Nobody listens where the provider should be.
     #expect(worker.waitForOutput("provider unreachable", seconds: 90))
-    let name = columns == 200 ? Self.app : "com.example.an-app"
+    // A shortened name keeps its beginning.
+    let name = columns == 200 ? Self.app : "com.example"
     let live = try onTerminal(["top", "--pools"], columns: columns, until: name)
     #expect(live.status == 0 && live.screen.hasSuffix("\u{1B}[?1049l") && live.screen.contains("q ends"))
     var screens = [live.screen]
@@ -87,7 +88,11 @@ struct TerminalTests {
       let long = Self.lines(screen).filter { $0.count > columns }
       #expect(long.isEmpty, "\(screen)")
     }
-    for screen in screens.prefix(3) { #expect(screen.contains("\(site.prefix).send.high")) }
+    for screen in screens.prefix(3) {
+      #expect(screen.contains("\(site.prefix).send.high"))
+      #expect(screen.contains("FAILED/S"))
+      if columns > 40 { for head in ["STATE", "SENT/S", "SENT", "FAILED"] { #expect(screen.contains(head)) } }
+    }
     worker.signal(15)
     #expect(worker.wait() == 0)
   }

@@ -102,8 +102,10 @@ private struct AcknowledgementReader {
     }
     var values: Values = [:]
     for (name, value) in document.members(of: node) {
-      guard let field = AcknowledgementField(rawValue: document.text(name)) else {
-        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))")
+      let key = document.text(name)
+      guard let field = AcknowledgementField(rawValue: key) else {
+        let meant = Spelling.suggestion(for: key, among: AcknowledgementField.allCases.map(\.rawValue))
+        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))\(meant)")
       }
       values[field] = value
     }

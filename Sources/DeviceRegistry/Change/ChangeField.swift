@@ -33,18 +33,23 @@ enum ChangeField: String, CaseIterable {
       }
       return nil
     case .environment:
-      return Self.environment(text) == nil ? "expected production or sandbox" : nil
+      return Self.environment(text) == nil ? Self.expected(["production", "sandbox"], notOneOf: text) : nil
     case .registeredAt:
       return Timestamp.milliseconds(of: text) == nil ? "expected a time like 2026-11-20T21:22:00.123Z" : nil
     case .kind:
-      return Self.kind(text) == nil ? "expected alert, voip, push_to_start or live_activity" : nil
+      return Self.kind(text) == nil ? Self.expected(["alert", "voip", "push_to_start", "live_activity"], notOneOf: text) : nil
     case .platform:
-      return Self.platform(text) == nil ? "expected apns or fcm" : nil
+      return Self.platform(text) == nil ? Self.expected(["apns", "fcm"], notOneOf: text) : nil
     default:
       guard text.count <= most else { return "\(text.count) bytes, at most \(most) allowed" }
       guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "holds a control character" }
       return nil
     }
+  }
+
+  private static func expected(_ words: [String], notOneOf text: [UInt8]) -> String {
+    let known = words.dropLast().joined(separator: ", ") + (words.last.map { " or \($0)" } ?? "")
+    return "expected \(known)\(Spelling.suggestion(for: String(decoding: text, as: UTF8.self), among: words))"
   }
 
   /// Bytes.

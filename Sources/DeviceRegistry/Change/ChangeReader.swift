@@ -65,8 +65,10 @@ private struct ChangeReader {
       throw ChangeRefusal(.invalidParameters, "expected an object, found \(document.kind(document.root).words)")
     }
     for (name, value) in document.members(of: document.root) {
-      guard let field = ChangeField(rawValue: document.text(name)) else {
-        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))")
+      let key = document.text(name)
+      guard let field = ChangeField(rawValue: key) else {
+        let meant = Spelling.suggestion(for: key, among: ChangeField.allCases.map(\.rawValue))
+        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))\(meant)")
       }
       values[field] = value
     }

@@ -6,6 +6,12 @@ extension RequestReader {
     return Rejection(code, "\(path.isEmpty ? "" : path + ": ")\(rule) at byte \(document.offset(node))")
   }
 
+  func unknownKey(_ name: Int, among known: [String] = []) -> Rejection {
+    var rejection = refusal(name, .invalidParameters, "unknown key")
+    rejection.reason += Spelling.suggestion(for: String(decoding: document.string(name), as: UTF8.self), among: known)
+    return rejection
+  }
+
   func wrongType(_ node: Int, expected: String) -> Rejection {
     refusal(node, .invalidParameters, "expected \(expected), found \(document.kind(node).words)")
   }
@@ -16,7 +22,7 @@ extension RequestReader {
     guard document.kind(object) == .object else { throw wrongType(object, expected: "an object") }
     for (name, value) in document.members(of: object) {
       guard let field = table.field(name, in: document) else {
-        try refuseUnknown(name)
+        try refuseUnknown(name, table)
         continue
       }
       if document.kind(value) == .null { continue }
@@ -118,7 +124,7 @@ extension RequestReader {
       guard kind == .object else { throw wrongType(node, expected: "an object") }
     case .emptyObject:
       guard kind == .object else { throw wrongType(node, expected: "an object") }
-      for (name, _) in document.members(of: node) { throw refusal(name, .invalidParameters, "unknown key") }
+      for (name, _) in document.members(of: node) { throw unknownKey(name) }
     case .number:
       guard let value = document.double(node) else { throw wrongType(node, expected: "a number") }
       guard value.isFinite else { throw refusal(node, .invalidParameters, "a number out of range") }

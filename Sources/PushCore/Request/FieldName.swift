@@ -27,9 +27,14 @@ struct NameTable<Field: FieldName>: Sendable {
 
   private var slots: [Slot]
   private var text: [UInt8] = []
+  private let separator: String
+
+  /// As they are written first of all, for who has misspelled one.
+  var names: [String] { Field.allCases.map { spelling(String(describing: $0), separator: separator) } }
 
   /// With `separator` other than `_`: the names of HTTP header fields (`apns-topic` from `apnsTopic`).
   init(separator: String = "_") {
+    self.separator = separator
     slots = Array(repeating: Slot(), count: 128)
     for field in Field.allCases {
       let name = String(describing: field)

@@ -30,8 +30,8 @@ struct RequestReader {
   }
 
   /// An unknown name is refused (GS-012), or noted and left out.
-  func refuseUnknown(_ name: Int) throws(Rejection) {
-    guard let ignored, !asksNotToSend(name) else { throw refusal(name, .invalidParameters, "unknown key") }
+  func refuseUnknown<Field>(_ name: Int, _ table: NameTable<Field>) throws(Rejection) {
+    guard let ignored, !asksNotToSend(name) else { throw unknownKey(name, among: table.names) }
     ignored.nodes.append(name)
   }
 
@@ -47,7 +47,7 @@ struct RequestReader {
     var (apns, android, androidV2, webpush): (Int?, Int?, Int?, Int?)
     for (name, node) in document.members(of: document.root) {
       guard let field = RequestField.table.field(name, in: document) else {
-        try refuseUnknown(name)
+        try refuseUnknown(name, RequestField.table)
         continue
       }
       if document.kind(node) == .null { continue }
@@ -87,7 +87,7 @@ struct RequestReader {
     request.notificationNode = node
     for (name, value) in document.members(of: node) {
       guard let key = NotificationKey.table.field(name, in: document) else {
-        try refuseUnknown(name)
+        try refuseUnknown(name, NotificationKey.table)
         continue
       }
       if document.kind(value) == .null { continue }

@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Reactor
 
 /// Reads one object of the configuration, key by key. What is unknown has been refused, and what the environment gives has been
@@ -101,7 +102,8 @@ struct ConfigurationReader {
   func choice(_ key: String, of choices: [String]) throws(ConfigurationError) -> String? {
     guard let text = try string(key) else { return nil }
     guard choices.contains(text) else {
-      throw error(key, "must be one of \(choices.map { "\"\($0)\"" }.joined(separator: ", "))")
+      let known = choices.map { "\"\($0)\"" }.joined(separator: ", ")
+      throw error(key, "must be one of \(known)\(Spelling.suggestion(for: text, among: choices))")
     }
     return text
   }

@@ -1,3 +1,5 @@
+import PushCore
+
 /// Lays the environment's values over the file's.
 ///
 /// A setting's variable is `PUSHFLEET_` and its path in capitals, each run of other characters one underscore; a list's entries
@@ -144,8 +146,7 @@ struct EnvironmentOverlay {
   }
 
   private func unknown(_ variable: String) -> ConfigurationError {
-    let meant = Spelling.nearest(to: variable, among: known).map { ": did you mean \($0)?" } ?? ""
-    return ConfigurationError(key: variable, problem: "is no variable of a setting\(meant)")
+    ConfigurationError(key: variable, problem: "is no variable of a setting\(Spelling.suggestion(for: variable, among: known))")
   }
 
   private var known: [String] { Self.variables(of: fields, value, Self.prefix) + [Self.prefix + "CONFIG"] }
@@ -155,12 +156,12 @@ struct EnvironmentOverlay {
     let near = environment.keys.filter { name in
       let beginning = name.uppercased().prefix(Self.prefix.count)
       return !name.hasPrefix(Self.prefix) && beginning.hasPrefix("PUSH")
-        && Spelling.distance(Array(beginning), Array(Self.prefix)) <= 2
+        && Spelling.distance(Array(beginning.utf8), Array(Self.prefix.utf8)) <= 2
     }
     guard !near.isEmpty else { return [] }
     let known = known
     return near.sorted().compactMap { name in
-      let meant = known.map { (name: $0, distance: Spelling.distance(Array(name.uppercased()), Array($0))) }
+      let meant = known.map { (name: $0, distance: Spelling.distance(Array(name.uppercased().utf8), Array($0.utf8))) }
       return meant.min { $0.distance < $1.distance }.flatMap { $0.distance <= 2 ? (name, $0.name) : nil }
     }
   }

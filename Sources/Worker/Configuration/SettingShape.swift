@@ -1,3 +1,5 @@
+import PushCore
+
 /// What may stand in the configuration, by name and shape: what is refused as unknown, and which variables there are.
 indirect enum SettingShape: Sendable {
   case text
@@ -107,33 +109,5 @@ extension SettingShape.Fields {
       default: return []
       }
     }
-  }
-}
-
-/// Finds the key that a misspelled one was meant to be.
-public enum Spelling {
-  /// The word that is nearest, if any is near: another letter case, or few letters apart.
-  public static func nearest(to word: String, among known: [String]) -> String? {
-    if let same = known.first(where: { $0.lowercased() == word.lowercased() }) { return same }
-    let most = max(1, min(word.count / 3, 3))
-    let distances = known.map { (word: $0, distance: distance(Array(word.lowercased()), Array($0.lowercased()))) }
-    if let nearest = distances.min(by: { $0.distance < $1.distance }), nearest.distance <= most { return nearest.word }
-    return known.filter { $0.count > 3 && word.lowercased().contains($0.lowercased()) }.max { $0.count < $1.count }
-  }
-
-  /// Letters to insert, delete, replace or exchange with their neighbour.
-  static func distance(_ a: [Character], _ b: [Character]) -> Int {
-    var beforeLast: [Int] = []
-    var last = Array(0...b.count)
-    for (row, letter) in a.enumerated() {
-      var current = [row + 1]
-      for (column, other) in b.enumerated() {
-        var best = min(last[column + 1] + 1, current[column] + 1, last[column] + (letter == other ? 0 : 1))
-        if row > 0, column > 0, letter == b[column - 1], a[row - 1] == other { best = min(best, beforeLast[column - 1] + 1) }
-        current.append(best)
-      }
-      (beforeLast, last) = (last, current)
-    }
-    return last[b.count]
   }
 }

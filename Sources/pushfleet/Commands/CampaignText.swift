@@ -78,6 +78,9 @@ enum Figures {
     return (value < 0 ? "-" : "") + ([digits[...]] + groups).joined(separator: ",")
   }
 
+  /// `2026-11-20T21:22:00Z`; of Unix milliseconds.
+  static func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value).prefix(19), as: UTF8.self) + "Z" }
+
   /// `12 s`, `3 min 20 s`, `1 h 5 min`; of seconds.
   static func duration(_ value: Double) -> String {
     guard value < 1e9 else { return "years" }
@@ -108,11 +111,15 @@ struct CampaignTable {
     return min(length, max(longest, 8))
   }
 
-  /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of the targets' ends.
+  private static let columns: [TextTable.Column] = [
+    .text("CAMPAIGN", least: .max), .text("STATE", least: 9, rank: 1), .figure("DONE", rank: 2), .figure("SENT", rank: 3),
+    .figure("FAILED", rank: 4), .figure("REMAINING", rank: 6), .figure("RATE", rank: 8), .figure("TIME LEFT", rank: 7),
+    .name("TARGET", least: 12, rank: 5),
+  ]
+
+  /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of what the targets are called.
   func text(withBars: Bool, width: Int = .max) -> String {
-    let table = TextTable(
-      heads: ["CAMPAIGN", "STATE", "DONE", "SENT", "FAILED", "REMAINING", "RATE", "TIME LEFT", "TARGET"],
-      rows: campaigns.map { cells($0, withBars) }, figures: [2, 3, 4, 5, 6, 7])
+    let table = TextTable(Self.columns, rows: campaigns.map { cells($0, withBars) })
     return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)
   }
 

@@ -74,9 +74,7 @@ enum ChannelsCommand: Command {
       }
       return configuration.apps[0].id
     }
-    guard configuration.apps.contains(where: { $0.id == app }) else {
-      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
-    }
+    guard configuration.apps.contains(where: { $0.id == app }) else { throw configuration.noApplication(app) }
     return app
   }
 

@@ -4,6 +4,11 @@ import Reactor
 
 /// `devices count`: how many there are, by application, platform, kind and state.
 enum DevicesCount {
+  private static let columns: [TextTable.Column] = [
+    .figure("DEVICES"), .text("STATE", least: 7), .text("KIND", least: 13, rank: 1), .text("PLATFORM", least: 8, rank: 2),
+    .name("APP", least: 12, rank: 3),
+  ]
+
   static func run(_ arguments: [String]) throws {
     let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
     try options.refuseOperands()
@@ -15,8 +20,7 @@ enum DevicesCount {
     let rows = counts.map {
       [Figures.count($0.count), $0.state.word, $0.kind.name, $0.platform.word, String(printing: $0.app)]
     }
-    let table = TextTable(heads: ["DEVICES", "STATE", "KIND", "PLATFORM", "APP"], rows: rows, figures: [0])
-    Terminal.print(table.text(width: TerminalWidth.ofOutput ?? .max))
+    Terminal.print(TextTable(columns, rows: rows).text(width: TerminalWidth.ofOutput ?? .max))
   }
 }
 

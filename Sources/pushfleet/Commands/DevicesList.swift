@@ -12,7 +12,7 @@ enum DevicesList {
     try options.refuseOperands()
     let word = try options.required("state", states.map(\.word).joined(separator: ", "))
     guard let state = states.first(where: { $0.word == word })?.state else {
-      throw CommandFailure(.usage, "--state must be \(states.map(\.word).joined(separator: " or "))")
+      throw Options.refusal("state", word, of: states.map(\.word))
     }
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0

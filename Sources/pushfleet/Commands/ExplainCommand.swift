@@ -113,6 +113,7 @@ struct ExplainedApp {
     let configuration = try options.configuration()
     let ids = configuration.apps.map(\.id)
     let isNamed = options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body) != nil)
+    if let app = options["app"], !ids.contains(app) { throw configuration.noApplication(app) }
     guard isNamed else { throw CommandFailure(.usage, "--app must name one of \(ids.joined(separator: ", "))") }
     self.configuration = configuration
     id = options["app"]

@@ -4,22 +4,22 @@ import PushCore
 extension Explanation {
   /// - Parameters:
   ///   - withBar: for a terminal, a bar of the bytes used.
-  ///   - width: columns in which the loss report's lines are broken between words.
+  ///   - width: columns in which sentences are broken between words.
   ///   - hasColour: marks what doesn't reach the phone as it was asked for.
   func text(withBar: Bool, width: Int = .max, hasColour: Bool = false) -> String {
-    var paragraphs = [heading]
-    if let rejection { paragraphs.append(Self.indented(refusalLines(rejection))) }
+    var paragraphs = [Self.wrapped(heading, width)]
+    if let rejection { paragraphs.append(Self.indented(refusalLines(rejection, width))) }
     for view in views {
       paragraphs.append((view.platform == .apns ? "iPhone, through APNs" : "Android phone, through FCM v1"))
       switch view.outcome {
-      case .failure(let rejection): paragraphs[paragraphs.count - 1] += "\n" + Self.indented(refusalLines(rejection))
+      case .failure(let rejection): paragraphs[paragraphs.count - 1] += "\n" + Self.indented(refusalLines(rejection, width))
       case .success(let sending):
         paragraphs[paragraphs.count - 1] += "\n" + Self.indented(Self.requestLines(sending))
         paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar)))
         paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries, width, hasColour)))
       }
     }
-    if let hint { paragraphs.append(hint.prefix(1).uppercased() + hint.dropFirst() + ".") }
+    if let hint { paragraphs.append(Self.wrapped(hint.prefix(1).uppercased() + hint.dropFirst() + ".", width)) }
     return paragraphs.joined(separator: "\n\n")
   }
 
@@ -73,10 +73,9 @@ extension Explanation {
     guard !losses.isEmpty else { return ["Nothing converted, cut, emulated or dropped."] }
     let name = (losses.map(\.action.rawValue.count).max() ?? 0) + 2
     let margin = String(repeating: " ", count: name)
-    // With the indentation, and the terminal's last column, which stays free.
-    let room = max(width == .max ? .max : width - name - 3, 20)
+    let room = WrappedText.room(width: width, margin: name + indentation)
     return losses.flatMap { loss in
-      let lines = wrapped("\(loss.field): \(loss.words) [\(loss.rule)]", room)
+      let lines = WrappedText.lines("\(loss.field): \(loss.words) [\(loss.rule)]", room: room)
       let isLoss = loss.action == .dropped || loss.action == .cut
       let action = padded(loss.action.rawValue, name)
       return ["\(hasColour && isLoss ? "\u{1B}[33m\(action)\u{1B}[0m" : action)\(lines[0])"]
@@ -84,23 +83,20 @@ extension Explanation {
     }
   }
 
-  /// Broken between words; a word that is longer than the room stands by itself.
-  private static func wrapped(_ text: String, _ room: Int) -> [String] {
-    var lines = [""]
-    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-      if let line = lines.last, !line.isEmpty, line.count + 1 + word.count > room { lines.append("") }
-      lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
-    }
-    return lines
-  }
-
-  private func refusalLines(_ rejection: Rejection) -> [String] {
-    ["\(rejection.code == .nothingForPlatform ? "not sent" : "refused"): \(rejection.code.rawValue)", rejection.reason]
+  private func refusalLines(_ rejection: Rejection, _ width: Int) -> [String] {
+    ["\(rejection.code == .nothingForPlatform ? "not sent" : "refused"): \(rejection.code.rawValue)"]
+      + WrappedText.lines(rejection.reason, room: WrappedText.room(width: width, margin: Self.indentation))
       + (RefusedPlace(rejection.reason, in: source)?.lines ?? [])
   }
 
+  private static let indentation = 2
+
   private static func indented(_ lines: [String]) -> String {
-    lines.map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
+    lines.map { $0.isEmpty ? "" : String(repeating: " ", count: indentation) + $0 }.joined(separator: "\n")
+  }
+
+  private static func wrapped(_ sentence: String, _ width: Int) -> String {
+    WrappedText.lines(sentence, room: WrappedText.room(width: width)).joined(separator: "\n")
   }
 
   private static func padded(_ text: String, _ width: Int) -> String {
@@ -108,7 +104,7 @@ extension Explanation {
   }
 }
 
-/// Where in the source a reason points to: `… at byte 28`.
+/// Where in the source a reason points to: `… at byte 28`, whatever follows.
 struct RefusedPlace {
   /// From 1, in characters.
   let line: Int
@@ -119,7 +115,8 @@ struct RefusedPlace {
   private static let width = 72
 
   init?(_ reason: String, in source: [UInt8]) {
-    guard let range = reason.range(of: " at byte ", options: .backwards), let offset = Int(reason[range.upperBound...]),
+    guard let range = reason.range(of: " at byte ", options: .backwards),
+      let offset = Int(reason[range.upperBound...].prefix { $0.isNumber }),
       offset <= source.count
     else { return nil }
     let start = source[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0

@@ -68,7 +68,10 @@ enum KeysCommand: Command {
     var rights: Set<KeyRight> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false) {
       guard let right = KeyRight(rawValue: String(word)) else {
-        throw CommandFailure(.usage, "--rights: \(Shown.value(String(word))) is not one of send, register, ack")
+        let known = KeyRight.allCases.map(\.rawValue)
+        let meant = Spelling.suggestion(for: String(word), among: known)
+        throw CommandFailure(
+          .usage, "--rights: \(Shown.value(String(word))) is not one of \(known.joined(separator: ", "))\(meant)")
       }
       rights.insert(right)
     }
@@ -83,9 +86,7 @@ enum KeysCommand: Command {
     }
     var apps: [String] = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
-      guard known.contains(word) else {
-        throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(word))")
-      }
+      guard known.contains(word) else { throw configuration.noApplication(word) }
       if !apps.contains(word) { apps.append(word) }
     }
     return apps
@@ -95,11 +96,11 @@ enum KeysCommand: Command {
     let options = try Options(arguments, values: ["config"], flags: ["json"])
     try options.refuseOperands()
     let keys = try RegistrySession(options, isReading: true).store.keys()
+    guard options.has("json") else {
+      guard !keys.isEmpty else { return Terminal.say("no keys") }
+      return Terminal.print(KeyTable(keys).text(width: TerminalWidth.ofOutput ?? .max))
+    }
     for key in keys {
-      guard options.has("json") else {
-        Terminal.print(text(key))
-        continue
-      }
       var line = JSONObjectWriter()
       line.set("id", key.id)
       line.set("apps", key.apps)
@@ -110,18 +111,9 @@ enum KeysCommand: Command {
       line.set("revoked_at", time: key.revokedAt)
       Terminal.print(line.closed())
     }
-    if keys.isEmpty, !options.has("json") { Terminal.say("There are no keys.") }
   }
 
   private static func rights(_ key: GatewayKey) -> [[UInt8]] { key.rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
-
-  private static func text(_ key: GatewayKey) -> String {
-    func joined(_ words: [[UInt8]]) -> String { words.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",") }
-    func time(_ milliseconds: Int64) -> String { String(decoding: Timestamp.text(milliseconds), as: UTF8.self) }
-    let rate = key.rate.map { ", \($0) a second" } ?? ""
-    let use = key.revokedAt.map { "revoked \(time($0))" } ?? key.usedAt.map { "last used \(time($0))" } ?? "never used"
-    return "\(joined([key.id]))  \(joined(key.apps))  \(joined(rights(key)))\(rate)  created \(time(key.createdAt))  \(use)"
-  }
 
   private static func revoke(_ arguments: [String]) throws {
     let options = try Options(arguments, values: ["config"], flags: ["json"])
@@ -139,5 +131,31 @@ enum KeysCommand: Command {
       line.set("id", id)
       Terminal.print(line.closed())
     }
+  }
+}
+
+/// Keys below each other, one on a line.
+struct KeyTable {
+  private static let columns: [TextTable.Column] = [
+    .text("ID", least: .max), .name("APPS", least: 12, rank: 2), .text("RIGHTS", least: .max, rank: 1),
+    .figure("RATE", rank: 4),
+    .figure("CREATED", rank: 5), .text("USED", least: .max, rank: 3),
+  ]
+
+  private let table: TextTable
+
+  init(_ keys: [GatewayKey]) {
+    table = TextTable(Self.columns, rows: keys.map(Self.cells))
+  }
+
+  func text(width: Int) -> String { table.text(width: width) }
+
+  private static func cells(_ key: GatewayKey) -> [String] {
+    let use = key.revokedAt.map { "revoked \(Figures.time($0))" } ?? key.usedAt.map(Figures.time) ?? "never"
+    return [
+      String(printing: key.id), key.apps.map { String(printing: $0) }.joined(separator: ","),
+      key.rights.map(\.rawValue).sorted().joined(separator: ","), key.rate.map { "\(Figures.count($0))/s" } ?? "-",
+      Figures.time(key.createdAt), use,
+    ]
   }
 }

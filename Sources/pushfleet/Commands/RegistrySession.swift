@@ -56,11 +56,13 @@ extension Configuration {
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
   func application(_ options: Options) throws(CommandFailure) -> [UInt8]? {
     guard let app = options["app"] else { return apps.count == 1 ? Array(apps[0].id.utf8) : nil }
-    guard apps.contains(where: { $0.id == app }) else {
-      let meant = Spelling.nearest(to: app, among: apps.map(\.id)).map { ": did you mean \($0)?" } ?? ""
-      throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))\(meant)")
-    }
+    guard apps.contains(where: { $0.id == app }) else { throw noApplication(app) }
     return Array(app.utf8)
+  }
+
+  func noApplication(_ app: String) -> CommandFailure {
+    let meant = Spelling.suggestion(for: app, among: apps.map(\.id))
+    return CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))\(meant)")
   }
 }
 
@@ -104,7 +106,7 @@ enum Subcommand {
       throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
     }
     guard known.contains(word) else {
-      let meant = Spelling.nearest(to: word, among: known).map { ": did you mean \($0)?" } ?? ""
+      let meant = Spelling.suggestion(for: word, among: known)
       throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
     }
     arguments.removeFirst()

@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import Reactor
 import Simulator
 import TLS
@@ -49,7 +50,9 @@ enum SimulateCommand: Command {
     switch provider {
     case "apns": try APNsSimulation.run(options)
     case "fcm": try FCMSimulation.run(options)
-    default: throw CommandFailure(.usage, "unknown provider \(Shown.value(provider)); known: apns, fcm")
+    default:
+      let meant = Spelling.suggestion(for: provider, among: ["apns", "fcm"])
+      throw CommandFailure(.usage, "\(Shown.value(provider)) is not one of apns, fcm\(meant)")
     }
   }
 
@@ -71,6 +74,11 @@ enum SimulateCommand: Command {
       throw CommandFailure(.usage, "--self-signed excludes --certificate and --key")
     }
     return try SimulatorFiles(folder, host: endpoint.host, isAPNs: isAPNs)
+  }
+
+  /// Of the certificate or its key, where it isn't made.
+  static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
+    try options.required(name, "\(purpose); or let --self-signed FOLDER make what is needed")
   }
 
   static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
@@ -100,7 +108,8 @@ enum SimulateCommand: Command {
 
   /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
   static func serve(
-    _ name: String, _ host: String, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop, start: () throws -> Running
+    _ name: String, _ endpoint: Endpoint, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop,
+    start: () throws -> Running
   ) throws {
     var play: ((Script) -> Void)?
     let signals = try Signals(loop: loop, options["script"] == nil ? [2, 15] : [1, 2, 15]) { number in
@@ -117,11 +126,15 @@ enum SimulateCommand: Command {
     do { running = try start() } catch let error as CredentialError {
       let place = error.file.map { "\(Shown.path($0)): " } ?? ""
       throw CommandFailure(.badInput, "the \(name) simulator can't start: \(place)\(error.reason)")
+    } catch let error as SystemError where error.isInUse {
+      throw CommandFailure(
+        .unavailable,
+        "the \(name) simulator can't start: \(endpoint) is in use: end what listens there, or choose another port by --listen")
     } catch {
       throw CommandFailure(.unavailable, "the \(name) simulator can't start: \(error)")
     }
     play = running.play
-    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: host, port: running.port))")
+    Terminal.say("pushfleet: \(name) simulator listens on \(Endpoint(host: endpoint.host, port: running.port))")
     if let files { Terminal.say("pushfleet: an application sends here with\n  \(files.advice(port: running.port))") }
     loop.run()
     running.close()
@@ -136,8 +149,9 @@ private enum APNsSimulation {
     configuration.host = endpoint.host
     configuration.port = endpoint.port
     let files = try SimulateCommand.files(options, endpoint, isAPNs: true)
-    configuration.certificate = try files?.certificate ?? options.required("certificate", "the server's certificate")
-    configuration.key = try files?.key ?? options.required("key", "the key of the server's certificate")
+    configuration.certificate =
+      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
+    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
     configuration.clientAuthority = options["client-ca"]
     if let path = options["provider-key"] { configuration.providerKey = try SimulateCommand.file(path, "provider-key") }
     configuration.isSandbox = options.has("sandbox")
@@ -146,7 +160,7 @@ private enum APNsSimulation {
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("APNs", endpoint.host, options, files, loop) {
+    try SimulateCommand.serve("APNs", endpoint, options, files, loop) {
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }
@@ -160,15 +174,16 @@ private enum FCMSimulation {
     configuration.host = endpoint.host
     configuration.port = endpoint.port
     let files = try SimulateCommand.files(options, endpoint, isAPNs: false)
-    configuration.certificate = try files?.certificate ?? options.required("certificate", "the server's certificate")
-    configuration.key = try files?.key ?? options.required("key", "the key of the server's certificate")
+    configuration.certificate =
+      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
+    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
     configuration.project = options["project"]
     if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
     if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
     configuration.script = try SimulateCommand.script(options)
     let journal = try SimulateCommand.journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("FCM", endpoint.host, options, files, loop) {
+    try SimulateCommand.serve("FCM", endpoint, options, files, loop) {
       let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }

@@ -1,25 +1,115 @@
-/// Rows below each other, in columns; the last one is as wide as it gets.
+/// Rows below each other, in columns. Where a terminal is too narrow for all of them, texts are shortened as far as they still tell
+/// something, and where that isn't enough, whole columns are left out. A figure is shown whole or not at all.
 struct TextTable {
-  private let lines: [String]
+  struct Column {
+    fileprivate enum Kind {
+      case figure
+      /// Shortened in the middle: what names begin and end with tells them apart.
+      case name
+      /// Shortened at its end.
+      case text
+    }
 
-  /// - Parameter figures: columns of numbers.
-  init(heads: [String], rows: [[String]], figures: Set<Int> = []) {
-    let all = [heads] + rows
-    let widths = heads.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-    lines = all.map { row in
-      row.indices.map { column in
-        let space = String(repeating: " ", count: widths[column] - row[column].count)
-        if figures.contains(column) { return space + row[column] }
-        return column == heads.count - 1 ? row[column] : row[column] + space
-      }.joined(separator: "  ")
+    fileprivate var head: String
+    fileprivate var kind: Kind
+    /// Characters that a shortened cell keeps.
+    fileprivate var least = 0
+    /// Columns with the greatest are left out first; those with 0, never.
+    fileprivate var rank = 0
+
+    static func figure(_ head: String, rank: Int = 0) -> Column { Column(head: head, kind: .figure, rank: rank) }
+
+    static func name(_ head: String, least: Int, rank: Int = 0) -> Column {
+      Column(head: head, kind: .name, least: least, rank: rank)
+    }
+
+    static func text(_ head: String, least: Int, rank: Int = 0) -> Column {
+      Column(head: head, kind: .text, least: least, rank: rank)
     }
   }
 
-  /// Of the longest line.
-  var width: Int { lines.map(\.count).max() ?? 0 }
+  private static let gap = 2
 
-  /// - Parameter width: of the terminal: no line is longer. The last column gives way first, then what stands at a line's end.
-  func text(width: Int = .max) -> String {
-    lines.map { $0.count > width ? $0.prefix(max(0, width - 1)) + "…" : $0 }.joined(separator: "\n")
+  private let columns: [Column]
+  private let rows: [[String]]
+  /// Of each column, where nothing is shortened.
+  private let widths: [Int]
+
+  init(_ columns: [Column], rows: [[String]]) {
+    self.columns = columns
+    self.rows = rows
+    widths = columns.indices.map { column in max(columns[column].head.count, rows.map { $0[column].count }.max() ?? 0) }
+  }
+
+  /// Of the longest line, where nothing is shortened.
+  var width: Int { sum(Array(columns.indices)) { widths[$0] } }
+
+  func text(width: Int = .max) -> String { lines(width: width).joined(separator: "\n") }
+
+  /// The heads, then a line for each row.
+  /// - Parameter width: of the terminal: no line is longer.
+  func lines(width: Int = .max) -> [String] {
+    let shown = columns(within: width)
+    let room = room(shown, within: width)
+    return ([columns.map(\.head)] + rows).map { row in
+      let cells = zip(shown, room).map { cell(row[$0], columns[$0].kind, $1) }
+      let line = cells.joined(separator: String(repeating: " ", count: Self.gap))
+      return Shortened.end(String(line.reversed().drop { $0 == " " }.reversed()), to: width)
+    }
+  }
+
+  // MARK: room
+
+  private func columns(within width: Int) -> [Int] {
+    var shown = Array(columns.indices)
+    while sum(shown, least) > width, let first = leastImportant(of: shown) { shown.removeAll { $0 == first } }
+    return shown
+  }
+
+  private func leastImportant(of shown: [Int]) -> Int? {
+    shown.filter { columns[$0].rank > 0 }.max { columns[$0].rank < columns[$1].rank }
+  }
+
+  private func least(_ column: Int) -> Int {
+    let kind = columns[column].kind
+    return kind == .figure ? widths[column] : min(widths[column], max(columns[column].least, columns[column].head.count))
+  }
+
+  /// What is too much is taken from the widest.
+  private func room(_ shown: [Int], within width: Int) -> [Int] {
+    var room = shown.map { widths[$0] }
+    var excess = sum(shown) { widths[$0] } - width
+    while excess > 0 {
+      let shrinkable = shown.indices.filter { room[$0] > least(shown[$0]) }
+      guard let widest = shrinkable.max(by: { room[$0] < room[$1] }) else { break }
+      room[widest] -= 1
+      excess -= 1
+    }
+    return room
+  }
+
+  private func sum(_ shown: [Int], _ width: (Int) -> Int) -> Int {
+    shown.reduce(0) { $0 + width($1) } + Self.gap * max(0, shown.count - 1)
+  }
+
+  private func cell(_ text: String, _ kind: Column.Kind, _ width: Int) -> String {
+    let shown = kind == .name ? Shortened.middle(text, to: width) : Shortened.end(text, to: width)
+    let space = String(repeating: " ", count: width - shown.count)
+    return kind == .figure ? space + shown : shown + space
+  }
+}
+
+/// A text in less room than it needs.
+enum Shortened {
+  /// `com.example.ap…`
+  static func end(_ text: String, to width: Int) -> String {
+    text.count > width ? text.prefix(max(0, width - 1)) + (width > 0 ? "…" : "") : text
+  }
+
+  /// `pushfl…-x7k2p:1`
+  static func middle(_ text: String, to width: Int) -> String {
+    guard text.count > width, width > 2 else { return end(text, to: width) }
+    let tail = width / 2
+    return text.prefix(width - 1 - tail) + "…" + text.suffix(tail)
   }
 }

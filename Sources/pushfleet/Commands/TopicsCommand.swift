@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
+import Reactor
 
 enum TopicsCommand: Command {
   static let name = "topics"
@@ -49,24 +50,38 @@ enum TopicsCommand: Command {
     try options.refuseOperands()
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
+    let width = TerminalWidth.ofOutput ?? .max
     var last: [UInt8] = []
     while true {
       let topics = try session.store.topics(app: app, after: last, limit: 1_000)
-      for topic in topics {
-        if options.has("json") {
-          var line = JSONObjectWriter()
-          line.set("topic", topic.name)
-          line.set("members", topic.members)
-          Terminal.print(line.closed())
-        } else {
-          let members = "\(topic.members)"
-          Terminal.print(
-            String(repeating: " ", count: max(0, 10 - members.count)) + members + "  " + String(printing: topic.name))
-        }
+      if options.has("json") {
+        for topic in topics { Terminal.print(json(topic)) }
+      } else if !topics.isEmpty {
+        let lines = TopicTable.lines(topics, width: width)
+        Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
+      } else if last.isEmpty {
+        Terminal.say("no topics")
       }
       guard let end = topics.last, topics.count == 1_000 else { return }
       last = end.name
     }
+  }
+
+  private static func json(_ topic: TopicRecord) -> [UInt8] {
+    var line = JSONObjectWriter()
+    line.set("topic", topic.name)
+    line.set("members", topic.members)
+    return line.closed()
+  }
+}
+
+/// Topics below each other, one on a line. A list comes in portions, whose columns are alike.
+enum TopicTable {
+  private static let columns: [TextTable.Column] = [.figure("   MEMBERS"), .name("TOPIC", least: 12, rank: 1)]
+
+  static func lines(_ topics: [TopicRecord], width: Int) -> [String] {
+    let rows = topics.map { [Figures.count($0.members), String(printing: $0.name)] }
+    return TextTable(columns, rows: rows).lines(width: width)
   }
 }
 

@@ -1,6 +1,7 @@
 import AMQP
 import Foundation
 import PushCore
+import Reactor
 import Worker
 
 enum TraceCommand: Command {
@@ -33,7 +34,10 @@ enum TraceCommand: Command {
     let rounds = reader.rounds
     guard !rounds.isEmpty else { throw CommandFailure(.badInput, unknown(id, configuration, leftOut: reader.leftOut)) }
     for round in rounds where options.has("json") { Terminal.print(round.line) }
-    if !options.has("json") { Terminal.print(TraceText(prefix: configuration.prefix).text(of: rounds)) }
+    if !options.has("json") {
+      let text = TraceText(prefix: configuration.prefix, width: TerminalWidth.ofOutput ?? .max)
+      Terminal.print(text.text(of: rounds))
+    }
   }
 
   private static func unknown(_ id: String, _ configuration: Configuration, leftOut: Int) -> String {

@@ -3,6 +3,8 @@ import Foundation
 /// A trace for people: a heading for each request, and below it what happened when.
 struct TraceText {
   let prefix: String
+  /// Of the terminal: longer lines are broken between words.
+  var width = Int.max
   private static let indent = String(repeating: " ", count: 14)
 
   func text(of rounds: [TraceRound]) -> String {
@@ -23,7 +25,16 @@ struct TraceText {
     if !first.text("published_at").isEmpty { lines.append(time(first.text("published_at")) + "published") }
     for round in rounds { lines += self.lines(of: round) }
     if last.text("outcome") == "waits" { lines.append(Self.indent + "it has not come back from there yet") }
-    return lines.joined(separator: "\n")
+    return (fitted(lines[0], margin: "  ", isHeading: true) + lines.dropFirst().flatMap { fitted($0, margin: Self.indent) })
+      .joined(separator: "\n")
+  }
+
+  /// - Parameter margin: stands before what doesn't fit, and, but in a heading, holds the line's time.
+  private func fitted(_ line: String, margin: String, isHeading: Bool = false) -> [String] {
+    let start = isHeading ? "" : line.prefix(margin.count)
+    let lines = WrappedText.lines(
+      String(line.dropFirst(start.count)), room: WrappedText.room(width: width, margin: margin.count))
+    return [start + lines[0]] + lines.dropFirst().map { margin + $0 }
   }
 
   private func application(_ round: TraceRound) -> String {

@@ -34,7 +34,7 @@ enum Manual {
 
   private static let tail = """
     .SH EXIT STATUS
-    0 done; 64 usage; 65 bad input; 69 broker or provider unreachable, or it refuses the user; 78 bad configuration; 130 interrupted.
+    \(ExitStatus.words)
     .SH ENVIRONMENT
     .TP
     .B PUSHFLEET_CONFIG

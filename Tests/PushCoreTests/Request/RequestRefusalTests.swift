@@ -60,7 +60,7 @@ import Testing
       ),
       (
         "{\"to\": \"x\", \"notification\": {\"colour\": \"\"}}", .invalidParameters,
-        "notification.colour: unknown key at byte 29"
+        "notification.colour: unknown key at byte 29: did you mean color?"
       ),
       (
         "{\"to\": \"x\", \"notification\": {\"color\": \"#12345g\"}}", .invalidParameters,

@@ -67,21 +67,19 @@ struct LetterGroups {
     }
   }
 
-  /// - Parameter width: of the terminal: no line is longer, at the cost of the reasons.
+  private static let columns: [TextTable.Column] = [
+    .figure("COUNT"), .name("APP", least: 12, rank: 3), .text("ERROR", least: 12, rank: 1), .name("FROM", least: 10, rank: 2),
+    .figure("OLDEST", rank: 6), .figure("NEWEST", rank: 5), .text("REASON", least: 20, rank: 4),
+  ]
+
+  /// - Parameter width: of the terminal: no line is longer, at the cost of the reasons' ends, then of the times.
   func text(width: Int) -> String {
     let rows = sorted.map { kind, group in
       [
         Figures.count(Int64(group.count)), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
-        group.oldest.map(Self.time) ?? "-", group.newest.map(Self.time) ?? "-", kind.reason,
+        group.oldest.map(Figures.time) ?? "-", group.newest.map(Figures.time) ?? "-", kind.reason,
       ]
     }
-    return TextTable(
-      heads: ["COUNT", "APP", "ERROR", "FROM", "OLDEST", "NEWEST", "REASON"], rows: rows, figures: [0]
-    ).text(width: width)
-  }
-
-  /// To the second.
-  private static func time(_ milliseconds: Int64) -> String {
-    String(decoding: Timestamp.text(milliseconds).prefix(19), as: UTF8.self) + "Z"
+    return TextTable(Self.columns, rows: rows).text(width: width)
   }
 }

@@ -44,9 +44,7 @@ enum DoctorCommand: Command {
     }
     tell(configuration(check))
     if let configuration = check.configuration {
-      if let app = options["app"], !configuration.apps.contains(where: { $0.id == app }) {
-        throw CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))")
-      }
+      _ = try configuration.application(options)
       let brokers = try configuration.brokerAddresses()
       for broker in brokers { tell(try DoctorBroker(configuration, broker).look()) }
       // The nodes of a cluster have the same of both.

@@ -29,9 +29,14 @@ struct FleetText {
   }
 
   private var head: String {
-    let time = String(decoding: Timestamp.text(picture.at).prefix(19), as: UTF8.self) + "Z"
-    return cut("fleet \(picture.prefix) on \(picture.address), \(time)")
+    cut("fleet \(picture.prefix) on \(picture.address), \(Figures.time(picture.at))")
   }
+
+  private static let workerColumns: [TextTable.Column] = [
+    .name("WORKER", least: 14), .text("STATE", least: 10, rank: 1), .text("UP", least: 12, rank: 7), .figure("SHARDS", rank: 9),
+    .figure("HELD", rank: 6), .figure("ON STREAMS", rank: 8), .figure("SENT/S", rank: 3), .figure("FAILED/S", rank: 2),
+    .figure("SENT", rank: 5), .figure("FAILED", rank: 4),
+  ]
 
   private var workers: [String] {
     guard !picture.workers.isEmpty else {
@@ -48,8 +53,7 @@ struct FleetText {
         count(worker.failed),
       ]
     }
-    let heads = ["WORKER", "STATE", "UP", "SHARDS", "HELD", "ON STREAMS", "SENT/S", "FAILED/S", "SENT", "FAILED"]
-    var lines = table(heads, rows, figures: [3, 4, 5, 6, 7, 8, 9]) { picture.workers[$0].state == "ok" ? nil : .bad }
+    var lines = table(Self.workerColumns, rows) { picture.workers[$0].state == "ok" ? nil : .bad }
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
     if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
     return lines
@@ -62,7 +66,10 @@ struct FleetText {
         queue.ready == nil ? "there is no such queue" : "",
       ]
     }
-    return table(["QUEUE", "READY", "CONSUMERS", ""], rows, figures: [1, 2]) { index in
+    let columns: [TextTable.Column] = [
+      .name("QUEUE", least: 20), .figure("READY", rank: 1), .figure("CONSUMERS", rank: 2), .text("", least: 22, rank: 3),
+    ]
+    return table(columns, rows) { index in
       let queue = picture.queues[index]
       if queue.ready == nil { return .bad }
       return queue.name == "\(picture.prefix).dead" && queue.ready ?? 0 > 0 ? .notice : nil
@@ -73,7 +80,10 @@ struct FleetText {
     let rows = FleetLatencies(picture.workers).rows.map { row in
       [row.name, count(row.histogram.count), row.text(0.5), row.text(0.99)]
     }
-    return rows.isEmpty ? [] : table(["LATENCY, LAST MINUTE", "PUSHES", "P50", "P99"], rows, figures: [1, 2, 3])
+    let columns: [TextTable.Column] = [
+      .name("LATENCY, LAST MINUTE", least: 20), .figure("PUSHES", rank: 3), .figure("P50", rank: 2), .figure("P99", rank: 1),
+    ]
+    return rows.isEmpty ? [] : table(columns, rows)
   }
 
   /// Of those in trouble, where not all are asked for.
@@ -84,7 +94,11 @@ struct FleetText {
     let shown = listsPools ? pools.rows[...] : pools.rows.filter { $0.isInTrouble > 0 }.prefix(Self.mostPools)
     guard !shown.isEmpty else { return [] }
     let rows = shown.map { [$0.name, $0.state, count($0.connections), count($0.streams), $0.reason] }
-    var lines = table(["PROVIDER", "STATE", "CONN", "STREAMS", "WHY"], rows, figures: [2, 3]) {
+    let columns: [TextTable.Column] = [
+      .name("PROVIDER", least: 24), .text("STATE", least: 10, rank: 1), .figure("CONN", rank: 3), .figure("STREAMS", rank: 4),
+      .text("WHY", least: 20, rank: 2),
+    ]
+    var lines = table(columns, rows) {
       shown[shown.startIndex + $0].isInTrouble > 0 ? .bad : nil
     }
     let more = pools.inTrouble - shown.count
@@ -95,8 +109,8 @@ struct FleetText {
   private var errors: [String] {
     let sums = picture.workers.flatMap(\.errors).reduce(into: [String: Int]()) { $0[$1.code, default: 0] += $1.count }
     let sorted = sums.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-    return sorted.isEmpty
-      ? [] : table(["FAILED AS", "PUSHES"], sorted.prefix(10).map { [$0.key, count($0.value)] }, figures: [1])
+    let columns: [TextTable.Column] = [.text("FAILED AS", least: 12), .figure("PUSHES", rank: 1)]
+    return sorted.isEmpty ? [] : table(columns, sorted.prefix(10).map { [$0.key, count($0.value)] })
   }
 
   private var campaigns: [String] {
@@ -111,18 +125,12 @@ struct FleetText {
     case notice, bad
   }
 
-  private func table(_ heads: [String], _ rows: [[String]], figures: Set<Int> = [], mark: (Int) -> Mark?) -> [String] {
-    let lines = TextTable(heads: heads, rows: rows, figures: figures).text(width: width).split(separator: "\n").map { line in
-      String(line.reversed().drop { $0 == " " }.reversed())
-    }
+  private func table(_ columns: [TextTable.Column], _ rows: [[String]], mark: (Int) -> Mark? = { _ in nil }) -> [String] {
+    let lines = TextTable(columns, rows: rows).lines(width: width)
     return lines.enumerated().map { index, line in index == 0 ? line : marked(line, mark(index - 1)) }
   }
 
-  private func table(_ heads: [String], _ rows: [[String]], figures: Set<Int> = []) -> [String] {
-    table(heads, rows, figures: figures) { _ in nil }
-  }
-
-  private func cut(_ line: String) -> String { line.count > width ? line.prefix(max(0, width - 1)) + "…" : line }
+  private func cut(_ line: String) -> String { Shortened.end(line, to: width) }
 
   private func marked(_ line: String, _ mark: Mark?) -> String {
     guard hasColour, let mark else { return line }

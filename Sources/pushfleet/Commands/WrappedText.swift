@@ -1,0 +1,14 @@
+/// Text broken between words; a word that is longer than the room stands by itself.
+enum WrappedText {
+  static func lines(_ text: String, room: Int) -> [String] {
+    var lines = [""]
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if let line = lines.last, !line.isEmpty, line.count + 1 + word.count > room { lines.append("") }
+      lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
+    }
+    return lines
+  }
+
+  /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
+  static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
+}

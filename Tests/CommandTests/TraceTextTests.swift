@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+@testable import pushfleet
+
+@Suite("A trace as text")
+struct TraceTextTests {
+  private static func text(width: Int = .max) throws -> String {
+    let line = """
+      {"message_id":"7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55","app":"com.example.an-application","outcome":"waits",
+       "received_at":"2026-11-20T21:22:00.500Z","published_at":"2026-11-20T21:21:59.000Z","queue":"send.normal",
+       "worker":"pushfleet-worker-6d5f8b7c9d-x7k2p:1","waited_ms":1500,"devices":1,"registered":true,
+       "pushes":[{"platform":"apns","sent_at":"2026-11-20T21:22:00.600Z","pool":"com.example.an-application APNs production",
+        "connection":3,"status":503,"round_trip_ms":12,"error":"Unavailable","reason":"ServiceUnavailable",
+        "apns_id":"0d1f6a0a-52f7-4d7e-9a43-7f1c0c1e3b55"}],
+       "ended_at":"2026-11-20T21:22:00.700Z","acknowledged":true,"waits_in":"retry.1h","waits_because":"ServiceUnavailable",
+       "due_at":"2026-11-20T22:22:00.000Z"}
+      """
+    let round = try #require(TraceRound(Array(line.utf8)))
+    return TraceText(prefix: "push", width: width).text(of: [round])
+  }
+
+  @Test("fits a terminal of 80 columns, broken between words below the times, and says all that it says elsewhere")
+  func narrow() throws {
+    let lines = try Self.text(width: 80).split(separator: "\n").map(String.init)
+    #expect(lines.allSatisfy { $0.count < 80 }, "\(lines)")
+    #expect(lines[0].hasPrefix("message 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55, application"))
+    let received = try #require(lines.firstIndex { $0.hasPrefix("21:22:00.500  received from push.send.normal by") })
+    #expect(lines[received + 1].hasPrefix("              "), "\(lines)")
+    func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace) }
+    #expect(words(lines.joined(separator: "\n")) == words(try Self.text()))
+  }
+
+  @Test("in a pipe, has a line for each thing that happened")
+  func wide() throws {
+    let lines = try Self.text().split(separator: "\n")
+    #expect(lines.contains { $0.hasPrefix("21:22:00.700") && $0.hasSuffix("because: ServiceUnavailable") }, "\(lines)")
+  }
+}
