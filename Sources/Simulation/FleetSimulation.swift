@@ -121,8 +121,9 @@ public final class FleetSimulation {
     return outcome
   }
 
-  /// Seconds after the last trouble, and as long as it may have lasted, until everything has to be at rest.
-  private static let longestRest = 3_600.0
+  /// Seconds after the last trouble, and as long as it may have lasted, until everything has to be at rest: a retry waits for an hour at most, by
+  /// chance for a fifth longer, and comes a step of the ladder late.
+  private static let longestRest = 4_500.0
   /// Seconds between two looks at whether everything is at rest.
   private static let restInterval = 0.1
 
