@@ -94,7 +94,8 @@ let package = Package(
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
       name: "WorkerTests",
-      dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
+      dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"],
+      exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",
       dependencies: ["Gateway", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),

@@ -83,4 +83,51 @@ struct DashboardPageTests {
     #expect(!text.contains("<img") && text.contains("<svg viewBox=") && !text.contains("NaN") && !text.contains("undefined"))
     #expect(!page.contains("CONSOLE"), "\(page.split(separator: "\n").filter { $0.contains("CONSOLE") })")
   }
+
+  @Test(
+    "it fits a phone, a tablet and a screen, light and dark, and shows what changes without being loaded again",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut, "chromium isn't installed"))
+  func views() throws {
+    let fleet = try QuietFleet()
+    let whole = MetricsTextTests.report { $0.series[3] = String(repeating: "com.example.with.a.long.name.", count: 6) }.whole
+    func report(_ application: String) {
+      fleet.report(0, at: 1) {
+        let at = $0.at
+        $0 = whole
+        $0.series[2] = application
+        $0.at = at
+        $0.isReady = true
+      }
+    }
+    fleet.board.register(fleet.controls[0], as: 0)
+    report("com.example.before")
+    let folder = NSTemporaryDirectory() + "/pushfleet-browser-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Support/browser.py").path
+    let input = Pipe()
+    let browser = try ChildProcess(
+      ["/usr/bin/python3", script, chromium, "http://127.0.0.1:\(fleet.port)/", folder, "com.example.after"],
+      environment: ["PATH": "/usr/bin:/bin", "HOME": folder], output: nil, input: input.fileHandleForReading)
+    defer { browser.end() }
+    func lines() throws -> [[String: Any]] {
+      try browser.outputSoFar.split(separator: "\n").map { line in
+        try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+      }
+    }
+    try #require(browser.waitForLines(6, seconds: 180), "\(browser.outputSoFar)")
+    let views = try lines()
+    for view in views {
+      #expect(view["shown"] as? Bool == true && view["overflow"] as? Int == 0, "\(view)")
+      #expect((view["complaints"] as? [String])?.isEmpty == true, "\(view)")
+      #expect(view["ink"] as? String != view["background"] as? String, "\(view)")
+    }
+    let grounds = Dictionary(grouping: views) { $0["scheme"] as? String }.mapValues {
+      Set($0.compactMap { $0["background"] as? String })
+    }
+    #expect(grounds["light"]?.count == 1 && grounds["dark"]?.count == 1 && grounds["light"] != grounds["dark"], "\(grounds)")
+    report("com.example.after")
+    try input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
+    try #require(browser.waitForLines(7, seconds: 90), "\(browser.outputSoFar)")
+    #expect(try lines().last?["live"] as? Bool == true)
+  }
 }

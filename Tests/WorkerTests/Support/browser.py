@@ -1,0 +1,100 @@
+"""Opens a page in headless Chromium, in three widths, light and dark, and says how each looks; then waits for a text to appear.
+
+Usage: browser.py CHROMIUM URL FOLDER WORD    prints one JSON object per view, then reads a line, and prints another when WORD stands in the page.
+It speaks the DevTools protocol over Chromium's pipes: https://chromedevtools.github.io/devtools-protocol/
+"""
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+WIDTHS = [390, 820, 1440]
+PATIENCE = 60
+
+
+class Browser:
+    def __init__(self, program, folder):
+        commands, self.writer = os.pipe()
+        self.reader, answers = os.pipe()
+        # Away from 3 and 4, which Chromium reads and writes.
+        commands, answers = (fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (commands, answers))
+
+        def arrange():
+            os.dup2(commands, 3)
+            os.dup2(answers, 4)
+
+        self.process = subprocess.Popen(
+            [program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}", "about:blank"],
+            close_fds=False, preexec_fn=arrange, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(commands)
+        os.close(answers)
+        self.number = 0
+        self.rest = b""
+        self.session = None
+        self.complaints = []
+
+    def read(self):
+        while b"\0" not in self.rest:
+            more = os.read(self.reader, 1 << 16)
+            if not more:
+                raise EOFError("the browser has ended")
+            self.rest += more
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.number += 1
+        call = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            call["sessionId"] = self.session
+        os.write(self.writer, json.dumps(call).encode() + b"\0")
+        while True:
+            message = self.read()
+            if message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+                self.complaints.append(json.dumps(message["params"])[:500])
+            if message.get("id") == self.number:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+
+    def evaluate(self, expression):
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def wait(self, expression):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if self.evaluate(expression):
+                return True
+            time.sleep(0.1)
+        return False
+
+
+def main():
+    program, url, folder, word = sys.argv[1:]
+    browser = Browser(program, folder)
+    target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+    browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    for domain in ("Runtime", "Log", "Page"):
+        browser.call(f"{domain}.enable")
+    for scheme in ("light", "dark"):
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        for width in WIDTHS:
+            browser.call("Emulation.setDeviceMetricsOverride", width=width, height=1600, deviceScaleFactor=1, mobile=False)
+            browser.call("Page.navigate", url=url)
+            is_shown = browser.wait("document.querySelector('svg') !== null && document.body.innerText.includes('com.example.')")
+            print(json.dumps({
+                "scheme": scheme, "width": width, "shown": is_shown,
+                "overflow": browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
+                "background": browser.evaluate("getComputedStyle(document.body).backgroundColor"),
+                "ink": browser.evaluate("getComputedStyle(document.body).color"),
+                "complaints": browser.complaints,
+            }), flush=True)
+    sys.stdin.readline()
+    print(json.dumps({"live": browser.wait(f"document.body.innerText.includes({json.dumps(word)})")}), flush=True)
+    browser.process.kill()
+    browser.process.wait()
+
+
+main()
