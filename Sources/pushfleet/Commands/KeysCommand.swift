@@ -56,8 +56,12 @@ enum KeysCommand: Command {
       shown = line.closed()
     }
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
-      _ = try session.store.revokeKey(key.id, now: RegistrySession.now)
-      throw CommandFailure(.unavailable, "standard output can't be written: nobody has seen the key, and it is revoked")
+      let id = String(decoding: key.id, as: UTF8.self)
+      let isRevoked = (try? session.store.revokeKey(key.id, now: RegistrySession.now)) == true
+      throw CommandFailure(
+        .unavailable,
+        "standard output can't be written: nobody has seen the key, and it is "
+          + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
     }
     if !options.has("json") {
       Terminal.say("This is the only time that the key is shown. Its id is \(String(decoding: key.id, as: UTF8.self)).")

@@ -11,15 +11,14 @@ import sys
 import time
 
 WIDTHS = [390, 820, 1440]
-PATIENCE = 60
+# Seconds.
+PATIENCE = 25
 
 
 class Browser:
     def __init__(self, program, folder):
-        commands, self.writer = os.pipe()
-        self.reader, answers = os.pipe()
-        # Away from 3 and 4, which Chromium reads and writes.
-        commands, answers = (fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (commands, answers))
+        commands, self.writer = self.pipe()
+        self.reader, answers = self.pipe()
 
         def arrange():
             os.dup2(commands, 3)
@@ -27,13 +26,22 @@ class Browser:
 
         self.process = subprocess.Popen(
             [program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}", "about:blank"],
-            close_fds=False, preexec_fn=arrange, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            close_fds=False, preexec_fn=arrange, stdout=subprocess.DEVNULL, stderr=sys.stderr)
         os.close(commands)
         os.close(answers)
         self.number = 0
         self.rest = b""
         self.session = None
         self.complaints = []
+
+    @staticmethod
+    def pipe():
+        """Away from 3 and 4, which Chromium reads and writes. It inherits none of these."""
+        ends = []
+        for end in os.pipe():
+            ends.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20))
+            os.close(end)
+        return ends
 
     def read(self):
         while b"\0" not in self.rest:
@@ -74,6 +82,14 @@ class Browser:
 def main():
     program, url, folder, word = sys.argv[1:]
     browser = Browser(program, folder)
+    try:
+        look(browser, url, word)
+    finally:
+        browser.process.kill()
+        browser.process.wait()
+
+
+def look(browser, url, word):
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Runtime", "Log", "Page"):
@@ -93,8 +109,6 @@ def main():
             }), flush=True)
     sys.stdin.readline()
     print(json.dumps({"live": browser.wait(f"document.body.innerText.includes({json.dumps(word)})")}), flush=True)
-    browser.process.kill()
-    browser.process.wait()
 
 
 main()

@@ -171,7 +171,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
       guard let self else { return }
       isAsking = false
       guard case .success(.queue(0, _)) = answer, loop.now.seconds(since: lastSign) >= Self.quiet, !isEnding else { return }
-      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters didn't come: another consumer has them")
+      Terminal.complain("\(expected - delivered) of the queue's \(expected) letters didn't come: somebody else has taken them")
       end()
     }
   }
