@@ -10,6 +10,7 @@ public final class ChildProcess: @unchecked Sendable {
   public let pid: pid_t
   private let command: [String]
   private let outputFile: String?
+  // What follows is touched with the condition's lock held.
   private let condition = NSCondition()
   private var captured: [UInt8] = []
   private var lineCount = 0

@@ -88,8 +88,8 @@ public enum ChangeAnswer: Equatable, Sendable {
       answer.set("results", objects: results.map { error in { if let error { $0.set("error", error.rawValue) } } })
     case .notificationKey(let key, let failed):
       answer.set("notification_key", key)
-      let indexes = failed.map(String.init).joined(separator: ",")
-      if !failed.isEmpty { answer.set("failed_indexes", raw: Array("[\(indexes)]".utf8)) }
+      guard !failed.isEmpty else { break }
+      answer.set("failed_indexes", raw: Array("[\(failed.map(String.init).joined(separator: ","))]".utf8))
     case .refused(let error, let reason):
       answer.set("error", error.rawValue)
       answer.set("reason", reason)

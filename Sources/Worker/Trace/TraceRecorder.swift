@@ -65,9 +65,10 @@ final class TraceRecorder {
   func take() -> (body: [UInt8], requests: Int)? {
     guard count > 0 || omitted > 0 else { return nil }
     if omitted > 0 {
-      var line = JSONObjectWriter(after: lines)
+      var line = JSONObjectWriter(after: exchange(&lines, with: []))
       line.set("left_out", Int64(omitted))
-      lines = line.closed() + [UInt8(ascii: "\n")]
+      lines = line.closed()
+      lines.append(UInt8(ascii: "\n"))
     }
     let taken = (lines, count)
     lines = []

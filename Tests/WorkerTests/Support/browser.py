@@ -11,8 +11,8 @@ import sys
 import time
 
 WIDTHS = [390, 820, 1440]
-# Seconds.
-PATIENCE = 25
+# Seconds within which a page shows what is waited for.
+TIMEOUT = 25
 
 
 class Browser:
@@ -71,7 +71,7 @@ class Browser:
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def wait(self, expression):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             if self.evaluate(expression):
                 return True

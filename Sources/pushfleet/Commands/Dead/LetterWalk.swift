@@ -24,7 +24,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// Seconds without a delivery after which the queue is asked whether the rest has gone to somebody else.
   private static let quiet = 10.0
   /// Seconds without a delivery after which the broker is given up.
-  private static let patience = 60.0
+  private static let deliveryTimeout = 60.0
   /// Seconds within which the broker puts back what was held, and those between two looks at it.
   private static let returnTimeout = 2.0
   private static let returnPause = 0.02
@@ -154,7 +154,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
       guard let self, !isEnding else { return }
       if current != nil || !waiting.isEmpty { lastSign = loop.now }
       let silence = loop.now.seconds(since: lastSign)
-      if silence >= Self.patience {
+      if silence >= Self.deliveryTimeout {
         return fail(
           .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
       }
