@@ -74,7 +74,7 @@ public final class FleetSimulation {
     let setups = try scenario.setups()
     for number in 0..<scenario.workers {
       let worker = WorkerProcess("worker \(number)", setups, store: store, in: world)
-      worker.ended = { [books, name = worker.name] in books.ended(name) }
+      worker.ended = { [books, unowned node, name = worker.name] in books.ended(name, connections: node.connections(of: name)) }
       workers.append(worker)
     }
     producer = try Producer(in: world)
@@ -143,8 +143,8 @@ public final class FleetSimulation {
   /// Every second: no worker holds more than its prefetch allows.
   private func watchBounds() {
     let holds = node.broker.queueNames.count { $0.hasPrefix("push.hold.") }
-    let most =
-      scenario.mostHeld(holds: holds) + (nemesis?.kinds.contains(.outcomesUnconfirmed) == true ? Scenario.mostStuck : 0)
+    let mayBeStuck = nemesis?.kinds.contains(where: \.mayHoldConfirms) == true
+    let most = scenario.mostHeld(holds: holds) + (mayBeStuck ? Scenario.mostStuck : 0)
     for worker in workers {
       guard let count = worker.inHand, count > most else { continue }
       world.fail("\(worker.name) has \(count) requests in hand")

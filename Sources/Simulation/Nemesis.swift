@@ -61,6 +61,14 @@ public enum Affliction: String, CaseIterable, Sendable {
     }
   }
 
+  /// Confirms may not come for so long that a worker takes the queue for stuck, and reads on meanwhile.
+  var mayHoldConfirms: Bool {
+    switch self {
+    case .outcomesUnconfirmed, .brokerFrozen, .brokerAlarm, .leaderChanged, .workerFrozen, .pathDead, .pathStalled: true
+    default: false
+    }
+  }
+
   /// A copy that a worker publishes may arrive long after it was written, or be published again on another channel.
   var mayDelayCopies: Bool {
     switch self {

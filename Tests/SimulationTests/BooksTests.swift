@@ -1,3 +1,4 @@
+import AMQP
 import Testing
 
 @testable import BrokerModel
@@ -60,6 +61,23 @@ struct BooksTests {
     copies.came("a")
     copies.left("a")
     #expect(copies.waiting(of: "a") == 1 && copies.waiting(of: "b") == 0)
+  }
+
+  @Test("forget what a process has published when it ends, and what the broker reads of its connections after that")
+  func consequences() {
+    let result = Message(
+      number: 1, exchange: [], routingKey: Array("push.results".utf8), properties: BasicProperties(), encodedProperties: [],
+      body: [1])
+    var consequences = Consequences()
+    consequences.published(result, "a", by: "worker 0", on: 3)
+    #expect(consequences.unconfirmed(of: "a", by: "worker 0") == 1)
+    consequences.ended("worker 0", connections: [3, 4])
+    consequences.published(result, "a", by: "worker 0", on: 4)
+    #expect(consequences.unconfirmed(of: "a", by: "worker 0") == 0)
+    consequences.published(result, "a", by: "worker 0", on: 5)
+    #expect(consequences.unconfirmed(of: "a", by: "worker 0") == 1)
+    consequences.confirmed(result, "a", to: "worker 0")
+    #expect(consequences.unconfirmed(of: "a", by: "worker 0") == 0)
   }
 
   @Test("take a device for what the last change in the queue makes of it")

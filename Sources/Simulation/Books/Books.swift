@@ -86,9 +86,9 @@ final class Books {
   private static let receiptQueue = "push.receipts"
   private static let feedbackQueue = "push.feedback"
 
-  /// A worker's process is gone.
-  func ended(_ worker: String) {
-    consequences.ended(worker)
+  /// A worker's process is gone, with its connections.
+  func ended(_ worker: String, connections: some Sequence<Int>) {
+    consequences.ended(worker, connections: connections)
     hands.ended(worker)
   }
 

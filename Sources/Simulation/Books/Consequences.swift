@@ -17,13 +17,11 @@ struct Consequences {
 
   private var open: [String: [String: Set<Thing>]] = [:]
 
-  /// Connections that each worker has published on, by their numbers, and those whose process is gone: the broker may read of these later.
-  private var connections: [String: Set<Int>] = [:]
+  /// Connections whose process is gone, by their numbers: the broker may read of these later.
   private var gone: Set<Int> = []
 
   mutating func published(_ message: Message, _ id: String, by worker: String, on connection: Int) {
     guard !gone.contains(connection) else { return }
-    connections[worker, default: []].insert(connection)
     open[worker, default: [:]][id, default: []].insert(Thing(message))
   }
 
@@ -31,10 +29,10 @@ struct Consequences {
     open[worker]?[id]?.remove(Thing(message))
   }
 
-  /// Its process is gone, and does everything anew that comes back.
-  mutating func ended(_ worker: String) {
+  /// Its process is gone, with its connections, and does everything anew that comes back.
+  mutating func ended(_ worker: String, connections: some Sequence<Int>) {
     open[worker] = nil
-    gone.formUnion(connections.removeValue(forKey: worker) ?? [])
+    gone.formUnion(connections)
   }
 
   /// How many things of a request a worker has no confirm of.

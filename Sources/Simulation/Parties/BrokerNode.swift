@@ -24,6 +24,9 @@ final class BrokerNode: Party {
   /// Whose connection it is.
   func party(of client: Client) -> String { dialers[client.number] ?? "" }
 
+  /// The numbers of all connections that a party has made.
+  func connections(of party: String) -> some Sequence<Int> { dialers.lazy.filter { $0.value == party }.map(\.key) }
+
   override var ownDeadline: MonotonicTime { broker.deadline }
   override func turnBegins(at now: MonotonicTime) { broker.deadlineReached(at: now) }
 
