@@ -56,6 +56,30 @@ struct TokenKindTests {
   }
 
   @Test(
+    "a push type whose tokens are its own reaches these alone, and what is said against one hits that one",
+    arguments: Backend.all)
+  func pushTypes(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let own: [TokenKind] = [.complication, .fileprovider, .location, .pushtotalk, .widgets, .controls]
+    let alert = try register(registry, "a1", #""installation":"i","topics":["news"]"#)
+    for kind in own { _ = try register(registry, "b\(kind.rawValue)", #""installation":"i","kind":"\#(kind.name)""#) }
+    for kind in own {
+      #expect(try tokens(registry, .topic(Array("news".utf8)), kind) == ["b\(kind.rawValue)"])
+      #expect(try resolved(registry, alert, kind) == ["b\(kind.rawValue)"])
+    }
+    let mark = DeviceMark(
+      app: TestRegistry.app, platform: .apns, token: Array("b\(TokenKind.location.rawValue)".utf8),
+      verdict: .gone(since: 9_000), reason: [])
+    guard case .marked = try registry.store.mark([mark], now: 9_000)[0] else { throw TestFailure("not marked") }
+    #expect(try tokens(registry, .topic(Array("news".utf8)), .location).isEmpty)
+    #expect(try resolved(registry, alert, .alert) == ["a1"])
+    let activity = DeviceMark(
+      app: TestRegistry.app, platform: .apns, token: Array("b\(TokenKind.widgets.rawValue)".utf8), isForActivity: true,
+      verdict: .gone(since: 9_000), reason: [])
+    guard case .unknown = try registry.store.mark([activity], now: 9_000)[0] else { throw TestFailure("marked") }
+  }
+
+  @Test(
     "topics, groups and the user of an installation are those of all its tokens, whichever comes first", arguments: Backend.all)
   func shared(_ backend: Backend) throws {
     let registry = try backend.open()

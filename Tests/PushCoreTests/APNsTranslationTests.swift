@@ -382,6 +382,19 @@ import Testing
     return try parsed(#"{"to":"\#(apnsToken)","data":{"k":"\#(value)"}\#(block)}"#, limits: limits)
   }
 
+  @Test("a push type goes to tokens of its own kind; alert, background and mdm to the app's")
+  func kindOfToken() {
+    for type in PushType.allCases {
+      let kind = TokenKind(type, startsActivity: false)
+      switch type {
+      case .alert, .background: #expect(kind == .alert)
+      case .mdm: #expect(kind == nil)
+      case .liveactivity: #expect(kind == .liveActivity && TokenKind(type, startsActivity: true) == .pushToStart)
+      default: #expect(kind?.name == "\(type)" && kind?.isForActivity == false)
+      }
+    }
+  }
+
   @Test(
     "the limit counts bytes: 4096 of payload pass and 4097 don't, 5120 and 5121 for voip",
     arguments: [

@@ -137,6 +137,30 @@ private final class TurnCounter: TurnHook {
     #expect(outcome.failure == nil)
   }
 
+  @Test("a host that swallowed a connection and is back is found before the kernel asks it again")
+  func hostIsBack() throws {
+    final class Outcome: ConnectorHandler {
+      var isConnected = false
+      func connected(_ descriptor: consuming Descriptor, to address: SocketAddress) { isConnected = true }
+      func connectingFailed(_ reason: String) { Issue.record("\(reason)") }
+    }
+    let loop = try EventLoop()
+    let host = try Socket.listening(on: #require(Resolver.numeric(Endpoint(host: "127.0.0.1", port: 0))))
+    listen(host.raw, 0)
+    let address = Socket.localAddress(host.raw)
+    let filler = RawSocket(to: address.endpoint.port)
+    _ = filler
+    let outcome = Outcome()
+    let connector = Connector(loop, address.endpoint, outcome, repeatSeconds: 0.1)
+    connector.start(trying: [address])
+    #expect(!loop.run(atMost: 0.35) { outcome.isConnected })
+    let start = loop.now
+    close(accept(host.raw, nil, nil))
+    #expect(loop.run { outcome.isConnected })
+    #expect(loop.now.seconds(since: start) < 0.5)
+    #expect(loop.openCount == 0)
+  }
+
   @Test("all addresses are named when all fail")
   func allFail() throws {
     let loop = try EventLoop()

@@ -25,7 +25,7 @@ enum OutcomeSchemas {
       (
         "kind",
         [
-          "description": "what the token is for: alert, voip, push_to_start, live_activity, or another push type",
+          "description": "what the token is for: its kind in the registry, or mdm",
           "type": "string",
         ]
       ),

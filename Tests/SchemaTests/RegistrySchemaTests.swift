@@ -15,7 +15,7 @@ import Testing
     case .op: return .string(generator.pick(ChangeOperation.allCases).rawValue)
     case .platform: return generator.pick("apns", "fcm")
     case .environment: return generator.pick("production", "sandbox")
-    case .kind: return generator.pick("alert", "voip", "live_activity", "activity")
+    case .kind: return generator.pick("alert", "voip", "live_activity", "pushtotalk", "activity")
     case .token:
       return generator.pick(
         "00ff", "apns:00ff", "fcm:a", "fcm:", "a:b", RequestGenerator.hex, "pf1r~00000000000000000000000000",

@@ -37,7 +37,7 @@ enum ChangeField: String, CaseIterable {
     case .registeredAt:
       return Timestamp.milliseconds(of: text) == nil ? "expected a time like 2026-11-20T21:22:00.123Z" : nil
     case .kind:
-      return Self.kind(text) == nil ? Self.expected(["alert", "voip", "push_to_start", "live_activity"], notOneOf: text) : nil
+      return Self.kind(text) == nil ? Self.expected(TokenKind.allCases.map(\.name), notOneOf: text) : nil
     case .platform:
       return Self.platform(text) == nil ? Self.expected(["apns", "fcm"], notOneOf: text) : nil
     default:

@@ -65,7 +65,7 @@ extension SQL {
       SELECT a.n, d.id, d.salt, a.token, a.since, a.reason
       FROM unnest(?1::bigint[], ?2::bigint[], ?3::bytea[], ?4::bigint[], ?5::text[], ?7::bigint[]) WITH ORDINALITY
         AS a (app, platform, token, since, reason, activity, n)
-      JOIN devices d ON d.app = a.app AND d.platform = a.platform AND d.token = a.token AND (d.kind >= 2) = (a.activity = 1)
+      JOIN devices d ON d.app = a.app AND d.platform = a.platform AND d.token = a.token AND (d.kind IN (2, 3)) = (a.activity = 1)
     ), held AS (
       SELECT id, registered_at, state FROM devices WHERE id IN (SELECT id FROM known) ORDER BY id FOR UPDATE SKIP LOCKED
     ), marked AS (

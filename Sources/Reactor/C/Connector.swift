@@ -8,7 +8,8 @@ protocol ConnectorHandler: AnyObject {
 }
 
 /// Opens a TCP connection to an endpoint: all its addresses in order, the next one after a short wait or at once when one
-/// fails, the first that answers wins (RFC 8305 in its simplest form).
+/// fails, the first that answers wins (RFC 8305 in its simplest form). Who hasn't answered is tried again every two seconds: the kernel
+/// waits twice as long before each further SYN (1, 2, 4 s), so that a host that is back would be noticed late.
 final class Connector {
   private final class Attempt: EventSource {
     let address: SocketAddress
@@ -32,14 +33,16 @@ final class Connector {
   private var resolution: Int?
   private var waiting: [SocketAddress] = []
   private var attempts: [Attempt] = []
+  private let repeatSeconds: Double
   private var failures: [String] = []
   private var stagger: TimerToken?
   private var isOver = false
 
-  init(_ loop: EventLoop, _ endpoint: Endpoint, _ handler: any ConnectorHandler) {
+  init(_ loop: EventLoop, _ endpoint: Endpoint, _ handler: any ConnectorHandler, repeatSeconds: Double = 2) {
     self.loop = loop
     self.endpoint = endpoint
     self.handler = handler
+    self.repeatSeconds = repeatSeconds
   }
 
   func start() {
@@ -88,14 +91,31 @@ final class Connector {
         attempts.append(attempt)
         break
       } catch {
-        failures.append("\(address): \(SystemError.text(error.code))")
+        failed(address, error.code)
       }
     }
     if !waiting.isEmpty {
       stagger = loop.schedule(after: Self.staggerSeconds) { [unowned self] in tryNext() }
     } else if attempts.isEmpty {
       fail(failures.joined(separator: "; "))
+    } else {
+      stagger = loop.schedule(after: repeatSeconds) { [unowned self] in tryAgain() }
     }
+  }
+
+  /// A second attempt at each address stands beside the one before it, whose answer may be on its way; earlier ones are given up.
+  private func tryAgain() {
+    var kept: [Attempt] = []
+    for attempt in attempts.reversed() {
+      if kept.contains(where: { $0.address.endpoint == attempt.address.endpoint }) {
+        drop(attempt)
+      } else {
+        kept.append(attempt)
+      }
+    }
+    attempts = kept.reversed()
+    waiting = attempts.map(\.address)
+    tryNext()
   }
 
   private func answered(_ attempt: Attempt) {
@@ -106,9 +126,14 @@ final class Connector {
       cancel()
       handler.connected(descriptor, to: attempt.address)
     } else {
-      failures.append("\(attempt.address): \(SystemError.text(code))")
+      failed(attempt.address, code)
       tryNext()
     }
+  }
+
+  private func failed(_ address: SocketAddress, _ code: Int32) {
+    let failure = "\(address): \(SystemError.text(code))"
+    if !failures.contains(failure) { failures.append(failure) }
   }
 
   private func drop(_ attempt: Attempt) {

@@ -40,16 +40,22 @@ final class Network {
     paths.removeAll { $0.isOver }
     paths.append(path)
     party.attach(client)
-    world.schedule(at: path.arrival(at: world.now)) { [weak self, weak path] in
-      if let self, let path { connect(path, to: address, timeout: timeout) }
-    }
+    connect(path, to: address, by: world.now.advanced(bySeconds: timeout))
     return client.driver
   }
 
-  private func connect(_ path: NetworkPath, to address: String, timeout: Double) {
+  /// Seconds between two packets that ask for a connection.
+  private static let synInterval = 1.0
+
+  private func connect(_ path: NetworkPath, to address: String, by deadline: MonotonicTime) {
+    world.schedule(at: path.arrival(at: world.now)) { [weak self, weak path] in
+      if let self, let path { arrived(path, at: address, deadline) }
+    }
+  }
+
+  private func arrived(_ path: NetworkPath, at address: String, _ deadline: MonotonicTime) {
     guard let client = path.client, !client.isOver else { return }
-    let noAnswer = NetworkEnd.Segment.ended(.connectFailed("timed out"))
-    if path.isDead { return client.send(noAnswer, arriving: world.now.advanced(bySeconds: timeout)) }
+    if path.isDead { return unanswered(path, at: address, deadline) }
     guard let listener = listeners[address] else {
       return client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
     }
@@ -62,8 +68,19 @@ final class Network {
       client.send(.opened, arriving: path.arrival(at: world.now))
     case .failure(let refusal) where refusal.how == .refused:
       client.send(.ended(.connectFailed("refused")), arriving: path.arrival(at: world.now))
-    case .failure:
-      client.send(noAnswer, arriving: world.now.advanced(bySeconds: timeout))
+    case .failure: unanswered(path, at: address, deadline)
+    }
+  }
+
+  /// It is asked again until the time is over.
+  private func unanswered(_ path: NetworkPath, at address: String, _ deadline: MonotonicTime) {
+    let next = world.now.advanced(bySeconds: Self.synInterval)
+    guard next < deadline else {
+      path.client?.send(.ended(.connectFailed("timed out")), arriving: max(world.now, deadline))
+      return
+    }
+    world.schedule(at: next) { [weak self, weak path] in
+      if let self, let path { connect(path, to: address, by: deadline) }
     }
   }
 

@@ -35,7 +35,8 @@ enum DevicesCommand: Command {
       --json            print JSON, one object on a line; export does so without it
 
     Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
-    --time-zone Z, --app-version V, --topics NAME,NAME, --kind alert|voip|push_to_start|live_activity, --activity A. It prints the registration, to which requests can be sent.
+    --time-zone Z, --app-version V, --topics NAME,NAME, --kind alert|voip|push_to_start|live_activity|…,
+    --activity A. It prints the registration, to which requests can be sent.
 
     Example: pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv
     """
