@@ -231,6 +231,7 @@ final class FanoutModel {
 
     /// Slots of what isn't confirmed.
     var publications: [Int] { outbox.slots.indices }
+    var hasCopy: Bool { publications.contains { outbox.slots[$0]?.kind == .retry } }
 
     func accept(_ message: Message) {
       lastTag += 1

@@ -122,7 +122,11 @@ struct FanoutModelTests {
     model.standStill(0)
     model.deliver(to: 1)
     model.run(1)
-    #expect(model.workers[1].publications.count == 2)
+    // The letter of the refused one; then the copy, which says that it has failed.
+    #expect(model.workers[1].publications.count == 1 && !model.workers[1].hasCopy)
+    model.arrive(1)
+    model.confirm(1)
+    #expect(model.workers[1].publications.count == 1 && model.workers[1].hasCopy)
     model.workers[0].goOn()
     model.run(0)
     for _ in 0..<6 { try step(1, of: model) }

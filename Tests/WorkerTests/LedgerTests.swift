@@ -85,6 +85,27 @@ struct LedgerTests {
     #expect(ledger.owesReport() == .report)
   }
 
+  @Test("a copy that says what has ended leaves when that is safe, and isn't made where the original comes back")
+  mutating func copy() {
+    open(2)
+    ledger.owes()
+    _ = ledger.closed()
+    #expect(ledger.closed() == .conclude)
+    ledger.conclude()
+    #expect(ledger.owesCopy() == .nothing)
+    #expect(ledger.concluded() == .nothing)
+    var lost = ledger
+    #expect(ledger.met() == .putOff)
+    ledger.owes()
+    #expect(ledger.met() == .acknowledge)
+    lost.channelLost()
+    #expect(lost.met() == .forget)
+    #expect(lost.redelivered() == .resume)
+    ledger = Ledger()
+    ledger.conclude()
+    #expect(ledger.owesCopy() == .putOff)
+  }
+
   @Test("an orphan is let go of instead of concluded, and goes on when it is delivered again")
   mutating func orphan() {
     open(2)

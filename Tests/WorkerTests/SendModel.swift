@@ -203,6 +203,24 @@ final class SendModel {
       return number
     }
 
+    /// A list of as many devices is taken, sent to and answered.
+    func take(list answers: [Reaction]) {
+      let tokens = answers.indices.map { "\"\(String(repeating: "0", count: 63))\($0)\"" }.joined(separator: ",")
+      accept(Message(number: 0, properties: BasicProperties(), body: Array("{\"registration_ids\":[\(tokens)]}".utf8)))
+      guard case .waiting(let waiting)? = pipeline.pools[0].popFirst(), let entry = pipeline.table[waiting.request] else {
+        return
+      }
+      for index in answers.indices {
+        entry.recipients[index].state = .sent
+        entry.ledger.pushed()
+      }
+      for (index, reaction) in answers.enumerated() {
+        pipeline.answered(
+          tag: PushTag(entry: entry.index, recipient: index).rawValue,
+          meaning: ReplyMeaning(reaction: reaction, reason: "test", status: 200), name: nil, from: pipeline.pools[0].pool)
+      }
+    }
+
     func nextPublication() -> (slot: Int, Publication)? {
       guard let slot = outbox.slots.indices.first, let publication = outbox.slots[slot] else { return nil }
       return (slot, publication)

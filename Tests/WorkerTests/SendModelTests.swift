@@ -5,6 +5,20 @@ import Testing
 
 @Suite("Requests and lost channels, step by step")
 struct SendModelTests {
+  @Test("a list's copy for the ladder leaves when what follows from its other devices is safe")
+  func copyOfList() throws {
+    let model = try SendModel(workers: 1)
+    let worker = model.workers[0]
+    worker.take(list: [.gone(.notRegistered), .delivered, .retry(.perDevice, .unavailable), .drop(.invalidParameters)])
+    var kinds: [Publication.Kind] = []
+    while let (slot, publication) = worker.nextPublication() {
+      kinds.append(publication.kind)
+      worker.settle(slot, isHeardOf: kinds.count != 1)
+    }
+    #expect(kinds.count == 4 && kinds.last == .retry, "\(kinds)")
+    #expect(worker.held.isEmpty && worker.isIdle)
+  }
+
   @Test("whenever channels are lost, no request is acknowledged that neither reached the provider nor is kept on a queue")
   func lostChannels() throws {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))

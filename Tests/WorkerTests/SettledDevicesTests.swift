@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Testing
+import Wire
 
 @testable import Worker
 
@@ -28,6 +29,23 @@ struct SettledDevicesTests {
     #expect(SettledDevices(PageRecord(sent: 2, failed: 1, settled: bytes)) == SettledDevices())
     #expect(SettledDevices(PageRecord(sent: 9, failed: 0, settled: bytes)) == SettledDevices())
     #expect(SettledDevices(PageRecord(sent: 3, failed: 0, settled: bytes)).sent == 3)
+  }
+
+  @Test("count once, though their page is put off before it is sent and begins again")
+  func putOffAndBegunAgain() {
+    var random = RandomSource(seed: 1)
+    var page = PageTicket(campaign: [1], number: 0, after: 0, upTo: .max, deadline: 0, using: &random)
+    page.pending = (1...7).map { .init(id: $0, salt: 0) }
+    page.sent = 10
+    let record = settled(reached: [1, 9], failed: [2, 3, 4]).record
+    var missing: [Int] = []
+    for _ in 0..<2 {
+      // Three of those that are left are registered no more.
+      var work = AudienceWork(.all)
+      missing.append(work.begin(&page, AudiencePage(devices: DeviceRows(), next: 0, isLast: true), record))
+      #expect(page.sent == 11 && page.failed == 6 && page.pending == [])
+    }
+    #expect(missing == [3, 0])
   }
 
   @Test("count once, and one that was reached stays so")

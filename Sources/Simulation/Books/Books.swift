@@ -50,6 +50,8 @@ final class Books {
   private(set) var pushes = 0
   /// Requests that came back too often, and of which the broker has made dead letters: nobody can say more of them.
   private(set) var givenUp: Set<String> = []
+  /// Requests that came back twice, and that workers take one at a time.
+  private(set) var quarantined: Set<String> = []
   /// When each key's provider tokens were issued, in unix seconds.
   private(set) var providerTokens: [String: Set<Int64>] = [:]
 
@@ -131,6 +133,7 @@ final class Books {
         hands.left(message, queue)
       }
       for queue in targets { stored(message, id, queue) }
+      if targets.contains("push.quarantine") { quarantined.insert(id) }
       guard targets.contains("push.dead") else { return }
       world.note("\(id) died in \(queue): \(reason.rawValue)")
       if reason != .expired { givenUp.insert(id) }

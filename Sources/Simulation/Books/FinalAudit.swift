@@ -75,11 +75,11 @@ struct FinalAudit {
   }
 
   /// What is accepted while nothing befalls the fleet is sent at once, and what has waited for the broker, or is accepted after a GOAWAY, soon;
-  /// but for what a newer request has replaced meanwhile.
+  /// but for what a newer request has replaced meanwhile, and for what came back twice, which goes by the quarantine.
   private func checkPromptness(_ request: Request, _ result: SimulatedResult) {
-    guard case .tokens(let tokens) = request.audience, !request.isRefused, let accepted = books.acceptedAt[request.id] else {
-      return
-    }
+    guard case .tokens(let tokens) = request.audience, !request.isRefused, !books.quarantined.contains(request.id),
+      let accepted = books.acceptedAt[request.id]
+    else { return }
     let time = world.elapsed - Double(world.wallClock - accepted) / 1000
     guard let latest = calm.latest(for: time), !troubles.areFelt(at: time, for: latest - time),
       !isOver(request, at: accepted + Int64((latest - time) * 1000))

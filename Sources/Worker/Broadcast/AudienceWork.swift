@@ -51,6 +51,7 @@ struct AudienceWork {
     left = left.filter { !settledBefore.contains($0) }
     page.failed += Int64(left.count)
     if page.campaign.isEmpty { page.failures += pending.filter { left.contains($0.id) } }
+    page.pending?.removeAll { left.contains($0.id) }
     return left.count
   }
 
@@ -61,11 +62,12 @@ struct AudienceWork {
   }
 
   /// Counts what is known of earlier deliveries of the page: of all its devices, or of those that its ticket names as left. The ticket has
-  /// counted the others.
+  /// counted the others, and these from here on: it may be put off before anything is sent.
   private mutating func account(for record: PageRecord?, on page: inout PageTicket) {
     settledBefore = SettledDevices(record)
     if let pending = page.pending {
       settledBefore.keep(only: Set(pending.map(\.id)))
+      page.pending = pending.filter { !settledBefore.contains($0.id) }
     } else {
       page.sent = 0
       page.failed = 0
@@ -76,8 +78,8 @@ struct AudienceWork {
 
   /// What follows from a page whose devices have all ended or wait for their next attempt.
   enum PageEnd: Equatable {
-    /// To the ladder: some devices are to be tried again, the earliest at this unix millisecond.
-    case retry(at: Int64)
+    /// To the ladder: some devices are to be tried again.
+    case retry
     /// Too many devices are left to be named by a message: the page is to begin again, less what the registry knows of it.
     case beginAgain(at: Int64)
     /// A small audience's: the result.
@@ -107,7 +109,7 @@ struct AudienceWork {
     if pending.count > PageTicket.mostPending { return .beginAgain(at: earliest) }
     counted.pending = pending
     page = counted
-    if !pending.isEmpty { return .retry(at: earliest) }
+    if !pending.isEmpty { return .retry }
     return page.campaign.isEmpty ? .result : .report
   }
 }

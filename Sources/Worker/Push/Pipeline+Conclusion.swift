@@ -92,8 +92,8 @@ extension Pipeline {
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
     if let page = entry.page { return broadcasts.concludePage(entry, page) }
-    if let earliest = entry.earliestRetry {
-      publishRetry(of: entry, at: earliest)
+    if entry.earliestRetry != nil {
+      perform(entry.ledger.owesCopy(), entry)
     } else if entry.wantsResult(results) {
       publishResult(of: entry, targets: resultTargets(of: entry), report: entry.dryRun)
     }

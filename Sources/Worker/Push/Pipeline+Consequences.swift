@@ -46,6 +46,7 @@ extension Pipeline {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
     case .report: broadcasts.reportPage(entry)
+    case .putOff: publishRetry(of: entry, at: entry.earliestRetry ?? time.wallClock + Self.registryDelay)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume:

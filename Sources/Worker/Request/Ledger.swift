@@ -12,6 +12,8 @@ struct Ledger: Equatable {
     case conclude
     /// What a page's devices have led to is safe: the registry may hear how it ended.
     case report
+    /// What has ended so far is safe: the copy for the ladder or the hold queue may leave, which says so.
+    case putOff
     case acknowledge
     /// Nobody will acknowledge it: it may be let go of where it could not be recognised anyway.
     case forget
@@ -29,6 +31,8 @@ struct Ledger: Equatable {
   private(set) var isConcluded = false
   /// A page's report waits for what else is owed.
   private(set) var isReportDue = false
+  /// A copy for the ladder or the hold queue waits for what else is owed.
+  private(set) var isCopyDue = false
   /// The channel that delivered it is gone.
   private(set) var isOrphan = false
 
@@ -77,6 +81,10 @@ struct Ledger: Equatable {
       isReportDue = false
       return .report
     }
+    if isCopyDue {
+      isCopyDue = false
+      return .putOff
+    }
     if isConcluded { return .acknowledge }
     return isOrphan ? .forget : .nothing
   }
@@ -88,9 +96,24 @@ struct Ledger: Equatable {
     return .nothing
   }
 
+  /// A copy is to leave as soon as nothing else is owed: should the worker die before that, whoever gets the copy would take for said what
+  /// nobody has heard.
+  mutating func owesCopy() -> Step {
+    guard owed > 0 else { return .putOff }
+    isCopyDue = true
+    return .nothing
+  }
+
   // MARK: the channel
 
-  mutating func channelLost() { isOrphan = true }
+  /// A copy that is still due doesn't leave: the broker delivers the original again.
+  mutating func channelLost() {
+    isOrphan = true
+    if isCopyDue {
+      isCopyDue = false
+      isConcluded = false
+    }
+  }
 
   /// The broker has delivered it here again, and its new delivery is to be acknowledged.
   mutating func redelivered() -> Step {
