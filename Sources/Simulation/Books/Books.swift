@@ -122,6 +122,7 @@ final class Books {
       if queues.contains(Self.feedbackQueue) { return fedBack(message) }
       guard let id = message.id else { return }
       for queue in queues { stored(message, id, queue) }
+      if queues.contains("push.quarantine") { quarantined.insert(id) }
       if queues.contains(where: Self.isWork) {
         copies.published(message.number, id, by: client)
         if client.name != "producer" { checkCopy(of: id, client) }
@@ -133,7 +134,6 @@ final class Books {
         hands.left(message, queue)
       }
       for queue in targets { stored(message, id, queue) }
-      if targets.contains("push.quarantine") { quarantined.insert(id) }
       guard targets.contains("push.dead") else { return }
       world.note("\(id) died in \(queue): \(reason.rawValue)")
       if reason != .expired { givenUp.insert(id) }
