@@ -24,12 +24,12 @@ enum Pushfleet {
     switch name {
     case "help", "--help", "-h":
       guard let topic = words.first else { return Terminal.print(overview) }
-      return Terminal.print(command(topic).help)
+      return printHelp(of: command(topic))
     case "version", "--version": return Terminal.print("pushfleet \(version)\(Build.commit.map { " (\($0))" } ?? "")")
     default: break
     }
     let command = command(name)
-    if words.contains("--help") || words.contains("-h") { return Terminal.print(command.help) }
+    if words.contains("--help") || words.contains("-h") { return printHelp(of: command) }
     do {
       try command.run(&words)
     } catch let failure as CommandFailure {
@@ -45,6 +45,10 @@ enum Pushfleet {
       Terminal.complain("\(error)")
       exit(ExitStatus.unavailable.rawValue)
     }
+  }
+
+  private static func printHelp(of command: any Command.Type) {
+    Terminal.print(HelpText(width: TerminalWidth.ofOutput ?? HelpText.widest).fitted(command.help))
   }
 
   /// Ends the process with status 64 where there is none of that name.

@@ -67,6 +67,52 @@ struct HelpTests {
     #expect(page.example == "pushfleet x list")
   }
 
+  @Test("the help fits the terminal, whatever its width, and says the same words", arguments: [20, 60, 80, 100, 250])
+  func width(columns: Int) {
+    for command in Pushfleet.commands {
+      let fitted = HelpText(width: columns).fitted(command.help)
+      #expect(Self.words(fitted) == Self.words(command.help), "\(command.name)")
+      // Left as it is, to be copied.
+      let lines = fitted.split(separator: "\n").prefix { !$0.hasPrefix("Example") }
+      // An option and its longest word need as much.
+      for line in lines where columns >= 60 { #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)") }
+    }
+  }
+
+  @Test("the help's blocks are filled, each in its way")
+  func blocks() {
+    let help = """
+      Usage: pushfleet x list --config FILE [--state gone|stale] [--all]
+             pushfleet x show ID
+
+      One sentence that is longer than a line. Another
+      one.
+
+        --config FILE  the configuration,
+                       wherever it is
+        --all          all
+
+      Example: pushfleet x list --config pushfleet.json5 --state gone
+      """
+    let fitted = """
+      Usage: pushfleet x list --config FILE
+                 [--state gone|stale] [--all]
+             pushfleet x show ID
+
+      One sentence that is longer than a line.
+      Another one.
+
+        --config FILE  the configuration, wherever it
+                       is
+        --all          all
+
+      Example: pushfleet x list --config pushfleet.json5 --state gone
+      """
+    #expect(HelpText(width: 48).fitted(help) == fitted)
+  }
+
+  private static func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace) }
+
   @Test("exit statuses are the same in the help, in the manual and in the README")
   func exitStatuses() throws {
     func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }

@@ -13,13 +13,14 @@ enum DevicesCommand: Command {
            pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
            pushfleet devices unregister --config FILE [--app APP] (--token T | --registration R | --installation I) [--json]
 
-    Imported are CSV (a header line with the names of register's fields: app, platform, token, installation, environment,
-    sender, user, name, locale, time_zone, app_version, topics, the latter separated by |, kind, activity, and registered_at) and NDJSON (one
-    change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}); - reads standard input. A
+    import reads CSV, with a header line of the names of register's fields (app, platform, token, installation, environment, sender,
+    user, name, locale, time_zone, app_version, topics with | between them, kind, activity, registered_at), and NDJSON, one
+    change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}; - is standard input. A
     row that is refused is reported with its file and line and costs only itself (exit status 65). A device counts as
     registered when it is imported, unless registered_at says since when the token is known: then a token that died later is
     found out, and a device that is gone since then stays gone. Without it, importing a file again brings gone devices back.
-    An export can be imported again; gone devices are left out. show finds gone ones as well, except by --user. list prints those
+
+    export writes what import reads; gone devices are left out. show finds gone ones as well, except by --user. list prints those
     that are in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause) or
     stale (not registered for longer than registryStaleAfter).
 

@@ -21,8 +21,8 @@ enum SimulateCommand: Command {
       --self-signed FOLDER  make the certificate, its authority and a key for workers in FOLDER, keep what is there already, and say
                             what a configuration needs to send here
       --script FILE         JSON: what each device token provokes, such as
-                            {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}}
-                            streams, and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
+                            {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}},
+                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
                             Read again on SIGHUP, whose connections stay
       --journal FILE        one line of JSON for each request received
       --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded

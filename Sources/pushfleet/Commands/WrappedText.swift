@@ -1,8 +1,12 @@
 /// Text broken between words; a word that is longer than the room stands by itself.
 enum WrappedText {
   static func lines(_ text: String, room: Int) -> [String] {
+    lines(text.split(separator: " ", omittingEmptySubsequences: false), room: room)
+  }
+
+  static func lines(_ words: [some StringProtocol], room: Int) -> [String] {
     var lines = [""]
-    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+    for word in words {
       if let line = lines.last, !line.isEmpty, line.count + 1 + word.count > room { lines.append("") }
       lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
     }
