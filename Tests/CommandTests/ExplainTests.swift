@@ -64,7 +64,7 @@ import Worker
     ] as [(String?, [Platform])])
   func target(target: String?, platforms: [Platform]) {
     let explanation = Self.question(#"{"to":"fcm:x","notification":{"body":"b"}}"#, target: target).answer()
-    #expect(explanation.views.map(\.platform) == platforms)
+    #expect(explanation.views.map(\.way.platform) == platforms)
     #expect(explanation.refusal == nil)
     if target == "apns:00ff" { #expect(explanation.text(withBar: false).contains("POST /3/device/00ff\n")) }
     if target == "fcm:a:b" { #expect(explanation.text(withBar: false).contains(#""token": "a:b""#)) }
@@ -79,7 +79,7 @@ import Worker
     ] as [(String, String, [Platform])])
   func addresses(to: String, member: String, platforms: [Platform]) throws {
     let explanation = Self.question(#"{\#(to),"data":{"k":"v"},"dry_run":true}"#).answer()
-    #expect(explanation.views.map(\.platform) == platforms)
+    #expect(explanation.views.map(\.way.platform) == platforms)
     let payload = String(decoding: try #require(try explanation.views.last?.outcome.get()).payload, as: UTF8.self)
     #expect(payload.hasPrefix(#"{"validate_only":true,"message":{"data":{"k":"v"}"#) && payload.hasSuffix(",\(member)}}"))
   }
@@ -138,6 +138,24 @@ import Worker
     }
     #expect(refusal("\"auto\"") == (isRefused ? .invalidParameters : nil))
     #expect(refusal("2") == nil)
+  }
+
+  @Test("a list of tokens and channels says what goes to each")
+  func mixedList() throws {
+    let list = #""registration_ids":["fcm:a:b","apns-channel:bm8=","apns:00"]"#
+    let activity = #""apns":{"headers":{"apns-push-type":"liveactivity"},"payload":{"aps":{"timestamp":1,"event":"end"}}}"#
+    let views = Self.question("{\(list),\(activity)}").answer().views
+    #expect(views.map(\.way) == [.phonesOfAPNs, .channelsOfAPNs, .fcm])
+    #expect(try views[0].outcome.get().path == "/3/device/<token>")
+    let channel = try views[1].outcome.get()
+    #expect(channel.path.hasPrefix("/4/broadcasts/") && channel.headers[0].name == "apns-channel-id")
+    // Whole lists of one kind have no other.
+    let alone = Self.question(#"{"registration_ids":["apns-channel:bm8="],\#(activity)}"#).answer().views
+    #expect(alone.map(\.way) == [.channelsOfAPNs])
+    #expect(Self.question(#"{"registration_ids":["fcm:/topics/a"],"data":{"a":"b"}}"#).answer().views.map(\.way) == [.fcm])
+    // What a channel doesn't take is said of the channel alone.
+    let alert = Self.question("{\(list),\"notification\":{\"body\":\"b\"}}").answer().views
+    #expect((try? alert[0].outcome.get()) != nil && (try? alert[1].outcome.get()) == nil)
   }
 
   @Test("a raw control byte in the file is pointed at, not obeyed")
@@ -240,7 +258,7 @@ import Worker
     headers: [String: String], payload: String
   ) {
     let question = ExplainQuestion(body: Array(body.utf8), app: app, published: now - age * 1000, now: now)
-    let view = try #require(question.answer().views.first { $0.platform == platform })
+    let view = try #require(question.answer().views.first { $0.way.platform == platform })
     let sending = try view.outcome.get()
     let headers = Dictionary(uniqueKeysWithValues: sending.headers.map { ($0.name, $0.value) })
     return (headers, String(decoding: sending.payload, as: UTF8.self))

@@ -158,7 +158,7 @@ private struct RandomSite {
       published: Int64(message.published) * 1000, now: loop.time.wallClock)
     let answer = question.answer()
     if let rejection = answer.rejection { return Outcome(error: rejection.code) }
-    switch answer.views.first(where: { $0.platform == (message.isForAPNs ? .apns : .fcm) })?.outcome {
+    switch answer.views.first(where: { $0.way.platform == (message.isForAPNs ? .apns : .fcm) })?.outcome {
     case nil: return Outcome()
     case .failure(let rejection): return Outcome(error: rejection.code)
     case .success(let sending):

@@ -23,6 +23,7 @@ enum Pattern {
     "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]*$"
   static let noControl = "^[^\\u0000-\\u001f\\u007f]+$"
   static let freeDataKey = "^(?!from$|message_type$|google|gcm)"
+  static let freeV1DataKey = #"^(?!from$|message_type$|google\.|gcm\.notification\.)"#
   static let registration = "pf1r~[0-7][0-9a-hjkmnp-tv-z]{25}"
   static let notificationKey = "pf1g~[0-7][0-9a-hjkmnp-tv-z]{25}"
   /// Neither `..` nor an escaped dot or slash.

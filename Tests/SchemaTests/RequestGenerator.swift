@@ -288,6 +288,8 @@ struct RequestGenerator {
       .number("-0"), .number("1e2"), .number("1e400"), .number("-1e400"), .number("99999999999999999999"), .number("1.0"), [],
       ["a"],
       ["a", 1], [.null], [true], [["a"]], [:], ["a": "b"], ["a": 1], ["a": .null], ["from": "x"], ["google.x": "y"],
+      ["gcm.x": "y"],
+      ["gcm.notification.x": "y"],
       ["message_type": "z"],
       ["name": "n", "critical": 1], ["volume": 2], ["critical": 2], ["name": 5], ["loc-key": 1], ["loc-args": "x"],
       ["aps": .null], ["aps": []],

@@ -301,7 +301,7 @@ enum RequestSchema {
     case .data:
       [
         "type": ["object", "null"], "additionalProperties": ["type": "string"],
-        "propertyNames": ["pattern": .string(Pattern.freeDataKey)],
+        "propertyNames": ["pattern": .string(Pattern.freeV1DataKey)],
       ]
     case .object: ["type": ["object", "null"]]
     case .emptyObject: ["type": ["object", "null"], "maxProperties": 0]

@@ -117,7 +117,7 @@ extension RequestReader {
     case .stringMap, .data:
       guard kind == .object else { throw wrongType(node, expected: "an object") }
       for (name, value) in document.members(of: node) {
-        if case .data = rule { try refuseReserved(name) }
+        if case .data = rule { try refuseReserved(name, isV1: true) }
         try check(value, .string)
       }
     case .object:
@@ -214,9 +214,9 @@ extension RequestReader {
     }
   }
 
-  /// Keys that the service keeps to itself (FCM server reference, `data`): `from`, `message_type`, and all that start with `google` or
-  /// `gcm`.
-  func refuseReserved(_ name: Int) throws(Rejection) {
+  /// Keys that the service keeps to itself: `from`, `message_type`, and all that start with `google` or `gcm` (FCM's legacy HTTP reference,
+  /// `data`), in FCM v1's shape with `google.` or `gcm.notification.` (reference of `Message`, `data`).
+  func refuseReserved(_ name: Int, isV1: Bool = false) throws(Rejection) {
     let range = document.source(name)
     guard !range.isEmpty else { return }
     let first = document.bytes[range.lowerBound]
@@ -224,8 +224,8 @@ extension RequestReader {
       first == UInt8(ascii: "f") || first == UInt8(ascii: "g") || first == UInt8(ascii: "m") || first == UInt8(ascii: "\\")
     else { return }
     let key = document.string(name)
-    if key.elementsEqual("from".utf8) || key.elementsEqual("message_type".utf8) || key.starts(with: "google".utf8)
-      || key.starts(with: "gcm".utf8)
+    if key.elementsEqual("from".utf8) || key.elementsEqual("message_type".utf8)
+      || key.starts(with: (isV1 ? "google." : "google").utf8) || key.starts(with: (isV1 ? "gcm.notification." : "gcm").utf8)
     {
       throw refusal(name, .invalidDataKey, "a reserved key")
     }

@@ -87,12 +87,11 @@ public struct Rehearsal {
       hasFCM = entry.routes.fcm != nil
     }
 
-    /// For tokens that come with the request.
-    public func apns(_ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
+    /// For tokens that come with the request, or for broadcast channels.
+    public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
       guard !isCounterMissing(.apns) else { return .failure(.noCounter) }
-      let isBroadcast = if case .one(.channel) = request.targets { true } else { false }
       return translator.apns(
-        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: isBroadcast, isRehearsed: true,
+        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: toChannels, isRehearsed: true,
         at: now, &report)
     }
 

@@ -32,9 +32,7 @@ struct ExplainQuestion {
     case .failure(let rejection):
       return Explanation(now: now, published: published ?? now, refused: asWritten(rejection, rehearsal), in: body)
     }
-    let views = platforms(admitted.request).map { platform in
-      platform == .apns ? apnsView(admitted) : fcmView(admitted)
-    }
+    let views = ways(admitted.request).map { way in way.platform == .apns ? apnsView(admitted, way) : fcmView(admitted) }
     return Explanation(
       now: now, published: published ?? now, request: admitted.request, views: views, source: target == nil ? body : [])
   }
@@ -65,33 +63,49 @@ struct ExplainQuestion {
     return rejection
   }
 
-  private func platforms(_ request: SendRequest) -> [Platform] {
-    if case .one(.fcmTopics) = request.targets { return [.fcm] }
-    if case .one(.channel) = request.targets { return [.apns] }
-    guard target != nil, case .one(let target) = request.targets else { return Platform.allCases }
+  private func ways(_ request: SendRequest) -> [Explanation.Way] {
+    let named = request.targets.named
+    let others = named.filter { if case .channel = $0 { false } else { true } }
+    var ways: [Explanation.Way] = []
+    if others.contains(where: { Self.mayGo($0, by: .apns, isAlone: target != nil) }) || named.isEmpty {
+      ways.append(.phonesOfAPNs)
+    }
+    if others.count < named.count { ways.append(.channelsOfAPNs) }
+    if others.contains(where: { Self.mayGo($0, by: .fcm, isAlone: target != nil) }) || named.isEmpty { ways.append(.fcm) }
+    return ways
+  }
+
+  /// The example of one token stands for those of the other provider as well, unless it was asked about alone.
+  private static func mayGo(_ target: Target, by platform: Platform, isAlone: Bool) -> Bool {
     switch target {
-    case .apns: return [.apns]
-    case .fcm, .fcmTopics: return [.fcm]
-    default: return Platform.allCases
+    case .fcmTopics: platform == .fcm
+    case .channel: platform == .apns
+    case .apns: platform == .apns || !isAlone
+    case .fcm: platform == .fcm || !isAlone
+    default: true
     }
   }
 
-  private func token(_ request: SendRequest, of platform: Platform) -> [UInt8] {
-    // Which member of the message names the target, what is no token says itself.
-    switch request.targets {
-    case .one(.fcmTopics(let address)), .one(.channel(let address)): return address
-    case .one(.fcm(let address)) where platform == .fcm && FCMAddress(address[...]) != .token: return address
-    default: break
+  /// What stands in the place of the device: the request's own address where it is the only one and says more than that it is a token, the
+  /// one that was asked about, and the first channel of a list.
+  private func address(_ request: SendRequest, _ way: Explanation.Way) -> [UInt8] {
+    let named = request.targets.named
+    if way == .channelsOfAPNs {
+      for case .channel(let id) in named { return id }
     }
-    guard target != nil, case .one(let target) = request.targets else { return Array("<token>".utf8) }
-    switch target {
-    case .apns(let token), .fcm(let token): return token
-    default: return Array("<token>".utf8)
+    if case .one(let only) = request.targets {
+      switch (way, only) {
+      case (.fcm, .fcmTopics(let address)): return address
+      case (.fcm, .fcm(let address)) where FCMAddress(address[...]) != .token || target != nil: return address
+      case (.phonesOfAPNs, .apns(let token)) where target != nil: return token
+      default: break
+      }
     }
+    return Array("<token>".utf8)
   }
 
-  private func apnsView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
-    var view = Explanation.View(platform: .apns)
+  private func apnsView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
+    var view = Explanation.View(way: way)
     guard admitted.hasAPNs else {
       view.hasCredential = false
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
@@ -99,8 +113,8 @@ struct ExplainQuestion {
     }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.apns(&report).map { template in
-      let push = template.stamp(token: token(request, of: .apns)[...])
+    view.outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
+      let push = template.stamp(token: address(request, way)[...])
       let target =
         template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
       var headers: [Explanation.Header] = [
@@ -120,7 +134,7 @@ struct ExplainQuestion {
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
-    var view = Explanation.View(platform: .fcm)
+    var view = Explanation.View(way: .fcm)
     guard admitted.hasFCM else {
       view.hasCredential = false
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
@@ -131,7 +145,7 @@ struct ExplainQuestion {
     view.outcome = admitted.fcm(&report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
-        payload: template.body(token: token(request, of: .fcm)[...]), bytes: template.countedBytes(of: request),
+        payload: template.body(token: address(request, .fcm)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(of: request), counted: "notification and data", losses: report ?? LossReport())
     }
     return view
@@ -176,8 +190,23 @@ struct Explanation {
     var losses: LossReport
   }
 
+  /// By which provider, and to what.
+  enum Way {
+    case phonesOfAPNs, channelsOfAPNs, fcm
+
+    var platform: Platform { self == .fcm ? .fcm : .apns }
+    /// As a heading.
+    var words: String {
+      switch self {
+      case .phonesOfAPNs: "iPhone, through APNs"
+      case .channelsOfAPNs: "Broadcast channel of APNs"
+      case .fcm: "Android phone, through FCM v1"
+      }
+    }
+  }
+
   struct View {
-    var platform: Platform
+    let way: Way
     var hasCredential = true
     var outcome: Result<Sending, Rejection> = .failure(Rejection(.internalServerError, "not explained"))
   }
@@ -213,8 +242,8 @@ struct Explanation {
   /// nothing for any, and so is one that neither the application sends to nor the request names.
   var refusal: PushError? {
     if let rejection { return rejection.code }
-    let named = request.map { RequestCheck.tokens(of: $0.targets) } ?? []
-    let served = views.filter { $0.hasCredential || named.contains($0.platform) }
+    let named = request.map { RequestCheck.ways($0.targets) } ?? []
+    let served = views.filter { $0.hasCredential || named.contains($0.way) }
     let views = served.isEmpty ? views : served
     let codes = views.compactMap { view in
       if case .failure(let rejection) = view.outcome { rejection.code } else { nil }

@@ -12,7 +12,7 @@ extension Explanation {
     }
     return views.map { view in
       var object = JSONObjectWriter()
-      object.set("platform", view.platform == .apns ? "apns" : "fcm")
+      object.set("platform", view.way.platform == .apns ? "apns" : "fcm")
       switch view.outcome {
       case .failure(let rejection): append(rejection, to: &object)
       case .success(let sending): Self.append(sending, to: &object)

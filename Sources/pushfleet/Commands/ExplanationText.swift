@@ -10,7 +10,7 @@ extension Explanation {
     var paragraphs = [Self.wrapped(heading, width)]
     if let rejection { paragraphs.append(Self.indented(refusalLines(rejection, width))) }
     for view in views {
-      paragraphs.append((view.platform == .apns ? "iPhone, through APNs" : "Android phone, through FCM v1"))
+      paragraphs.append(view.way.words)
       switch view.outcome {
       case .failure(let rejection): paragraphs[paragraphs.count - 1] += "\n" + Self.indented(refusalLines(rejection, width))
       case .success(let sending):

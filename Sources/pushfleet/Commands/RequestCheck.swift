@@ -31,39 +31,36 @@ struct RequestCheck {
     case .failure(let rejection): return rejection
     case .success(let made): admitted = made
     }
-    let platforms = Self.platforms(admitted.request.targets)
-    let rejections = platforms.compactMap { rejection(admitted, $0) }
+    let named = Self.ways(admitted.request.targets)
+    let ways = named.isEmpty ? [.phonesOfAPNs, .fcm] : named
+    let rejections = ways.compactMap { rejection(admitted, $0) }
     // Where the registry knows whose devices they are, one platform that takes it is enough; so it is where it has nothing for the other.
-    if rejections.count == platforms.count { return rejections.first }
-    return Self.namesTokens(admitted.request.targets) ? rejections.first { $0.code != .nothingForPlatform } : nil
+    if rejections.count == ways.count { return rejections.first }
+    return !named.isEmpty ? rejections.first { $0.code != .nothingForPlatform } : nil
   }
 
-  private func rejection(_ admitted: Rehearsal.Admitted, _ platform: Platform) -> Rejection? {
+  private func rejection(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Rejection? {
     var report: LossReport?
-    switch platform {
-    case .apns:
+    switch way {
+    case .phonesOfAPNs, .channelsOfAPNs:
       guard admitted.hasAPNs else { return Rejection(.mismatchSenderID, "the application has no APNs credential") }
-      if case .failure(let rejection) = admitted.apns(&report) { return rejection }
+      if case .failure(let rejection) = admitted.apns(toChannels: way == .channelsOfAPNs, &report) { return rejection }
     case .fcm: if case .failure(let rejection) = admitted.fcm(&report) { return rejection }
     }
     return nil
   }
 
-  private static func platforms(_ targets: Targets) -> [Platform] {
-    let named = tokens(of: targets)
-    return named.isEmpty ? Platform.allCases : Platform.allCases.filter(named.contains)
-  }
-
-  private static func namesTokens(_ targets: Targets) -> Bool { !tokens(of: targets).isEmpty }
-
-  /// The providers whose own tokens and addresses it names.
-  static func tokens(of targets: Targets) -> Set<Platform> {
-    targets.named.reduce(into: []) { platforms, target in
+  /// How those are sent to that it names as the providers do; none for what the registry knows.
+  static func ways(_ targets: Targets) -> [Explanation.Way] {
+    targets.named.reduce(into: []) { ways, target in
+      let way: Explanation.Way
       switch target {
-      case .apns, .channel: platforms.insert(.apns)
-      case .fcm, .fcmTopics: platforms.insert(.fcm)
-      case .topic, .all, .user, .group, .registration, .invalid: break
+      case .apns: way = .phonesOfAPNs
+      case .channel: way = .channelsOfAPNs
+      case .fcm, .fcmTopics: way = .fcm
+      case .topic, .all, .user, .group, .registration, .invalid: return
       }
+      if !ways.contains(way) { ways.append(way) }
     }
   }
 }

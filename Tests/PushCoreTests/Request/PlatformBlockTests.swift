@@ -308,14 +308,20 @@ let fcmV1Request = """
     #expect(code(request(#""android_v2": {"background_sync": {}, "ttl": "2419201s"}"#)) == .invalidTTL)
     #expect(code(request(#""android_v2": {"background_sync": {}, "ttl": 60}"#)) == .invalidTTL)
     #expect(code(request(#""android_v2": {"background_sync": {}, "restricted_package_name": "a b"}"#)) == .invalidPackageName)
-    #expect(code(request(#""android_v2": {"background_sync": {}, "data": {"gcm.x": "v"}}"#)) == .invalidDataKey)
+    #expect(code(request(#""android_v2": {"background_sync": {}, "data": {"google.x": "v"}}"#)) == .invalidDataKey)
     #expect(code(request(#""androidV2": {"background_sync": {}}"#)) == .invalidParameters)
     #expect(reason(request(#""android": {"notification": {"id": 1}}"#)).hasPrefix("android.notification.id: unknown key"))
   }
 
   @Test("reserved data keys and values that aren't strings are refused in FCM v1's shape")
   func v1Data() {
-    #expect(code(parse(#"{"message": {"token": "t", "data": {"gcm.x": "v"}}}"#)) == .invalidDataKey)
+    for name in ["from", "message_type", "google.x", "gcm.notification.x", "gcm.n\\u006ftification."] {
+      #expect(code(parse(#"{"message": {"token": "t", "data": {"\#(name)": "v"}}}"#)) == .invalidDataKey)
+    }
+    for name in ["fromx", "google", "googlex", "gcm", "gcm.x", "gcm.notification", "gcmx", "Google.x"] {
+      #expect(code(parse(#"{"message": {"token": "t", "data": {"\#(name)": "v"}}}"#)) == nil, "\(name)")
+      #expect(code(request("\"data\": {\"\(name)\": \"v\"}")) == (name.hasPrefix("g") ? .invalidDataKey : nil), "\(name)")
+    }
     #expect(code(parse(#"{"message": {"token": "t", "data": {"x": 1}}}"#)) == .invalidParameters)
     #expect(code(request(#""android": {"data": {"google.x": "v"}}"#)) == .invalidDataKey)
     #expect(code(request(#""data": {"x": 1, "y": {"z": null}, "n": null}"#)) == nil)
