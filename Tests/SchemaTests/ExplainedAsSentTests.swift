@@ -155,7 +155,7 @@ private struct RandomSite {
   func explained(_ message: Message) -> Outcome {
     let question = ExplainQuestion(
       body: message.body, app: ExplainedApp(configuration), sender: message.sender, environment: message.environment,
-      published: Int64(message.published) * 1000, now: loop.time.wallClock)
+      messageID: text(message.id), published: Int64(message.published) * 1000, now: loop.time.wallClock)
     let answer = question.answer()
     if let rejection = answer.rejection { return Outcome(error: rejection.code) }
     switch answer.views.first(where: { $0.way.platform == (message.isForAPNs ? .apns : .fcm) })?.outcome {
@@ -201,7 +201,8 @@ private struct RandomSite {
         "apns-expiration": "\(push.expiration)",
       ]
       if let id = push.collapseID { headers["apns-collapse-id"] = text(id) }
-      if let id = template.fixedID { headers[isBroadcast ? "apns-request-id" : "apns-id"] = text(id) }
+      if !isBroadcast { headers["apns-id"] = text(push.id) }
+      if isBroadcast, let id = template.fixedID { headers["apns-request-id"] = text(id) }
       let path = isBroadcast ? "/4/broadcasts/apps/\(text(push.topic))" : nil
       let token = template.activityToken.map(text) ?? "<token>"
       return Outcome(path: path ?? "/3/device/\(token)", headers: headers, payload: push.payload)

@@ -19,17 +19,21 @@ public struct Rehearsal {
     /// `x-push-sender` and `x-push-environment`.
     public var sender: String?
     public var environment: String?
+    /// `message_id`; nil where it has none, and a worker makes one.
+    public var messageID: String?
     /// Unix milliseconds: when it was published, and when it is sent.
     public var published: Int64
     public var now: Int64
 
     public init(
-      body: [UInt8], app: String? = nil, sender: String? = nil, environment: String? = nil, published: Int64, now: Int64
+      body: [UInt8], app: String? = nil, sender: String? = nil, environment: String? = nil, messageID: String? = nil,
+      published: Int64, now: Int64
     ) {
       self.body = body
       self.app = app
       self.sender = sender
       self.environment = environment
+      self.messageID = messageID
       self.published = published
       self.now = now
     }
@@ -127,6 +131,7 @@ public struct Rehearsal {
     delivery.body = question.body
     delivery.bodySize = UInt64(question.body.count)
     delivery.properties.appID = question.app.map { Array($0.utf8) }
+    delivery.properties.messageID = question.messageID.map { Array($0.utf8) }
     let choices = [(Translator.senderHeader, question.sender), (Translator.environmentHeader, question.environment)]
     for (name, value) in choices { if let value { delivery.properties.headers.append(name, .text(value)) } }
     let entry = InFlight(index: 0)

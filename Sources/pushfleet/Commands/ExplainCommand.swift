@@ -8,7 +8,7 @@ enum ExplainCommand: Command {
   static let summary = "show what a request becomes on an iPhone and on an Android phone, and what is lost"
   static let help = """
     Usage: pushfleet explain FILE [--target TARGET] [--config FILE] [--app APP] [--sender SENDER]
-                             [--environment production|sandbox] [--age SECONDS] [--at TIME] [--json]
+                             [--environment production|sandbox] [--message-id ID] [--age SECONDS] [--at TIME] [--json]
 
     Prints what a worker with the configuration would send for the request in FILE (- reads standard input): headers, payload, bytes used of the limit,
     and a loss report: what was converted, cut, emulated or dropped, and by which rule. Neither a broker nor credentials are
@@ -21,6 +21,7 @@ enum ExplainCommand: Command {
                        configuration, its id is the topic
       --sender SENDER  the application's sender, as the header x-push-sender names it
       --environment E  the APNs of the request's tokens, as the header x-push-environment names it
+      --message-id ID  its message id: with the token of an iPhone as the target it gives the apns-id
       --age SECONDS    how long ago it was published: what a worker sends after so long in queues (default: 0)
       --at TIME        when it is sent, RFC 3339 in UTC (default: now)
       --json           one JSON object per platform, on a line of its own
@@ -30,7 +31,7 @@ enum ExplainCommand: Command {
 
   static func run(_ arguments: inout [String]) throws {
     let options = try Options(
-      arguments, values: ["target", "config", "app", "sender", "environment", "age", "at"], flags: ["json"])
+      arguments, values: ["target", "config", "app", "sender", "environment", "message-id", "age", "at"], flags: ["json"])
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
       throw CommandFailure(
@@ -42,7 +43,7 @@ enum ExplainCommand: Command {
     let question = ExplainQuestion(
       body: body, target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options, body),
       sender: options["sender"],
-      environment: try options.choice("environment", of: ["production", "sandbox"]),
+      environment: try options.choice("environment", of: ["production", "sandbox"]), messageID: options["message-id"],
       published: age.map { now - $0 }, now: now)
     if let target = question.target, case .failure(let rejection) = Target.classify(target) {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")

@@ -10,6 +10,7 @@ struct ExplainQuestion {
   /// As the headers `x-push-sender` and `x-push-environment` name them.
   var sender: String?
   var environment: String?
+  var messageID: String?
   /// Unix milliseconds; nil: just now.
   var published: Int64?
   /// Unix milliseconds: when it is sent.
@@ -52,7 +53,8 @@ struct ExplainQuestion {
 
   private func question(_ body: [UInt8]) -> Rehearsal.Question {
     Rehearsal.Question(
-      body: body, app: app.id, sender: sender, environment: environment, published: published ?? now, now: now)
+      body: body, app: app.id, sender: sender, environment: environment, messageID: messageID,
+      published: published ?? now, now: now)
   }
 
   /// The place in the file, not in the request whose target was replaced.
@@ -123,7 +125,9 @@ struct ExplainQuestion {
         .init("apns-expiration", "\(push.expiration)", note: push.expiration == 0 ? "now or never" : utc(push.expiration)),
       ]
       if let id = push.collapseID { headers.append(.init("apns-collapse-id", text(id))) }
-      if let id = template.fixedID { headers.append(.init(template.isBroadcast ? "apns-request-id" : "apns-id", text(id))) }
+      if let id = template.fixedID ?? identity(request, template) {
+        headers.append(.init(template.isBroadcast ? "apns-request-id" : "apns-id", text(id)))
+      }
       return Explanation.Sending(
         path: template.isBroadcast
           ? "/4/broadcasts/apps/\(topic(push.topic, request))" : "/3/device/\(text(Array(push.token)))",
@@ -131,6 +135,12 @@ struct ExplainQuestion {
         counted: "the payload", losses: report ?? LossReport())
     }
     return view
+  }
+
+  /// The `apns-id` of a push to the one token that is named, where the message id is known.
+  private func identity(_ request: SendRequest, _ template: APNsTemplate) -> [UInt8]? {
+    guard messageID != nil, case .one(.apns(let token)) = request.targets else { return nil }
+    return template.stamp(token: token[...]).id
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
