@@ -249,6 +249,20 @@ struct OutboxTests {
     time.runTimers()
   }
 
+  @Test("a reply that the user may not write is given up after it was handed over, not within that")
+  func forbiddenReply() {
+    let (time, outbox, owner) = makeInOwnTime()
+    let connection = Connection(outbox)
+    outbox.publish(message(0, .reply))
+    // Refused once among others, and once alone.
+    for _ in 0..<2 { connection.failed(outbox.slots.indices[0], .channelClosed(.accessRefused("no"))) }
+    #expect(owner.confirmed == [0] && owner.unreached == 1)
+    outbox.publish(message(1, .reply))
+    #expect(owner.confirmed == [0])
+    advance(time, bySeconds: 0)
+    #expect(owner.confirmed == [0, 1] && owner.unreached == 2 && outbox.backlog == 0)
+  }
+
   @Test("a queue that confirms nothing has a window of its own, and neither its neighbours nor what is sent wait for it")
   func stuck() throws {
     let (time, outbox, owner) = makeInOwnTime()

@@ -114,7 +114,7 @@ final class Connector {
       }
     }
     attempts = kept.reversed()
-    waiting = attempts.map(\.address)
+    waiting = attempts.prefix(Self.mostRepeated).map(\.address)
     tryNext()
   }
 
@@ -147,4 +147,6 @@ final class Connector {
   }
 
   private static let staggerSeconds = 0.25
+  /// Addresses that are tried again.
+  private static let mostRepeated = 4
 }

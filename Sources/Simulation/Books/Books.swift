@@ -34,7 +34,7 @@ final class Books {
   private(set) var badges: [String: [String: Set<Int64>]] = [:]
   private(set) var copies = Copies()
   /// Results by their publications' numbers: one without a confirm is published again.
-  private(set) var unconfirmedResults: [Int: String] = [:]
+  private var unconfirmedResults: [Int: (request: String, at: MonotonicTime)] = [:]
   private var hands = Hands()
   private var consequences = Consequences()
   /// Whose connection a client is.
@@ -50,12 +50,15 @@ final class Books {
   private(set) var pushes = 0
   /// Requests that came back too often, and of which the broker has made dead letters: nobody can say more of them.
   private(set) var givenUp: Set<String> = []
-  /// Requests that came back twice, and that workers take one at a time.
-  private(set) var quarantined: Set<String> = []
   /// When each key's provider tokens were issued, in unix seconds.
   private(set) var providerTokens: [String: Set<Int64>] = [:]
 
+  /// Seconds: a publisher waits a little longer for a confirm, and one that comes later finds its connection given up.
+  private static let patience = 29.0
+
   init(_ world: World) { self.world = world }
+
+  func unconfirmedResults(of id: String) -> Int { unconfirmedResults.values.count { $0.request == id } }
 
   func follow(_ journal: Journal) { journals.append(journal) }
 
@@ -122,7 +125,6 @@ final class Books {
       if queues.contains(Self.feedbackQueue) { return fedBack(message) }
       guard let id = message.id else { return }
       for queue in queues { stored(message, id, queue) }
-      if queues.contains("push.quarantine") { quarantined.insert(id) }
       if queues.contains(where: Self.isWork) {
         copies.published(message.number, id, by: client)
         if client.name != "producer" { checkCopy(of: id, client) }
@@ -139,7 +141,9 @@ final class Books {
       if reason != .expired { givenUp.insert(id) }
     case .confirmed(let message, let client):
       copies.confirmed(message.number)
-      unconfirmedResults[message.number] = nil
+      if let result = unconfirmedResults[message.number], world.now.seconds(since: result.at) < Self.patience {
+        unconfirmedResults[message.number] = nil
+      }
       if message.routingKey.starts(with: "receipt.".utf8) { return acknowledgements.confirms(message.body) }
       if let id = message.correlationID, message.routingKey.elementsEqual(Producer.replies.utf8) { changes.answered.insert(id) }
       if client.name != "producer", let id = message.id { confirmed[id, default: 0] += 1 }
@@ -202,7 +206,7 @@ final class Books {
     case "push.results":
       if var result = SimulatedResult(message.body) {
         result.at = world.wallClock
-        unconfirmedResults[message.number] = id
+        unconfirmedResults[message.number] = (id, world.now)
         results[id, default: []].append(result)
       } else {
         world.fail("a result that can't be read")

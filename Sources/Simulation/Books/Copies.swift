@@ -19,6 +19,7 @@ struct Copies {
     if client.name == "producer" { requests[id, default: 0] += 1 } else { unconfirmed[number] = id }
   }
 
+  func returns(of id: String) -> Int { returns[id, default: 0] }
   func waiting(of id: String) -> Int { waiting[id, default: 0] }
 
   /// How often each device of a request may have been sent to: once for each time that a worker was given a copy of it and nothing says that

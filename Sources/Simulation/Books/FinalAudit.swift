@@ -54,7 +54,7 @@ struct FinalAudit {
   private func checkCount(of results: [SimulatedResult], _ request: Request) {
     if results.count > 1, !mayDouble { world.fail("\(request.id) has \(results.count) results") }
     guard results.count > 1, !afflictions.contains(where: \.doublesUnseen) else { return }
-    let most = (books.copies.mostSends[request.id] ?? 1) + books.unconfirmedResults.values.count { $0 == request.id }
+    let most = (books.copies.mostSends[request.id] ?? 1) + books.unconfirmedResults(of: request.id)
     if results.count > most { world.fail("\(request.id) has \(results.count) results, and there is cause for \(most)") }
   }
 
@@ -77,7 +77,7 @@ struct FinalAudit {
   /// What is accepted while nothing befalls the fleet is sent at once, and what has waited for the broker, or is accepted after a GOAWAY, soon;
   /// but for what a newer request has replaced meanwhile, and for what came back twice, which goes by the quarantine.
   private func checkPromptness(_ request: Request, _ result: SimulatedResult) {
-    guard case .tokens(let tokens) = request.audience, !request.isRefused, !books.quarantined.contains(request.id),
+    guard case .tokens(let tokens) = request.audience, !request.isRefused, books.copies.returns(of: request.id) < 2,
       let accepted = books.acceptedAt[request.id]
     else { return }
     let time = world.elapsed - Double(world.wallClock - accepted) / 1000

@@ -15,7 +15,7 @@ extension Broadcasts {
       entry.work?.unsaved = (SettledDevices(of: entry, work).record, earliest)
       entry.ledger.owes()
       savePage(entry)
-    case .retry: pipeline.perform(entry.ledger.owesCopy(), entry)
+    case .retry: pipeline.putOffWhenSafe(entry)
     case .result:
       pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed, failed: page.failures)
     case .report: pipeline.perform(entry.ledger.owesReport(), entry)
@@ -87,7 +87,7 @@ extension Broadcasts {
 
   /// A page's copy for the ladder was taken back before it left, and the page has come back here: its ticket says what is left.
   func publishWithdrawn(_ entry: InFlight) {
-    pipeline.conclude(entry) { pipeline.perform(entry.ledger.owesCopy(), entry) }
+    pipeline.conclude(entry) { pipeline.putOffWhenSafe(entry) }
   }
 
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.

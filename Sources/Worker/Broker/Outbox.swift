@@ -163,7 +163,13 @@ final class Outbox {
 
   private func publish(_ slot: Int, on publisher: Publisher) {
     guard let message = slots[slot] else { return }
-    if message.kind == .reply, !mayReply { return giveUpReply(slot, because: "the user may not write to the default exchange") }
+    if message.kind == .reply, !mayReply {
+      // Who hands it over here isn't done yet with what follows from the request.
+      time.schedule(after: 0) { [weak self] in
+        self?.giveUpReply(slot, because: "the user may not write to the default exchange")
+      }
+      return
+    }
     queues[message.queue].published(at: time.now)
     notePublished(slot)
     publisher.publish(

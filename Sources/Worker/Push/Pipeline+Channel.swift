@@ -72,6 +72,16 @@ extension Pipeline {
     }
   }
 
+  /// A redelivery is taken as it comes.
+  func forgetOrphan(_ entry: InFlight) {
+    if let print = entry.fingerprint {
+      orphans[print] = nil
+      duplicates.remove(print)
+      entry.fingerprint = nil
+    }
+    forgetIfUnknowable(entry)
+  }
+
   /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
   func forgetIfUnknowable(_ entry: InFlight) {
     if entry.fingerprint == nil, entry.ledger.isSettled { release(entry) }

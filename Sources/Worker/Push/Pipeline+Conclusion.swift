@@ -93,7 +93,7 @@ extension Pipeline {
   func publishConsequences(of entry: InFlight) {
     if let page = entry.page { return broadcasts.concludePage(entry, page) }
     if entry.earliestRetry != nil {
-      perform(entry.ledger.owesCopy(), entry)
+      putOffWhenSafe(entry)
     } else if entry.wantsResult(results) {
       publishResult(of: entry, targets: resultTargets(of: entry), report: entry.dryRun)
     }

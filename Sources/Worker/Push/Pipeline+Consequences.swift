@@ -46,7 +46,7 @@ extension Pipeline {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
     case .report: broadcasts.reportPage(entry)
-    case .putOff: publishRetry(of: entry, at: entry.earliestRetry ?? time.wallClock + Self.registryDelay)
+    case .putOff: publishRetry(of: entry, at: entry.copyDue ?? entry.earliestRetry ?? time.wallClock + Self.registryDelay)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume:
@@ -64,6 +64,14 @@ extension Pipeline {
     entry.ledger.conclude()
     handOver()
     perform(entry.ledger.concluded(), entry)
+  }
+
+  /// To the ladder or the hold queue, as soon as what has ended is safe.
+  func putOffWhenSafe(_ entry: InFlight) {
+    let step = entry.ledger.owesCopy()
+    // What comes meanwhile is newer.
+    if step == .nothing, entry.isReplaceable { noteWaitingHere(entry) }
+    perform(step, entry)
   }
 
   /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.

@@ -8,6 +8,8 @@ extension Pipeline {
 
   func refuseOrPutOff(_ entry: InFlight, _ error: RegistryError) {
     guard !entry.ledger.isConcluded else { return }
+    // Nothing was sent since it was delivered here, and the broker delivers it again: a copy would be one too many.
+    if entry.ledger.isOrphan { return forgetOrphan(entry) }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
     putOff(entry, by: Self.registryDelay, "\(error)")
   }
@@ -39,7 +41,8 @@ extension Pipeline {
     counters.parked += 1
     count(.parked, entry)
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    conclude(entry) { publishRetry(of: entry, at: now + delay) }
+    entry.copyDue = now + delay
+    conclude(entry) { putOffWhenSafe(entry) }
   }
 
   /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it

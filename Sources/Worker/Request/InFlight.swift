@@ -28,6 +28,8 @@ final class InFlight {
   var isPutOff = false
   /// When its copy on the ladder is to be tried, unix milliseconds; nil while there is none.
   var waitsUntil: Int64?
+  /// The same of one that is put off as a whole, whatever its recipients wait for.
+  var copyDue: Int64?
   /// The series of the application in whose ledger it stands; nil where it stands in none.
   var account: Int?
   /// When it was taken.
@@ -177,6 +179,7 @@ final class InFlight {
     goesToHold = false
     isPutOff = false
     waitsUntil = nil
+    copyDue = nil
     account = nil
     app = nil
     isDated = false
