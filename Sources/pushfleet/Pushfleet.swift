@@ -23,7 +23,7 @@ enum Pushfleet {
     let name = words.isEmpty ? "help" : words.removeFirst()
     switch name {
     case "help", "--help", "-h":
-      guard let topic = words.first else { return Terminal.print(overview) }
+      guard let topic = words.first, !["help", "version"].contains(topic) else { return Terminal.print(overview) }
       return printHelp(of: command(topic))
     case "version", "--version": return Terminal.print("pushfleet \(version)\(Build.commit.map { " (\($0))" } ?? "")")
     default: break

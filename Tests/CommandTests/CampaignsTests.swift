@@ -96,6 +96,14 @@ struct CampaignsTests {
     #expect(child.waitForOutput(#""state":"cancelled""#, seconds: 90))
   }
 
+  @Test("that don't fit the terminal are cut, so that they can be drawn over")
+  func cut() {
+    let text = (1...10).map { "line \($0)" }.joined(separator: "\n")
+    #expect(CampaignsCommand.cut(text, to: 24) == text && CampaignsCommand.cut(text, to: 11) == text)
+    #expect(CampaignsCommand.cut(text, to: 6) == "line 1\nline 2\nline 3\nline 4\n… and 6 more")
+    #expect(CampaignsCommand.cut(text, to: 1) == "line 1\n… and 9 more")
+  }
+
   @Test("that were cancelled show the devices that were not sent to, though every page is settled")
   func cancelledMidway() throws {
     let site = try Self.site()

@@ -313,6 +313,24 @@ struct DevicesTests {
     #expect(try site.run(["devices", "show", "--user", "u1"]).status == 65)
   }
 
+  @Test("a token is found whatever it looks like, and unregistered; a list says since when and why")
+  func looks() throws {
+    let site = try RegistrySite()
+    let digits = String(repeating: "a", count: 80)
+    for (platform, token) in [("apns", "cdcdcdcd"), ("fcm", digits), ("apns", digits)] {
+      #expect(try site.run(["devices", "register", "--platform", platform, "--token", token]).status == 0)
+    }
+    #expect(try site.run(["devices", "show", "--json", "--token", "cdcdcdcd"]).objects.count == 1)
+    #expect(try site.run(["devices", "show", "--json", "--token", digits]).objects.count == 2)
+    #expect(try site.run(["devices", "show", "--json", "--token", "fcm:\(digits)"]).objects.count == 1)
+    #expect(try site.run(["devices", "list", "--state", "gone"]).errors == "no devices are gone\n")
+    let ended = try site.run(["devices", "unregister", "--token", "cdcdcdcd"])
+    #expect(ended.status == 0 && ended.errors.contains("1 unregistered"))
+    #expect(try site.run(["devices", "show", "--json", "--token", "cdcdcdcd"]).objects.first?["state"] as? String == "gone")
+    let list = try site.run(["devices", "list", "--state", "gone"]).lines
+    #expect(list.count == 2 && list[0].contains("REGISTRATION") && list[1].hasSuffix("alert  cdcdcdcd"), "\(list)")
+  }
+
   @Test(
     "what can't be done is refused with the reason and its exit status",
     arguments: [
@@ -322,7 +340,10 @@ struct DevicesTests {
       (["devices", "register", "--token", "x"], 65, "platform: missing"),
       (["devices", "register", "--platform", "web", "--token", "x"], 65, "platform: expected apns or fcm"),
       (["devices", "register", "--platform", "fcm", "--token", "x", "--app", "other"], 64, "no application \"other\""),
-      (["devices", "unregister"], 65, "expected exactly one of token, registration, installation"),
+      (["devices", "unregister"], 64, "name a device by one of --token, --registration, --installation"),
+      (["devices", "unregister", "--installation", "nobody"], 65, "no such device"),
+      (["devices", "unregister", "--token", "cdcd"], 65, "no such device"),
+      (["devices", "import", "nothing.csv"], 65, "nothing.csv cannot be read: there is no such file"),
       (["devices", "export", "--format", "xml"], 64, "--format must be csv or ndjson"),
     ] as [([String], Int32, String)])
   func refusals(words: [String], status: Int32, message: String) throws {

@@ -18,7 +18,7 @@ struct FindingTests {
 
   @Test("say what to do, on a line of their own, and nothing reaches the terminal as it came")
   func text() throws {
-    let text = finding(.error).text
+    let text = finding(.error).text(width: .max)
     #expect(text.hasSuffix("\n            → do something") && !text.contains("\u{1B}"))
     let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json)) as? [String: Any])
     #expect(

@@ -115,7 +115,8 @@ struct ConfigurationCheckTests {
   @Test(
     "asks whether a variable was meant that begins almost as its own do",
     arguments: [
-      ("PUSHFLET_BROKER", "PUSHFLEET_BROKER"), ("PUSHFLEETBROKER", "PUSHFLEET_BROKER"),
+      ("PUSHFLET_BROKER", "PUSHFLEET_BROKER"), ("PUSFLEET_PREFETCH", "PUSHFLEET_PREFETCH"),
+      ("PUSHFLEETBROKER", "PUSHFLEET_BROKER"),
       ("pushfleet_prefetch", "PUSHFLEET_PREFETCH"),
       ("PUSHFLEET-LOG", "PUSHFLEET_LOG"), ("PUSHGATEWAY_URL", nil), ("PUSH_BROKER", nil), ("PUSHFLET_COLOUR", nil),
     ])

@@ -146,7 +146,9 @@ public final class BulkImport {
       let text = String(decoding: name, as: UTF8.self)
       guard let field = ChangeField(rawValue: text), ChangeField.columns.contains(field) else {
         let known = ChangeField.columns.map(\.rawValue).joined(separator: ", ")
-        throw .header("column \(columns.count + 1) is none of \(known)")
+        throw .header(
+          "column \(columns.count + 1) is none of \(known)"
+            + Spelling.suggestion(for: text, among: ChangeField.columns.map(\.rawValue)))
       }
       guard !columns.contains(field) else { throw .header("column \(field.rawValue) is there twice") }
       columns.append(field)

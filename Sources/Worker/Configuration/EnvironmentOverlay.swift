@@ -156,7 +156,7 @@ struct EnvironmentOverlay {
   func misspelled(_ environment: [String: String]) -> [(variable: String, meant: String)] {
     let near = environment.keys.filter { name in
       let beginning = name.uppercased().prefix(Self.prefix.count)
-      return !name.hasPrefix(Self.prefix) && beginning.hasPrefix("PUSH")
+      return !name.hasPrefix(Self.prefix)
         && Spelling.distance(Array(beginning.utf8), Array(Self.prefix.utf8)) <= 2
     }
     guard !near.isEmpty else { return [] }

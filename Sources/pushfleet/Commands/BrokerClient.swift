@@ -23,8 +23,13 @@ class BrokerClient {
     connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
   }
 
-  /// - Throws: status 69 when no broker could be reached or the connection was lost for good.
+  /// Whether SIGINT and SIGTERM end it; false where the command has them handled otherwise.
+  var handlesSignals = true
+
+  /// - Throws: status 69 when no broker could be reached or the connection was lost for good, 130 when it was interrupted.
   func run() throws {
+    let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
+    defer { signals?.close() }
     connection.start()
     loop.schedule(after: Self.timeout) { [weak self] in
       guard let self, !isUp else { return }
@@ -43,6 +48,9 @@ class BrokerClient {
     if failure == nil { failure = CommandFailure(status, message) }
     finish()
   }
+
+  /// SIGINT or SIGTERM has come.
+  func interrupt() { fail(.interrupted, "interrupted") }
 
   func finish() {
     connection.stop()

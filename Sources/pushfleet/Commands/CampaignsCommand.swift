@@ -75,7 +75,8 @@ enum CampaignsCommand: Command {
     var last = ""
     while true {
       let campaigns = try selection(session.store, app, limit)
-      let text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      var text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      if options.has("follow"), !options.has("json"), let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
         if Terminal.isOutputInteractive, !last.isEmpty, !options.has("json") { erase(last) }
         if !text.isEmpty { Terminal.print(text) }
@@ -99,6 +100,14 @@ enum CampaignsCommand: Command {
   private static func table(_ campaigns: [Campaign]) -> String {
     guard !campaigns.isEmpty else { return "no campaigns" }
     return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max)
+  }
+
+  /// What is drawn over has to be on the screen, with a line for the cursor.
+  static func cut(_ text: String, to height: Int) -> String {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let room = max(height - 2, 1)
+    guard lines.count > room + 1 else { return text }
+    return lines.prefix(room).joined(separator: "\n") + "\n… and \(lines.count - room) more"
   }
 
   /// Back to where the text began.

@@ -8,10 +8,10 @@ enum ChannelsCommand: Command {
   static let name = "channels"
   static let summary = "create, list, show and delete APNs broadcast channels"
   static let help = """
-    Usage: pushfleet channels create --config FILE [--app APP] [--storage none|latest] [--json]
-           pushfleet channels list --config FILE [--app APP] [--json]
-           pushfleet channels show --config FILE [--app APP] [--json] ID
-           pushfleet channels delete --config FILE [--app APP] [--json] ID
+    Usage: pushfleet channels create --config FILE [--app APP] [--sender S] [--environment E] [--storage none|latest] [--json]
+           pushfleet channels list --config FILE [--app APP] [--sender S] [--environment E] [--json]
+           pushfleet channels show --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
+           pushfleet channels delete --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
 
     A channel reaches every Live Activity that listens on it: send to "apns-channel:<ID>". create prints the ID, which APNs chooses.
     An app has at most 10,000 channels in each environment; they don't end with activities, and a deleted one doesn't come back.
@@ -90,11 +90,18 @@ enum ChannelsCommand: Command {
       loop.stop()
     }
     request.start(loop.time, LoopDialer(loop: loop))
+    var isInterrupted = false
+    let signals = try Signals(loop: loop, [2, 15]) { _ in
+      isInterrupted = true
+      loop.stop()
+    }
     loop.run()
+    signals.close()
+    let advice = if case .create = operation { ": the channel may have been made, compare with `channels list`" } else { "" }
+    if isInterrupted { throw CommandFailure(.interrupted, "interrupted\(advice)") }
     switch outcome {
     case .notSent(let reason): throw CommandFailure(.unavailable, "APNs is unreachable: \(reason)")
     case .unknown(let reason):
-      let advice = if case .create = operation { ": the channel may have been made, compare with `channels list`" } else { "" }
       throw CommandFailure(.unavailable, "the outcome is unknown: \(reason)\(advice)")
     case .answered(let status, let channel, let body):
       guard !(200...299).contains(status) else { return Answer(channel: channel, body: body) }

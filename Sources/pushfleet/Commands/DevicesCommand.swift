@@ -76,20 +76,21 @@ enum DevicesCommand: Command {
   private static func unregister(_ arguments: [String]) throws {
     let options = try Options(arguments, values: ["token", "registration", "installation", "config", "app"], flags: ["json"])
     try options.refuseOperands()
-    let session = try RegistrySession(options, isReading: true)
-    var change = ChangeText("unregister", app: try session.app(options))
-    for field in ["token", "registration", "installation"] { change.set(field, options[field]) }
-    _ = try session.apply(change, options)
-    if !options.has("json") { Terminal.say("pushfleet: unregistered") }
+    let (session, app, records) = try named(options, ["token", "registration", "installation"])
+    for record in records {
+      var change = ChangeText("unregister", app: app)
+      change.set("registration", String(decoding: record.registration, as: UTF8.self))
+      _ = try session.apply(change, options)
+    }
+    if !options.has("json") { Terminal.complain("\(records.count) unregistered") }
   }
 
-  private static func show(_ arguments: [String]) throws {
-    let options = try Options(
-      arguments, values: ["token", "registration", "installation", "user", "config", "app"], flags: ["json"])
-    try options.refuseOperands()
-    let given = ["token", "registration", "installation", "user"].compactMap { name in options[name].map { (name, $0) } }
+  /// The devices that one of the options names.
+  /// - Throws: status 65 where there are none.
+  private static func named(_ options: Options, _ names: [String]) throws -> (RegistrySession, app: [UInt8], [DeviceRecord]) {
+    let given = names.compactMap { name in options[name].map { (name, $0) } }
     guard given.count == 1, let (kind, text) = given.first else {
-      throw CommandFailure(.usage, "name a device by one of --token, --registration, --installation, --user")
+      throw CommandFailure(.usage, "name a device by one of \(names.map { "--" + $0 }.joined(separator: ", "))")
     }
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
@@ -97,6 +98,14 @@ enum DevicesCommand: Command {
     guard !records.isEmpty else {
       throw CommandFailure(.badInput, "--\(kind): no such device of \(String(decoding: app, as: UTF8.self)) is registered")
     }
+    return (session, app, records)
+  }
+
+  private static func show(_ arguments: [String]) throws {
+    let options = try Options(
+      arguments, values: ["token", "registration", "installation", "user", "config", "app"], flags: ["json"])
+    try options.refuseOperands()
+    let (_, _, records) = try named(options, ["token", "registration", "installation", "user"])
     for (index, record) in records.enumerated() {
       if options.has("json") {
         Terminal.print(record.json)
@@ -120,8 +129,13 @@ enum DevicesCommand: Command {
     default:
       switch Target.classify(text) {
       case .success(.registration): return try store.device(.registration(text), app: app)
-      case .success(.apns(let token)) where kind == "token": return try store.device(.token(.apns, token), app: app)
-      case .success(.fcm(let token)) where kind == "token": return try store.device(.token(.fcm, token), app: app)
+      // What it looks like doesn't say whose it is, unless it comes with its provider.
+      case .success(.apns(let token)) where kind == "token", .success(.fcm(let token)) where kind == "token":
+        let isPlain = token == text
+        return try Platform.allCases.flatMap { platform in
+          isPlain || text.starts(with: (platform == .apns ? "apns:" : "fcm:").utf8)
+            ? try store.device(.token(platform, token), app: app) : []
+        }
       default: throw CommandFailure(.usage, "--\(kind): not \(kind == "token" ? "a token" : "an issued registration")")
       }
     }

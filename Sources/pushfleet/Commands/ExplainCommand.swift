@@ -70,7 +70,7 @@ enum ExplainCommand: Command {
       guard let handle else { throw CocoaError(.fileNoSuchFile) }
       while body.count < most, let chunk = try handle.read(upToCount: most - body.count), !chunk.isEmpty { body += chunk }
     } catch {
-      throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read")
+      throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
     }
     return body
   }

@@ -22,7 +22,7 @@ enum FeedbackCommand: Command {
       --app APP        only this application's events; the others are looked at
       --event EVENT    only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at
       --limit N        end after so many events
-      --json           nothing else than without it: events are lines of JSON
+      --json           changes nothing: events are lines of JSON anyhow
 
     What is looked at stays in the queue, but the broker counts a look as a delivery: after 50 it becomes a dead letter. Who regularly
     wants a part of the events binds a queue of its own to PREFIX.events.
@@ -48,8 +48,6 @@ enum FeedbackCommand: Command {
     selection.app = options["app"] == nil ? nil : try configuration.application(options)
     let client = try FeedbackReader(
       configuration, selection, follows: options.has("follow"), command: options["exec"].map(ShellCommand.init))
-    let signals = try Signals(loop: client.loop, [2, 15]) { _ in client.leave() }
-    defer { signals.close() }
     try client.run()
   }
 }

@@ -110,8 +110,9 @@ final class FeedbackReader: BrokerClient, ConsumerHandler {
   private func close() { consumer?.close() }
 
   /// What is printed by now is acknowledged; the rest stays in the queue. A command may end first; a second signal doesn't wait for it.
-  func leave() {
-    guard isUp, consumer != nil, !isLeaving else { return finish() }
+  override func interrupt() {
+    guard isUp else { return fail(.interrupted, "interrupted: nothing was read") }
+    guard consumer != nil, !isLeaving else { return finish() }
     isLeaving = true
     if !isRunning { close() }
   }

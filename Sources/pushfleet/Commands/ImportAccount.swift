@@ -74,7 +74,7 @@ struct ImportFile {
     } else {
       guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
         facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
-      else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read") }
+      else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read\(Shown.reason(path))") }
       handle = opened
       size = facts[.size] as? Int ?? 0
     }

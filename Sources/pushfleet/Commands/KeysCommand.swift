@@ -9,7 +9,7 @@ enum KeysCommand: Command {
   static let name = "keys"
   static let summary = "make, list and revoke the gateway's keys"
   static let help = """
-    Usage: pushfleet keys create --config FILE --app APP[,APP] --rights RIGHT[,RIGHT] [--rate N] [--json]
+    Usage: pushfleet keys create --config FILE [--app APP[,APP]] --rights RIGHT[,RIGHT] [--rate N] [--json]
            pushfleet keys list --config FILE [--json]
            pushfleet keys revoke ID --config FILE [--json]
 

@@ -38,7 +38,7 @@ final class RequestFiles {
       guard let size = attributes?[.size] as? Int, attributes?[.type] as? FileAttributeType != .typeDirectory,
         FileManager.default.isReadableFile(atPath: file)
       else {
-        throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read")
+        throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
       }
       total += size
     }

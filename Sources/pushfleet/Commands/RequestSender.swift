@@ -155,7 +155,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     bar.interrupt("the queue \(queue) is full: \(report.sent) sent, the others wait until it has room (Ctrl-C ends)")
   }
 
-  func interrupted() {
+  override func interrupt() {
     bar.finish()
     fail(.interrupted, "interrupted: \(account)")
   }

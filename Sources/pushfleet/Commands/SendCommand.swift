@@ -8,11 +8,11 @@ enum SendCommand: Command {
   static let name = "send"
   static let summary = "publish send requests, with confirms; wait for their outcomes"
   static let help = """
-    Usage: pushfleet send --config FILE [--app APP] [--lane high|normal] [--check] [--ids | --wait] [--timeout S] FILE...
+    Usage: pushfleet send --config FILE [--app APP] [--lane high|normal] [--check] [--ids | --wait] [--timeout S] [--json] FILE...
 
     Publishes each FILE's requests: one JSON object, or one per line (NDJSON); - reads standard input. Every request is
     confirmed by the broker before the command ends. What is no JSON object is reported with its line and not sent (exit
-    status 65); the others are. Sent means that workers will deal with it: what became of it says --wait.
+    status 65); the others are. Sent means that workers will deal with it; --wait says what became of it.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --app APP       the application sent to; may be left out when only one is configured, or each request says it by
@@ -52,8 +52,6 @@ enum SendCommand: Command {
       asJSON: options.has("json"), prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing)
     let client = try RequestSender(
       configuration, requests, app: options["app"], lane: lane, timeout: Double(timeout), report: report)
-    let signals = try Signals(loop: client.loop, [2, 15]) { _ in client.interrupted() }
-    defer { signals.close() }
     defer { client.reportUnanswered() }
     try client.run()
     try report.end(refused: requests.refused)

@@ -83,7 +83,7 @@ enum SimulateCommand: Command {
 
   static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
-      throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read")
+      throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read\(Shown.reason(path))")
     }
     return [UInt8](data)
   }

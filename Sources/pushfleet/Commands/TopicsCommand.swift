@@ -39,7 +39,8 @@ enum TopicsCommand: Command {
       for (index, error) in results.enumerated() {
         guard let error else { continue }
         failures += 1
-        Terminal.complain("device \(start + index + 1): \(error.rawValue)")
+        let hint = error == .notFound ? ": no such device is registered; a token may be named apns:… or fcm:…" : ""
+        Terminal.complain("device \(start + index + 1): \(error.rawValue)\(hint)")
       }
     }
     if !options.has("json") { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }

@@ -54,7 +54,7 @@ enum DeadCommand: Command {
   private static func list(_ options: Options, _ filter: LetterFilter) throws {
     var groups = LetterGroups()
     let look = try LetterLook(try options.configuration(), filter, name: "pushfleet dead list") { groups.add($0) }
-    try run(look)
+    try look.run()
     if options.has("json") {
       for line in groups.json { Terminal.print(line) }
     } else if groups.count == 0 {
@@ -75,15 +75,8 @@ enum DeadCommand: Command {
       Terminal.print((isFirst ? "" : "\n") + letter.text)
       isFirst = false
     }
-    try run(look)
-    if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
-  }
-
-  /// - Throws: status 130 when the user has ended it.
-  private static func run(_ look: LetterLook) throws {
-    let signals = try Signals(loop: look.loop, [2, 15]) { _ in look.stop() }
-    defer { signals.close() }
     try look.run()
+    if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
   }
 
   /// Of those that there are, where the filter leaves some out.
@@ -100,8 +93,6 @@ enum DeadCommand: Command {
   private static func replay(_ options: Options, _ filter: LetterFilter) throws {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
-    let signals = try Signals(loop: replay.loop, [2, 15]) { _ in replay.stop() }
-    defer { signals.close() }
     try replay.run()
     if options.has("json") { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
@@ -158,7 +149,7 @@ enum DeadCommand: Command {
     }
     if !isSure || options.has("dry-run") {
       let count = try LetterLook(configuration, filter, name: "pushfleet dead drop")
-      try run(count)
+      try count.run()
       if options.has("dry-run") || count.matched == 0 { return tell(count.matched, options, isDry: options.has("dry-run")) }
       Terminal.show("Drop \(letters(count.matched)) for good? [y/N] ")
       guard ["y", "yes"].contains(readLine()?.trimmingCharacters(in: .whitespaces).lowercased()) else {
@@ -167,7 +158,7 @@ enum DeadCommand: Command {
       filter.limit = count.matched
     }
     let look = try LetterLook(configuration, filter, name: "pushfleet dead drop", isRemoving: true)
-    try run(look)
+    try look.run()
     tell(look.matched, options, isDry: false)
   }
 

@@ -124,12 +124,12 @@ final class LetterReplay: LetterWalk {
 
   override var progress: String { "\(replayed) replayed; the same command goes on with the rest" }
 
-  override func stop() {
+  override func interrupt() {
     if isInterrupted { return fail(.interrupted, "interrupted: \(progress)\(isPublished ? "; \(doubt)" : "")") }
     isInterrupted = true
     if isPublished {
       loop.schedule(after: Self.answerTimeout) { [weak self] in
-        if let self, isPublished { stop() }
+        if let self, isPublished { interrupt() }
       }
       return
     }

@@ -88,7 +88,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   func visit(_ delivery: Delivery) -> Step { .keep }
 
   /// Somebody wants it to end: what has been found out by then counts, where it is done.
-  func stop() {
+  override func interrupt() {
     if isReturning { leave() } else { fail(.interrupted, "interrupted: \(progress)") }
   }
 

@@ -51,6 +51,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   /// Everything that was found; says so where the broker can't be used.
   func look() throws -> [Finding] {
     do { try run() } catch let failure as CommandFailure {
+      guard failure.status != .interrupted else { throw failure }
       let isConfiguration = failure.status == .configuration
       findings.append(
         Finding(

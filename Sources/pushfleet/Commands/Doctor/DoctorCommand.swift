@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
+import Reactor
 import Worker
 
 enum DoctorCommand: Command {
@@ -40,7 +41,7 @@ enum DoctorCommand: Command {
     var findings: [Finding] = []
     func tell(_ new: [Finding]) {
       findings += new
-      for finding in new { Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8)) }
+      for finding in new { Terminal.print(options.has("json") ? finding.json : Array(finding.text(width: TerminalWidth.ofOutput ?? .max).utf8)) }
     }
     tell(configuration(check))
     if let configuration = check.configuration {

@@ -28,10 +28,19 @@ struct Finding {
     return line.closed()
   }
 
-  var text: String {
-    let word = level.rawValue + String(repeating: " ", count: 12 - level.rawValue.count)
-    let advice = remedy.map { "\n" + String(repeating: " ", count: 12) + "→ " + $0.printable } ?? ""
-    return "\(word)\(subject.printable): \(sentence.printable)\(advice)"
+  private static let margin = 12
+
+  /// - Parameter width: columns in which sentences are broken between words.
+  func text(width: Int) -> String {
+    func lines(_ sentence: String, first: String, margin: Int) -> [String] {
+      WrappedText.lines(sentence, room: WrappedText.room(width: width, margin: margin)).enumerated().map { index, line in
+        (index == 0 ? first.padding(toLength: margin, withPad: " ", startingAt: 0) : String(repeating: " ", count: margin)) + line
+      }
+    }
+    let blank = String(repeating: " ", count: Self.margin)
+    let found = lines("\(subject.printable): \(sentence.printable)", first: level.rawValue, margin: Self.margin)
+    let advice = remedy.map { lines($0.printable, first: blank + "→ ", margin: Self.margin + 2) } ?? []
+    return (found + advice).joined(separator: "\n")
   }
 
   /// Of all findings: the configuration first, as nothing can be reached without it.

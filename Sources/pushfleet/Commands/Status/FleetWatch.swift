@@ -150,6 +150,9 @@ final class FleetWatch: BrokerClient, PublisherHandler {
     } catch { picture.registryProblem = "the registry can't be asked: \(error)" }
   }
 
+  /// One that goes on until then ends as it was asked to.
+  override func interrupt() { if isUp, period != nil { leave() } else { super.interrupt() } }
+
   func leave() {
     if let publisher, publisher.isReady { publisher.close() } else { finish() }
   }

@@ -39,8 +39,6 @@ enum StatusCommand: Command {
       }
     }
     watch.asksForPools = listsPools
-    let signals = try Signals(loop: watch.loop, [2, 15]) { _ in watch.fail(.interrupted, "interrupted") }
-    defer { signals.close() }
     try watch.run()
   }
 }

@@ -37,8 +37,6 @@ enum TopCommand: Command {
       for line in picture.json { Terminal.print(line) }
     }
     watch.asksForPools = listsPools
-    let signals = try Signals(loop: watch.loop, [2, 15]) { _ in watch.leave() }
-    defer { signals.close() }
     try watch.run()
   }
 }
@@ -71,6 +69,7 @@ private final class FleetScreen {
       draw()
     }
     self.watch = watch
+    watch.handlesSignals = false
     watch.asksForPools = listsPools
     Signals.ignore([Self.terminalStop])
     let signals = try Signals(loop: watch.loop, [1, 2, 15, Self.windowChanged]) { [unowned self] signal in
