@@ -71,6 +71,30 @@ struct ConfigurationCheckTests {
         >= 1)
   }
 
+  @Test("finds nothing wrong with a setting that a document shows, but for the files that it names")
+  func documents() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+    let documents = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "docs").path).map { "docs/\($0)" }
+    var shown = 0
+    for document in ["README.md"] + documents.filter({ $0.hasSuffix(".md") }).sorted() {
+      let text = try String(contentsOf: root.appending(path: document), encoding: .utf8)
+      for match in text.matches(of: /```json5\n((?s:.*?))```/) {
+        let block = String(match.1)
+        let isWhole = block.hasPrefix("{")
+        let whole =
+          isWhole ? block : #"{ broker: "amqp://h", registry: "sqlite:r.db", apps: { "com.a": { \#(Self.good) } }, \#(block) }"#
+        let found = try check(whole).findings.filter { $0.isError }.map { "\($0.key ?? "-") \($0.problem)" }
+        let unknown = found.filter { problem in
+          // What is left out, and what isn't there.
+          !["cannot be read", "is missing", "is needed", "needs"].contains { problem.contains($0) }
+        }
+        #expect(unknown.isEmpty, "\(document): \(unknown)")
+        shown += 1
+      }
+    }
+    #expect(shown >= 5)
+  }
+
   @Test("syntax errors are told together, with the settings' where nothing had to be guessed, and alone where it had")
   func syntax() throws {
     let found = try check("{\n broker: amqp://h,\n prefetch: 0,\n shards: 01\n logg: 'info' }")
