@@ -168,6 +168,26 @@ struct MetricsTextTests {
     #expect((object["pools"] as? [[String: Any]])?.first?["credential_ok"] as? Bool == false)
   }
 
+  @Test("a push whose place a newer one has taken is counted by its code, and not as failed")
+  func withdrawn() throws {
+    let report = Self.report {
+      $0.counters.collapsed = 5
+      $0.counters.failed[Int(PushError.collapsed.code)] = 5
+      $0.counters.pushes.add(.failed(.collapsed), Self.app, .apns, .high, times: 5)
+    }
+    let counters = report.whole.counters
+    #expect(counters.failures == 4)
+    #expect(counters.failuresByCode.map { "\($0.code) \($0.count)" } == ["NotRegistered 4", "Collapsed 10"])
+    let line = #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="Collapsed"} 10"#
+    #expect(samples(report, "pushes_failed_total").contains(line))
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let totals = try #require(json["totals"] as? [String: Int])
+    #expect(totals["failed"] == 4 && totals["collapsed"] == 10)
+    let status = ProcessStatus(startedAt: 0).json(report, at: MonotonicTime(nanoseconds: 0))
+    let answer = try #require(try JSONSerialization.jsonObject(with: Data(status)) as? [String: Any])
+    #expect(answer["failed"] as? Int == 4 && (answer["errors"] as? [String: Int])?["Collapsed"] == 10)
+  }
+
   @Test("a code may be counted for every application, provider and lane, and each stays its own")
   func cells() {
     var counts = PushCounts()

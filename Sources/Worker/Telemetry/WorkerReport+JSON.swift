@@ -61,8 +61,9 @@ extension WorkerReport {
     let totals: [(String, Int)] = [
       ("received", counters.received), ("redelivered", counters.redelivered), ("acknowledged", counters.acknowledged),
       ("duplicates_suppressed", counters.duplicatesSuppressed), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("retried", counters.postponed), ("parked", counters.parked),
-      ("expired", counters.expired), ("unknown", counters.unknownOutcomes), ("put_to_hold", counters.putToHold),
+      ("failed", counters.failures), ("collapsed", counters.collapsed), ("retried", counters.postponed),
+      ("parked", counters.parked), ("expired", counters.expired), ("unknown", counters.unknownOutcomes),
+      ("put_to_hold", counters.putToHold),
       ("quarantined", counters.quarantined), ("feedback", counters.feedback), ("dead_letters", counters.deadLetters),
       ("results", counters.results), ("pages", counters.pages), ("acknowledgements", counters.acknowledgementsNoted),
     ]
