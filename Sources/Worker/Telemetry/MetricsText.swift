@@ -21,7 +21,7 @@ struct MetricsText {
     text.addPresent()
     text.addPools()
     text.addStates()
-    text.addProcess()
+    text.format.process(report.usage, version: report.version)
     return text.format.text
   }
 
@@ -232,15 +232,5 @@ struct MetricsText {
     format.gauges(
       "pushfleet_campaigns", "Campaigns of the registry by state; the same in each worker.",
       whole.campaigns.map { counts in CampaignState.allCases.map { ([("state", $0.name)], counts[$0] ?? 0) } } ?? [])
-  }
-
-  private mutating func addProcess() {
-    let usage = report.usage
-    format.gauges("pushfleet_build_info", "The program.", [([("version", report.version)], 1)])
-    format.family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
-    format.gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")
-    format.gauge("process_start_time_seconds", usage.startTime, "When the process began, in unix time.")
-    format.gauge("process_open_fds", usage.openDescriptors, "Open file descriptors.")
-    format.gauge("process_max_fds", usage.descriptorLimit, "File descriptors that may be open.")
   }
 }
