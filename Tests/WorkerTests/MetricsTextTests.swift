@@ -136,8 +136,66 @@ struct MetricsTextTests {
       Self.report {
         $0.series = apps.series.names
         $0.providers = Array(repeating: [.apns, .fcm], count: apps.series.names.count)
+        $0.holds = Self.manyHolds
+        $0.pools = Self.manyPools
       })
     #expect(text.split(separator: "\n").count < 9_000)
+  }
+
+  private static let manyHolds = (0..<300).map { (number: Int) in
+    ShardReport.Hold(app: Array("app\(number)".utf8), ready: number, inHand: 1)
+  }
+  /// The first ten are in trouble, the last one's credential is refused.
+  private static let manyPools = (0..<300).map {
+    ShardReport.Pool(
+      name: "app\($0) APNs", isInTrouble: $0 < 10, isCredentialRefused: $0 == 0, connections: 1, streams: $0)
+  }
+
+  @Test("a hundred hold queues and a hundred pools are named, and what all others come to has one name, whatever their order")
+  func manyInTrouble() throws {
+    var reports: [WorkerReport] = []
+    for isTurned in [false, true] {
+      reports.append(
+        Self.report {
+          $0.holds = isTurned ? Self.manyHolds.reversed() : Self.manyHolds
+          $0.pools = isTurned ? Self.manyPools.reversed() : Self.manyPools
+        })
+    }
+    let families = [
+      "hold_queue_requests_ready", "hold_queue_requests_in_hand", "credential_ok", "pool_in_trouble", "provider_connections",
+      "provider_streams",
+    ]
+    for family in families {
+      let lines = samples(reports[0], family + "{")
+      #expect(lines.count == WorkerReport.mostNamed + 1 && lines == samples(reports[1], family + "{"), "\(family)")
+    }
+    let report = reports[0]
+    #expect(samples(report, "hold_queue_requests_ready{")[0] == #"pushfleet_hold_queue_requests_ready{app="app299"} 299"#)
+    // Shards count the same queues.
+    let ready = (0..<200).reduce(0, +)
+    let held = ["ready", "in_hand"].map { samples(report, "hold_queue_requests_\($0){").last }
+    #expect(held[0] == #"pushfleet_hold_queue_requests_ready{app="(other)"} \#(ready)"#)
+    #expect(held[1] == #"pushfleet_hold_queue_requests_in_hand{app="(other)"} 400"#)
+    let refused = samples(report, "credential_ok{").filter { $0.hasSuffix(" 0") }
+    #expect(refused == [#"pushfleet_credential_ok{pool="app0 APNs"} 0"#])
+    #expect(samples(report, "pool_in_trouble{").count { $0.hasSuffix(" 1") } == 10)
+    #expect(samples(report, "provider_connections{").last == #"pushfleet_provider_connections{pool="(other)"} 400"#)
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    #expect((json["pools"] as? [[String: Any]])?.last?["state"] as? String == "200 others")
+    #expect((json["pools"] as? [Any])?.count == 101 && (json["holds"] as? [Any])?.count == 101)
+  }
+
+  @Test("of pools that aren't named, one in trouble is enough for all of them to be, and one that is refused")
+  func othersInTrouble() {
+    let report = Self.report {
+      $0.pools = Self.manyPools.map {
+        var pool = $0
+        (pool.isInTrouble, pool.isCredentialRefused) = (true, true)
+        return pool
+      }
+    }
+    #expect(samples(report, "credential_ok{").last == #"pushfleet_credential_ok{pool="(other)"} 0"#)
+    #expect(samples(report, "pool_in_trouble{").last == #"pushfleet_pool_in_trouble{pool="(other)"} 1"#)
   }
 
   @Test(

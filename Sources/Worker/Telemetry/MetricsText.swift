@@ -196,8 +196,9 @@ struct MetricsText {
 
   /// By pool: a credential of an application or a sender.
   private mutating func addPools() {
+    let pools = report.pools
     func samples(_ value: (ShardReport.Pool) -> Int) -> [(MetricsFormat.Labels, Int)] {
-      whole.pools.map { ([("pool", $0.name)], value($0)) }
+      pools.map { ([("pool", $0.name)], value($0)) }
     }
     format.gauges(
       "pushfleet_credential_ok", "0 while the provider, or its token endpoint, refuses the credential.",
@@ -219,12 +220,13 @@ struct MetricsText {
     format.gauges(
       "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is believed to be dead.",
       (named + open.subtracting(named).sorted().prefix(100)).map { ([("app", $0)], open.contains($0) ? 1 : 0) })
+    let holds = report.holds
     format.gauges(
       "pushfleet_hold_queue_requests_ready", "Requests ready in an application's hold queue, as last counted.",
-      whole.holds.compactMap { hold in hold.ready.map { ([("app", app(hold.app))], $0) } })
+      holds.compactMap { hold in hold.ready.map { ([("app", app(hold.app))], $0) } })
     format.gauges(
       "pushfleet_hold_queue_requests_in_hand", "Requests of an application's hold queue held unacknowledged.",
-      whole.holds.map { ([("app", app($0.app))], $0.inHand) })
+      holds.map { ([("app", app($0.app))], $0.inHand) })
     format.gauges(
       "pushfleet_queue_messages_ready",
       "Messages ready in the fleet's queues, as the broker last said; the same in each worker.",
