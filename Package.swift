@@ -94,7 +94,7 @@ let package = Package(
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
       name: "WorkerTests",
-      dependencies: ["Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"],
+      dependencies: ["Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"],
       exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",

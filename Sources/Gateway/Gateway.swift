@@ -16,7 +16,6 @@ public final class Gateway {
 
   private let context: GatewayContext
   private let loop: EventLoop
-  private let version: String
   private let configurationFile: String?
   private let reload: Reload
   private var watch: FileWatch
@@ -27,7 +26,7 @@ public final class Gateway {
   private var deadline = MonotonicTime.distantFuture
 
   /// - Parameters:
-  ///   - version: this program's, for the log.
+  ///   - version: this program's, for the log and the figures.
   ///   - file: the configuration's file, which is watched as the certificates' files are.
   ///   - reload: called on SIGHUP and when one of the files has changed.
   /// - Throws: `ConfigurationError` when a door or a credential can't be used; when the process is out of descriptors.
@@ -36,12 +35,12 @@ public final class Gateway {
       throw ConfigurationError(
         key: "gateway", problem: "is missing: name the doors, such as gateway: { http: { listen: \"127.0.0.1:8080\" } }")
     }
-    self.version = version
     configurationFile = file
     self.reload = reload
     watch = FileWatch(configuration.gatewayFiles(file))
     loop = try EventLoop()
-    context = try GatewayContext(configuration, loop: loop, log: Log(level: configuration.log, format: configuration.logFormat))
+    context = try GatewayContext(
+      configuration, version: version, loop: loop, log: Log(level: configuration.log, format: configuration.logFormat))
   }
 
   /// Runs until a signal has ended it, and everything that was taken is settled.
@@ -58,7 +57,7 @@ public final class Gateway {
     log.info(
       "gateway starts",
       [
-        "version": version, "pid": ThisProcess.pid, "host": ThisProcess.host,
+        "version": context.version, "pid": ThisProcess.pid, "host": ThisProcess.host,
         "configuration": configurationFile ?? "environment",
         "brokers": LogList(context.configuration.brokers.map { "\($0.host):\($0.port)" }), "prefix": context.topology.prefix,
         "apps": context.configuration.apps.count,

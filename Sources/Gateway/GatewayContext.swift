@@ -4,6 +4,8 @@ import Worker
 /// What every door of a gateway works with. Confined to the loop's thread.
 final class GatewayContext {
   let configuration: Configuration
+  /// The program's.
+  let version: String
   let topology: Topology
   let loop: EventLoop
   let log: Log
@@ -12,8 +14,9 @@ final class GatewayContext {
   let registry: RegistryClient?
   let figures: GatewayFigures
 
-  init(_ configuration: Configuration, loop: EventLoop, log: Log) throws(ConfigurationError) {
+  init(_ configuration: Configuration, version: String, loop: EventLoop, log: Log) throws(ConfigurationError) {
     self.configuration = configuration
+    self.version = version
     self.loop = loop
     self.log = log
     topology = configuration.topology

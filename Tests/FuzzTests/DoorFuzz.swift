@@ -102,7 +102,8 @@ enum DoorFuzz {
       try Data(text.utf8).write(to: file)
       let configuration = try Configuration.load(path: file.path, environment: [:])
       loop = try EventLoop()
-      context = try GatewayContext(configuration, loop: loop, log: Log(level: .error, format: configuration.logFormat))
+      context = try GatewayContext(
+        configuration, version: "1", loop: loop, log: Log(level: .error, format: configuration.logFormat))
       guard let registry = context.registry else { throw CancellationError() }
       registry.close()
       routes = Routes(context, registry, Routes.Desks(context, wait: 0), GatewayApplications(configuration))

@@ -75,6 +75,9 @@ import Testing
       reason, the request as it came, and its devices count as failed in the result; replayed under its message id it reaches nobody twice; a
       corrected request needs a new id.
 
+      A push whose place a newer one with the same collapse key has taken, while it waited, ends as `Collapsed`: it is no success in the result and has no
+      dead letter, and neither figures, alerts nor `pushfleet top` count it as failed or among what was to be delivered.
+
       ## Waiting
 
 

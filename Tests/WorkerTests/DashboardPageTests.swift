@@ -54,7 +54,10 @@ struct DashboardPageTests {
     .enabled(if: FileManager.default.isExecutableFile(atPath: chromium) || isNothingLeftOut, "chromium isn't installed"))
   func browser() throws {
     let fleet = try QuietFleet()
-    let whole = MetricsTextTests.report { $0.series[3] = "<img src=x onerror=alert(1)>" }.whole
+    let whole = MetricsTextTests.report {
+      $0.series[3] = "<img src=x onerror=alert(1)>"
+      $0.counters.pushes.add(.failed(.collapsed), 2, .apns, .high, times: 10)
+    }.whole
     for number in 0..<2 {
       fleet.board.register(fleet.controls[number], as: number)
       fleet.report(number, at: 1) {
@@ -76,7 +79,7 @@ struct DashboardPageTests {
     let text = page.replacing(/<script.*?<\/script>/.dotMatchesNewlines(), with: "")
     for words in [
       "needs attention", "version 1.2.3", "12 in all", "com.example.app", "Credential refused", "Registry down", "push.dead",
-      "not an object", "&lt;img src=x onerror=alert(1)&gt;",
+      "not an object", ">40 %<", "Collapsed", "&lt;img src=x onerror=alert(1)&gt;",
     ] {
       #expect(text.contains(words), "\(words)")
     }

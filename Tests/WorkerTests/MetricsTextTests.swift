@@ -136,8 +136,66 @@ struct MetricsTextTests {
       Self.report {
         $0.series = apps.series.names
         $0.providers = Array(repeating: [.apns, .fcm], count: apps.series.names.count)
+        $0.holds = Self.manyHolds
+        $0.pools = Self.manyPools
       })
     #expect(text.split(separator: "\n").count < 9_000)
+  }
+
+  private static let manyHolds = (0..<300).map { (number: Int) in
+    ShardReport.Hold(app: Array("app\(number)".utf8), ready: number, inHand: 1)
+  }
+  /// The first ten are in trouble, the last one's credential is refused.
+  private static let manyPools = (0..<300).map {
+    ShardReport.Pool(
+      name: "app\($0) APNs", isInTrouble: $0 < 10, isCredentialRefused: $0 == 0, connections: 1, streams: $0)
+  }
+
+  @Test("a hundred hold queues and a hundred pools are named, and what all others come to has one name, whatever their order")
+  func manyInTrouble() throws {
+    var reports: [WorkerReport] = []
+    for isTurned in [false, true] {
+      reports.append(
+        Self.report {
+          $0.holds = isTurned ? Self.manyHolds.reversed() : Self.manyHolds
+          $0.pools = isTurned ? Self.manyPools.reversed() : Self.manyPools
+        })
+    }
+    let families = [
+      "hold_queue_requests_ready", "hold_queue_requests_in_hand", "credential_ok", "pool_in_trouble", "provider_connections",
+      "provider_streams",
+    ]
+    for family in families {
+      let lines = samples(reports[0], family + "{")
+      #expect(lines.count == WorkerReport.mostNamed + 1 && lines == samples(reports[1], family + "{"), "\(family)")
+    }
+    let report = reports[0]
+    #expect(samples(report, "hold_queue_requests_ready{")[0] == #"pushfleet_hold_queue_requests_ready{app="app299"} 299"#)
+    // Shards count the same queues.
+    let ready = (0..<200).reduce(0, +)
+    let held = ["ready", "in_hand"].map { samples(report, "hold_queue_requests_\($0){").last }
+    #expect(held[0] == #"pushfleet_hold_queue_requests_ready{app="(other)"} \#(ready)"#)
+    #expect(held[1] == #"pushfleet_hold_queue_requests_in_hand{app="(other)"} 400"#)
+    let refused = samples(report, "credential_ok{").filter { $0.hasSuffix(" 0") }
+    #expect(refused == [#"pushfleet_credential_ok{pool="app0 APNs"} 0"#])
+    #expect(samples(report, "pool_in_trouble{").count { $0.hasSuffix(" 1") } == 10)
+    #expect(samples(report, "provider_connections{").last == #"pushfleet_provider_connections{pool="(other)"} 400"#)
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    #expect((json["pools"] as? [[String: Any]])?.last?["state"] as? String == "200 others")
+    #expect((json["pools"] as? [Any])?.count == 101 && (json["holds"] as? [Any])?.count == 101)
+  }
+
+  @Test("of pools that aren't named, one in trouble is enough for all of them to be, and one that is refused")
+  func othersInTrouble() {
+    let report = Self.report {
+      $0.pools = Self.manyPools.map {
+        var pool = $0
+        (pool.isInTrouble, pool.isCredentialRefused) = (true, true)
+        return pool
+      }
+    }
+    #expect(samples(report, "credential_ok{").last == #"pushfleet_credential_ok{pool="(other)"} 0"#)
+    #expect(samples(report, "pool_in_trouble{").last == #"pushfleet_pool_in_trouble{pool="(other)"} 1"#)
   }
 
   @Test(
@@ -166,6 +224,26 @@ struct MetricsTextTests {
     #expect(letters.count == 1 && letters[0]["count"] as? Int == 2)
     #expect((object["queues"] as? [String: Int]) == ["push.dead": 7])
     #expect((object["pools"] as? [[String: Any]])?.first?["credential_ok"] as? Bool == false)
+  }
+
+  @Test("a push whose place a newer one has taken is counted by its code, and not as failed")
+  func withdrawn() throws {
+    let report = Self.report {
+      $0.counters.collapsed = 5
+      $0.counters.failed[Int(PushError.collapsed.code)] = 5
+      $0.counters.pushes.add(.failed(.collapsed), Self.app, .apns, .high, times: 5)
+    }
+    let counters = report.whole.counters
+    #expect(counters.failures == 4)
+    #expect(counters.failuresByCode.map { "\($0.code) \($0.count)" } == ["NotRegistered 4", "Collapsed 10"])
+    let line = #"pushfleet_pushes_failed_total{app="com.example.app",provider="apns",lane="high",code="Collapsed"} 10"#
+    #expect(samples(report, "pushes_failed_total").contains(line))
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let totals = try #require(json["totals"] as? [String: Int])
+    #expect(totals["failed"] == 4 && totals["collapsed"] == 10)
+    let status = ProcessStatus(startedAt: 0).json(report, at: MonotonicTime(nanoseconds: 0))
+    let answer = try #require(try JSONSerialization.jsonObject(with: Data(status)) as? [String: Any])
+    #expect(answer["failed"] as? Int == 4 && (answer["errors"] as? [String: Int])?["Collapsed"] == 10)
   }
 
   @Test("a code may be counted for every application, provider and lane, and each stays its own")

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import Gateway
 @testable import Worker
 
 /// What alert rules, the dashboard and the pages about them name has to be there.
@@ -14,7 +15,10 @@ struct MonitoringTests {
   }
 
   private var families: Set<String> {
-    let lines = MetricsText.of(MetricsTextTests.report()).split(separator: "\n")
+    let texts = [
+      MetricsText.of(MetricsTextTests.report()), GatewayFigures().text(version: "1", waiting: 0, isReady: true),
+    ]
+    let lines = texts.flatMap { $0.split(separator: "\n") }
     return Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { String($0.split(separator: " ")[2]) })
   }
 
@@ -22,7 +26,7 @@ struct MonitoringTests {
     "every figure that is named exists",
     arguments: [
       "deploy/monitoring/alerts.yml", "deploy/monitoring/alerts.test.yml", "deploy/monitoring/grafana.json", "docs/runbook.md",
-      "docs/operations.md", "docs/scale.md", "docs/request.md", "docs/registry.md",
+      "docs/operations.md", "docs/scale.md", "docs/request.md", "docs/registry.md", "docs/gateway.md",
     ])
   func names(path: String) throws {
     let families = families
@@ -43,6 +47,14 @@ struct MonitoringTests {
     #expect(Set(alerts).count == alerts.count && Set(alerts) == Set(sections) && sections.count == alerts.count)
     let links = rules.matches(of: /runbook: docs\/runbook\.md#(\w+)/).map { String($0.1) }
     #expect(links == alerts.map { $0.lowercased() })
+  }
+
+  @Test("each alert has a test in which it fires, and those tests are of alerts that there are")
+  func tested() throws {
+    let alerts = try text("deploy/monitoring/alerts.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
+    let tests = try text("deploy/monitoring/alerts.test.yml")
+    let firing = tests.matches(of: /alertname: (\w+)\n +exp_alerts:/).map { String($0.1) }
+    #expect(Set(firing) == Set(alerts))
   }
 
   @Test("the dashboard is JSON whose panels don't overlap")

@@ -60,7 +60,8 @@ final class FiguresDoor: Door {
     case "/metrics":
       return HTTPAnswer(
         status: 200, contentType: "text/plain; version=0.0.4",
-        body: context.figures.text(waiting: context.broker.waiting, isReady: context.broker.isReady))
+        body: context.figures.text(
+          version: context.version, waiting: context.broker.waiting, isReady: context.broker.isReady))
     case "/livez": return .text(200, "alive\n")
     case "/readyz": return context.readiness
     default: return .text(404, "there are /, /metrics, /livez and /readyz\n")

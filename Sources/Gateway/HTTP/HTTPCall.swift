@@ -1,4 +1,5 @@
 import PushCore
+import Reactor
 import StatusHTTP
 import Wire
 
@@ -10,6 +11,7 @@ final class HTTPCall {
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
   private let figures: GatewayFigures
+  private let began = SystemClock.monotonic
 
   /// Nil where the target can't be read.
   init?(_ request: HTTPRequest, _ reply: HTTPReply, _ figures: GatewayFigures) {
@@ -32,7 +34,7 @@ final class HTTPCall {
   }
 
   func answer(_ answer: HTTPAnswer) {
-    figures.answered(answer.status)
+    figures.answered(answer.status, after: SystemClock.monotonic.seconds(since: began))
     reply.send(answer)
   }
 

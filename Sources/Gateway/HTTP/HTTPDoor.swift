@@ -130,7 +130,7 @@ final class HTTPDoor: Door, TurnHook {
 
   private func take(_ request: HTTPRequest, _ reply: HTTPReply) {
     guard let call = HTTPCall(request, reply, context.figures) else {
-      context.figures.answered(400)
+      context.figures.answered(400, after: 0)
       return reply.send(Manner.legacy.answer(.badTarget))
     }
     guard let route = routes.route(call) else { return call.answer(Manner.own.answer(.noSuchPlace)) }

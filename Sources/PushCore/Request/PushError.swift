@@ -71,6 +71,9 @@ public enum PushError: String, CaseIterable, Sendable {
     }
   }
 
+  /// The push was wanted no more before it was sent. It counts neither as failed nor among those that were to be delivered.
+  public var isWithdrawn: Bool { self == .collapsed || self == .cancelled }
+
   private static let byCode = Dictionary(uniqueKeysWithValues: allCases.map { ($0.code, $0) })
 
   /// The error of a ``code``, or nil.

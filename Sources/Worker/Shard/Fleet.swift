@@ -118,8 +118,8 @@ public final class Fleet: TurnHook {
       "worker ended",
       [
         "received": counters.received, "redelivered": counters.redelivered, "delivered": counters.delivered,
-        "failed": counters.failures, "expired": counters.expired, "retries": counters.retries, "parked": counters.parked,
-        "held": counters.putToHold, "unknown": counters.unknownOutcomes,
+        "failed": counters.failures, "expired": counters.expired, "collapsed": counters.collapsed,
+        "retries": counters.retries, "parked": counters.parked, "held": counters.putToHold, "unknown": counters.unknownOutcomes,
         "duplicates_suppressed": counters.duplicatesSuppressed, "feedback": counters.feedback,
         "dead_letters": counters.deadLetters, "results": counters.results,
       ])

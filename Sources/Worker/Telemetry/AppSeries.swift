@@ -7,10 +7,11 @@ struct AppSeries: Sendable {
   static let none = 0
   /// Of all applications that have none of their own.
   static let others = 1
+  static let othersName = "(other)"
   static let most = 30
 
   /// By number.
-  private(set) var names = ["(none)", "(other)"]
+  private(set) var names = ["(none)", othersName]
   private var numbers: [Int] = []
 
   /// - Parameter app: its index; one more than the last, or one that has a series already.

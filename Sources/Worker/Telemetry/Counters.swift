@@ -11,7 +11,7 @@ public struct Counters: Sendable {
   public internal(set) var redelivered = 0
   public internal(set) var duplicatesSuppressed = 0
   public internal(set) var delivered = 0
-  /// Devices by the code they failed with, indexed by the code's stable number.
+  /// Devices by the code their push ended with, indexed by the code's stable number.
   public internal(set) var failed: [Int] = Array(repeating: 0, count: 256)
   public internal(set) var postponed = 0
   public internal(set) var expired = 0
@@ -33,10 +33,14 @@ public struct Counters: Sendable {
   public internal(set) var acknowledgementsUnknown = 0
   public internal(set) var acknowledgementsRefused = 0
 
-  /// Devices whose push ended in a failure.
-  public var failures: Int { failed.reduce(0, +) }
+  /// Devices whose push ended in a failure; none that was withdrawn.
+  public var failures: Int {
+    failed.indices.reduce(0) { sum, index in
+      PushError(code: UInt8(index))?.isWithdrawn == false ? sum + failed[index] : sum
+    }
+  }
 
-  /// Devices that failed, by the code's name.
+  /// Devices without a delivery, withdrawn ones too, by the code's name.
   public var failuresByCode: [(code: String, count: Int)] {
     failed.indices.compactMap { index in
       guard failed[index] > 0, let code = PushError(code: UInt8(index)) else { return nil }

@@ -311,10 +311,12 @@ extension DashboardPage {
         return list;
       }
 
+      // A push that was wanted no more has not failed.
+      const withdrawn = ["Collapsed", "Cancelled"];
       function sums(app) {
         const sum = { delivered: 0, failed: 0, retried: 0, dead: 0 };
         const all = codes => Object.values(codes).reduce((a, b) => a + b, 0);
-        for (const row of app.pushes) { sum.delivered += row.delivered; sum.failed += all(row.failed); sum.retried += all(row.retried); sum.dead += all(row.dead_letters); }
+        for (const row of app.pushes) { sum.delivered += row.delivered; sum.failed += all(row.failed) - withdrawn.reduce((n, code) => n + (row.failed[code] || 0), 0); sum.retried += all(row.retried); sum.dead += all(row.dead_letters); }
         return sum;
       }
 
@@ -353,7 +355,7 @@ extension DashboardPage {
         for (const app of status.apps) for (const row of app.pushes) for (const [code, count] of Object.entries(row.failed)) codes[code] = (codes[code] || 0) + count;
         const ended = totals.delivered + Object.values(codes).reduce((a, b) => a + b, 0);
         put("outcomes-note", `${number(ended)} since it began`);
-        bars("outcomes", [{ name: "Delivered", value: totals.delivered, color: "--blue" }, ...Object.entries(codes).sort((a, b) => b[1] - a[1]).slice(0, 9).map(([name, value]) => ({ name, value, color: "--red" }))].map(item => ({ ...item, more: ended ? percent(item.value / ended) : "" })), "");
+        bars("outcomes", [{ name: "Delivered", value: totals.delivered, color: "--blue" }, ...Object.entries(codes).sort((a, b) => b[1] - a[1]).slice(0, 9).map(([name, value]) => ({ name, value, color: withdrawn.includes(name) ? "--quiet" : "--red" }))].map(item => ({ ...item, more: ended ? percent(item.value / ended) : "" })), "");
 
         put("dead-note", `${number(totals.dead_letters)} since it began`);
         put("dead", table("Dead letters by reason", [["Count", "n"], ["Error", "code"], ["Application", "name"], ["Reason", "words"]], status.dead_letters.slice(0, 12).map(letters => [number(letters.count), letters.error, letters.app, letters.reason]), "None: whatever was sent could be dealt with."));

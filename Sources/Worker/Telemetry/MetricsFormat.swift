@@ -24,7 +24,7 @@ package struct MetricsFormat {
     family(name, "gauge", help, samples.map { ($0.labels, "\($0.value)") })
   }
 
-  mutating func histograms(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Histogram)]) {
+  package mutating func histograms(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Histogram)]) {
     begin(name, "histogram", help)
     for (labels, histogram) in samples {
       var sum = 0

@@ -21,7 +21,7 @@ struct MetricsText {
     text.addPresent()
     text.addPools()
     text.addStates()
-    text.addProcess()
+    text.format.process(report.usage, version: report.version)
     return text.format.text
   }
 
@@ -196,8 +196,9 @@ struct MetricsText {
 
   /// By pool: a credential of an application or a sender.
   private mutating func addPools() {
+    let pools = report.pools
     func samples(_ value: (ShardReport.Pool) -> Int) -> [(MetricsFormat.Labels, Int)] {
-      whole.pools.map { ([("pool", $0.name)], value($0)) }
+      pools.map { ([("pool", $0.name)], value($0)) }
     }
     format.gauges(
       "pushfleet_credential_ok", "0 while the provider, or its token endpoint, refuses the credential.",
@@ -219,12 +220,13 @@ struct MetricsText {
     format.gauges(
       "pushfleet_breaker_open", "1 while so many of an application's tokens are refused that none is believed to be dead.",
       (named + open.subtracting(named).sorted().prefix(100)).map { ([("app", $0)], open.contains($0) ? 1 : 0) })
+    let holds = report.holds
     format.gauges(
       "pushfleet_hold_queue_requests_ready", "Requests ready in an application's hold queue, as last counted.",
-      whole.holds.compactMap { hold in hold.ready.map { ([("app", app(hold.app))], $0) } })
+      holds.compactMap { hold in hold.ready.map { ([("app", app(hold.app))], $0) } })
     format.gauges(
       "pushfleet_hold_queue_requests_in_hand", "Requests of an application's hold queue held unacknowledged.",
-      whole.holds.map { ([("app", app($0.app))], $0.inHand) })
+      holds.map { ([("app", app($0.app))], $0.inHand) })
     format.gauges(
       "pushfleet_queue_messages_ready",
       "Messages ready in the fleet's queues, as the broker last said; the same in each worker.",
@@ -232,15 +234,5 @@ struct MetricsText {
     format.gauges(
       "pushfleet_campaigns", "Campaigns of the registry by state; the same in each worker.",
       whole.campaigns.map { counts in CampaignState.allCases.map { ([("state", $0.name)], counts[$0] ?? 0) } } ?? [])
-  }
-
-  private mutating func addProcess() {
-    let usage = report.usage
-    format.gauges("pushfleet_build_info", "The program.", [([("version", report.version)], 1)])
-    format.family("process_cpu_seconds_total", "counter", "CPU time, user and system.", [([], "\(usage.cpuSeconds)")])
-    format.gauge("process_resident_memory_bytes", usage.residentBytes, "Resident memory.")
-    format.gauge("process_start_time_seconds", usage.startTime, "When the process began, in unix time.")
-    format.gauge("process_open_fds", usage.openDescriptors, "Open file descriptors.")
-    format.gauge("process_max_fds", usage.descriptorLimit, "File descriptors that may be open.")
   }
 }

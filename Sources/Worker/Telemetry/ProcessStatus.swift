@@ -142,11 +142,7 @@ struct ProcessStatus {
 
   /// The longest queues first.
   private static func holds(_ holds: [ShardReport.Hold]) -> [Members] {
-    let sorted = holds.sorted {
-      let (first, second) = ($0.ready ?? 0, $1.ready ?? 0)
-      return first != second ? first > second : $0.app.lexicographicallyPrecedes($1.app)
-    }
-    return sorted.prefix(mostNamed).map { hold in
+    holds.longestFirst.prefix(mostNamed).map { hold in
       {
         $0.set("app", hold.app)
         $0.set("ready", Int64(hold.ready ?? 0))

@@ -27,8 +27,8 @@ extension WorkerReport {
     }
     object.set("apps", objects: whole.series.indices.filter(isShown).map { series in { add(series, to: &$0) } })
     object.set("times", object: addTimes)
-    object.set("pools", objects: whole.pools.map { pool in { add(pool, to: &$0) } })
-    object.set("holds", objects: whole.holds.map { hold in { add(hold, to: &$0) } })
+    object.set("pools", objects: pools.map { pool in { add(pool, to: &$0) } })
+    object.set("holds", objects: holds.map { hold in { add(hold, to: &$0) } })
     object.set("open_breakers", whole.openBreakers.prefix(Self.most).map(\.self))
     object.set("dead_letters", objects: whole.deadLetters.prefix(Self.most).map { letters in { add(letters, to: &$0) } })
     if let queues = whole.queues {
@@ -61,8 +61,9 @@ extension WorkerReport {
     let totals: [(String, Int)] = [
       ("received", counters.received), ("redelivered", counters.redelivered), ("acknowledged", counters.acknowledged),
       ("duplicates_suppressed", counters.duplicatesSuppressed), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("retried", counters.postponed), ("parked", counters.parked),
-      ("expired", counters.expired), ("unknown", counters.unknownOutcomes), ("put_to_hold", counters.putToHold),
+      ("failed", counters.failures), ("collapsed", counters.collapsed), ("retried", counters.postponed),
+      ("parked", counters.parked), ("expired", counters.expired), ("unknown", counters.unknownOutcomes),
+      ("put_to_hold", counters.putToHold),
       ("quarantined", counters.quarantined), ("feedback", counters.feedback), ("dead_letters", counters.deadLetters),
       ("results", counters.results), ("pages", counters.pages), ("acknowledgements", counters.acknowledgementsNoted),
     ]

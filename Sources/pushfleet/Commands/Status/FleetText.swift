@@ -109,7 +109,7 @@ struct FleetText {
   private var errors: [String] {
     let sums = picture.workers.flatMap(\.errors).reduce(into: [String: Int]()) { $0[$1.code, default: 0] += $1.count }
     let sorted = sums.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-    let columns: [TextTable.Column] = [.text("FAILED AS", least: 12), .figure("PUSHES", rank: 1)]
+    let columns: [TextTable.Column] = [.text("ENDED AS", least: 12), .figure("PUSHES", rank: 1)]
     return sorted.isEmpty ? [] : table(columns, sorted.prefix(10).map { [$0.key, count($0.value)] })
   }
 
