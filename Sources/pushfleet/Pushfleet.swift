@@ -25,7 +25,7 @@ enum Pushfleet {
     case "help", "--help", "-h":
       guard let topic = words.first, !["help", "version"].contains(topic) else { return Terminal.print(overview) }
       return printHelp(of: command(topic))
-    case "version", "--version": return Terminal.print("pushfleet \(version)\(Build.commit.map { " (\($0))" } ?? "")")
+    case "version", "--version": return Terminal.print("pushfleet \(version)")
     default: break
     }
     let command = command(name)
@@ -61,7 +61,8 @@ enum Pushfleet {
     exit(ExitStatus.usage.rawValue)
   }
 
-  static let version = Build.version
+  /// With the commit where the build knew it.
+  static let version = Build.version + (Build.commit.map { " (\($0))" } ?? "")
 
   private static var overview: String {
     let width = commands.map { $0.name.count }.max() ?? 0

@@ -143,7 +143,8 @@ struct HelpTests {
 
   static let slips: [(words: [String], said: String)] = [
     (["sned"], "did you mean `pushfleet send`?"), (["vesion"], "did you mean `pushfleet version`?"),
-    (["xyzzy"], "`pushfleet help` lists them"), (["help", "xyzzy"], "unknown command"), (["devices", "imprt"], "did you mean import?"),
+    (["xyzzy"], "`pushfleet help` lists them"), (["help", "xyzzy"], "unknown command"),
+    (["devices", "imprt"], "did you mean import?"),
     (["send", "--lnae", "high"], "did you mean --lane?"), (["send", "--xyzzy"], "; known: --app VALUE"),
     (["send", "--app", "com.example.ap", "-"], "did you mean com.example.app?"), (["completions", "tcsh"], "bash, zsh, fish"),
     (["feedback", "--follow", "--peek"], "exclude"), (["feedback", "--event", "Gone"], "NotRegistered or"),

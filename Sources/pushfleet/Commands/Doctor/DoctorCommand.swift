@@ -41,7 +41,9 @@ enum DoctorCommand: Command {
     var findings: [Finding] = []
     func tell(_ new: [Finding]) {
       findings += new
-      for finding in new { Terminal.print(options.has("json") ? finding.json : Array(finding.text(width: TerminalWidth.ofOutput ?? .max).utf8)) }
+      for finding in new {
+        Terminal.print(options.has("json") ? finding.json : Array(finding.text(width: TerminalWidth.ofOutput ?? .max).utf8))
+      }
     }
     tell(configuration(check))
     if let configuration = check.configuration {

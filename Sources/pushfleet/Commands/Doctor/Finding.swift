@@ -34,7 +34,8 @@ struct Finding {
   func text(width: Int) -> String {
     func lines(_ sentence: String, first: String, margin: Int) -> [String] {
       WrappedText.lines(sentence, room: WrappedText.room(width: width, margin: margin)).enumerated().map { index, line in
-        (index == 0 ? first.padding(toLength: margin, withPad: " ", startingAt: 0) : String(repeating: " ", count: margin)) + line
+        (index == 0 ? first.padding(toLength: margin, withPad: " ", startingAt: 0) : String(repeating: " ", count: margin))
+          + line
       }
     }
     let blank = String(repeating: " ", count: Self.margin)
