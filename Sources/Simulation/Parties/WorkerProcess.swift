@@ -135,6 +135,8 @@ final class WorkerProcess: Party, ShardHost {
   private func noteLog(_ line: [UInt8]) {
     let text = String(decoding: line.dropLast(), as: UTF8.self)
     world.note("\(name) \(text)")
+    // Other lines, of dead letters for one, give it as the reason of what it led to.
+    guard text.contains("connection ended") else { return }
     if text.contains("no sign of life") { givesUpAfter = Self.heartbeat }
     if text.contains("did not answer a PING") { givesUpAfter = Self.answerToPing }
   }
