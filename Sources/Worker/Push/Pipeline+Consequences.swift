@@ -46,7 +46,7 @@ extension Pipeline {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
     case .report: broadcasts.reportPage(entry)
-    case .putOff: publishRetry(of: entry, at: entry.copyDue ?? entry.earliestRetry ?? time.wallClock + Self.registryDelay)
+    case .putOff: publishRetry(of: entry, at: entry.copyDue)
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume:
@@ -67,7 +67,9 @@ extension Pipeline {
   }
 
   /// To the ladder or the hold queue, as soon as what has ended is safe.
-  func putOffWhenSafe(_ entry: InFlight) {
+  /// - Parameter due: unix milliseconds before which nothing is to be tried; where it isn't said, the earliest of its recipients' times.
+  func putOffWhenSafe(_ entry: InFlight, until due: Int64? = nil) {
+    entry.copyDue = due ?? entry.earliestRetry ?? time.wallClock + Self.registryDelay
     let step = entry.ledger.owesCopy()
     // What comes meanwhile is newer.
     if step == .nothing, entry.isReplaceable { noteWaitingHere(entry) }

@@ -41,8 +41,7 @@ extension Pipeline {
     counters.parked += 1
     count(.parked, entry)
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    entry.copyDue = now + delay
-    conclude(entry) { putOffWhenSafe(entry) }
+    conclude(entry) { putOffWhenSafe(entry, until: now + delay) }
   }
 
   /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it

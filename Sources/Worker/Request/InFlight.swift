@@ -28,8 +28,8 @@ final class InFlight {
   var isPutOff = false
   /// When its copy on the ladder is to be tried, unix milliseconds; nil while there is none.
   var waitsUntil: Int64?
-  /// The same of one that is put off as a whole, whatever its recipients wait for.
-  var copyDue: Int64?
+  /// The same of a copy that has been decided on and may still be due.
+  var copyDue: Int64 = 0
   /// The series of the application in whose ledger it stands; nil where it stands in none.
   var account: Int?
   /// When it was taken.
@@ -179,7 +179,7 @@ final class InFlight {
     goesToHold = false
     isPutOff = false
     waitsUntil = nil
-    copyDue = nil
+    copyDue = 0
     account = nil
     app = nil
     isDated = false
