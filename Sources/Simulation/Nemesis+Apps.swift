@@ -54,7 +54,7 @@ extension Nemesis {
         if isDead { path.isDead = true } else { path.cut(at: world.now) }
         for end in [path.client, path.server] { end?.party.wake() }
       }
-      if kind == .appUnanswered { recovery += Self.synInterval }
+      if kind == .appUnanswered { recovery += Network.synInterval }
       if isDead { recovery += Self.canary }
       return recovery
     case .appSilent:
@@ -89,7 +89,6 @@ extension Nemesis {
   /// it didn't answer given up; a pause that an answer asked for is over.
   private static let recovery = 2.0
   private static let canary = 6.0
-  private static let synInterval = 1.0
   private static let quotaPause = 66.0
   private static let probeInterval = 60.0
   private static let tokenFetch = 4.0

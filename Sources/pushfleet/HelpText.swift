@@ -55,8 +55,7 @@ struct HelpText {
   }
 
   private func filled(_ words: [String], first: String, rest: String) -> String {
-    let lines = WrappedText.lines(words, room: WrappedText.room(width: width, margin: rest.count))
-    return lines.enumerated().map { ($0 == 0 ? first : rest) + $1 }.joined(separator: "\n")
+    WrappedText.lines(words, first: first, rest: rest, width: width).joined(separator: "\n")
   }
 
   private static func words(_ text: some StringProtocol) -> [String] { String(text).split(separator: " ").map(String.init) }

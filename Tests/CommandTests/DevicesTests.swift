@@ -327,6 +327,7 @@ struct DevicesTests {
     let ended = try site.run(["devices", "unregister", "--token", "cdcdcdcd"])
     #expect(ended.status == 0 && ended.errors.contains("1 unregistered"))
     #expect(try site.run(["devices", "show", "--json", "--token", "cdcdcdcd"]).objects.first?["state"] as? String == "gone")
+    #expect(try site.run(["devices", "unregister", "--token", "cdcdcdcd"]).errors.contains("0 unregistered: gone already"))
     let list = try site.run(["devices", "list", "--state", "gone"]).lines
     #expect(list.count == 2 && list[0].contains("REGISTRATION") && list[1].hasSuffix("alert  cdcdcdcd"), "\(list)")
   }

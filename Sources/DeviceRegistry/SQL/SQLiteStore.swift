@@ -39,7 +39,10 @@ extension SQLStore where Session == SQLiteConnection {
         "\(path) is on a network file system (\(kind)), where SQLite's locks don't hold: use a local disk, or PostgreSQL")
     }
     guard let size = FileFacts.size(path) else {
-      guard create else { throw .unusable(.notARegistry, "\(path) doesn't exist") }
+      guard create else {
+        throw .unusable(
+          .notARegistry, "\(path) doesn't exist: the first worker that starts makes it, or `pushfleet devices import`")
+      }
       guard FileFacts.isFolder(folder) else {
         throw .unusable(.badLocation, "the folder of \(path) doesn't exist")
       }

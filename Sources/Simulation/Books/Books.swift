@@ -54,7 +54,7 @@ final class Books {
   private(set) var providerTokens: [String: Set<Int64>] = [:]
 
   /// Seconds: a publisher waits a little longer for a confirm, and one that comes later finds its connection given up.
-  private static let patience = 29.0
+  private static let confirmTimeout = 29.0
 
   init(_ world: World) { self.world = world }
 
@@ -141,7 +141,7 @@ final class Books {
       if reason != .expired { givenUp.insert(id) }
     case .confirmed(let message, let client):
       copies.confirmed(message.number)
-      if let result = unconfirmedResults[message.number], world.now.seconds(since: result.at) < Self.patience {
+      if let result = unconfirmedResults[message.number], world.now.seconds(since: result.at) < Self.confirmTimeout {
         unconfirmedResults[message.number] = nil
       }
       if message.routingKey.starts(with: "receipt.".utf8) { return acknowledgements.confirms(message.body) }

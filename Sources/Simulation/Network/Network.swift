@@ -45,7 +45,7 @@ final class Network {
   }
 
   /// Seconds between two packets that ask for a connection.
-  private static let synInterval = 1.0
+  static let synInterval = 1.0
 
   private func connect(_ path: NetworkPath, to address: String, by deadline: MonotonicTime) {
     world.schedule(at: path.arrival(at: world.now)) { [weak self, weak path] in

@@ -77,12 +77,15 @@ enum DevicesCommand: Command {
     let options = try Options(arguments, values: ["token", "registration", "installation", "config", "app"], flags: ["json"])
     try options.refuseOperands()
     let (session, app, records) = try named(options, ["token", "registration", "installation"])
-    for record in records {
+    let registered = records.filter { $0.state != .gone }
+    for record in registered {
       var change = ChangeText("unregister", app: app)
       change.set("registration", String(decoding: record.registration, as: UTF8.self))
       _ = try session.apply(change, options)
     }
-    if !options.has("json") { Terminal.complain("\(records.count) unregistered") }
+    if !options.has("json") {
+      Terminal.complain("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
+    }
   }
 
   /// The devices that one of the options names.

@@ -67,24 +67,17 @@ struct ExplainQuestion {
 
   private func ways(_ request: SendRequest) -> [Explanation.Way] {
     let named = request.targets.named
-    let others = named.filter { if case .channel = $0 { false } else { true } }
-    var ways: [Explanation.Way] = []
-    if others.contains(where: { Self.mayGo($0, by: .apns, isAlone: target != nil) }) || named.isEmpty {
-      ways.append(.phonesOfAPNs)
+    return [.phonesOfAPNs, .channelsOfAPNs, .fcm].filter { way in
+      named.isEmpty ? way != .channelsOfAPNs : named.contains { goes($0, way) }
     }
-    if others.count < named.count { ways.append(.channelsOfAPNs) }
-    if others.contains(where: { Self.mayGo($0, by: .fcm, isAlone: target != nil) }) || named.isEmpty { ways.append(.fcm) }
-    return ways
   }
 
-  /// The example of one token stands for those of the other provider as well, unless it was asked about alone.
-  private static func mayGo(_ target: Target, by platform: Platform, isAlone: Bool) -> Bool {
+  /// A token stands for those of the other provider as well, unless it was asked about alone.
+  private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
     switch target {
-    case .fcmTopics: platform == .fcm
-    case .channel: platform == .apns
-    case .apns: platform == .apns || !isAlone
-    case .fcm: platform == .fcm || !isAlone
-    default: true
+    case .channel, .fcmTopics: target.way == way
+    case .apns, .fcm: self.target == nil ? way != .channelsOfAPNs : target.way == way
+    default: way != .channelsOfAPNs
     }
   }
 
@@ -252,12 +245,24 @@ struct Explanation {
   /// nothing for any, and so is one that neither the application sends to nor the request names.
   var refusal: PushError? {
     if let rejection { return rejection.code }
-    let named = request.map { RequestCheck.ways($0.targets) } ?? []
+    let named = request.map { $0.targets.named.compactMap(\.way) } ?? []
     let served = views.filter { $0.hasCredential || named.contains($0.way) }
     let views = served.isEmpty ? views : served
     let codes = views.compactMap { view in
       if case .failure(let rejection) = view.outcome { rejection.code } else { nil }
     }
     return codes.first { $0 != .nothingForPlatform } ?? (codes.count == views.count ? codes.first : nil)
+  }
+}
+
+extension Target {
+  /// How it is sent to where it is named as its provider does; nil for what the registry knows.
+  var way: Explanation.Way? {
+    switch self {
+    case .apns: .phonesOfAPNs
+    case .channel: .channelsOfAPNs
+    case .fcm, .fcmTopics: .fcm
+    case .topic, .all, .user, .group, .registration, .invalid: nil
+    }
   }
 }

@@ -21,16 +21,7 @@ struct RegistrySession {
     }
     var settings = settings
     settings.create = !isReading
-    do throws(RegistryError) {
-      store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
-    } catch {
-      // Nothing has been registered yet.
-      if isReading, case .unusable(.notARegistry, let reason) = error, reason.hasSuffix("doesn't exist") {
-        throw CommandFailure(
-          ExitStatus(of: error), "\(error): the first worker that starts makes it, or `pushfleet devices import`")
-      }
-      throw error
-    }
+    store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.

@@ -31,8 +31,10 @@ struct RequestCheck {
     case .failure(let rejection): return rejection
     case .success(let made): admitted = made
     }
-    let named = Self.ways(admitted.request.targets)
-    let ways = named.isEmpty ? [.phonesOfAPNs, .fcm] : named
+    let named = Set(admitted.request.targets.named.compactMap(\.way))
+    let ways = [Explanation.Way.phonesOfAPNs, .channelsOfAPNs, .fcm].filter {
+      named.isEmpty ? $0 != .channelsOfAPNs : named.contains($0)
+    }
     let rejections = ways.compactMap { rejection(admitted, $0) }
     // Where the registry knows whose devices they are, one platform that takes it is enough; so it is where it has nothing for the other.
     if rejections.count == ways.count { return rejections.first }
@@ -48,19 +50,5 @@ struct RequestCheck {
     case .fcm: if case .failure(let rejection) = admitted.fcm(&report) { return rejection }
     }
     return nil
-  }
-
-  /// How those are sent to that it names as the providers do; none for what the registry knows.
-  static func ways(_ targets: Targets) -> [Explanation.Way] {
-    targets.named.reduce(into: []) { ways, target in
-      let way: Explanation.Way
-      switch target {
-      case .apns: way = .phonesOfAPNs
-      case .channel: way = .channelsOfAPNs
-      case .fcm, .fcmTopics: way = .fcm
-      case .topic, .all, .user, .group, .registration, .invalid: return
-      }
-      if !ways.contains(way) { ways.append(way) }
-    }
   }
 }

@@ -32,9 +32,8 @@ struct TraceText {
   /// - Parameter margin: stands before what doesn't fit, and, but in a heading, holds the line's time.
   private func fitted(_ line: String, margin: String, isHeading: Bool = false) -> [String] {
     let start = isHeading ? "" : line.prefix(margin.count)
-    let lines = WrappedText.lines(
-      String(line.dropFirst(start.count)), room: WrappedText.room(width: width, margin: margin.count))
-    return [start + lines[0]] + lines.dropFirst().map { margin + $0 }
+    let words = line.dropFirst(start.count).split(separator: " ", omittingEmptySubsequences: false)
+    return WrappedText.lines(words, first: String(start), rest: margin, width: width)
   }
 
   private func application(_ round: TraceRound) -> String {

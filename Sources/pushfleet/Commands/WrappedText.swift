@@ -13,6 +13,13 @@ enum WrappedText {
     return lines
   }
 
+  /// - Parameters:
+  ///   - first: stands before the first line.
+  ///   - rest: stands before the others, and is no shorter.
+  static func lines(_ words: [some StringProtocol], first: String, rest: String, width: Int) -> [String] {
+    lines(words, room: room(width: width, margin: rest.count)).enumerated().map { ($0 == 0 ? first : rest) + $1 }
+  }
+
   /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
   static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
 }

@@ -32,15 +32,13 @@ struct Finding {
 
   /// - Parameter width: columns in which sentences are broken between words.
   func text(width: Int) -> String {
-    func lines(_ sentence: String, first: String, margin: Int) -> [String] {
-      WrappedText.lines(sentence, room: WrappedText.room(width: width, margin: margin)).enumerated().map { index, line in
-        (index == 0 ? first.padding(toLength: margin, withPad: " ", startingAt: 0) : String(repeating: " ", count: margin))
-          + line
-      }
-    }
     let blank = String(repeating: " ", count: Self.margin)
-    let found = lines("\(subject.printable): \(sentence.printable)", first: level.rawValue, margin: Self.margin)
-    let advice = remedy.map { lines($0.printable, first: blank + "→ ", margin: Self.margin + 2) } ?? []
+    let level = level.rawValue.padding(toLength: Self.margin, withPad: " ", startingAt: 0)
+    func lines(_ text: String, first: String, rest: String) -> [String] {
+      WrappedText.lines(text.split(separator: " ", omittingEmptySubsequences: false), first: first, rest: rest, width: width)
+    }
+    let found = lines("\(subject.printable): \(sentence.printable)", first: level, rest: blank)
+    let advice = remedy.map { lines($0.printable, first: blank + "→ ", rest: blank + "  ") } ?? []
     return (found + advice).joined(separator: "\n")
   }
 
