@@ -11,16 +11,15 @@ enum Terminal {
   static func print(_ bytes: [UInt8]) { write(bytes + [UInt8(ascii: "\n")]) }
 
   /// Ends the process when a result can't be written: without a word where its reader has gone, as `head` does when it has enough;
-  /// else with status 69. A standard output that was closed from the beginning was not wanted.
+  /// else with status 69.
   static func write(_ bytes: [UInt8]) {
     do throws(StandardOutput.Failure) { try StandardOutput.write(bytes) } catch {
       switch error {
       case .readerGone: StandardOutput.endForReaderGone()
-      case .closed: break
-      case .other(let reason):
-        complain("standard output can't be written: \(reason)")
-        exit(ExitStatus.unavailable.rawValue)
+      case .closed: complain("standard output is closed")
+      case .other(let reason): complain("standard output can't be written: \(reason)")
       }
+      exit(ExitStatus.unavailable.rawValue)
     }
   }
 

@@ -316,12 +316,14 @@ struct CommandTests {
   }
 
   static let streams: [(line: String, status: Int32, said: String)] = [
-    (#"exec "$1" worker --config "$2" --until-empty --json <&- >&- 2>&-"#, 0, ""),
+    (#"exec "$1" worker --config "$2" --until-empty <&- >&- 2>&-"#, 0, ""),
+    (#"exec "$1" worker --config "$2" --until-empty --json 2>/dev/null >&-"#, 69, ""),
     (#"exec "$1" worker --config "$2" --until-empty 2>/dev/full"#, 0, ""),
     (#"exec "$1" worker --config "$2" --until-empty --json 2>/dev/null >/dev/full"#, 69, ""),
     (#"exec "$1" topology --config "$2" >/dev/full"#, 69, "standard output"),
     (#"exec "$1" feedback --config "$2" >/dev/full"#, 69, "standard output"),
     (#"exec "$1" help >/dev/full"#, 69, "standard output"),
+    (#"exec "$1" help >&-"#, 69, "standard output is closed"),
     (#"ulimit -n 14; exec "$1" worker --config "$2" --until-empty"#, 0, ""),
   ]
 

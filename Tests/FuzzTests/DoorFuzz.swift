@@ -49,7 +49,7 @@ enum DoorFuzz {
     desk.lock.lock()
     defer { desk.lock.unlock() }
     let reply = HTTPReply(target: request.target)
-    if let call = HTTPCall(request, reply, desk.context.figures), let route = desk.routes.route(call),
+    if let call = HTTPCall(request, reply, desk.context), let route = desk.routes.route(call),
       route.methods.contains(request.method)
     {
       switch route.work {

@@ -2,6 +2,7 @@ import PushCore
 import Reactor
 import StatusHTTP
 import Wire
+import Worker
 
 /// One request in hand, until it is answered. Confined to the loop's thread.
 final class HTTPCall {
@@ -11,10 +12,11 @@ final class HTTPCall {
   private let query: [(name: [UInt8], value: [UInt8])]
   private let reply: HTTPReply
   private let figures: GatewayFigures
+  private let log: Log
   private let began = SystemClock.monotonic
 
   /// Nil where the target can't be read.
-  init?(_ request: HTTPRequest, _ reply: HTTPReply, _ figures: GatewayFigures) {
+  init?(_ request: HTTPRequest, _ reply: HTTPReply, _ context: GatewayContext) {
     let parts = request.target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.first?.first == UInt8(ascii: "/") else { return nil }
     var path: [[UInt8]] = []
@@ -28,14 +30,23 @@ final class HTTPCall {
     guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [] else { return nil }
     self.request = request
     self.reply = reply
-    self.figures = figures
+    figures = context.figures
+    log = context.log
     self.path = path
     self.query = query
   }
 
   func answer(_ answer: HTTPAnswer) {
-    figures.answered(answer.status, after: SystemClock.monotonic.seconds(since: began))
+    let seconds = SystemClock.monotonic.seconds(since: began)
+    figures.answered(answer.status, after: seconds)
+    log.debug(
+      "answered", ["method": request.method, "place": place, "status": answer.status, "milliseconds": Int(seconds * 1_000)])
     reply.send(answer)
+  }
+
+  /// The path, without what names a device, a user or a page.
+  private var place: String {
+    "/" + path.map { part in Routes.words.first { $0.utf8.elementsEqual(part) } ?? "…" }.joined(separator: "/")
   }
 
   func query(_ name: String) -> [UInt8]? { query.first { $0.name.elementsEqual(name.utf8) }?.value }

@@ -129,7 +129,7 @@ final class HTTPDoor: Door, TurnHook {
   // MARK: requests
 
   private func take(_ request: HTTPRequest, _ reply: HTTPReply) {
-    guard let call = HTTPCall(request, reply, context.figures) else {
+    guard let call = HTTPCall(request, reply, context) else {
       context.figures.answered(400, after: 0)
       return reply.send(Manner.legacy.answer(.badTarget))
     }

@@ -57,6 +57,13 @@ final class Routes {
     acknowledgements = Acknowledgements(changes: changes) { [context] in context.loop.wallClock }
   }
 
+  /// What paths say by themselves; everything else in them is an application's or a device's.
+  static let words: Set = [
+    "livez", "readyz", "pages", "gcm", "fcm", "send", "notification", "iid", "info", "v1", "rel", "topics", "v1:batchAdd",
+    "v1:batchRemove", "v1:batchImport", "projects", "messages:send", "registrations", "topicSubscriptions", "apps",
+    "installations", "user", "secret", "groups", "badge", "acks",
+  ]
+
   /// Nil where there is nothing.
   func route(_ call: HTTPCall) -> Route? {
     let path = call.path.map { String(decoding: $0, as: UTF8.self) }

@@ -20,6 +20,16 @@ final class SendDesk {
     case unknown(String)
     /// The idempotency key came with another body before.
     case reused
+
+    fileprivate var word: String {
+      switch self {
+      case .result: "result"
+      case .accepted: "accepted"
+      case .refused(let reason): "refused: \(reason)"
+      case .unknown(let reason): "unknown: \(reason)"
+      case .reused: "another body came with this idempotency key before"
+      }
+    }
   }
 
   typealias Completion = (_ messageID: [UInt8], _ outcome: Outcome) -> Void
@@ -36,8 +46,8 @@ final class SendDesk {
 
   /// Seconds for which a request without an idempotency key is known again after its answer, and one with it.
   private static let (retransmission, idempotency) = (10.0, 600.0)
-  /// Seconds for which another gateway's answer is waited for at least.
-  private static let leastAnswerTimeout = 2.0
+  /// Seconds for which another gateway's answer is waited for at least, and beyond `wait`: it ends its own waiting then, and writes that down.
+  private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
   /// Seconds that the broker has for a confirm.
   private static let confirmTime = 15.0
 
@@ -55,7 +65,7 @@ final class SendDesk {
     exchange = context.topology.sendExchange
     shared = context.registry.map {
       SharedRequests(
-        registry: $0, loop: context.loop, lifetime: Self.idempotency, answerTimeout: max(Double(wait), Self.leastAnswerTimeout))
+        registry: $0, loop: context.loop, lifetime: Self.idempotency, answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
     }
   }
 
@@ -179,6 +189,7 @@ final class SendDesk {
       case .refused, .reused: nil
       }
     let now = context.loop.now
+    context.log.debug("request", ["message_id": name.messageID, "outcome": outcome.word])
     let others =
       name.isKeyed ? windows.keyed.end(name.digest, state, at: now) : windows.plain.end(name.digest, state, at: now)
     then(name.messageID, outcome)

@@ -4,9 +4,10 @@ import Worker
 
 /// A command's one connection to the broker: connects within a time limit, then does its work on the loop until it is done.
 class BrokerClient {
-  /// Seconds within which one of the brokers must answer.
-  static let timeout = 15.0
+  /// Seconds within which one of the brokers must answer, unless a command is asked to give up sooner.
+  static let connectTimeout = 15.0
 
+  private let connectTimeout: Double
   let configuration: Configuration
   let loop: EventLoop
   let connection: BrokerConnection
@@ -15,9 +16,12 @@ class BrokerClient {
   private(set) var isUp = false
   private var hasComplained = false
 
-  /// - Parameter loop: what the connection runs on, where the command has others beside it.
-  init(_ configuration: Configuration, loop: EventLoop? = nil) throws {
+  /// - Parameters:
+  ///   - loop: what the connection runs on, where the command has others beside it.
+  ///   - connectTimeout: seconds within which one of the brokers must answer.
+  init(_ configuration: Configuration, loop: EventLoop? = nil, connectTimeout: Double = BrokerClient.connectTimeout) throws {
     self.configuration = configuration
+    self.connectTimeout = connectTimeout
     let loop = try loop ?? EventLoop()
     self.loop = loop
     connection = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
@@ -31,7 +35,7 @@ class BrokerClient {
     let signals = handlesSignals ? try Signals(loop: loop, [2, 15]) { [unowned self] _ in interrupt() } : nil
     defer { signals?.close() }
     connection.start()
-    loop.schedule(after: Self.timeout) { [weak self] in
+    loop.schedule(after: connectTimeout) { [weak self] in
       guard let self, !isUp else { return }
       fail(.unavailable, "the broker is unreachable: \(lastReason)")
     }
@@ -61,7 +65,7 @@ class BrokerClient {
   func lost(_ reason: ConnectionEnd) {
     if !isUp, !hasComplained, !reason.isRefusal, !reason.isFatalConfiguration {
       hasComplained = true
-      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(Self.timeout)) seconds")
+      Terminal.complain("the broker can't be reached (\(reason)); trying again for \(Int(connectTimeout)) s")
     }
     lastReason = "\(reason)"
     if reason.isFatalConfiguration { return fail(.configuration, "\(reason)") }

@@ -19,7 +19,16 @@ struct ExplainQuestion {
   func answer() -> Explanation {
     var explanation = explain()
     if explanation.refusal == .messageTooBig { explanation.hint = hintOfPages() }
+    if explanation.refusal == .invalidJSON, hasSeveralRequests {
+      explanation.hint = "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does."
+    }
     return explanation
+  }
+
+  /// Whether the first two lines are each a whole document.
+  private var hasSeveralRequests: Bool {
+    let lines = body.split(separator: 0x0A, maxSplits: 2).prefix(2)
+    return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0))) != nil }
   }
 
   private func explain() -> Explanation {

@@ -64,7 +64,7 @@ enum KeysCommand: Command {
           + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
     }
     if !options.has("json") {
-      Terminal.say("This is the only time that the key is shown. Its id is \(String(decoding: key.id, as: UTF8.self)).")
+      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(String(decoding: key.id, as: UTF8.self))")
     }
   }
 
@@ -128,13 +128,14 @@ enum KeysCommand: Command {
     let store = try RegistrySession(options, isReading: true).store
     guard try store.revokeKey(id, now: RegistrySession.now) else {
       guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
-      return Terminal.say("It was revoked before.")
+      return Terminal.say("pushfleet: it was revoked before")
     }
-    if options.has("json") {
-      var line = JSONObjectWriter()
-      line.set("id", id)
-      Terminal.print(line.closed())
+    guard options.has("json") else {
+      return Terminal.say("pushfleet: revoked; gateways that run refuse it within five seconds")
     }
+    var line = JSONObjectWriter()
+    line.set("id", id)
+    Terminal.print(line.closed())
   }
 }
 

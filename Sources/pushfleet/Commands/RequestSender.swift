@@ -45,7 +45,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     self.app = app.map { Array($0.utf8) }
     isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
     bar = ProgressBar("sending", total: requests.totalBytes)
-    try super.init(configuration)
+    try super.init(configuration, connectTimeout: min(timeout, BrokerClient.connectTimeout))
     connection.makeMachine = { [unowned self] broker in
       user = isSigned ? Array(broker.user.utf8) : nil
       return Publisher(

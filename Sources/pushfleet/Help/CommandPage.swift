@@ -15,6 +15,12 @@ struct CommandPage {
     }
   }
 
+  /// What follows the options, where the help says more of it than its name.
+  struct Operand: Equatable {
+    var name: String
+    var words: String
+  }
+
   let name: String
   let summary: String
   /// One for each form of the command.
@@ -22,6 +28,7 @@ struct CommandPage {
   /// The words that may follow the command's name, such as `import`.
   let actions: [String]
   let paragraphs: [String]
+  let operands: [Operand]
   let options: [Option]
   let example: String?
 
@@ -32,6 +39,7 @@ struct CommandPage {
     self.summary = summary
     var usage: [String] = []
     var paragraphs: [String] = []
+    var operands: [Operand] = []
     var listed: [Option] = []
     var mentions: [String] = []
     var example: String?
@@ -43,6 +51,7 @@ struct CommandPage {
       } else if block.contains(where: { $0.hasPrefix("  --") }) {
         let entries = Self.entries(block)
         listed += entries.filter { $0.hasPrefix("--") }.map(Self.option)
+        operands += entries.filter { !$0.hasPrefix("--") }.map(Self.operand)
         mentions += entries
       } else {
         paragraphs.append(block.joined(separator: "\n"))
@@ -50,6 +59,7 @@ struct CommandPage {
     }
     self.usage = usage
     self.paragraphs = paragraphs
+    self.operands = operands
     self.example = example
     actions = Self.actions(of: name, usage)
     options = Self.merged(listed, Self.mentioned(in: usage + paragraphs + mentions))
@@ -82,11 +92,19 @@ struct CommandPage {
 
   /// `--app APP  the application`: at least two blanks stand before what it does.
   private static func option(_ line: String) -> Option {
-    let gap = line.firstRange(of: "  ")
-    let words = gap.map { line[$0.lowerBound...].drop { $0 == " " } }
-    let head = line[..<(gap?.lowerBound ?? line.endIndex)].split(separator: " ", maxSplits: 1)
-    return Option(
-      name: String(head[0].dropFirst(2)), value: head.count > 1 ? String(head[1]) : nil, words: words.map(String.init))
+    let (head, words) = halves(line)
+    let parts = head.split(separator: " ", maxSplits: 1)
+    return Option(name: String(parts[0].dropFirst(2)), value: parts.count > 1 ? String(parts[1]) : nil, words: words)
+  }
+
+  private static func operand(_ line: String) -> Operand {
+    let (head, words) = halves(line)
+    return Operand(name: String(head), words: words ?? "")
+  }
+
+  private static func halves(_ line: String) -> (head: Substring, words: String?) {
+    guard let gap = line.firstRange(of: "  ") else { return (line[...], nil) }
+    return (line[..<gap.lowerBound], String(line[gap.lowerBound...].drop { $0 == " " }))
   }
 
   /// `--state gone|suspect`, `--token T`, `--json`, wherever they stand.

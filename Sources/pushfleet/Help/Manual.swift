@@ -24,6 +24,7 @@ enum Manual {
     var lines = [".SS \(escaped(page.name)) \\- \(escaped(page.summary))", ".nf"]
     lines += page.usage.map(line) + [".fi"]
     for paragraph in page.paragraphs { lines += [".PP", line(paragraph)] }
+    for operand in page.operands { lines += [".TP", ".I \(escaped(operand.name))", line(operand.words)] }
     for option in page.options {
       guard let words = option.words else { continue }
       lines += [".TP", ".B \\-\\-\(escaped(option.name))\(option.value.map { " \\fI\(escaped($0))\\fR" } ?? "")", line(words)]

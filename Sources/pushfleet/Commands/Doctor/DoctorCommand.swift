@@ -53,8 +53,8 @@ enum DoctorCommand: Command {
       // The nodes of a cluster have the same of both.
       if let management, let broker = brokers.first {
         tell(try DoctorManagement(configuration.topology, management, broker).look())
-      } else if !options.has("json") {
-        Terminal.say("bindings and policies: not looked at without --management http://HOST:15672")
+      } else {
+        Terminal.say("pushfleet: bindings and policies are not looked at without --management http://HOST:15672")
       }
       tell(registry(configuration))
       if configuration.gateway != nil { tell(try DoctorDoors(configuration).look()) }
