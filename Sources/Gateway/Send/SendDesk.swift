@@ -65,7 +65,8 @@ final class SendDesk {
     exchange = context.topology.sendExchange
     shared = context.registry.map {
       SharedRequests(
-        registry: $0, loop: context.loop, lifetime: Self.idempotency, answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
+        registry: $0, loop: context.loop, lifetime: Self.idempotency,
+        answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
     }
   }
 

@@ -20,7 +20,8 @@ struct ExplainQuestion {
     var explanation = explain()
     if explanation.refusal == .messageTooBig { explanation.hint = hintOfPages() }
     if explanation.refusal == .invalidJSON, hasSeveralRequests {
-      explanation.hint = "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does."
+      explanation.hint =
+        "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does."
     }
     return explanation
   }

@@ -64,7 +64,8 @@ enum KeysCommand: Command {
           + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
     }
     if !options.has("json") {
-      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(String(decoding: key.id, as: UTF8.self))")
+      let id = String(decoding: key.id, as: UTF8.self)
+      Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(id)")
     }
   }
 

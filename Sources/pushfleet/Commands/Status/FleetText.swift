@@ -57,7 +57,9 @@ struct FleetText {
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
     if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
     let versions = Set(picture.workers.map(\.version)).sorted()
-    if versions.count > 1 { lines.append(marked(cut("workers of different versions: \(versions.joined(separator: ", "))"), .notice)) }
+    if versions.count > 1 {
+      lines.append(marked(cut("workers of different versions: \(versions.joined(separator: ", "))"), .notice))
+    }
     return lines
   }
 
