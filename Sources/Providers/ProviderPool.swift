@@ -123,6 +123,9 @@ public class ProviderPool {
   /// Connections that take pushes or finish them.
   public var openConnections: Int { connections.draining.count + connections.live.count { $0.phase == .open } }
 
+  /// One push may go out, and when that is answered, others.
+  public var takesProbe: Bool { state == .probing && room > 0 }
+
   /// How many pushes may be handed over right now; 0 while connecting, backing off, paused or stopped.
   public var capacity: Int {
     let room = room

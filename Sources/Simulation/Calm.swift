@@ -42,7 +42,14 @@ struct Calm {
   private var unconfirmedUntil = 0.0
 
   mutating func note(_ kind: Affliction, from start: Double, for seconds: Double) {
-    if kind == .outcomesUnconfirmed { unconfirmedUntil = max(unconfirmedUntil, start + seconds) }
+    if kind == .outcomesUnconfirmed {
+      // A queue that has confirmed again is found out about anew.
+      let again = min(unconfirmedUntil, start + seconds)
+      if start < unconfirmedUntil {
+        troubles.append(Trouble(from: again, to: again + Self.untilStuck, recovery: 0, onlyDelays: false))
+      }
+      unconfirmedUntil = max(unconfirmedUntil, start + seconds)
+    }
     var trouble = Self.known(kind, from: start, for: seconds) ?? Self.unknown(from: start)
     // What has only waited for results is delivered again, and takes room again until it is known that it waits for these.
     if trouble.recovery == Self.afterBroker, start < unconfirmedUntil { trouble.recovery += Self.untilStuck }

@@ -236,12 +236,18 @@ final class Nemesis {
       }
     case .workerDrained:
       worker.drain()
-      world.schedule(after: pause + 25) { worker.start() }
+      world.schedule(after: pause + 25) { [weak self] in self?.startWhenEnded(worker) }
     case .workerReloaded: worker.reload()
     default:
       worker.clockSkew = Int64.random(in: -Self.mostSkew...Self.mostSkew, using: &random)
       world.note("\(worker.name)'s clock is off by \(worker.clockSkew) ms")
     }
+  }
+
+  /// One that stood still while it drained takes longer.
+  private func startWhenEnded(_ worker: WorkerProcess) {
+    guard worker.isRunning else { return worker.start() }
+    world.schedule(after: 1) { [weak self] in self?.startWhenEnded(worker) }
   }
 
   private func strikeConfirms(_ kind: Affliction) {

@@ -129,7 +129,8 @@ import Worker
       (#""registration_ids":["fcm:/topics/a","fcm:/topics/b"]"#, true), (#""to":"fid:cXyZ0123456789_-AbCdEf""#, false),
       (#""to":"fcm:a:b""#, false), (#""to":"apns:00ff""#, false), (#""to":"/topics/a""#, false),
       (#""condition":"'a' in topics""#, false),
-      (#""registration_ids":["fcm:/topics/a","fcm:a:b","apns-channel:bm8=","apns:00"]"#, false),
+      (#""registration_ids":["fcm:/topics/a","fcm:a:b","apns-channel:bm8=","apns:00"]"#, true),
+      (#""registration_ids":["fcm:a:b","apns:00"]"#, false),
     ])
   func counter(target: String, isRefused: Bool) {
     let activity = target.contains("channel") ? #","apns":{"payload":{"aps":{"timestamp":1,"event":"end"}}}"# : ""
@@ -152,10 +153,22 @@ import Worker
     // Whole lists of one kind have no other.
     let alone = Self.question(#"{"registration_ids":["apns-channel:bm8="],\#(activity)}"#).answer().views
     #expect(alone.map(\.way) == [.channelsOfAPNs])
-    #expect(Self.question(#"{"registration_ids":["fcm:/topics/a"],"data":{"a":"b"}}"#).answer().views.map(\.way) == [.fcm])
+    #expect(Self.question(#"{"registration_ids":["fcm:/topics/a"],"data":{"a":"b"}}"#).answer().views.map(\.way) == [.topicsOfFCM])
+    // So it is with a topic, which takes half of what a phone takes.
+    let large = #"{"registration_ids":["fcm:/topics/a","fcm:a:b"],"data":{"a":"\#(String(repeating: "x", count: 3_000))"}}"#
+    let sizes = Self.question(large).answer()
+    #expect(sizes.views.map(\.way) == [.phonesOfAPNs, .fcm, .topicsOfFCM] && sizes.refusal == .messageTooBig)
+    #expect((try? sizes.views[1].outcome.get())?.limit == 4_096 && (try? sizes.views[2].outcome.get()) == nil)
     // What a channel doesn't take is said of the channel alone.
     let alert = Self.question("{\(list),\"notification\":{\"body\":\"b\"}}").answer().views
     #expect((try? alert[0].outcome.get()) != nil && (try? alert[1].outcome.get()) == nil)
+  }
+
+  @Test("a file of several requests is told from a broken one")
+  func severalRequests() {
+    let lines = Self.question("{\"to\":\"fcm:x\"}\n{\"to\":\"fcm:y\"}\n").answer()
+    #expect(lines.refusal == .invalidJSON && lines.hint?.contains("one a line") == true)
+    #expect(Self.question("{\"to\":\n{\"to\":\"fcm:y\"}\n").answer().hint == nil)
   }
 
   @Test("a raw control byte in the file is pointed at, not obeyed")

@@ -68,7 +68,7 @@ struct AcknowledgementTests {
     let number = try #require(mps["seqno"].flatMap { Int($0) })
     try site.acknowledge([
       ["op": "received", "token": token(1), "push_key": mps["pushkey"] ?? ""],
-      ["op": "read", "token": token(1), "seqno": number], ["op": "read", "token": token(1), "seqno": "\(number)"],
+      ["op": "read", "token": token(1), "seqno": "\(number)"], ["op": "read", "token": token(1), "seqno": number],
     ])
     #expect(try eventually { try site.depths(["acks", "receipts"]) == [0, 2] })
     worker.signal(15)

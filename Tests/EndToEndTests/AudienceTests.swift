@@ -150,7 +150,9 @@ struct AudienceTests {
       { broker: "\(site.brokerURI)", prefix: "\(site.prefix)", registry: "sqlite:registry.db", \(Site.retries)
         apps: { "\(Site.app)": {
           apns: [ \(site.apns()), \(site.apns("environment: \"sandbox\",", topic: "com.example.beta")) ],
-          senders: { "1001": { apns: \(site.apns(topic: "com.example.other")) } } } } }
+          senders: {
+            "1001": { apns: \(site.apns(topic: "com.example.other")) },
+            "1002": { apns: \(site.apns(topic: "com.example.third")) } } } } }
       """, to: "pushfleet.json5")
     try site.declareTopology()
     try site.importDevices(0..<1, #""topics":["all"]"#)
@@ -161,6 +163,10 @@ struct AudienceTests {
     try site.publish([
       (["to": "/topics/all", "data": ["m": "named"]], ["message_id": "named", "headers": ["x-push-sender": "1001"]])
     ])
+    let config = site.file("pushfleet.json5")
+    let shown = try site.run(["devices", "show", "--token", "apns:" + token(2), "--json", "--config", config])
+    let other = try #require(Site.objects(shown.output).first?["registration"] as? String)
+    try site.publish([(["to": other], ["message_id": "other", "headers": ["x-push-sender": "1002"]])])
     try site.drain()
     let topics = try site.pushes().filter { $0.payload["m"] as? String == "plain" }.reduce(into: [:]) {
       $0[$1.token] = $1.headers["apns-topic"]
@@ -168,10 +174,14 @@ struct AudienceTests {
     #expect(
       topics == [token(0): Site.app, token(1): "com.example.beta", token(2): "com.example.other", token(3): Site.app])
     let named = try site.pushes().filter { $0.payload["m"] as? String == "named" }.map { $0.headers["apns-topic"] }
-    #expect(named.allSatisfy { $0 == "com.example.other" })
+    // The sandbox is none of that sender's.
+    #expect(named == Array(repeating: "com.example.other", count: 3))
+    #expect(
+      try Set(site.take("dead").map { "\($0.id) \($0.header("x-push-error") ?? "")" }) == [
+        "named MismatchSenderId", "other MismatchSenderId",
+      ])
     let results = try site.results()
-    #expect(results["plain"]! == (4, 0, 1))
-    #expect(results["named"].map { $0.success + $0.failure } == 4)
+    #expect(results["plain"]! == (4, 0, 1) && results["named"]! == (3, 1, 1) && results["other"]! == (0, 1, 1))
   }
 
   @Test("a refused change that nobody waits for is a dead letter; hostile names stay names", arguments: RegistryKind.all)

@@ -47,6 +47,15 @@ struct BadgeTests {
     #expect(try eventually { try site.depths(["acks"]) == [0] })
     try send("m3", "auto")
     try send("m4", 7, to: ["to": token(3)])
+    // What is too large for a push moves no counter; what the block says stands for what the notification says.
+    let large = ["to": token(1), "data": ["a": String(repeating: "x", count: 4_090)]] as [String: Any]
+    try site.publish([(Self.say("auto").merging(large) { $1 }, ["message_id": "large"])])
+    #expect(try eventually { try site.take("results", count: 1).first?.id == "large" })
+    #expect(try site.take("dead").contains { $0.id == "large" && $0.header("x-push-error") == "MessageTooBig" })
+    let block = ["to": token(3), "apns": ["payload": ["aps": ["badge": 30]]]] as [String: Any]
+    try send("m4b", 7, to: block)
+    try send("m4c", "auto", to: ["to": token(3)])
+    try send("m4d", 7, to: ["to": token(3)])
     // The same message again counts nobody again.
     try send("m3", "auto", to: ["to": token(2)])
     try send("m5", "auto")
@@ -59,6 +68,7 @@ struct BadgeTests {
     #expect(try badges(site, "m2") == [token(1): [2]])
     #expect(try badges(site, "m3") == [token(1): [2], token(2): [41], token(3): [2]])
     #expect(try badges(site, "m4") == [token(3): [7]])
+    #expect(try badges(site, "m4b") == [token(3): [30]] && badges(site, "m4c") == [token(3): [31]])
     #expect(try badges(site, "m5") == [token(1): [3], token(2): [42], token(3): [8]])
     let requests = Site.objects(try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8))
       .compactMap { $0["payload"] as? [String: Any] }.filter { $0["message"] != nil }

@@ -95,28 +95,30 @@ struct RetryTests {
       Set(results) == ["by the application Unknown", "by itself Unknown", "again Unknown", "neither InvalidParameters"])
   }
 
-  @Test("attempts end at their limit, in the dead letters with the last reason; time_to_live 0 allows one")
+  @Test("attempts end at their limit, in the dead letters with the last reason; time_to_live 0 allows one, and so does apns-expiration 0")
   func attemptLimit() throws {
     let site = try Site()
-    let (limited, now) = (token(1), token(2))
+    let (limited, now, over) = (token(1), token(2), token(3))
     try site.startSimulator(
       script: [
         limited: [["status": 503, "reason": "Shutdown"], ["status": 429, "reason": "TooManyRequests", "times": 9]],
-        now: ["status": 503, "reason": "ServiceUnavailable"],
+        now: ["status": 503, "reason": "ServiceUnavailable"], over: ["status": 503, "reason": "ServiceUnavailable"],
       ], settings: Self.ladder)
     try site.declareTopology()
     let body = #"{"to":"\#(limited)","data":{"k":"v"}}"#
     try site.publish([
       (body, ["message_id": "limited", "headers": ["own": "kept", "CC": ["high"]]]),
       (#"{"to":"\#(now)","time_to_live":0}"#, ["message_id": "now"]),
+      (#"{"message":{"token":"\#(over)","apns":{"headers":{"apns-expiration":"0"}}}}"#, ["message_id": "over"]),
     ])
     try site.drain()
     let pushes = try site.pushes()
+    #expect(pushes.count { $0.token == over } == 1)
     // CC has the broker deliver it twice; the second is known as a duplicate, or a retransmission.
     #expect(pushes.count { $0.token == limited } == 4 && pushes.count { $0.token == now } == 1)
     #expect(pushes.first { $0.token == now }?.headers["apns-expiration"] == "0")
     let letters = try site.take("dead")
-    #expect(letters.count == 2)
+    #expect(letters.count == 3 && letters.contains { $0.id == "over" && $0.header("x-push-error") == "Unavailable" })
     let last = try #require(letters.first { $0.id == "limited" })
     #expect(last.header("x-push-error") == "DeviceMessageRateExceeded" && last.header("x-push-reason") == "TooManyRequests")
     #expect(last.header("x-push-status") == "429" && last.header("x-push-attempts") == "4" && last.body == body)
@@ -126,7 +128,7 @@ struct RetryTests {
     let results = try site.take("results")
     #expect(
       Set(results.map { "\($0.id) \(($0.json["results"] as? [[String: String]])?.first?["error"] ?? "")" }) == [
-        "limited DeviceMessageRateExceeded", "now Unavailable",
+        "limited DeviceMessageRateExceeded", "now Unavailable", "over Unavailable",
       ])
   }
 

@@ -94,6 +94,11 @@ import Testing
       #""notification":{"body":"b"},"android":{"priority":"HIGH","ttl":"4W","notification":{"sound":"s"}},"apns":{"payload":{"aps":{"sound":"s","badge":2},"x":1},"fcm_options":{"image":"https://x"}}"#
     ),
     (
+      "an alert that the block takes away is none for Apple devices; others show title and body",
+      #""notification":{"title":"t","image":"https://x/y.png","tag":"T"},"apns":{"payload":{"aps":{"alert":null}}},"webpush":{"notification":{"title":"w"}}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"title":"t","tag":"T","image":"https://x/y.png"}},"webpush":{"notification":{"image":"https://x/y.png","title":"w"}}"#
+    ),
+    (
       "the webpush block is passed on",
       #""webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#,
       #""android":{"priority":"NORMAL","ttl":"4W"},"webpush":{"headers":{"TTL":"5"},"notification":{"a":[1]},"fcm_options":{"link":"https://x"}}"#
@@ -145,6 +150,40 @@ import Testing
     #expect(body == #"{"message":{\#(expected),"token":"T:1"}}"#, "\(rule)")
     // What we write is a request that we would take ourselves.
     _ = try parsed(body)
+  }
+
+  @Test("in FCM v1's shape as well, what shows the alert stands where Apple devices don't see it when the block takes it away")
+  func alertTakenAway() throws {
+    let request = try parsed(
+      #"{"message":{"token":"T:1","notification":{"title":"t","body":"b"},"android":{"notification":{"body":"B"}},"apns":{"payload":{"aps":{"alert":null}}}}}"#
+    )
+    let body = try fcm(request)
+    #expect(
+      body.hasPrefix(#"{"message":{"android":{"ttl":"2419140s","notification":{"title":"t","body":"B"}},"apns":{"headers":{"apns-push-type":"background""#)
+        && body.hasSuffix(#""webpush":{"notification":{"title":"t","body":"b"}},"token":"T:1"}}"#), "\(body)")
+  }
+
+  @Test(
+    "what is counted for FCM's topics has one limit, whatever part of the request it stands in",
+    arguments: [
+      #""notification":{"subtitle":"\#(String(repeating: "s", count: 1_500))"},"data":{"a":"@"}"#,
+      #""notification":{"title":"t"},"data":{"a":"@"}"#, #""notification":{"title":"t"},"android":{"data":{"a":"@"}}"#,
+    ])
+  func topicLimit(members: String) throws {
+    func result(_ bytes: Int) throws -> Result<FCMTemplate, Rejection> {
+      let request = try accepted(
+        members.replacingOccurrences(of: "@", with: String(repeating: "x", count: bytes)), to: "fcm:/topics/news")
+      var report: LossReport?
+      return FCMTemplate.make(request, context: context(request), report: &report)
+    }
+    let counted = try FCMMessage.countedBytes(
+      accepted(members.replacingOccurrences(of: "@", with: ""), to: "fcm:/topics/news"))
+    #expect((try? result(2_048 - counted).get()) != nil)
+    guard case .failure(let rejection) = try result(2_049 - counted) else {
+      Issue.record("2,049 bytes are taken")
+      return
+    }
+    #expect(rejection.code == .messageTooBig)
   }
 
   @Test(

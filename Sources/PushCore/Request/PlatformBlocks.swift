@@ -107,7 +107,7 @@ extension RequestReader {
   }
 
   fileprivate func checkPayload(_ node: Int) throws(Rejection) {
-    guard let aps = document.value("aps", of: node) else { return }
+    guard let aps = document.value("aps", of: node), document.kind(aps) != .null else { return }
     guard document.kind(aps) == .object else { throw wrongType(aps, expected: "an object") }
     try checkKnown(in: aps, APSKey.table, \.rule)
   }

@@ -4,6 +4,8 @@ public struct RequestLimits: Sendable, Equatable {
   public var json: JSONLimits = JSONLimits()
   /// UTF-8 bytes of the keys and values of `notification`, after unescaping.
   public var notificationBytes: Int = 2048
+  /// FCM v1 has no limit of its own for it: what it takes in all.
+  static let v1NotificationBytes = 4096
   /// UTF-8 bytes of the keys and values of `data`, after unescaping.
   public var dataBytes: Int = 4096
   /// The same for a message to a topic or a condition.

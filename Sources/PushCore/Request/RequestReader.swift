@@ -175,7 +175,9 @@ struct RequestReader {
   // MARK: Sizes
 
   private func checkSizes(_ request: SendRequest) throws(Rejection) {
-    if let node = request.notificationNode { try checkSize(of: node, limits.notificationBytes) }
+    if let node = request.notificationNode {
+      try checkSize(of: node, request.shape == .gcm ? limits.notificationBytes : RequestLimits.v1NotificationBytes)
+    }
     guard let node = request.dataNode else { return }
     let page = limits.extensionBytes == nil ? nil : request.extensionNode
     if let page, let most = limits.extensionBytes { try checkExtension(page, most) }

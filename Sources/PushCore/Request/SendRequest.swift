@@ -108,6 +108,15 @@ extension SendRequest {
     return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
   }
 
+  /// What the counters are to be: a number in `apns.payload.aps` stands where `notification` says another, and is what iPhones show.
+  public var badgeOfCounter: Badge? {
+    guard let badge else { return nil }
+    guard let payload = apns(.payload), let aps = document.value("aps", of: payload), document.kind(aps) == .object,
+      let own = document.value("badge", of: aps), let number = try? document.integer(own)
+    else { return badge }
+    return .number(Int(number))
+  }
+
   /// A flag of `notification` that came as a boolean, as "true" or "false", or, from a lenient sender, as 0 or 1.
   public func flag(_ key: NotificationKey) -> Bool? {
     guard let node = notification[key] else { return nil }

@@ -44,17 +44,18 @@ enum APNsPayload {
     }
     payload.append(0x7D)
     let bytes = aps.hasBlanks || hasObject ? Blank.count(payload[...]) : payload.count
-    guard bytes <= limit else { throw tooBig(bytes, type, limit) }
+    guard bytes <= limit else { throw tooBig(bytes, type, limit, isFilled: bytes != payload.count) }
     return payload
   }
 
   /// `aps` of a background push.
   static let background = #"{"content-available":1}"#
 
-  private static func tooBig(_ bytes: Int, _ type: PushType, _ limit: Int) -> Rejection {
+  /// - Parameter isFilled: badge or push key of each device is counted with all digits that it may have.
+  private static func tooBig(_ bytes: Int, _ type: PushType, _ limit: Int, isFilled: Bool = false) -> Rejection {
     Rejection(
       .messageTooBig,
-      "an APNs payload of \(bytes) bytes, at most \(limit) allowed for push type \(String(decoding: type.word, as: UTF8.self))"
+      "an APNs payload of \(isFilled ? "up to " : "")\(bytes) bytes, at most \(limit) allowed for push type \(String(decoding: type.word, as: UTF8.self))"
     )
   }
 

@@ -52,6 +52,9 @@ struct APSContent {
       || isPresent("attributes-type", false)
   }
 
+  /// The block says that there is none.
+  func isAlertTakenAway(_ document: JSONDocument) -> Bool { alertOverride.map { document.kind($0) == .null } ?? false }
+
   /// For a request that names none: what the payload is.
   var inferredPushType: PushType { isLiveActivity ? .liveactivity : isVisible ? .alert : .background }
 

@@ -2,6 +2,8 @@
 /// key by key.
 struct AndroidConfig {
   let priority: Priority
+  /// Title, body and image stand in the message's common `notification`.
+  let hasCommon: Bool
 
   func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
@@ -64,13 +66,14 @@ struct AndroidConfig {
     _ request: borrowing SendRequest, _ v2: PlatformBlocks.AndroidV2? = nil, to body: inout [UInt8]
   ) {
     let isTranslated = request.shape == .gcm && request.hasNotification
-    guard isTranslated || request.android(.notification) != nil else { return }
+    let carriesCommon = !hasCommon || (v2 != nil && isTranslated)
+    guard isTranslated || carriesCommon || request.android(.notification) != nil else { return }
     let document = request.document
     var isOpen = false
     for field in Self.fields {
       let node = request.androidNotification(field.key)
-      let key = field.source ?? (v2 == nil ? nil : field.common)
-      var source = node == nil && isTranslated ? key.flatMap { request.notification[$0] } : nil
+      let key = (isTranslated ? field.source : nil) ?? (carriesCommon ? field.common : nil)
+      var source = node == nil ? key.flatMap { request.notification[$0] } : nil
       // The counter is what Android shows beside the app's icon too.
       if field.key == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
         source = request.notification[.badge]

@@ -66,10 +66,7 @@ struct AppleDelivery {
   private static func expiration(
     _ request: borrowing SendRequest, _ context: borrowing TranslationContext, isBroadcast: Bool
   ) -> Int64 {
-    if let node = request.apnsHeader(.apnsExpiration) {
-      // Of up to twelve digits.
-      return request.document.string(node).reduce(0) { $0 * 10 + Int64($1 & 15) }
-    }
+    if let expiration = request.apnsExpiration { return expiration }
     if isBroadcast, request.timeToLive == nil { return 0 }
     return (request.timeToLive ?? request.androidTimeToLive) == 0 || context.deadline <= context.now
       ? 0 : context.deadline / 1000
@@ -85,6 +82,12 @@ extension APSContent {
 }
 
 extension SendRequest {
+  /// What `apns.headers.apns-expiration` says, unix seconds.
+  public var apnsExpiration: Int64? {
+    // Of up to twelve digits.
+    apnsHeader(.apnsExpiration).map { document.string($0).reduce(0) { $0 * 10 + Int64($1 & 15) } }
+  }
+
   /// At least one value that isn't null.
   var hasData: Bool {
     guard let dataNode else { return false }

@@ -34,18 +34,19 @@ struct FCMMessage {
     var body: [UInt8] = []
     body.reserveCapacity(document.bytes.count + 128)
     body.append(contentsOf: (request.isDryRun ? #"{"validate_only":true,"message":{"# : #"{"message":{"#).utf8)
-    let start = body.count
-    appendNotification(request, to: &body)
+    // FCM makes the alert of what stands in the common notification, whatever the block takes away.
+    let hasCommon = apple?.content.isAlertTakenAway(document) != true
+    if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
-    AndroidConfig(priority: priority).append(request, context, to: &body)
-    // What is shown and carried can't be larger than what stands here.
-    if body.count - start > Self.topicPayloadLimit {
+    AndroidConfig(priority: priority, hasCommon: hasCommon).append(request, context, to: &body)
+    // What is counted stands in the request, but for the page's address.
+    if document.bytes.count + (page?.count ?? 0) > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page)
     }
     var apns = ApnsConfig(delivery: apple, upmcTopic: upmcTopic, page: page)
     try apns.append(request, context, to: &body)
     usesPage = page != nil || apns.usesPage
-    appendWebpush(request, to: &body)
+    appendWebpush(request, hasCommon: hasCommon, to: &body)
     if let options = request.fcmOptionsNode { body.appendMember(#""fcm_options":"#, options, of: document) }
     body.appendMemberSeparator()
     return body
@@ -80,17 +81,22 @@ struct FCMMessage {
   }
 
   /// GCM's icon and click action are a browser's as well where they are URLs; the block wins key by key.
-  private func appendWebpush(_ request: borrowing SendRequest, to body: inout [UInt8]) {
+  private func appendWebpush(_ request: borrowing SendRequest, hasCommon: Bool, to body: inout [UInt8]) {
     let (icon, link) = (secureURL(.icon, request), secureURL(.clickAction, request))
     guard request.blocks != nil || icon != nil || link != nil else { return }
+    var shown = [("icon", icon)]
+    if !hasCommon {
+      shown += [("title", request.notification[.title]), ("body", request.notification[.body])]
+      shown += [("image", request.notification[.image])]
+    }
     let mark = body.count
     body.appendMemberSeparator()
     body.append(contentsOf: #""webpush":{"#.utf8)
     let start = body.count
     if let headers = request.webpush(.headers) { body.appendMember(#""headers":"#, headers, of: request.document) }
     if let data = request.webpush(.data) { body.appendMember(#""data":"#, data, of: request.document) }
-    append(request.webpush(.notification), named: #""notification":"#, with: "icon", icon, request, to: &body)
-    append(request.webpush(.fcmOptions), named: #""fcm_options":"#, with: "link", link, request, to: &body)
+    append(request.webpush(.notification), named: #""notification":"#, with: shown, request, to: &body)
+    append(request.webpush(.fcmOptions), named: #""fcm_options":"#, with: [("link", link)], request, to: &body)
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
@@ -105,20 +111,21 @@ struct FCMMessage {
     return node
   }
 
-  /// An object of the block, with one more member unless it says that itself.
+  /// An object of the block, with more members unless it says them itself.
   private func append(
-    _ object: Int?, named name: String, with key: String, _ translated: Int?, _ request: borrowing SendRequest,
+    _ object: Int?, named name: String, with members: [(key: String, node: Int?)], _ request: borrowing SendRequest,
     to body: inout [UInt8]
   ) {
     let document = request.document
-    guard let translated, object.flatMap({ document.value(key, of: $0) }) == nil else {
+    let added = members.filter { key, node in node != nil && object.flatMap { document.value(key, of: $0) } == nil }
+    guard !added.isEmpty else {
       if let object { body.appendMember(name, object, of: document) }
       return
     }
     body.appendMemberSeparator()
     body.append(contentsOf: name.utf8)
     body.append(0x7B)
-    body.appendMember("\"\(key)\":", translated, of: document)
+    for (key, node) in added { if let node { body.appendMember("\"\(key)\":", node, of: document) } }
     if let object {
       for (name, value) in document.members(of: object) { body.appendMember(name, value, of: document) }
     }

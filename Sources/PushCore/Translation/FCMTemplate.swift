@@ -66,8 +66,10 @@ public struct FCMTemplate: Sendable {
     return nil
   }
 
-  /// What FCM counts of a request against ``payloadLimit(of:)``: bytes of keys and values of notification and data.
+  /// What FCM counts of a request against ``payloadLimit(toTopics:)``: bytes of keys and values of notification and data.
   public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page) }
   /// How much of that FCM takes of a request.
-  public static func payloadLimit(of request: borrowing SendRequest) -> Int { FCMMessage.payloadLimit(request) }
+  public static func payloadLimit(toTopics: Bool) -> Int {
+    toTopics ? FCMMessage.topicPayloadLimit : FCMMessage.payloadLimit
+  }
 }

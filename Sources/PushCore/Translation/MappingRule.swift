@@ -7,7 +7,7 @@ public enum MappingRule: CaseIterable, Sendable {
     channelCollapseKey
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
   case packageName, dryRun, apnsBlock, androidBlock, androidV2Block, androidV2Priority, backgroundSync, webpushBlock,
-    liveActivityToken, options, pushType
+    liveActivityToken, options, pushType, v1Priority
   case androidOnly, mdm, unknownName
 
   /// What becomes of the field on one platform.
@@ -219,6 +219,10 @@ public enum MappingRule: CaseIterable, Sendable {
           "liveactivity when aps says so (content-state, attributes-type), alert when there is an alert, badge or sound, else "
             + "background"),
         fcm: .carried("for Apple devices alert or background, as for APNs; a live activity's FCM finds itself"))
+    case .v1Priority:
+      Row(
+        rule: "FCM v1", field: "apns.headers.apns-priority, android.priority (absent, in FCM v1's shape)",
+        apns: .carried("10; 5 in the background"), fcm: .carried("for Apple devices as for APNs; Android's is FCM's own"))
     case .androidOnly:
       Row(
         rule: "GS-027", field: "notification, android or webpush with nothing that an Apple device shows, and no data",

@@ -20,7 +20,7 @@ public final class BrokerConnection {
   private var transport: (any Transport)?
   private var dialled: BrokerURI?
   private var next: Int
-  private var backoff = Backoff(base: 0.5, cap: 4)
+  private var backoff = Backoff(base: 0.5, cap: 3)
   private var timer: TimerToken?
   private var isStopped = false
   private var establishedAt: MonotonicTime?

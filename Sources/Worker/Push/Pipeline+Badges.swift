@@ -60,10 +60,16 @@ extension Pipeline {
   private func count(_ badge: SendRequest.Badge, _ entry: InFlight) {
     var places: [Int] = []
     var devices: [BadgeCount.Device] = []
+    var verdicts = Verdicts()
     for (index, recipient) in entry.recipients.enumerated() {
       switch recipient.state {
       case .waiting, .postponed: break
       case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
+      }
+      // What is never sent moves no counter.
+      if let rejection = refusal(entry, recipient, &verdicts) {
+        entry.recipients[index].state = .refused(rejection)
+        continue
       }
       places.append(index)
       if recipient.row >= 0, let rows = entry.rows {
@@ -97,6 +103,23 @@ extension Pipeline {
         }
       }
     }
+  }
+
+  /// Whether a request can be translated, for each pool and kind of recipient.
+  private typealias Verdicts = [(pool: Int, isChannel: Bool, refusal: Rejection?)]
+
+  private func refusal(_ entry: InFlight, _ recipient: Recipient, _ verdicts: inout Verdicts) -> Rejection? {
+    let (pool, isChannel) = (recipient.pool, recipient.isChannel)
+    if let known = verdicts.first(where: { $0.pool == pool && $0.isChannel == isChannel }) { return known.refusal }
+    var report: LossReport?
+    var refusal: Rejection?
+    if case .failure(let rejection)? = translate(
+      entry, recipient.platform, pool: pool, isBroadcast: isChannel, &report)
+    {
+      refusal = rejection
+    }
+    verdicts.append((pool, isChannel, refusal))
+    return refusal
   }
 
   private func badgesCounted(_ entry: InFlight, _ badges: [Int64?]) {

@@ -156,11 +156,6 @@ extension Pipeline {
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
-      if !entry.recipients[index].isDevice, let request = entry.request,
-        let refusal = template.refusalForTopics(of: request)
-      {
-        return failDevice(entry, index, refusal)
-      }
       noteSent(entry, index, pool)
       pool.send(
         payload: template.body(token: entry.recipients[index].token, fill: fill(entry, index)),
@@ -204,7 +199,17 @@ extension Pipeline {
     }
   }
 
+  /// What devices of a list take may be too large for its topics.
   func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
+    guard let template = madeFCMTemplate(of: entry, index, at: now) else { return nil }
+    guard !entry.recipients[index].isDevice, let request = entry.request,
+      let refusal = template.refusalForTopics(of: request)
+    else { return template }
+    failDevice(entry, index, refusal)
+    return nil
+  }
+
+  private func madeFCMTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     if let template = entry.fcm { return template }
     var report: LossReport?
     // What FCM only validates needs no page.

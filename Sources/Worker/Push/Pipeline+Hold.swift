@@ -67,7 +67,11 @@ extension Pipeline {
     let flow = broker.flow(app)
     // What is taken is not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
-    guard bodies.fitting >= fitting, !apps[app].pools.contains(where: isTroubled) else { return broker.setFlow(.probes, app) }
+    guard bodies.fitting >= fitting else { return broker.setFlow(.probes, app) }
+    guard !apps[app].pools.contains(where: isTroubled) else {
+      // Those that the provider was to be tried with may all be on streams that it won't answer.
+      return broker.setFlow(apps[app].pools.contains(where: lacksProbe) ? .some : .probes, app)
+    }
     let oldest = apps[app].pools.compactMap { pools[$0].heldSince }.min()
     let wait = oldest.map { time.now.seconds(since: $0) } ?? 0
     if wait < Self.shortHeldWait {
@@ -75,6 +79,11 @@ extension Pipeline {
     } else if wait > Self.longHeldWait {
       broker.setFlow(flow.less, app)
     }
+  }
+
+  /// The provider answers again, and there is nothing to try it with.
+  private func lacksProbe(_ pool: Int) -> Bool {
+    pools[pool].isEmpty && pools[pool].pool.takesProbe
   }
 
   /// Seconds that what is held waits here for its provider: below it more is taken, above it less.

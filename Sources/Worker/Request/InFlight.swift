@@ -292,6 +292,8 @@ final class ParsedRequest {
   let request: SendRequest
   let isDryRun: Bool
   let lifetime: Int?
+  /// As ``SendRequest/expirationOfTokens``.
+  let expiration: Int64?
   let package: [UInt8]?
   /// The one that it chooses itself.
   let topic: [UInt8]?
@@ -307,10 +309,11 @@ final class ParsedRequest {
     let request = try SendRequest(parsing: body, limits: limits)
     isDryRun = request.isDryRun
     lifetime = request.lifetime
+    expiration = request.expirationOfTokens
     package = request.restrictedPackageName
     topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
-    badge = request.badge
+    badge = request.badgeOfCounter
     isCollapsible = request.isCollapsible && !isDryRun
     self.request = request
   }

@@ -59,9 +59,10 @@ struct Intake {
     let dated = Self.published(delivery.properties, at: now)
     entry.isDated = dated != nil
     entry.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
-    entry.deadline = record?.deadline ?? Self.deadline(parsed.lifetime, delivery.properties, from: entry.published)
+    let lifetime = parsed.lifetime ?? parsed.expiration.map { Self.lifetime(until: $0, from: entry.published) }
+    entry.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: entry.published)
     entry.parsed = parsed
-    entry.isNowOrNever = parsed.lifetime == 0
+    entry.isNowOrNever = lifetime == 0
     return nil
   }
 
@@ -100,6 +101,11 @@ struct Intake {
     }
     return .failure(
       Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
+  }
+
+  /// Seconds that are left until a moment in unix seconds.
+  private static func lifetime(until end: Int64, from published: Int64) -> Int {
+    Int(min(max(end - published / 1000, 0), Int64(RequestLimits.longestTimeToLive)))
   }
 
   /// The smaller of `time_to_live` and `expiration` wins; all in unix milliseconds.
@@ -158,6 +164,15 @@ struct Intake {
 extension SendRequest {
   /// Seconds that the request may live, in whichever shape it says so; nil for the default.
   var lifetime: Int? { timeToLive ?? androidTimeToLive }
+
+  /// Until when, in unix seconds, what goes to tokens of APNs alone may live, where nothing else says so. Android devices of other
+  /// requests have nothing to do with it.
+  var expirationOfTokens: Int64? {
+    guard lifetime == nil, let expiration = apnsExpiration else { return nil }
+    let named = targets.named
+    guard !named.isEmpty, named.allSatisfy({ if case .apns = $0 { true } else { false } }) else { return nil }
+    return expiration
+  }
 
   /// What one entry of `registration_ids` says.
   func targetText(_ index: Int) -> [UInt8] {

@@ -93,36 +93,25 @@ public struct Rehearsal {
 
     /// For tokens that come with the request, or for broadcast channels.
     public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
-      guard !isCounterMissing(.apns) else { return .failure(.noCounter) }
+      guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
       return translator.apns(
         entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: toChannels, isRehearsed: true,
         at: now, &report)
     }
 
-    public func fcm(_ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
+    /// For devices, or for topics that FCM keeps.
+    public func fcm(toTopics: Bool, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
       guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
-      guard !isCounterMissing(.fcm) else { return .failure(.noCounter) }
-      return translator.fcm(entry, isRehearsed: true, at: now, &report)
+      guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
+      let made = translator.fcm(entry, isRehearsed: true, at: now, &report)
+      guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request) else { return made }
+      return .failure(refusal)
     }
 
-    /// The badge is to be counted, and nothing that the request names with the provider has a counter.
-    private func isCounterMissing(_ platform: Platform) -> Bool {
-      guard case .automatic? = request.badge else { return false }
-      guard hasRegistry else { return true }
-      let answers = request.targets.named.compactMap { Rehearsal.isDevice($0, platform) }
-      return !answers.isEmpty && !answers.contains(true)
-    }
-  }
-
-  /// Whether a target of the provider is a device, which may have a counter; nil where it is none of the provider's.
-  private static func isDevice(_ target: Target, _ platform: Platform) -> Bool? {
-    switch target {
-    case .apns: platform == .apns ? true : nil
-    case .channel: platform == .apns ? false : nil
-    case .fcm: platform == .fcm ? true : nil
-    case .fcmTopics: platform == .fcm ? false : nil
-    case .invalid: nil
-    default: true
+    /// The badge is to be counted, and what it goes to has no counter.
+    private func isCounterMissing(hasCounters: Bool) -> Bool {
+      guard case .automatic? = request.badgeOfCounter else { return false }
+      return !hasCounters || !hasRegistry
     }
   }
 

@@ -21,7 +21,7 @@ struct ExplainQuestion {
     if explanation.refusal == .messageTooBig { explanation.hint = hintOfPages() }
     if explanation.refusal == .invalidJSON, hasSeveralRequests {
       explanation.hint =
-        "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does."
+        "The file holds several requests, one a line: one at a time is explained, as `head -n 1 FILE | pushfleet explain -` does"
     }
     return explanation
   }
@@ -43,7 +43,7 @@ struct ExplainQuestion {
     case .failure(let rejection):
       return Explanation(now: now, published: published ?? now, refused: asWritten(rejection, rehearsal), in: body)
     }
-    let views = ways(admitted.request).map { way in way.platform == .apns ? apnsView(admitted, way) : fcmView(admitted) }
+    let views = ways(admitted.request).map { way in way.platform == .apns ? apnsView(admitted, way) : fcmView(admitted, way) }
     return Explanation(
       now: now, published: published ?? now, request: admitted.request, views: views, source: target == nil ? body : [])
   }
@@ -77,8 +77,8 @@ struct ExplainQuestion {
 
   private func ways(_ request: SendRequest) -> [Explanation.Way] {
     let named = request.targets.named
-    return [.phonesOfAPNs, .channelsOfAPNs, .fcm].filter { way in
-      named.isEmpty ? way != .channelsOfAPNs : named.contains { goes($0, way) }
+    return Explanation.Way.allCases.filter { way in
+      named.isEmpty ? way.isToDevices : named.contains { goes($0, way) }
     }
   }
 
@@ -86,21 +86,22 @@ struct ExplainQuestion {
   private func goes(_ target: Target, _ way: Explanation.Way) -> Bool {
     switch target {
     case .channel, .fcmTopics: target.way == way
-    case .apns, .fcm: self.target == nil ? way != .channelsOfAPNs : target.way == way
-    default: way != .channelsOfAPNs
+    case .apns, .fcm: self.target == nil ? way.isToDevices : target.way == way
+    default: way.isToDevices
     }
   }
 
   /// What stands in the place of the device: the request's own address where it is the only one and says more than that it is a token, the
-  /// one that was asked about, and the first channel of a list.
+  /// one that was asked about, and the first channel or topic of a list.
   private func address(_ request: SendRequest, _ way: Explanation.Way) -> [UInt8] {
     let named = request.targets.named
-    if way == .channelsOfAPNs {
-      for case .channel(let id) in named { return id }
+    switch way {
+    case .channelsOfAPNs: for case .channel(let id) in named { return id }
+    case .topicsOfFCM: for case .fcmTopics(let address) in named { return address }
+    case .phonesOfAPNs, .fcm: break
     }
     if case .one(let only) = request.targets {
       switch (way, only) {
-      case (.fcm, .fcmTopics(let address)): return address
       case (.fcm, .fcm(let address)) where FCMAddress(address[...]) != .token || target != nil: return address
       case (.phonesOfAPNs, .apns(let token)) where target != nil: return token
       default: break
@@ -146,8 +147,8 @@ struct ExplainQuestion {
     return template.stamp(token: token[...]).id
   }
 
-  private func fcmView(_ admitted: Rehearsal.Admitted) -> Explanation.View {
-    var view = Explanation.View(way: .fcm)
+  private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
+    var view = Explanation.View(way: way)
     guard admitted.hasFCM else {
       view.hasCredential = false
       view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
@@ -155,11 +156,11 @@ struct ExplainQuestion {
     }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.fcm(&report).map { template in
+    view.outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
-        payload: template.body(token: address(request, .fcm)[...]), bytes: template.countedBytes(of: request),
-        limit: FCMTemplate.payloadLimit(of: request), counted: "notification and data", losses: report ?? LossReport())
+        payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
+        limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data", losses: report ?? LossReport())
     }
     return view
   }
@@ -204,16 +205,18 @@ struct Explanation {
   }
 
   /// By which provider, and to what.
-  enum Way {
-    case phonesOfAPNs, channelsOfAPNs, fcm
+  enum Way: CaseIterable {
+    case phonesOfAPNs, channelsOfAPNs, fcm, topicsOfFCM
 
-    var platform: Platform { self == .fcm ? .fcm : .apns }
+    var platform: Platform { self == .fcm || self == .topicsOfFCM ? .fcm : .apns }
+    var isToDevices: Bool { self == .phonesOfAPNs || self == .fcm }
     /// As a heading.
     var words: String {
       switch self {
       case .phonesOfAPNs: "iPhone, through APNs"
       case .channelsOfAPNs: "Broadcast channel of APNs"
       case .fcm: "Android phone, through FCM v1"
+      case .topicsOfFCM: "Topic that FCM keeps"
       }
     }
   }
@@ -271,7 +274,8 @@ extension Target {
     switch self {
     case .apns: .phonesOfAPNs
     case .channel: .channelsOfAPNs
-    case .fcm, .fcmTopics: .fcm
+    case .fcm: .fcm
+    case .fcmTopics: .topicsOfFCM
     case .topic, .all, .user, .group, .registration, .invalid: nil
     }
   }

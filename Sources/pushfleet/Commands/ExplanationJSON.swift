@@ -24,7 +24,7 @@ extension Explanation {
   private func append(_ rejection: Rejection, to object: inout JSONObjectWriter) {
     object.set("error", rejection.code.rawValue)
     object.set("reason", rejection.reason)
-    if rejection.code == .messageTooBig, let hint { object.set("hint", hint) }
+    if let hint { object.set("hint", hint) }
   }
 
   private static func append(_ sending: Sending, to object: inout JSONObjectWriter) {

@@ -32,9 +32,7 @@ struct RequestCheck {
     case .success(let made): admitted = made
     }
     let named = Set(admitted.request.targets.named.compactMap(\.way))
-    let ways = [Explanation.Way.phonesOfAPNs, .channelsOfAPNs, .fcm].filter {
-      named.isEmpty ? $0 != .channelsOfAPNs : named.contains($0)
-    }
+    let ways = Explanation.Way.allCases.filter { named.isEmpty ? $0.isToDevices : named.contains($0) }
     let rejections = ways.compactMap { rejection(admitted, $0) }
     // Where the registry knows whose devices they are, one platform that takes it is enough; so it is where it has nothing for the other.
     if rejections.count == ways.count { return rejections.first }
@@ -47,7 +45,8 @@ struct RequestCheck {
     case .phonesOfAPNs, .channelsOfAPNs:
       guard admitted.hasAPNs else { return Rejection(.mismatchSenderID, "the application has no APNs credential") }
       if case .failure(let rejection) = admitted.apns(toChannels: way == .channelsOfAPNs, &report) { return rejection }
-    case .fcm: if case .failure(let rejection) = admitted.fcm(&report) { return rejection }
+    case .fcm, .topicsOfFCM:
+      if case .failure(let rejection) = admitted.fcm(toTopics: way == .topicsOfFCM, &report) { return rejection }
     }
     return nil
   }

@@ -32,6 +32,14 @@ import Testing
     #expect(code(request(#""notification": {"title": "\#(title)", "body": null}"#)) == expected)
   }
 
+  @Test("in FCM v1's shape a notification is bounded by what FCM takes in all")
+  func v1Notification() {
+    func body(_ bytes: Int) -> Result<SendRequest, Rejection> {
+      parse(#"{"message":{"token":"x","notification":{"body":"\#(String(repeating: "b", count: bytes - 4))"}}}"#)
+    }
+    #expect(code(body(2_049)) == nil && code(body(4_096)) == nil && code(body(4_097)) == .messageTooBig)
+  }
+
   @Test("names that are ignored have no size")
   func ignoredNames() {
     var limits = RequestLimits()
