@@ -95,7 +95,7 @@ struct RetryTests {
       Set(results) == ["by the application Unknown", "by itself Unknown", "again Unknown", "neither InvalidParameters"])
   }
 
-  @Test("attempts end at their limit, in the dead letters with the last reason; time_to_live 0 allows one, and so does apns-expiration 0")
+  @Test("attempts end at their limit, in the dead letters with the last reason; time_to_live 0 and apns-expiration 0 allow one")
   func attemptLimit() throws {
     let site = try Site()
     let (limited, now, over) = (token(1), token(2), token(3))

@@ -159,7 +159,9 @@ import Testing
     )
     let body = try fcm(request)
     #expect(
-      body.hasPrefix(#"{"message":{"android":{"ttl":"2419140s","notification":{"title":"t","body":"B"}},"apns":{"headers":{"apns-push-type":"background""#)
+      body.hasPrefix(
+        #"{"message":{"android":{"ttl":"2419140s","notification":{"title":"t","body":"B"}},"apns":{"headers":{"apns-push-type":"background""#
+      )
         && body.hasSuffix(#""webpush":{"notification":{"title":"t","body":"b"}},"token":"T:1"}}"#), "\(body)")
   }
 

@@ -23,6 +23,14 @@ import Testing
     (#""delay_while_idle":true"#, .apns, "GS-072 delay_while_idle emulated: no counterpart, sent with priority 5"),
     (#""delay_while_idle":true"#, .fcm, "GS-072 delay_while_idle emulated: no counterpart, sent with priority NORMAL"),
     (
+      #""notification":{"body":"b"},"delay_while_idle":true,"android":{"priority":"HIGH"}"#, .fcm,
+      "GS-072 delay_while_idle emulated: for Apple devices only: sent with priority 5"
+    ),
+    (
+      #""notification":{"body":"b"},"delay_while_idle":true,"apns":{"headers":{"apns-priority":"10"}}"#, .fcm,
+      "GS-072 delay_while_idle emulated: for Android devices only: sent with priority NORMAL"
+    ),
+    (
       #""delay_while_idle":true,"priority":"high""#, .fcm,
       "GS-072 delay_while_idle dropped: no counterpart, and priority says high"
     ),

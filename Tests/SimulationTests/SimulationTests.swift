@@ -31,6 +31,9 @@ struct SimulationTests {
       (22_246, [.brokerFrozen, .credentialRefused, .goAway, .pathCut, .streamsReset, .workerDrained], nil),
       (31_768, [.confirmsNacked], [0]),
       (200_667, [.outcomesUnconfirmed, .workerReloaded], [0, 1]),
+      (1_016_259, [.appSilent], nil), (1_006_589, [.outcomesUnconfirmed], [0, 1]),
+      (1_005_114, [.brokerCrash, .connectionsClosed], [0, 2]),
+      (1_015_452, [.brokerCrash, .pathStalled, .workerDrained, .workerFrozen], [0, 2, 3, 4]),
       (18_172, [.appTokenHangs, .brokerCrash, .registryFailsAfter, .workerFrozen], [0, 3, 6]),
     ] as [(UInt64, Set<Affliction>, Set<Int>?)])
   func past(_ seed: UInt64, _ kinds: Set<Affliction>, _ events: Set<Int>?) throws {

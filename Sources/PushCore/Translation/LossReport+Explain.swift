@@ -260,16 +260,25 @@ extension LossReport {
     guard request.delayWhileIdle else { return }
     if isHigh {
       add(MappingRule.delayWhileIdle.row.rule, "delay_while_idle", .dropped, "no counterpart, and priority says high")
-    } else if platform == .apns, header != nil {
-      addLost("delay_while_idle", platform, .apple, "apns.headers.apns-priority")
-    } else if platform == .fcm, request.android(.priority) != nil {
-      addLost("delay_while_idle", platform, .android, "android.priority")
-    } else if platform == .fcm, request.blocks?.androidV2 != nil {
-      if delivery != nil, header == nil {
-        add(.delayWhileIdle, platform, words: "for \(Devices.apple.rawValue) only: sent with priority 5")
-      }
     } else {
-      add(.delayWhileIdle, platform)
+      explainDelay(request, platform, delivery, hasHeader: header != nil)
+    }
+  }
+
+  private mutating func explainDelay(
+    _ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?, hasHeader: Bool
+  ) {
+    let hasOwn = request.android(.priority) != nil
+    if delivery != nil, hasHeader { addLost("delay_while_idle", platform, .apple, "apns.headers.apns-priority") }
+    if platform == .fcm, hasOwn { addLost("delay_while_idle", platform, .android, "android.priority") }
+    let isForAndroid = platform == .fcm && !hasOwn && request.blocks?.androidV2 == nil
+    switch (delivery != nil && !hasHeader, isForAndroid) {
+    case (true, false) where platform == .fcm:
+      add(.delayWhileIdle, platform, words: "for \(Devices.apple.rawValue) only: sent with priority 5")
+    case (false, true) where delivery != nil:
+      add(.delayWhileIdle, platform, words: "for \(Devices.android.rawValue) only: sent with priority NORMAL")
+    case (false, false): return
+    default: add(.delayWhileIdle, platform)
     }
   }
 

@@ -104,7 +104,8 @@ public struct Rehearsal {
       guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
       guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
       let made = translator.fcm(entry, isRehearsed: true, at: now, &report)
-      guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request) else { return made }
+      guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request)
+      else { return made }
       return .failure(refusal)
     }
 

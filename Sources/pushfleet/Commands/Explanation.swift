@@ -160,7 +160,8 @@ struct ExplainQuestion {
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
         payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
-        limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data", losses: report ?? LossReport())
+        limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
+        losses: report ?? LossReport())
     }
     return view
   }
