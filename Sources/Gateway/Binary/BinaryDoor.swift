@@ -127,7 +127,8 @@ final class BinaryDoor: Door {
   /// Takes nothing more; each sender is told after the confirms which of its notifications was the last to be taken.
   func drain() {
     for listener in listeners { listener.close() }
-    publishing.hurry(drainTime)
+    // Last words need their time as well.
+    publishing.hurry(max(drainTime - 2 * Self.partingTime, drainTime / 2))
     for entry in Array(connections.values) { entry.connection.drain() }
     feedback?.drain()
   }
