@@ -168,6 +168,16 @@ extension BinaryDoor: BinaryDesk {
       ])
   }
 
+  func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
+    guard let omitted = throttle.admit((app ?? []) + [1], at: loop.now) else { return }
+    log.warning(
+      "a sender of the binary interface has gone and can't be told what is wrong",
+      [
+        "app": app ?? [], "meaning": response?.status.word ?? "", "identifier": response.map { Int($0.identifier) } ?? 0,
+        "given_up": lost, "omitted": omitted,
+      ])
+  }
+
   /// Seconds for which a drain waits for the last words to be read.
   private static let partingTime = 0.5
 
