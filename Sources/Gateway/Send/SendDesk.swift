@@ -21,6 +21,15 @@ final class SendDesk {
     /// The idempotency key came with another body before.
     case reused
 
+    /// The same request that comes again has the same answer.
+    var isFinal: Bool {
+      switch self {
+      case .result(let body): WorkerResult(body)?.isPassing != true
+      case .accepted: true
+      case .refused, .unknown, .reused: false
+      }
+    }
+
     fileprivate var word: String {
       switch self {
       case .result: "result"
@@ -185,7 +194,7 @@ final class SendDesk {
   private func settle(_ name: Name, _ outcome: Outcome, _ then: Completion) {
     let state: RequestWindow.State? =
       switch outcome {
-      case .result, .accepted: .answered(outcome)
+      case .result, .accepted: outcome.isFinal ? .answered(outcome) : nil
       case .unknown: .again
       case .refused, .reused: nil
       }
