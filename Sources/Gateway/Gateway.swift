@@ -75,10 +75,13 @@ public final class Gateway {
   private func openDoors() throws {
     if let endpoint = context.configuration.gatewayFigures { doors.append(try FiguresDoor(endpoint, context)) }
     let settings = context.configuration.gateway
-    let room = ConnectionRoom(
-      descriptors: ProcessUsage.raiseDescriptorLimit(), isShared: settings?.http != nil && settings?.apns != nil)
+    var kinds: ConnectionRoom.Doors = []
+    if settings?.http != nil { kinds.insert(.http) }
+    if settings?.apns != nil { kinds.insert(.binary) }
+    if settings?.apns?.feedback != nil { kinds.insert(.feedback) }
+    let room = ConnectionRoom(descriptors: ProcessUsage.raiseDescriptorLimit(), doors: kinds)
     if let settings = settings?.http { doors.append(try HTTPDoor(settings, connections: room.http, context)) }
-    if let settings = settings?.apns { doors.append(try BinaryDoor(settings, connections: room.binary, context)) }
+    if let settings = settings?.apns { doors.append(try BinaryDoor(settings, room, context)) }
   }
 
   private func everySecond() {

@@ -37,6 +37,9 @@ public struct HTTPAnswer: Sendable, Equatable {
 
 /// What a server bears.
 public struct HTTPServerLimits: Sendable {
+  /// Connections beyond the limit, as one that is told to go is gone a moment later. Nobody is accepted beyond these.
+  public static let passing: UInt32 = 128
+
   /// Connections at once; further ones wait to be accepted.
   public var connections: UInt32
   /// Seconds that a connection may be silent.

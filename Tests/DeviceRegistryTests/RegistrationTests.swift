@@ -352,8 +352,12 @@ struct RegistrationTests {
     let since = { (time: String) in #""installation":"i","registered_at":"1970-01-01T00:00:0\#(time)Z""# }
     _ = try registry.register("old", since("1"), now: 1_000)
     let new = try registry.register("new", #""installation":"i""#, now: 5_000)
-    #expect(try registry.register("old", since("1"), now: 9_000) == new)
+    // Who used the device then may not be who uses it now: whoever means it names the new token, whose registration is the answer.
+    #expect(try registry.register("old", since("1") + #","user":"u""#, now: 9_000) == new)
     #expect(try registry.record("new")?.registeredAt == 5_000 && registry.record("old") == nil)
+    #expect(try registry.user("u").isEmpty)
+    let current = #""installation":"i","registered_at":"1970-01-01T00:00:05Z","user":"u""#
+    #expect(try registry.register("new", current, now: 9_000) == new && registry.user("u") == ["new"])
     _ = try registry.register("dead", now: 1_000)
     try registry.mark("dead", .gone(since: 7_500), now: 8_000)
     #expect(try registry.register("dead", since("7"), now: 9_000) == new)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -56,6 +57,33 @@ struct DoorRulesTests {
       settings: Door.settings(port) + #"richPages: { url: "http://127.0.0.1:\#(port)", keep: "1h" },"#, apps: "upmc: true,")
     let door = try Door(site, port: port)
     return Place(site: site, door: door, worker: try site.startWorker(), key: try door.key().key)
+  }
+
+  @Test("UP-02: a user is bound to an installation whose token is changing at that moment")
+  func userOfANewToken() throws {
+    let site = try Site()
+    let place = try open(site)
+    try place.put("one", token: 1)
+    place.worker.signal(15)
+    #expect(place.worker.wait() == 0)
+    let group = DispatchGroup()
+    let statuses = Mutex<[Int?]>([])
+    func say(_ path: String, _ body: String, waiting: Int) throws {
+      DispatchQueue.global().async(group: group) { [port = place.door.port, key = place.key] in
+        let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json"]
+        let answer = HTTPProbe(port: port).ask(path, method: "PUT", headers: headers, body: body, seconds: 60)
+        statuses.withLock { $0.append(answer?.status) }
+      }
+      #expect(try eventually { try site.depths(["registry"]) == [waiting] })
+    }
+    let moved = #"{"platform":"apns","token":"\#(token(2))","user":"anna","name":"Anna"}"#
+    try say(place.path("one"), moved, waiting: 1)
+    try say(place.path("one") + "/user", #"{"user":"bob","name":"Bob"}"#, waiting: 2)
+    _ = try site.startWorker()
+    group.wait()
+    #expect(statuses.withLock(\.self) == [200, 200])
+    #expect(try place.reached("/users/bob").map(\.token) == [token(2)])
+    #expect(try place.reached("/users/anna").isEmpty)
   }
 
   @Test("hold for users, groups, badges, payloads, pages and tokens")

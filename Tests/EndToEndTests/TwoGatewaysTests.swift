@@ -7,10 +7,12 @@ import Testing
 struct TwoGatewaysTests {
   /// A site with two gateways, which share a registry and nothing else.
   /// - Parameter wait: of each.
-  private func open(_ registry: RegistryKind, wait: [Int]) throws -> (Site, [Door], key: String) {
+  private func open(
+    _ registry: RegistryKind, wait: [Int], script: [String: Any] = [:]
+  ) throws -> (Site, [Door], key: String) {
     let site = try Site()
     let ports = try FreePorts.take(2)
-    try site.startFleet(try registry.make(), settings: Door.settings(ports[0]))
+    try site.startFleet(try registry.make(), script: script, settings: Door.settings(ports[0]))
     let doors = try zip(ports, wait).map { port, wait in
       try Door(
         site, port: port,
@@ -60,6 +62,28 @@ struct TwoGatewaysTests {
     #expect(worker.wait() == 0)
     try site.drain()
     #expect(try site.deliveries() == [token(1): 1, token(2): 1, token(3): 1, token(4): 1])
+  }
+
+  @Test("what has failed because of something that passes is tried again, whoever it comes to", arguments: RegistryKind.all)
+  func passing(_ registry: RegistryKind) throws {
+    let (site, doors, key) = try open(
+      registry, wait: [30, 30], script: [token(1): ["status": 503, "reason": "ServiceUnavailable"]])
+    let worker = try site.start(
+      ["worker", "--config", site.file("pushfleet.json5")],
+      environment: ["PUSHFLEET_RETRY_ATTEMPTS": "1", "PUSHFLEET_LOG": "debug"])
+    for (attempt, (door, headers)) in [
+      (doors[0], ["Idempotency-Key": "a"]), (doors[1], ["Idempotency-Key": "a"]), (doors[1], ["Idempotency-Key": "a"]),
+      (doors[0], [:]), (doors[0], [:]),
+    ].enumerated() {
+      let answer = try door.ask(
+        "POST", "/v1/projects/p/messages:send", key, #"{"message":{"token":"\#(token(1))"}}"#, headers)
+      #expect(answer.status == 503 && answer.headers["retry-after"] != nil, "\(answer)")
+      #expect(try site.pushes().count == attempt + 1)
+      // The other gateway publishes it under the same id, which the worker forgets with its acknowledgement.
+      if attempt == 0 { #expect(worker.waitForOutput("request acknowledged", seconds: 90)) }
+    }
+    worker.signal(15)
+    #expect(worker.wait() == 0)
   }
 
   @Test("what a gateway had in hand when it was killed or stood still is taken by the other one, and is sent once")

@@ -75,6 +75,7 @@ private final class ConfirmingDesk: BinaryDesk {
   func hasRoom(for connection: BinaryConnection) -> Bool { true }
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void) { answers.append(settled) }
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) {}
+  func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {}
   func heard(_ connection: BinaryConnection, isIdle: Bool) {}
   func finished(_ connection: BinaryConnection) { isFinished = true }
 

@@ -4,14 +4,19 @@ import Testing
 
 @Suite("Connections that the doors may have")
 struct ConnectionRoomTests {
-  @Test("are bounded by what the process may open, the doors together")
+  @Test("are bounded by what the process may open: the doors together, with those that come as others go")
   func bounds() {
     for descriptors in [0, 100, 1_024, 16_384, 65_536, .max] {
-      let room = ConnectionRoom(descriptors: descriptors, isShared: true)
-      #expect(room.http + room.binary <= max(descriptors - 512, 64) && room.http >= 16 && room.binary >= 48)
+      let room = ConnectionRoom(descriptors: descriptors, doors: [.http, .binary, .feedback])
+      let passing = 128 + 64
+      #expect(room.http + room.binary + room.readers <= max(descriptors - 384 - passing, 64))
+      #expect(room.http >= 16 && room.binary >= 42 && room.readers >= 6)
     }
-    #expect(ConnectionRoom(descriptors: 1_024, isShared: false).http == 512)
-    #expect(ConnectionRoom(descriptors: .max, isShared: true).http == 4_096)
-    #expect(ConnectionRoom(descriptors: .max, isShared: true).binary == 20_000)
+    #expect(ConnectionRoom(descriptors: 1_024, doors: .http).http == 512)
+    #expect(ConnectionRoom(descriptors: 1_024, doors: .binary).binary == 576)
+    #expect(ConnectionRoom(descriptors: 1_024, doors: [.binary, .feedback]).binary == 504)
+    let whole = ConnectionRoom(descriptors: .max, doors: [.http, .binary, .feedback])
+    #expect(whole.http == 4_096 && whole.binary == 20_000 && whole.readers == 1_000)
+    #expect(ConnectionRoom(descriptors: .max, doors: [.http, .binary]).readers == 0)
   }
 }

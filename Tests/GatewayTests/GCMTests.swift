@@ -111,6 +111,16 @@ struct GCMTests {
     #expect(none.status == 503 && none.headers["Retry-After"] == "5" && none.body.first != UInt8(ascii: "{"))
   }
 
+  @Test(
+    "what is refused before its targets are read is answered as its targets would be",
+    arguments: [
+      (#"{"to":"/topics/x"}"#, GCMAnswer.Shape.topic), (#"{"to":"/all"}"#, .topic), (#"{"condition":"'a' in topics"}"#, .topic),
+      (#"{"to":"/all/x"}"#, .multicast(1)), (#"{"to":""}"#, .multicast(1)), (#"{"registration_ids":["a","b"]}"#, .multicast(2)),
+    ])
+  func unread(body: String, shape: GCMAnswer.Shape) throws {
+    #expect(GCMAnswer.Shape(unread: try JSONDocument(bytes(body))) == shape)
+  }
+
   @Test("a form is answered in lines with one equals sign each, never with Unavailable")
   func lines() {
     #expect(text(answer(.form, .result(bytes(Self.one)))) == "id=p\n")

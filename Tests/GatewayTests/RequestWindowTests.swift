@@ -32,11 +32,24 @@ struct RequestWindowTests {
     #expect(window[key] == nil)
     window.begin(key, [2], body: nothing)
     _ = window.end(key, .again, at: time(0))
-    window.resume(key)
+    window.resume(key, as: [2])
     window.sweep(at: time(20))
     #expect(window[key]?.messageID == [2])
     _ = window.end(key, .answered(.accepted), at: time(20))
     window.sweep(at: time(31))
+    #expect(window[key] == nil)
+  }
+
+  @Test("what has failed is known under the id of its next attempt")
+  func failed() {
+    var window = RequestWindow(lifetime: 10)
+    window.begin(key, [1], body: nothing)
+    _ = window.end(key, .failed, at: time(0))
+    window.resume(key, as: [2])
+    _ = window.end(key, .answered(.accepted), at: time(5))
+    window.sweep(at: time(14))
+    #expect(window[key]?.messageID == [2])
+    window.sweep(at: time(15))
     #expect(window[key] == nil)
   }
 

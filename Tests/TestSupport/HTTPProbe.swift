@@ -30,20 +30,37 @@ public struct HTTPProbe {
   /// What workers and gateways tell an operator.
   private static let pagesOfFigures = ["/", "/metrics", "/status.json", "/history.json", "/livez", "/readyz"]
 
-  /// Whatever is sent, and the first answer to it; nil when the connection ends without one.
+  /// Whatever is sent, and the first answer to it; nil when the connection ends without one, or nothing comes.
   public func say(_ text: String, seconds: Int = 10) -> Answer? {
-    guard let raw = connection(seconds: seconds) else { return nil }
+    if case .answer(let answer) = outcome(of: text, seconds: seconds) { answer } else { nil }
+  }
+
+  /// What becomes of something that is sent.
+  public enum Outcome {
+    case answer(Answer)
+    /// The other side has ended the connection without an answer, or takes none.
+    case closed
+    /// Nothing came in time.
+    case silence
+  }
+
+  public func outcome(of text: String, seconds: Int = 10) -> Outcome {
+    guard let raw = connection(seconds: seconds) else { return .closed }
     defer { close(raw) }
     let request = Array(text.utf8)
-    guard send(raw, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return nil }
+    guard send(raw, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { return .closed }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
       let count = recv(raw, &chunk, chunk.count, 0)
-      guard count >= 0 else { return nil }
+      guard count >= 0 else { return errno == EAGAIN ? .silence : .closed }
       if count == 0 { break }
       bytes += chunk[..<count]
     }
+    return Self.answer(bytes).map { .answer($0) } ?? .closed
+  }
+
+  private static func answer(_ bytes: [UInt8]) -> Answer? {
     let parts = String(decoding: bytes, as: UTF8.self).components(separatedBy: "\r\n\r\n")
     let lines = parts[0].components(separatedBy: "\r\n")
     let words = lines[0].split(separator: " ")

@@ -13,6 +13,11 @@ protocol BinaryDesk: AnyObject {
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void)
   /// A notification was refused, or a connection ends before its sender wants it.
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?)
+  /// A sender has gone and can't be told what is wrong.
+  /// - Parameters:
+  ///   - response: what it would have got.
+  ///   - lost: how many of its notifications were given up.
+  func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?)
   /// Bytes came, or were settled. Idle: of what came nothing is left to do.
   func heard(_ connection: BinaryConnection, isIdle: Bool)
   /// Nothing of the connection is left to do.
@@ -50,6 +55,7 @@ final class BinaryConnection: Machine {
   private var unread: [UInt8] = []
   private var offset = 0
   private var farewell: [UInt8] = []
+  private var isOpen = false
   /// The transport has ended: nothing can be said any more, but what came before that counts.
   private var isGone = false
   private var isReported = false
@@ -64,6 +70,7 @@ final class BinaryConnection: Machine {
   var isFinished: Bool { if case .finished = phase { true } else { false } }
 
   func transportOpened(at now: MonotonicTime) {
+    isOpen = true
     app = transport.flatMap(identify)
     deadline = now.advanced(bySeconds: Self.idleTime)
   }
@@ -118,7 +125,7 @@ final class BinaryConnection: Machine {
 
   private func settled(_ position: Int, _ isTaken: Bool) {
     ledger.settle(position, isTaken: isTaken)
-    if !isTaken { settle(nil) }
+    if !isTaken, !isGone { settle(nil) }
     advance()
     if isIdle { desk.heard(self, isIdle: true) }
   }
@@ -130,23 +137,34 @@ final class BinaryConnection: Machine {
 
   /// Ends once what was taken is confirmed. Who has gone can't be told to send anything again: what it has left here is taken as well.
   func drain() {
+    // Nothing can have come before the handshake is over.
+    guard isOpen || isGone else {
+      transport?.close()
+      return
+    }
     if !isGone { settle(nil) }
     advance()
   }
 
   private func finishIfSettled() {
     switch phase {
-    case .taking: if isGone, ledger.open == 0 { report() }
+    case .taking:
+      guard isGone, ledger.open == 0, !isReported else { return }
+      if ledger.lost > 0 { desk.noteUnheard(nil, lost: ledger.lost, of: app) }
+      report()
     case .settling(let refusal):
       guard ledger.open == 0 else { return }
       phase = .finished
       // One that was lost stands before the one that is wrong.
       let response = if let refusal, ledger.isClear { refusal.response } else { ledger.farewell }
+      deadline = .distantFuture
+      guard !isGone else {
+        if refusal != nil || ledger.lost > 0 { desk.noteUnheard(response, lost: ledger.lost, of: app) }
+        return report()
+      }
       desk.noteFarewell(response, of: app)
       farewell = response?.bytes ?? []
-      deadline = .distantFuture
       transport?.outputReady()
-      if isGone { report() }
     case .finished: if isGone { report() }
     }
   }

@@ -9,8 +9,10 @@ import Worker
 final class BinaryDoor: Door {
   /// Connections at once: for the next one, the one that has been silent for longest goes.
   private let most: Int
+  /// Connections beyond that, as one that is told to go is gone a moment later.
+  static let passing = 64
   /// Connections of the feedback service; more are dropped as they come.
-  private static let mostReaders = 1_000
+  private let mostReaders: Int
 
   private let loop: EventLoop
   private let log: Log
@@ -33,11 +35,11 @@ final class BinaryDoor: Door {
   private var parting = MonotonicTime(nanoseconds: 0)
 
   /// Listens at once.
-  /// - Parameter connections: of senders, at most so many at once.
   /// - Throws: `ConfigurationError` when a setting can't be used, `PlaceTaken` when it perhaps can later.
-  init(_ settings: GatewayAPNsSettings, connections: Int, _ context: GatewayContext) throws {
+  init(_ settings: GatewayAPNsSettings, _ room: ConnectionRoom, _ context: GatewayContext) throws {
     let configuration = context.configuration
-    most = connections
+    most = room.binary
+    mostReaders = room.readers
     loop = context.loop
     log = context.log
     drainTime = Double(configuration.drainTimeout)
@@ -88,10 +90,8 @@ final class BinaryDoor: Door {
     return connection
   }
 
-  private static let passing = 64
-
   private func acceptReader(_ desk: FeedbackDesk) -> (any Machine)? {
-    guard readers < Self.mostReaders else { return nil }
+    guard readers < mostReaders else { return nil }
     readers += 1
     return FeedbackConnection(
       open: { [unowned desk] in desk.open($0, $1) }, identify: { [unowned self] in identify($0) },
@@ -127,7 +127,8 @@ final class BinaryDoor: Door {
   /// Takes nothing more; each sender is told after the confirms which of its notifications was the last to be taken.
   func drain() {
     for listener in listeners { listener.close() }
-    publishing.hurry(drainTime)
+    // Last words need their time as well.
+    publishing.hurry(max(drainTime - 2 * Self.partingTime, drainTime / 2))
     for entry in Array(connections.values) { entry.connection.drain() }
     feedback?.drain()
   }
@@ -164,6 +165,16 @@ extension BinaryDoor: BinaryDesk {
       [
         "app": app ?? [], "status": Int(response.status.rawValue), "meaning": response.status.word,
         "identifier": Int(response.identifier), "omitted": omitted,
+      ])
+  }
+
+  func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
+    guard let omitted = throttle.admit((app ?? []) + [1], at: loop.now) else { return }
+    log.warning(
+      "a sender of the binary interface has gone and can't be told what is wrong",
+      [
+        "app": app ?? [], "meaning": response?.status.word ?? "", "identifier": response.map { Int($0.identifier) } ?? 0,
+        "given_up": lost, "omitted": omitted,
       ])
   }
 

@@ -5,15 +5,21 @@ import Wire
 final class BinaryPublishing {
   /// Notifications of all connections that may wait for their confirms.
   static let most = 2_000
-  /// Seconds for which one is tried.
+  /// Seconds for which one is tried, and its confirm is waited for.
   static let retryTime = 10.0
+
+  /// One notification that isn't settled.
+  private struct Flight {
+    let settled: (_ isTaken: Bool) -> Void
+    let limit: TimerToken
+  }
 
   private let time: Turn
   private let broker: any BinaryBroker
-  /// Seconds that are left to all; a gateway that stops has less of it.
+  /// When all are settled, one way or the other, in a gateway that stops.
   private var end = MonotonicTime.distantFuture
-  /// Not settled.
-  private(set) var open = 0
+  private var flights: [Int: Flight] = [:]
+  private var lastFlight = 0
   private var waiting = Ring<BinaryConnection>()
   private var isWaiting: Set<ObjectIdentifier> = []
 
@@ -22,8 +28,16 @@ final class BinaryPublishing {
     self.broker = broker
   }
 
-  /// Nothing is tried after so many seconds.
-  func hurry(_ seconds: Double) { end = min(end, time.now.advanced(bySeconds: seconds)) }
+  /// Not settled.
+  var open: Int { flights.count }
+
+  /// Nothing is tried or waited for after so many seconds.
+  func hurry(_ seconds: Double) {
+    end = min(end, time.now.advanced(bySeconds: seconds))
+    time.schedule(at: end) { [self] in
+      for flight in flights.keys.sorted() { settle(flight, isTaken: false) }
+    }
+  }
 
   /// Where there is none, the connection's turn comes by `roomCame`.
   func hasRoom(for connection: BinaryConnection) -> Bool {
@@ -33,26 +47,32 @@ final class BinaryPublishing {
   }
 
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void) {
-    open += 1
-    attempt(request, Backoff(base: 0.1, cap: 2), until: time.now.advanced(bySeconds: Self.retryTime)) { [self] isTaken in
-      open -= 1
-      settled(isTaken)
-      while open < Self.most, let next = waiting.popFirst() {
-        isWaiting.remove(ObjectIdentifier(next))
-        next.roomCame()
-      }
+    lastFlight += 1
+    let flight = lastFlight
+    let limit = time.schedule(at: min(time.now.advanced(bySeconds: Self.retryTime), end)) { [self] in
+      settle(flight, isTaken: false)
+    }
+    flights[flight] = Flight(settled: settled, limit: limit)
+    attempt(request, flight, Backoff(base: 0.1, cap: 2))
+  }
+
+  private func attempt(_ request: BinaryRequest, _ flight: Int, _ backoff: Backoff) {
+    guard flights[flight] != nil else { return }
+    broker.publish(request) { [self] isConfirmed in
+      guard !isConfirmed else { return settle(flight, isTaken: true) }
+      var backoff = backoff
+      time.schedule(after: backoff.next(using: &time.random)) { [self] in attempt(request, flight, backoff) }
     }
   }
 
-  private func attempt(
-    _ request: BinaryRequest, _ backoff: Backoff, until limit: MonotonicTime, _ settled: @escaping (Bool) -> Void
-  ) {
-    broker.publish(request) { [self] isConfirmed in
-      guard !isConfirmed else { return settled(true) }
-      var backoff = backoff
-      let next = time.now.advanced(bySeconds: backoff.next(using: &time.random))
-      guard next < min(limit, end) else { return settled(false) }
-      time.schedule(at: next) { [self] in attempt(request, backoff, until: limit, settled) }
+  /// What the broker says of one that is settled comes too late.
+  private func settle(_ flight: Int, isTaken: Bool) {
+    guard let settled = flights.removeValue(forKey: flight) else { return }
+    time.cancel(settled.limit)
+    settled.settled(isTaken)
+    while open < Self.most, let next = waiting.popFirst() {
+      isWaiting.remove(ObjectIdentifier(next))
+      next.roomCame()
     }
   }
 }

@@ -61,7 +61,9 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
     reader?.feedbackEnded()
   }
 
+  /// What comes too late is not acknowledged: it is on the list again.
   func delivered(_ delivery: consuming Delivery) {
+    guard !isWhole, !isSettled else { return }
     tokens.append(delivery.token)
     // A message beyond the tuple's form is read like the others, or it would come for ever.
     if let tuple = FeedbackTuple.bytes(delivery.body) { reader?.feedbackCame(tuple) }

@@ -15,6 +15,7 @@ struct SendLedger {
   private(set) var base = 0
   /// How many are neither taken nor lost.
   private(set) var open = 0
+  private(set) var lost = 0
   /// Of the last before `base`; nil where that has none, or there is none.
   private var lastIdentifier: UInt32?
 
@@ -34,6 +35,7 @@ struct SendLedger {
     guard entries.indices.contains(index), entries[index].state == .open else { return }
     entries[index].state = isTaken ? .taken : .lost
     open -= 1
+    if !isTaken { lost += 1 }
     let taken = entries.prefix { $0.state == .taken }.count
     guard taken > 0 else { return }
     lastIdentifier = entries[taken - 1].identifier

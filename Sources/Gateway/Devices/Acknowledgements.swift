@@ -1,6 +1,7 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
+import TLS
 import Worker
 
 /// `POST …/acks` and `PUT …/badge`: what devices received and read, and their badges. Each is published, and noted by a worker.
@@ -89,8 +90,13 @@ struct Acknowledgements {
     return line.closed()
   }
 
+  /// What tells one occasion from another: an idempotency key that comes with another body is another one.
+  static func id(of body: [UInt8], key: [UInt8]) -> [UInt8] {
+    UUIDText.named(Digest.sha256(Digest.sha256(key) + Digest.sha256(body)))
+  }
+
   private func publish(_ call: HTTPCall, _ body: [UInt8], _ app: [UInt8]) {
-    let id = call.idempotencyKey.flatMap { $0.count <= 255 ? $0 : nil }
+    let id = call.idempotencyKey.map { Self.id(of: body, key: $0) }
     let parsed = Acknowledgement.parse(body, size: UInt64(body.count), defaultApp: app, messageID: id, now: now())
     if case .failure(let refusal) = parsed { return call.refuse(refusal.code.rawValue, refusal.reason) }
     changes.acknowledge(body, app: app, id: id) { outcome in

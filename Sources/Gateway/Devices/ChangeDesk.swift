@@ -18,6 +18,7 @@ final class ChangeDesk {
 
   /// Seconds that the broker has for a confirm.
   private static let confirmTime = 15.0
+  private static let unconfirmed = Outcome.unknown("the broker has not confirmed it in time")
 
   private let context: GatewayContext
   let limits: RegistryLimits
@@ -32,51 +33,45 @@ final class ChangeDesk {
 
   /// - Parameter then: called once.
   func change(_ change: [UInt8], app: [UInt8], then: @escaping (Outcome) -> Void) {
-    var isConfirmed = false
-    var isOver = false
     var question: UInt64?
-    var timer: TimerToken?
-    let finish: (Outcome) -> Void = { [context] outcome in
-      guard !isOver else { return }
-      isOver = true
+    let outcome = Awaited<Outcome>(context.loop.time) { [context] outcome in
       if let question { context.broker.forget(question) }
-      if let timer { context.loop.cancel(timer) }
       then(outcome)
     }
     question = context.broker.expectAnswer { answer in
-      guard let document = try? JSONDocument(answer, limits: JSONLimits(bytes: 4 << 20)) else { return finish(.accepted) }
-      finish(.answered(document))
+      guard let document = try? JSONDocument(answer, limits: JSONLimits(bytes: 4 << 20)) else {
+        return outcome.end(as: .accepted)
+      }
+      outcome.end(as: .answered(document))
     }
-    timer = context.loop.schedule(after: Self.confirmTime) {
-      finish(isConfirmed ? .accepted : .unknown("the broker has not confirmed it in time"))
-    }
+    outcome.end(after: Self.confirmTime, as: Self.unconfirmed)
     context.broker.publish(
       exchange: context.topology.registryExchange, routingKey: Topology.changeKey, properties: properties(app),
       body: change, question: question
-    ) { [context, wait] outcome in
-      switch outcome {
-      case .confirmed:
-        isConfirmed = true
-        if let timer { context.loop.cancel(timer) }
-        if !isOver { timer = context.loop.schedule(after: wait) { finish(.accepted) } }
-      case .refused(let reason): finish(.refused(reason))
-      case .unknown(let reason): finish(.unknown(reason))
+    ) { [wait] confirmation in
+      switch confirmation {
+      case .confirmed: outcome.end(after: wait, as: .accepted)
+      case .refused(let reason): outcome.end(as: .refused(reason))
+      case .unknown(let reason): outcome.end(as: .unknown(reason))
       }
     }
   }
 
   /// What devices have acknowledged; ends as `accepted` where the broker has it.
+  /// - Parameter then: called once.
   func acknowledge(_ body: [UInt8], app: [UInt8], id: [UInt8]?, then: @escaping (Outcome) -> Void) {
     var properties = properties(app)
     if let id { properties.messageID = id }
+    let outcome = Awaited<Outcome>(context.loop.time, then: then)
+    outcome.end(after: Self.confirmTime, as: Self.unconfirmed)
     context.broker.publish(
       exchange: context.topology.acknowledgementExchange, routingKey: Topology.acknowledgementKey, properties: properties,
       body: body
-    ) { outcome in
-      switch outcome {
-      case .confirmed: then(.accepted)
-      case .refused(let reason): then(.refused(reason))
-      case .unknown(let reason): then(.unknown(reason))
+    ) { confirmation in
+      switch confirmation {
+      case .confirmed: outcome.end(as: .accepted)
+      case .refused(let reason): outcome.end(as: .refused(reason))
+      case .unknown(let reason): outcome.end(as: .unknown(reason))
       }
     }
   }

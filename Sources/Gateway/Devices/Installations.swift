@@ -74,14 +74,26 @@ struct Installations {
     if applications[visitor.app]?.isUPMC == true, name == nil {
       return call.refuse("InvalidParameters", "name: missing")
     }
+    bindAll(call, visitor, user, name, looks: Self.looks)
+  }
+
+  /// Looks at an installation's registrations while its tokens are changing.
+  private static let looks = 5
+
+  private func bindAll(_ call: HTTPCall, _ visitor: Visitor, _ user: [UInt8], _ name: [UInt8]?, looks: Int) {
+    guard looks > 0 else {
+      return call.answer(Manner.own.answer(.unavailable("the installation's token is changing all the time")))
+    }
     devices(call, visitor) { records in
-      bind(call, visitor, user, name, records[...])
+      bind(call, visitor, user, name, records[...]) { bindAll(call, visitor, user, name, looks: looks - 1) }
     }
   }
 
   /// One registration after the other: an installation has one for each sender and kind of token.
+  /// - Parameter again: called where one of them has another token by now, whose user this isn't yet.
   private func bind(
-    _ call: HTTPCall, _ visitor: Visitor, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>
+    _ call: HTTPCall, _ visitor: Visitor, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>,
+    again: @escaping () -> Void
   ) {
     guard let record = records.first else { return call.answer(.json(200) { _ in }) }
     var line = visitor.message("register")
@@ -94,7 +106,10 @@ struct Installations {
     line.set("registered_at", time: record.registeredAt)
     line.set("user", user)
     if let name { line.set("name", name) }
-    change(call, line.closed(), visitor.app) { _ in bind(call, visitor, user, name, records.dropFirst()) }
+    change(call, line.closed(), visitor.app) { answer in
+      guard answer.text(of: "registration") == record.registration else { return again() }
+      bind(call, visitor, user, name, records.dropFirst(), again: again)
+    }
   }
 
   func deleteUser(_ call: HTTPCall, _ visitor: Visitor) {

@@ -122,6 +122,16 @@ struct GCMAnswer {
 }
 
 extension GCMAnswer.Shape {
+  /// A request's that is refused before its targets are read: one for a list is answered for each of it.
+  init(unread document: JSONDocument) {
+    if let list = document.value("registration_ids", of: document.root), document.kind(list) == .array {
+      self = .multicast(document.count(list))
+      return
+    }
+    let isNamed = document.text(of: "to").map { $0.starts(with: "/topics/".utf8) || $0.elementsEqual("/all".utf8) } ?? false
+    self = isNamed || document.text(of: "condition") != nil ? .topic : .multicast(1)
+  }
+
   init(_ targets: Targets) {
     switch targets {
     case .list(let list): self = .multicast(list.count)

@@ -32,9 +32,7 @@ struct GCMSend {
     }
     let isGCM = call.path.first.map { $0 == Array("gcm".utf8) } ?? false
     if let line = GCMCheck(document: document, isGCM: isGCM).line { return call.answer(.text(400, line + "\n")) }
-    // Refused before its targets are read, a request for a list is answered for each of it.
-    let count = document.value("registration_ids", of: document.root).map(document.count) ?? 1
-    send(document, call, key, .multicast(count))
+    send(document, call, key, GCMAnswer.Shape(unread: document))
   }
 
   /// - Parameter shape: the answer's where the request can't be read.
@@ -57,7 +55,7 @@ struct GCMSend {
 
   private func refuse(_ error: Rejection, _ call: HTTPCall, _ shape: GCMAnswer.Shape) {
     switch error.code {
-    case .invalidParameters, .invalidJSON, .missingRegistration:
+    case .invalidParameters, .invalidJSON:
       call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
     default: call.answer(GCMAnswer(shape: shape, messageID: call.request.target).refused(error.code.rawValue))
     }

@@ -53,8 +53,10 @@ final class HTTPDoor: Door, TurnHook {
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers,
-        identity: certificate?.served,
-        isDriven: !isTLS
+        identity: certificate?.served, isDriven: !isTLS,
+        refused: { status in
+          if isTLS { side.tell { $0.noteRefused(status) } } else { side.tell(here: { $0.noteRefused(status) }) }
+        }
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
       }
@@ -127,6 +129,8 @@ final class HTTPDoor: Door, TurnHook {
   }
 
   // MARK: requests
+
+  private func noteRefused(_ status: Int) { context.figures.answered(status, after: 0) }
 
   private func take(_ request: HTTPRequest, _ reply: HTTPReply) {
     guard let call = HTTPCall(request, reply, context) else {

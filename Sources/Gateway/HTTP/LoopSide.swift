@@ -21,5 +21,11 @@ final class LoopSide<Desk: AnyObject>: @unchecked Sendable {
     work(desk)
   }
 
+  /// From the server's thread: something that nobody waits for. A loop that has ended counts nothing any more.
+  func tell(_ note: @escaping @Sendable (Desk) -> Void) { _ = mailbox.post { [self] _ in tell(here: note) } }
+
+  /// From the loop's own thread.
+  func tell(here note: (Desk) -> Void) { if let desk { note(desk) } }
+
   private static var stopping: HTTPAnswer { .unavailable("the gateway is stopping") }
 }

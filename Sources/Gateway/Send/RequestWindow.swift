@@ -3,11 +3,13 @@ import Wire
 /// Remembers requests for a while, so that one that comes again is answered as it was, and not done twice. Bounded in number and bytes.
 struct RequestWindow {
   enum State {
-    /// Whoever else has sent it waits for the same answer. Then `answered`, `again` or nothing.
+    /// Whoever else has sent it waits for the same answer. Then `answered`, `again`, `failed` or nothing.
     case waiting([SendDesk.Completion])
     case answered(SendDesk.Outcome)
     /// It is not known whether it was taken: to be published again under the same id.
     case again
+    /// It has reached nobody: to be published again under another id, as a worker may still know this one.
+    case failed
   }
 
   struct Entry {
@@ -65,9 +67,10 @@ struct RequestWindow {
   }
 
   /// An entry that is published again is waited for again.
-  mutating func resume(_ key: RequestDigest) {
+  mutating func resume(_ key: RequestDigest, as messageID: [UInt8]) {
     guard let place = entries.index(forKey: key) else { return }
     bytes -= Self.weight(entries.values[place].state)
+    entries.values[place].messageID = messageID
     entries.values[place].state = .waiting([])
     entries.values[place].until = .distantFuture
   }

@@ -21,6 +21,15 @@ final class SendDesk {
     /// The idempotency key came with another body before.
     case reused
 
+    /// The same request that comes again has the same answer.
+    var isFinal: Bool {
+      switch self {
+      case .result(let body): WorkerResult(body)?.isPassing != true
+      case .accepted: true
+      case .refused, .unknown, .reused: false
+      }
+    }
+
     fileprivate var word: String {
       switch self {
       case .result: "result"
@@ -101,10 +110,15 @@ final class SendDesk {
         if isKeyed { windows.keyed.join(name.digest, then) } else { windows.plain.join(name.digest, then) }
         return
       case .answered(let outcome): return then(entry.messageID, outcome)
-      case .again:
-        if isKeyed { windows.keyed.resume(name.digest) } else { windows.plain.resume(name.digest) }
-        return claim(request, name, body: digest, then)
+      case .again: break
+      case .failed: name.messageID = UUIDText.random()
       }
+      if isKeyed {
+        windows.keyed.resume(name.digest, as: name.messageID)
+      } else {
+        windows.plain.resume(name.digest, as: name.messageID)
+      }
+      return claim(request, name, body: digest, then)
     }
     if isKeyed { windows.keyed.begin(name.digest, id, body: body) } else { windows.plain.begin(name.digest, id, body: body) }
     claim(request, name, body: digest, then)
@@ -185,7 +199,7 @@ final class SendDesk {
   private func settle(_ name: Name, _ outcome: Outcome, _ then: Completion) {
     let state: RequestWindow.State? =
       switch outcome {
-      case .result, .accepted: .answered(outcome)
+      case .result, .accepted: outcome.isFinal ? .answered(outcome) : .failed
       case .unknown: .again
       case .refused, .reused: nil
       }

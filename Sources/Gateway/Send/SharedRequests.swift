@@ -44,7 +44,7 @@ struct SharedRequests {
   func settle(_ name: [UInt8], _ outcome: SendDesk.Outcome, then: @escaping (SendDesk.Outcome) -> Void) {
     let state: GatewayRequest.State? =
       switch outcome {
-      case .result(let body): .result(body)
+      case .result(let body): outcome.isFinal ? .result(body) : nil
       case .accepted: .accepted
       case .unknown: .again
       case .refused, .reused: nil

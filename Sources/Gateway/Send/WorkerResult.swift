@@ -36,6 +36,20 @@ struct WorkerResult {
     }
   }
 
+  /// It reached nobody, and what stood in the way passes: the same request is to be tried again when it comes again. An audience's that is so large that
+  /// its result names nobody is none: workers know its campaign, and would send nothing.
+  var isPassing: Bool {
+    guard success == 0, failure > 0 else { return false }
+    guard !targets.isEmpty else { return !failedRegistrations.isEmpty }
+    return targets.allSatisfy { target in
+      if case .failed(let code) = target {
+        PushError(rawValue: String(decoding: code, as: UTF8.self))?.isPassing == true
+      } else {
+        false
+      }
+    }
+  }
+
   /// The only word on all of a request's targets, where it was refused as a whole.
   var refusal: [UInt8]? {
     if targets.count == 1, case .failed(let code) = targets[0] { code } else { nil }

@@ -37,32 +37,26 @@ struct V1Answer {
   private func failure(_ code: String) -> HTTPAnswer {
     // What was too late was dropped without a word.
     if code == PushError.expired.rawValue { return success(messageID) }
-    let (error, isPassing) = Self.error(code)
-    return error.answer(headers: isPassing ? ["Retry-After": "10"] : [:])
+    let isPassing = PushError(rawValue: code)?.isPassing == true
+    return Self.error(code).answer(headers: isPassing ? ["Retry-After": "10"] : [:])
   }
 
-  /// Each of GCM's codes in FCM v1's words; whether to come again.
-  private static func error(_ code: String) -> (GoogleError, isPassing: Bool) {
+  /// Each of GCM's codes in FCM v1's words.
+  private static func error(_ code: String) -> GoogleError {
     switch PushError(rawValue: code) {
-    case .notRegistered:
-      (GoogleError(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED"), false)
-    case .invalidRegistration: (V1Send.error(Rejection(.invalidRegistration, "")), false)
-    case .mismatchSenderID:
-      (GoogleError(403, "PERMISSION_DENIED", "SenderId mismatch", fcmCode: "SENDER_ID_MISMATCH"), false)
+    case .notRegistered: GoogleError(404, "NOT_FOUND", "Requested entity was not found.", fcmCode: "UNREGISTERED")
+    case .invalidRegistration: V1Send.error(Rejection(.invalidRegistration, ""))
+    case .mismatchSenderID: GoogleError(403, "PERMISSION_DENIED", "SenderId mismatch", fcmCode: "SENDER_ID_MISMATCH")
     case .invalidAPNsCredential:
-      (
-        GoogleError(
-          401, "UNAUTHENTICATED", "Auth error from APNS or Web Push Service", fcmCode: "THIRD_PARTY_AUTH_ERROR"), false
-      )
+      GoogleError(401, "UNAUTHENTICATED", "Auth error from APNS or Web Push Service", fcmCode: "THIRD_PARTY_AUTH_ERROR")
     case .deviceMessageRateExceeded, .topicsMessageRateExceeded:
-      (GoogleError(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", fcmCode: "QUOTA_EXCEEDED"), true)
+      GoogleError(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", fcmCode: "QUOTA_EXCEEDED")
     case .unavailable:
-      (GoogleError(503, "UNAVAILABLE", "The service is currently unavailable.", fcmCode: "UNAVAILABLE"), true)
-    case .internalServerError: (GoogleError(500, "INTERNAL", "Internal error encountered.", fcmCode: "INTERNAL"), true)
-    case .unknown:
-      (GoogleError(500, "UNKNOWN", "The message may have been delivered: its provider never answered."), false)
-    case .notAllowed: (GoogleError(403, "PERMISSION_DENIED", "The sender may not ask for this."), false)
-    default: (GoogleError(400, "INVALID_ARGUMENT", "Request contains an invalid argument: \(code)"), false)
+      GoogleError(503, "UNAVAILABLE", "The service is currently unavailable.", fcmCode: "UNAVAILABLE")
+    case .internalServerError: GoogleError(500, "INTERNAL", "Internal error encountered.", fcmCode: "INTERNAL")
+    case .unknown: GoogleError(500, "UNKNOWN", "The message may have been delivered: its provider never answered.")
+    case .notAllowed: GoogleError(403, "PERMISSION_DENIED", "The sender may not ask for this.")
+    default: GoogleError(400, "INVALID_ARGUMENT", "Request contains an invalid argument: \(code)")
     }
   }
 }

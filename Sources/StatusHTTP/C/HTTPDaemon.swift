@@ -20,9 +20,6 @@ final class HTTPDaemon: @unchecked Sendable {
     }
   }
 
-  /// Connections beyond the limit, as one that is told to go is gone a moment later. Nobody is accepted beyond these.
-  private static let passing: UInt32 = 128
-
   // Its end ends this, which its requests come before: no safe reference could be read in its deinit.
   unowned(unsafe) let server: HTTPServer
   private let limit: Int
@@ -48,8 +45,8 @@ final class HTTPDaemon: @unchecked Sendable {
     daemon = certificate.withUnsafeBytes { certificate in
       key.withUnsafeBytes { key in
         var options = pushfleet_mhd_options(
-          connections: limits.connections + Self.passing, idle_seconds: limits.idle, connection_memory: limits.memory,
-          is_driven: isDriven ? 1 : 0,
+          connections: limits.connections + HTTPServerLimits.passing, idle_seconds: limits.idle,
+          connection_memory: limits.memory, is_driven: isDriven ? 1 : 0,
           certificate: identity == nil ? nil : certificate.baseAddress?.assumingMemoryBound(to: CChar.self),
           key: identity == nil ? nil : key.baseAddress?.assumingMemoryBound(to: CChar.self))
         return pushfleet_mhd_start(descriptor, notified, arrived, respond, requestCompleted, context, &options)

@@ -9,6 +9,8 @@ public final class HTTPServer: @unchecked Sendable {
 
   /// Called on the thread that serves: must not wait. Every request is to be answered sooner or later.
   public typealias Handler = @Sendable (HTTPRequest, HTTPReply) -> Void
+  /// Called on the thread that serves, of a request that the handler doesn't get: with the status that it was answered with.
+  public typealias Refused = @Sendable (_ status: Int) -> Void
 
   private struct Open {
     /// Requests that are with the handler.
@@ -22,6 +24,7 @@ public final class HTTPServer: @unchecked Sendable {
   private let kept: [String]
   private let isDriven: Bool
   private let handler: Handler
+  private let refused: Refused
   private let open = Mutex(Open())
   private let answered = Atomic(false)
 
@@ -33,12 +36,13 @@ public final class HTTPServer: @unchecked Sendable {
   ///     up whatever else its thread does.
   public init(
     host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], identity: HTTPServerIdentity? = nil,
-    isDriven: Bool = false, handler: @escaping Handler
+    isDriven: Bool = false, refused: @escaping Refused = { _ in }, handler: @escaping Handler
   ) throws(HTTPServerError) {
     self.limits = limits
     self.isDriven = isDriven
     kept = headers
     self.handler = handler
+    self.refused = refused
     let daemon = try HTTPDaemon(self, try ListeningSocket.open(host, port), limits, identity, isDriven: isDriven)
     open.withLock { $0.daemons = [daemon] }
   }
@@ -138,20 +142,20 @@ public final class HTTPServer: @unchecked Sendable {
     case .headers:
       reply.request.method = String(cString: method)
       if let length = pushfleet_mhd_header(connection, "content-length"), (Int(String(cString: length)) ?? .max) > limits.body {
-        return queue(Self.tooLong, reply, connection, daemon)
+        return refuse(Self.tooLong, reply, connection, daemon)
       }
       reply.request.headers.reserveCapacity(kept.count)
       for name in kept { if let value = header(name, connection) { reply.request.headers[name] = value } }
       reply.step = .body
       return pushfleet_mhd_go_on()
     case .body:
-      if reply.isTooLong { return queue(Self.tooLong, reply, connection, daemon) }
+      if reply.isTooLong { return refuse(Self.tooLong, reply, connection, daemon) }
       reply.step = .answering
       let isStopping = open.withLock { open in
         if !open.isStopping { open.replies[ObjectIdentifier(reply)] = reply }
         return open.isStopping
       }
-      if isStopping { return queue(Self.stopping, reply, connection, daemon) }
+      if isStopping { return refuse(Self.stopping, reply, connection, daemon) }
       let request = reply.request
       reply.request = HTTPRequest(method: "", target: [])
       handler(request, reply)
@@ -184,6 +188,13 @@ public final class HTTPServer: @unchecked Sendable {
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
     guard let value = pushfleet_mhd_header(connection, name) else { return nil }
     return Array(UnsafeRawBufferPointer(start: value, count: strlen(value)))
+  }
+
+  private func refuse(
+    _ answer: HTTPAnswer, _ reply: HTTPReply, _ connection: OpaquePointer, _ daemon: HTTPDaemon
+  ) -> MHD_Result {
+    refused(answer.status)
+    return queue(answer, reply, connection, daemon)
   }
 
   private func queue(

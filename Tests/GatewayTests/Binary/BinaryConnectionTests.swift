@@ -29,6 +29,12 @@ private final class TestDesk: BinaryDesk {
   func settle(_ index: Int, _ isTaken: Bool = true) { answers.removeValue(forKey: index)?(isTaken) }
   func settleAll() { for index in published.indices { settle(index) } }
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) { farewells.append(response) }
+  private(set) var unheard: [ErrorResponse?] = []
+  private(set) var lost = 0
+  func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
+    unheard.append(response)
+    self.lost += lost
+  }
   func finished(_ connection: BinaryConnection) { finishedCount += 1 }
   private(set) var idle: [Bool] = []
   func heard(_ connection: BinaryConnection, isIdle: Bool) { idle.append(isIdle) }
@@ -176,6 +182,46 @@ struct BinaryConnectionTests {
     connection.roomCame()
     desk.settleAll()
     #expect(desk.published.count == 2 && desk.finishedCount == 1)
+  }
+
+  @Test("what a sender that has gone has left is published though some of it is lost, and that is said once")
+  func lostOfTheGone() {
+    desk.room = 2
+    say((1...4).flatMap { OldSender.framed($0) })
+    driver.finish(.closedByPeer, at: start)
+    desk.settle(0, false)
+    desk.room = 4
+    connection.roomCame()
+    desk.settle(1)
+    desk.settle(2, false)
+    desk.settle(3)
+    #expect(desk.published.count == 4 && desk.finishedCount == 1)
+    #expect(desk.farewells.isEmpty && desk.unheard == [nil] && desk.lost == 2)
+  }
+
+  @Test("a response that nobody is there for is none; a close in a drain is nothing to tell of")
+  func unheard() {
+    say(OldSender.framed(1) + OldSender.framed(2, token: []))
+    driver.finish(.closedByPeer, at: start)
+    desk.settleAll()
+    #expect(desk.farewells.isEmpty && desk.unheard == [ErrorResponse(status: .missingToken, identifier: 2)] && desk.lost == 0)
+    let other = BinaryConnection(desk) { _ in [] }
+    let driver = MachineDriver(other)
+    driver.open(at: start)
+    driver.receive(OldSender.framed(1), at: start)
+    other.drain()
+    driver.finish(.closedByPeer, at: start)
+    desk.settle(1)
+    #expect(desk.finishedCount == 2 && desk.farewells.isEmpty && desk.unheard.count == 1)
+  }
+
+  @Test("a drain closes at once what has not finished its handshake")
+  func drainOfTheUnopened() {
+    let other = BinaryConnection(desk) { _ in [] }
+    let driver = MachineDriver(other)
+    other.drain()
+    driver.settle(at: start)
+    #expect(driver.end == .closedLocally && desk.finishedCount == 1 && desk.farewells.isEmpty)
   }
 
   @Test("nothing is read while as many as allowed wait for their confirms")

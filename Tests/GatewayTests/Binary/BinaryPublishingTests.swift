@@ -53,12 +53,42 @@ struct BinaryPublishingTests {
     #expect(settled == [false] && time.now.seconds(since: MonotonicTime(nanoseconds: 0)) < 14)
   }
 
-  @Test("a gateway that stops doesn't try beyond its time")
-  func hurried() throws {
+  @Test("what the broker says nothing of is given up after ten seconds; what it says later comes too late")
+  func unanswered() throws {
     var settled: [Bool] = []
-    publishing.hurry(0)
     publishing.publish(try request()) { settled.append($0) }
+    pass(9.9)
+    #expect(settled.isEmpty && publishing.open == 1)
+    pass(0.1)
+    #expect(settled == [false] && publishing.open == 0)
+    broker.answers[0](true)
+    pass(20)
+    #expect(settled == [false] && broker.answers.count == 1)
+  }
+
+  @Test("what is refused for the last time after its end isn't tried again")
+  func refusedLate() throws {
+    publishing.publish(try request()) { _ in }
+    pass(10)
     broker.answers[0](false)
-    #expect(settled == [false])
+    pass(20)
+    #expect(broker.answers.count == 1)
+  }
+
+  @Test("a gateway that stops tries and waits no longer than its time, and tells so in a later turn")
+  func hurried() throws {
+    var settled: [Int: Bool] = [:]
+    publishing.publish(try request()) { settled[0] = $0 }
+    publishing.hurry(2)
+    publishing.publish(try request()) { settled[1] = $0 }
+    broker.answers[1](false)
+    pass(1.9)
+    #expect(settled.isEmpty)
+    pass(0.1)
+    #expect(settled == [0: false, 1: false])
+    publishing.publish(try request()) { settled[2] = $0 }
+    #expect(settled[2] == nil)
+    pass(0)
+    #expect(settled[2] == false)
   }
 }

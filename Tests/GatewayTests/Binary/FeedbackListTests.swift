@@ -1,0 +1,80 @@
+import AMQP
+import PushCore
+import Testing
+import Wire
+
+@testable import Gateway
+@testable import Worker
+
+private final class TestReader: FeedbackReader {
+  private(set) var entries = 0
+  private(set) var isEnded = false
+  func feedbackCame(_ tuples: [UInt8]) { entries += 1 }
+  func feedbackEnded() { isEnded = true }
+  func feedbackFailed() {}
+}
+
+@Suite("An application's list in the hands of a reader")
+struct FeedbackListTests {
+  private let time = Turn(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
+  private let reader = TestReader()
+  private let list: FeedbackList
+  private let broker: MachineDriver
+
+  /// A list of three entries.
+  init() throws {
+    let address = BrokerAddress(uri: BrokerURI(host: "broker", user: "me", password: "secret"), tls: nil)
+    var driver: MachineDriver?
+    let connection = BrokerConnection(time: time, brokers: [address]) { machine, _ in
+      let made = MachineDriver(machine)
+      driver = made
+      return made
+    }
+    list = FeedbackList(
+      queue: "q", count: 3, connection: connection, time: time, settings: { ConnectionSettings(broker: $0) }, reader: reader
+    ) { _ in }
+    broker = try #require(driver)
+    list.ready(try #require(broker.machine as? Consumer))
+  }
+
+  private func deliver() {
+    var delivery = Delivery()
+    delivery.body = FeedbackEvent(
+      event: .notRegistered, app: Array("a".utf8), platform: .apns, token: Array("0af1".utf8), reason: "Unregistered",
+      status: 410, invalidSince: 0, messageID: Array("m".utf8), observedAt: 0, details: FeedbackEvent.Details(kind: nil)
+    ).json()
+    list.delivered(delivery)
+  }
+
+  private func pass(_ seconds: Double) {
+    time.begin(now: time.now.advanced(bySeconds: seconds), wallClock: 0)
+    time.runTimers()
+  }
+
+  @Test("is whole with the last entry, and what was read is acknowledged")
+  func whole() {
+    for _ in 0..<3 { deliver() }
+    #expect(reader.isEnded)
+    list.settle(isTaken: true)
+    #expect(reader.entries == 3 && list.taken == 3)
+  }
+
+  @Test("an entry that comes after a second of silence is neither written nor acknowledged")
+  func late() {
+    for _ in 0..<2 { deliver() }
+    pass(1)
+    pass(1)
+    #expect(reader.isEnded)
+    deliver()
+    list.settle(isTaken: true)
+    #expect(reader.entries == 2 && list.taken == 2)
+  }
+
+  @Test("one that comes once the list is settled is nobody's")
+  func settled() {
+    deliver()
+    list.settle(isTaken: false)
+    deliver()
+    #expect(reader.entries == 1 && !reader.isEnded && list.taken == 0)
+  }
+}

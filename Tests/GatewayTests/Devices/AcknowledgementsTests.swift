@@ -1,0 +1,16 @@
+import Testing
+
+@testable import Gateway
+
+@Suite("What devices acknowledge by HTTP")
+struct AcknowledgementsTests {
+  @Test("an idempotency key that comes with another body is another occasion")
+  func occasions() {
+    let (five, six) = (Array(#"{"badge":5}"#.utf8), Array(#"{"badge":6}"#.utf8))
+    let (key, long) = (Array("k".utf8), [UInt8](repeating: 0x6B, count: 4_000))
+    #expect(Acknowledgements.id(of: five, key: key) == Acknowledgements.id(of: five, key: key))
+    #expect(Acknowledgements.id(of: five, key: key) != Acknowledgements.id(of: six, key: key))
+    #expect(Acknowledgements.id(of: five, key: key) != Acknowledgements.id(of: five, key: long))
+    #expect(Acknowledgements.id(of: five, key: long).count <= 255)
+  }
+}
