@@ -47,6 +47,11 @@ struct AppTroubles {
     trouble.from <= time + seconds && trouble.to + aftermath > time
   }
 
+  /// Whether an application's credential, refused before a time, may still be stopped then.
+  func mayBeStopped(_ app: Int, at time: Double, for seconds: Double) -> Bool {
+    all.contains { $0.kind == .appForbidden && $0.apps.contains(app) && $0.from < time && $0.to + seconds > time }
+  }
+
   /// Seconds until an application has recovered from what is over.
   func recovery(of app: Int, at time: Double) -> Double {
     all.filter { $0.apps.contains(app) && $0.to <= time }.map { $0.to + $0.recovery - time }.max() ?? 0

@@ -98,7 +98,9 @@ extension Nemesis {
     for app in trouble.apps.sorted() {
       let held = fleet.node.broker.messages(in: "push.hold.\(Scenario.app(app))").compactMap(\.id)
       guard held.contains(where: { fleet.mayBeSent($0, to: trouble.platforms, for: trouble.recovery) }) else { continue }
-      let recovery = max(trouble.recovery, appTroubles.recovery(of: app, at: world.elapsed))
+      var recovery = max(trouble.recovery, appTroubles.recovery(of: app, at: world.elapsed))
+      // What was to try a stopped credential meanwhile is lost, and the next one is as far away.
+      if appTroubles.mayBeStopped(app, at: trouble.from, for: Self.probeInterval) { recovery += Self.probeInterval }
       appTroubles.returns.append(
         .init(app: app, platforms: trouble.platforms, kind: trouble.kind, at: world.elapsed, recovery: recovery))
     }

@@ -24,7 +24,7 @@ struct HoldsTests {
     func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void) { counted.append((app, completion)) }
     func consumeHold(_ app: String, index: Int) { consumed.append(app) }
     func flow(_ app: Int) -> HoldFeed.Flow { .probes }
-    func setFlow(_ flow: HoldFeed.Flow, _ app: Int) {}
+    func setFlow(_ flow: HoldFeed.Flow, _ app: Int, isForProbe: Bool) {}
     func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) {}
     func heldInHand(_ app: Int) -> Int { inHand }
     var heldInHand: Int { inHand }

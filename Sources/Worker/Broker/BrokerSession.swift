@@ -411,7 +411,7 @@ extension BrokerSession: HoldBroker {
 
   func consumeHold(_ app: String, index: Int) { holds.consume(topology.holdQueue(app), of: index) }
   func flow(_ app: Int) -> HoldFeed.Flow { holds.flow(app) }
-  func setFlow(_ flow: HoldFeed.Flow, _ app: Int) { holds.setFlow(flow, app) }
+  func setFlow(_ flow: HoldFeed.Flow, _ app: Int, isForProbe: Bool) { holds.setFlow(flow, app, isForProbe: isForProbe) }
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int) { holds.acknowledge(token, app) }
   func heldInHand(_ app: Int) -> Int { holds.inHand(app) }
   var heldInHand: Int { holds.inHand }

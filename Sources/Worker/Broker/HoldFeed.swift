@@ -105,11 +105,12 @@ final class HoldFeed {
     if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
   }
 
-  func setFlow(_ flow: Flow, _ app: Int) {
+  /// - Parameter isForProbe: what is in hand is no use, and one more is needed.
+  func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
     guard let index = index(of: app), holds[index].flow != flow else { return }
     if flow.rawValue > holds[index].flow.rawValue {
       // What was taken by a larger flow is in hand still.
-      let isUsed = holds[index].inHand > holds[index].flow.total
+      let isUsed = holds[index].inHand > (isForProbe ? Self.most : holds[index].flow.total)
       guard !isUsed, time.now.seconds(since: holds[index].flowChangedAt) >= Self.flowPause else { return }
     }
     holds[index].flow = flow

@@ -14,7 +14,7 @@ protocol HoldBroker: AnyObject {
   func countHeld(_ app: String, _ completion: @escaping (Int?) -> Void)
   func consumeHold(_ app: String, index: Int)
   func flow(_ app: Int) -> HoldFeed.Flow
-  func setFlow(_ flow: HoldFeed.Flow, _ app: Int)
+  func setFlow(_ flow: HoldFeed.Flow, _ app: Int, isForProbe: Bool)
   func acknowledgeHeld(_ token: DeliveryToken, _ app: Int)
   /// Of the hold queue, in hand.
   func heldInHand(_ app: Int) -> Int

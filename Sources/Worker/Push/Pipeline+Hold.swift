@@ -67,17 +67,18 @@ extension Pipeline {
     let flow = broker.flow(app)
     // What is taken is not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
-    guard bodies.fitting >= fitting else { return broker.setFlow(.probes, app) }
+    guard bodies.fitting >= fitting else { return broker.setFlow(.probes, app, isForProbe: false) }
     guard !apps[app].pools.contains(where: isTroubled) else {
       // Those that the provider was to be tried with may all be on streams that it won't answer.
-      return broker.setFlow(apps[app].pools.contains(where: lacksProbe) ? .some : .probes, app)
+      let isForProbe = apps[app].pools.contains(where: lacksProbe)
+      return broker.setFlow(isForProbe ? .some : .probes, app, isForProbe: isForProbe)
     }
     let oldest = apps[app].pools.compactMap { pools[$0].heldSince }.min()
     let wait = oldest.map { time.now.seconds(since: $0) } ?? 0
     if wait < Self.shortHeldWait {
-      broker.setFlow(flow.more, app)
+      broker.setFlow(flow.more, app, isForProbe: false)
     } else if wait > Self.longHeldWait {
-      broker.setFlow(flow.less, app)
+      broker.setFlow(flow.less, app, isForProbe: false)
     }
   }
 
