@@ -37,7 +37,7 @@ public struct HTTPAnswer: Sendable, Equatable {
 
 /// What a server bears.
 public struct HTTPServerLimits: Sendable {
-  /// Connections beyond the limit, as one that is told to go is gone a moment later. Nobody is accepted beyond these.
+  /// Connections beyond the limit, as one that is asked to leave is gone a moment later. Nobody is accepted beyond these.
   public static let passing: UInt32 = 128
 
   /// Connections at once; further ones wait to be accepted.

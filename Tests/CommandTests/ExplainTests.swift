@@ -165,7 +165,7 @@ import Worker
     #expect((try? alert[0].outcome.get()) != nil && (try? alert[1].outcome.get()) == nil)
   }
 
-  @Test("a file of several requests is told from a broken one")
+  @Test("a file of several requests is distinguished from a broken one")
   func severalRequests() {
     let lines = Self.question("{\"to\":\"fcm:x\"}\n{\"to\":\"fcm:y\"}\n").answer()
     #expect(lines.refusal == .invalidJSON && lines.hint?.contains("one a line") == true)

@@ -13,7 +13,7 @@ protocol BinaryDesk: AnyObject {
   func publish(_ request: BinaryRequest, _ settled: @escaping (Bool) -> Void)
   /// A notification was refused, or a connection ends before its sender wants it.
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?)
-  /// A sender has gone and can't be told what is wrong.
+  /// A sender has gone, and no error response reaches it.
   /// - Parameters:
   ///   - response: what it would have got.
   ///   - lost: how many of its notifications were given up.

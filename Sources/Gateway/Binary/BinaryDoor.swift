@@ -9,7 +9,7 @@ import Worker
 final class BinaryDoor: Door {
   /// Connections at once: for the next one, the one that has been silent for longest goes.
   private let most: Int
-  /// Connections beyond that, as one that is told to go is gone a moment later.
+  /// Connections beyond that, as one that is asked to leave is gone a moment later.
   static let passing = 64
   /// Connections of the feedback service; more are dropped as they come.
   private let mostReaders: Int
@@ -171,7 +171,7 @@ extension BinaryDoor: BinaryDesk {
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {
     guard let omitted = throttle.admit((app ?? []) + [1], at: loop.now) else { return }
     log.warning(
-      "a sender of the binary interface has gone and can't be told what is wrong",
+      "a sender of the binary interface has gone before its error response",
       [
         "app": app ?? [], "meaning": response?.status.word ?? "", "identifier": response.map { Int($0.identifier) } ?? 0,
         "given_up": lost, "omitted": omitted,

@@ -90,7 +90,7 @@ struct Acknowledgements {
     return line.closed()
   }
 
-  /// What tells one occasion from another: an idempotency key that comes with another body is another one.
+  /// What distinguishes one occasion from another: an idempotency key that comes with another body is another one.
   static func id(of body: [UInt8], key: [UInt8]) -> [UInt8] {
     UUIDText.named(Digest.sha256(Digest.sha256(key) + Digest.sha256(body)))
   }

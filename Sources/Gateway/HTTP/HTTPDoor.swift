@@ -55,7 +55,7 @@ final class HTTPDoor: Door, TurnHook {
         host: settings.listen.host, port: settings.listen.port, limits: limits, headers: Self.headers,
         identity: certificate?.served, isDriven: !isTLS,
         refused: { status in
-          if isTLS { side.tell { $0.noteRefused(status) } } else { side.tell(here: { $0.noteRefused(status) }) }
+          if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }
         }
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }

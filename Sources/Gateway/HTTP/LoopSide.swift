@@ -22,10 +22,10 @@ final class LoopSide<Desk: AnyObject>: @unchecked Sendable {
   }
 
   /// From the server's thread: something that nobody waits for. A loop that has ended counts nothing any more.
-  func tell(_ note: @escaping @Sendable (Desk) -> Void) { _ = mailbox.post { [self] _ in tell(here: note) } }
+  func note(_ note: @escaping @Sendable (Desk) -> Void) { _ = mailbox.post { [self] _ in self.note(here: note) } }
 
   /// From the loop's own thread.
-  func tell(here note: (Desk) -> Void) { if let desk { note(desk) } }
+  func note(here note: (Desk) -> Void) { if let desk { note(desk) } }
 
   private static var stopping: HTTPAnswer { .unavailable("the gateway is stopping") }
 }

@@ -149,51 +149,42 @@ final class SendDesk {
   /// - Parameter wait: seconds for its result.
   private func publish(_ request: Request, _ name: Name, wait: Double, _ then: @escaping Completion) {
     let flight = Flight()
-    let finish: (Outcome) -> Void = { [weak self] outcome in
-      guard let self, !flight.isOver else { return }
-      flight.isOver = true
+    let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
+      guard let self else { return }
       if let question = flight.question { context.broker.forget(question) }
-      if let timer = flight.timer { context.loop.cancel(timer) }
       guard name.isKeyed, let shared else { return settle(name, outcome, then) }
       shared.settle(name.identity, outcome) { [weak self] in self?.settle(name, $0, then) }
     }
     if wait > 0 {
       flight.question = context.broker.expectAnswer { result in
         flight.result = result
-        if flight.isConfirmed { finish(.result(result)) }
+        if flight.isConfirmed { ended.end(as: .result(result)) }
       }
     }
-    flight.timer = context.loop.schedule(after: max(wait, Self.confirmTime)) {
-      finish(flight.isConfirmed ? .accepted : .unknown("the broker has not confirmed it in time"))
-    }
+    ended.end(after: max(wait, Self.confirmTime), as: .unknown("the broker has not confirmed it in time"))
+    let began = context.loop.now
     context.broker.publish(
       exchange: exchange, routingKey: request.isHigh ? "high" : "normal", properties: properties(request, name.messageID),
       body: request.body, question: flight.question
     ) { [weak self] outcome in
-      guard let self, !flight.isOver else { return }
+      guard let self else { return }
       switch outcome {
       case .confirmed:
         flight.isConfirmed = true
-        if let result = flight.result { return finish(.result(result)) }
-        if wait == 0 { return finish(.accepted) }
-        let left = max(wait - context.loop.now.seconds(since: flight.began ?? context.loop.now), 0)
-        if let timer = flight.timer { context.loop.cancel(timer) }
-        flight.timer = context.loop.schedule(after: left) { finish(.accepted) }
-      case .refused(let reason): finish(.refused(reason))
-      case .unknown(let reason): finish(.unknown(reason))
+        if let result = flight.result { return ended.end(as: .result(result)) }
+        if wait == 0 { return ended.end(as: .accepted) }
+        ended.end(after: max(wait - context.loop.now.seconds(since: began), 0), as: .accepted)
+      case .refused(let reason): ended.end(as: .refused(reason))
+      case .unknown(let reason): ended.end(as: .unknown(reason))
       }
     }
-    flight.began = context.loop.now
   }
 
-  /// One publication and what is waited for with it.
+  /// One publication and what has come of it.
   private final class Flight {
     var question: UInt64?
-    var began: MonotonicTime?
     var isConfirmed = false
-    var isOver = false
     var result: [UInt8]?
-    var timer: TimerToken?
   }
 
   private func settle(_ name: Name, _ outcome: Outcome, _ then: Completion) {

@@ -84,10 +84,10 @@ struct FCMMessage {
   private func appendWebpush(_ request: borrowing SendRequest, hasCommon: Bool, to body: inout [UInt8]) {
     let (icon, link) = (secureURL(.icon, request), secureURL(.clickAction, request))
     guard request.blocks != nil || icon != nil || link != nil else { return }
-    var shown = [("icon", icon)]
-    if !hasCommon {
-      shown += [("title", request.notification[.title]), ("body", request.notification[.body])]
-      shown += [("image", request.notification[.image])]
+    var shown: [(key: String, node: Int)] = []
+    if let icon { shown.append(("icon", icon)) }
+    for key in hasCommon ? [] : [NotificationKey.title, .body, .image] {
+      if let node = request.notification[key] { shown.append((key.wireName, node)) }
     }
     let mark = body.count
     body.appendMemberSeparator()
@@ -96,7 +96,7 @@ struct FCMMessage {
     if let headers = request.webpush(.headers) { body.appendMember(#""headers":"#, headers, of: request.document) }
     if let data = request.webpush(.data) { body.appendMember(#""data":"#, data, of: request.document) }
     append(request.webpush(.notification), named: #""notification":"#, with: shown, request, to: &body)
-    append(request.webpush(.fcmOptions), named: #""fcm_options":"#, with: [("link", link)], request, to: &body)
+    append(request.webpush(.fcmOptions), named: #""fcm_options":"#, with: link.map { [("link", $0)] } ?? [], request, to: &body)
     if body.count == start { body.removeSubrange(mark...) } else { body.append(0x7D) }
   }
 
@@ -113,11 +113,11 @@ struct FCMMessage {
 
   /// An object of the block, with more members unless it says them itself.
   private func append(
-    _ object: Int?, named name: String, with members: [(key: String, node: Int?)], _ request: borrowing SendRequest,
+    _ object: Int?, named name: String, with members: [(key: String, node: Int)], _ request: borrowing SendRequest,
     to body: inout [UInt8]
   ) {
     let document = request.document
-    let added = members.filter { key, node in node != nil && object.flatMap { document.value(key, of: $0) } == nil }
+    let added = members.filter { member in object.flatMap { document.value(member.key, of: $0) } == nil }
     guard !added.isEmpty else {
       if let object { body.appendMember(name, object, of: document) }
       return
@@ -125,7 +125,7 @@ struct FCMMessage {
     body.appendMemberSeparator()
     body.append(contentsOf: name.utf8)
     body.append(0x7B)
-    for (key, node) in added { if let node { body.appendMember("\"\(key)\":", node, of: document) } }
+    for (key, node) in added { body.appendMember("\"\(key)\":", node, of: document) }
     if let object {
       for (name, value) in document.members(of: object) { body.appendMember(name, value, of: document) }
     }

@@ -60,14 +60,10 @@ extension Pipeline {
   private func count(_ badge: SendRequest.Badge, _ entry: InFlight) {
     var places: [Int] = []
     var devices: [BadgeCount.Device] = []
-    var verdicts = Verdicts()
-    for (index, recipient) in entry.recipients.enumerated() {
-      switch recipient.state {
-      case .waiting, .postponed: break
-      case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
-      }
+    let refusals = refusals(of: entry)
+    for (index, recipient) in entry.recipients.enumerated() where recipient.state.isToBeSent {
       // What is never sent moves no counter.
-      if let rejection = refusal(entry, recipient, &verdicts) {
+      if let rejection = refusals[PushWay(recipient)] {
         entry.recipients[index].state = .refused(rejection)
         continue
       }
@@ -105,21 +101,16 @@ extension Pipeline {
     }
   }
 
-  /// Whether a request can be translated, for each pool and kind of recipient.
-  private typealias Verdicts = [(pool: Int, isChannel: Bool, refusal: Rejection?)]
-
-  private func refusal(_ entry: InFlight, _ recipient: Recipient, _ verdicts: inout Verdicts) -> Rejection? {
-    let (pool, isChannel) = (recipient.pool, recipient.isChannel)
-    if let known = verdicts.first(where: { $0.pool == pool && $0.isChannel == isChannel }) { return known.refusal }
-    var report: LossReport?
-    var refusal: Rejection?
-    if case .failure(let rejection)? = translate(
-      entry, recipient.platform, pool: pool, isBroadcast: isChannel, &report)
-    {
-      refusal = rejection
+  /// Why a request can't be translated, by the ways for which that is so.
+  private func refusals(of entry: InFlight) -> [PushWay: Rejection] {
+    entry.waysToSend.reduce(into: [:]) { refusals, way in
+      var report: LossReport?
+      if case .failure(let rejection)? = translate(
+        entry, way.platform, pool: way.pool, isBroadcast: way.isChannel, &report)
+      {
+        refusals[way] = rejection
+      }
     }
-    verdicts.append((pool, isChannel, refusal))
-    return refusal
   }
 
   private func badgesCounted(_ entry: InFlight, _ badges: [Int64?]) {
@@ -127,10 +118,7 @@ extension Pipeline {
     entry.badges = .known(badges)
     if case .automatic? = entry.parsed?.badge {
       for index in entry.recipients.indices where index >= badges.count || badges[index] == nil {
-        switch entry.recipients[index].state {
-        case .waiting, .postponed: entry.recipients[index].state = .refused(.noCounter)
-        case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
-        }
+        if entry.recipients[index].state.isToBeSent { entry.recipients[index].state = .refused(.noCounter) }
       }
     }
     if entry.parsed?.isDryRun == true {

@@ -42,25 +42,16 @@ extension Pipeline {
   /// A push to one of its devices has no room for `data.ext`, and has for an address.
   private func needsPage(_ entry: InFlight) -> Bool {
     guard entry.delivery.body.count > Self.alwaysFits, entry.parsed?.hasExtension == true else { return false }
-    var pools: [(pool: Int, isChannel: Bool)] = []
-    for recipient in entry.recipients {
-      switch recipient.state {
-      case .waiting, .postponed: break
-      case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: continue
-      }
-      let (pool, isChannel) = (recipient.pool, recipient.isChannel)
-      guard !pools.contains(where: { $0 == (pool, isChannel) }) else { continue }
-      pools.append((pool, isChannel))
+    return entry.waysToSend.contains { way in
       var report: LossReport?
       let usesPage =
-        switch recipient.platform {
+        switch way.platform {
         case .apns:
-          translator.apns(entry, pool: pool, isBroadcast: isChannel, isRehearsed: true, at: time.wallClock, &report)
+          translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: time.wallClock, &report)
             .map(\.usesPage)
         case .fcm: translator.fcm(entry, isRehearsed: true, at: time.wallClock, &report).map(\.usesPage)
         }
-      if case .success(true) = usesPage { return true }
+      return (try? usesPage.get()) == true
     }
-    return false
   }
 }

@@ -339,6 +339,14 @@ struct Recipient {
     case postponed(until: Int64)
     /// The same device as an earlier target of the request, whose outcome it shares.
     case sameAs(Int)
+
+    /// A push to it is still to go out.
+    var isToBeSent: Bool {
+      switch self {
+      case .waiting, .postponed: true
+      case .unresolved, .gone, .refused, .sent, .delivered, .failed, .sameAs: false
+      }
+    }
   }
 
   var platform: Platform
@@ -357,6 +365,28 @@ struct Recipient {
 
   /// What the provider says of it concerns a device.
   var isDevice: Bool { !isChannel && (platform != .fcm || !FCMAddress(token).isForTopics) }
+}
+
+/// Recipients of one request that get the same translation.
+struct PushWay: Hashable {
+  let platform: Platform
+  let pool: Int
+  let isChannel: Bool
+
+  init(_ recipient: Recipient) {
+    (platform, pool, isChannel) = (recipient.platform, recipient.pool, recipient.isChannel)
+  }
+}
+
+extension InFlight {
+  /// Of the pushes that are still to go out, each once.
+  var waysToSend: [PushWay] {
+    recipients.reduce(into: []) { ways, recipient in
+      guard recipient.state.isToBeSent else { return }
+      let way = PushWay(recipient)
+      if !ways.contains(way) { ways.append(way) }
+    }
+  }
 }
 
 /// A request in the shard's table, for as long as its place is its own.

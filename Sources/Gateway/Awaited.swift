@@ -1,6 +1,6 @@
 import Wire
 
-/// What is told once: by whoever knows first, or when its time is over.
+/// An outcome that is reported once: by whoever knows it first, or when its time is over.
 final class Awaited<Outcome> {
   private let time: Turn
   private var then: ((Outcome) -> Void)?
