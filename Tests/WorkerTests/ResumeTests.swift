@@ -16,10 +16,9 @@ struct ResumeTests {
 
   /// So many tokens are refused that the breaker opens, `later` milliseconds from now.
   private func open(_ worker: FanoutModel.Worker, later: Int64) {
-    for _ in 0..<1_000 {
-      _ = worker.pipeline.marks.breakers[0, default: Breaker(share: 0.5, sample: 1_000)].note(
-        isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later)
-    }
+    var breaker = Breaker(share: 0.5, sample: 1_000)
+    for _ in 0..<1_000 { _ = breaker.note(isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later) }
+    worker.pipeline.marks.breakers = [breaker]
   }
 
   private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.marks.isOpen(0) }

@@ -20,9 +20,6 @@ public enum FCMAddress: Sendable {
     }
   }
 
-  /// FCM passes the message on, and says nothing of any device.
-  public var isForTopics: Bool { self == .topic || self == .condition }
-
   /// Appends the member of `message` that names the target: `"token":"…"`.
   static func append(_ text: ArraySlice<UInt8>, to body: inout [UInt8]) {
     switch FCMAddress(text) {

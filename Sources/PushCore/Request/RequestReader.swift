@@ -11,8 +11,8 @@ struct RequestReader {
     guard document.kind(document.root) == .object else {
       throw Rejection(.invalidJSON, "expected an object, found \(document.kind(document.root).words) at byte 0")
     }
-    if isV1 { return try readV1(&request) }
-    try readGCM(&request)
+    if isV1 { try readV1(&request) } else { try readGCM(&request) }
+    if let ignored { request.ignoredNames = ignored.nodes }
   }
 
   /// What old senders write is taken: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.

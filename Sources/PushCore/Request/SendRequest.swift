@@ -70,7 +70,6 @@ public struct SendRequest: Sendable {
     self.init(document: document)
     let reader = RequestReader(document: document, limits: limits, ignored: limits.ignoresUnknownNames ? IgnoredNames() : nil)
     try reader.read(into: &self)
-    if let ignored = reader.ignored { ignoredNames = ignored.nodes }
   }
 
   init(document: JSONDocument) {

@@ -69,20 +69,20 @@ extension Target {
     switch text.first {
     case UInt8(ascii: "/"):
       return path(text)
-    case UInt8(ascii: "a") where text.starts(with: "apns-channel:".utf8):
-      let id = text[13...]
+    case UInt8(ascii: "a") where text.starts(with: channelPrefix):
+      let id = text[channelPrefix.count...]
       guard (1...256).contains(id.count), id.allSatisfy(isBase64) else {
         return refused("expected 1 to 256 characters of base64 after apns-channel:")
       }
       return .success(.channel(Array(id)))
-    case UInt8(ascii: "a") where text.starts(with: "apns:".utf8):
-      let token = text[5...]
+    case UInt8(ascii: "a") where text.starts(with: apnsPrefix):
+      let token = text[apnsPrefix.count...]
       guard (2...200).contains(token.count), token.count % 2 == 0, token.allSatisfy(Bytes.isHex) else {
         return refused("expected an even number of 2 to 200 hexadecimal digits after apns:")
       }
       return .success(.apns(token: lowercased(Array(token))))
-    case UInt8(ascii: "f") where text.starts(with: "fcm:".utf8):
-      return prefixedFCM(text[4...])
+    case UInt8(ascii: "f") where text.starts(with: fcmPrefix):
+      return prefixedFCM(text[fcmPrefix.count...])
     case UInt8(ascii: "f") where text.starts(with: FCMAddress.installationPrefix):
       return installation(text[4...])
     case UInt8(ascii: "p"):
@@ -95,6 +95,11 @@ extension Target {
     }
     return fcm(text[...])
   }
+
+  // Arrays, as `starts(with:)` is slow with the bytes of a string.
+  private static let channelPrefix = Array("apns-channel:".utf8)
+  private static let apnsPrefix = Array("apns:".utf8)
+  private static let fcmPrefix = Array("fcm:".utf8)
 
   private static func path(_ text: [UInt8]) -> Result<Target, Rejection> {
     if text.starts(with: "/topics/".utf8) {
@@ -166,7 +171,7 @@ extension Target {
   }
 
   private static func lowercased(_ digits: [UInt8]) -> [UInt8] {
-    guard digits.contains(where: { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "F") }) else { return digits }
+    if Bytes.isLowerCase(digits.span) { return digits }
     return digits.map { Bytes.isDigit($0) ? $0 : $0 | 0x20 }
   }
 

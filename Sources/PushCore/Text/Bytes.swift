@@ -17,6 +17,14 @@ enum Bytes {
     return true
   }
 
+  /// Of hexadecimal digits: none is one of A to F.
+  static func isLowerCase(_ digits: borrowing Span<UInt8>) -> Bool {
+    // Digits and small letters have this bit, capital letters don't.
+    var common: UInt8 = 0x20
+    for index in digits.indices { common &= digits[index] }
+    return common != 0
+  }
+
   /// Eight bytes from `at` on as one word, the first in its lowest bits. One check of bounds, one load.
   @inline(__always)
   static func word(_ bytes: borrowing Span<UInt8>, at: Int) -> UInt64 {

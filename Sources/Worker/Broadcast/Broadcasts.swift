@@ -82,7 +82,7 @@ final class Broadcasts {
       if case .topic = audience { reason += "; a topic that FCM keeps is fcm:/topics/<name>" }
       return pipeline.reject(entry, Rejection(.invalidParameters, reason))
     }
-    if entry.page != nil {
+    if entry.isPage {
       takePage(entry)
     } else if time.wallClock > entry.deadline {
       // Another copy of it may have begun in time, and then speaks for all.

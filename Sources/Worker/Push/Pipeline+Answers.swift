@@ -14,7 +14,6 @@ extension Pipeline: PoolHandler {
         "message_id": entry.messageID, "recipient": tag.recipient, "status": meaning.status,
         "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
       ])
-    let isDevice = entry.recipients[tag.recipient].isDevice
     let meaning = ofItsToken(meaning, entry, tag.recipient)
     if !mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
     feedBack(meaning, entry, tag.recipient)
@@ -28,7 +27,7 @@ extension Pipeline: PoolHandler {
       }
       noteDelivered(entry, tag.recipient)
       settle(entry, tag.recipient, .delivered(name: name ?? []))
-    case .gone(let code) where isDevice:
+    case .gone(let code) where entry.recipients[tag.recipient].kind == .device:
       noteAnswered(entry, tag.recipient)
       settle(entry, tag.recipient, .failed(code))
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
@@ -111,7 +110,7 @@ extension Pipeline: PoolHandler {
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: time.wallClock)
     if entry.trace.pushes.isEmpty { entry.trace.refusal = Rejection(code, reason) }
     publishDeadLetter(letter, naming: index, of: entry)
-    if entry.page == nil, entry.wantsResult(results) { entry.reasons[index] = reason }
+    if !entry.isPage, entry.wantsResult(results) { entry.reasons[index] = reason }
     settle(entry, index, .failed(code))
   }
 

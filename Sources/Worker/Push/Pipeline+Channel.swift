@@ -67,7 +67,7 @@ extension Pipeline {
       }
       orphans[print] = nil
       // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
-      if !entry.isDelivered || entry.wantsResult(results) || entry.page != nil { duplicates.remove(print) }
+      if !entry.isDelivered || entry.wantsResult(results) || entry.isPage { duplicates.remove(print) }
       release(entry)
     }
   }

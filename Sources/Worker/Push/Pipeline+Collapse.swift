@@ -174,7 +174,7 @@ extension Pipeline: CollapsesHandler {
   private func placesOfDevice(_ entry: InFlight, _ index: Int) -> [CollapsePlace] {
     let recipient = entry.recipients[index]
     // A channel takes no collapse id.
-    guard !recipient.isChannel, !recipient.token.isEmpty, let keys = keys(of: entry) else { return [] }
+    guard recipient.kind != .channel, !recipient.token.isEmpty, let keys = keys(of: entry) else { return [] }
     let places = [
       keys.place(recipient.platform, token: recipient.token),
       registration(entry, index).flatMap { keys.place(registration: $0) },

@@ -12,7 +12,7 @@ extension Pipeline {
       registration(entry, index)
       ?? (recipient.token.isEmpty
         ? request.targetText(index)
-        : recipient.isChannel
+        : recipient.kind == .channel
           ? DeadLetter.target(channel: Array(recipient.token))
           : DeadLetter.target(recipient.platform, token: Array(recipient.token)))
     return DeadLetter.body(request.document, naming: target)
@@ -27,7 +27,7 @@ extension Pipeline {
 
   private func publishRejection(_ rejection: Rejection, of entry: InFlight) {
     let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: time.wallClock)
-    let isWholePage = entry.page != nil || entry.queue.isFanOut
+    let isWholePage = entry.isPage || entry.queue.isFanOut
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
     if let page = entry.page, page.campaign.isEmpty {
       let pending = page.pending ?? []
@@ -107,7 +107,7 @@ extension Pipeline {
     // What is too late already waits for something else than a provider.
     let step = publications.ladder.step(for: delay, within: entry.deadline > now ? entry.deadline - now : .max)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
-    if entry.page == nil, entry.unresolved == 0, entry.recipients.count > 1 || entry.hasAttempted {
+    if !entry.isPage, entry.unresolved == 0, entry.recipients.count > 1 || entry.hasAttempted {
       // One device has its time noted where it comes back before that.
       let isNoted = entry.recipients.count > 1 || publications.ladder.isTooShort(step, for: delay)
       let names = entry.wantsResult(results) ? entry.namesToKeep : nil

@@ -96,7 +96,7 @@ extension Pipeline {
     if !entry.ledger.isOrphan { closeAccount(entry, entry.isPutOff ? .putOff : .settled) }
     if let print = entry.fingerprint {
       if !entry.hasReachedDevice { rememberUnreached(entry, print) }
-      orphans[print] = nil
+      if !orphans.isEmpty { orphans[print] = nil }
     }
     release(entry)
   }

@@ -11,7 +11,7 @@ extension Pipeline {
     var first = -1
     var others: [Int] = []
     // A page's devices are accounted for even when it comes too late.
-    let isLate = entry.page != nil && now > entry.deadline
+    let isLate = entry.isPage && now > entry.deadline
     var hasRefused = false
     entry.ledger.startRound()
     entry.goesToHold = false
@@ -180,7 +180,7 @@ extension Pipeline {
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
   func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
-    let isBroadcast = entry.recipients[index].isChannel
+    let isBroadcast = entry.recipients[index].kind == .channel
     if entry.apnsPool == pool, let template = entry.apns, template.isBroadcast == isBroadcast { return template }
     var report: LossReport?
     switch translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report) {
@@ -189,7 +189,7 @@ extension Pipeline {
       entry.apns = template
       entry.apnsPool = pool
       // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
-      if entry.recipients.count == 1, entry.page == nil, entry.arrival == nil, !entry.wantsResult(results) {
+      if entry.recipients.count == 1, !entry.isPage, entry.arrival == nil, !entry.wantsResult(results) {
         entry.parsed = nil
       }
       return template
@@ -202,7 +202,7 @@ extension Pipeline {
   /// What devices of a list take may be too large for its topics.
   func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
     guard let template = madeFCMTemplate(of: entry, index, at: now) else { return nil }
-    guard !entry.recipients[index].isDevice, let request = entry.request,
+    guard entry.recipients[index].kind != .device, let request = entry.request,
       let refusal = template.refusalForTopics(of: request)
     else { return template }
     failDevice(entry, index, refusal)

@@ -15,7 +15,7 @@ extension Pipeline {
       case .waiting, .postponed, .delivered: break
       case .unresolved, .refused, .sent, .failed, .sameAs: continue
       }
-      switch rehearse(entry, recipient.platform, pool: recipient.pool, isBroadcast: recipient.isChannel, &reports) {
+      switch rehearse(entry, recipient.platform, pool: recipient.pool, isBroadcast: recipient.kind == .channel, &reports) {
       case .success where recipient.platform == .fcm && recipient.row < 0: break
       case .success: entry.recipients[index].state = .delivered(name: Self.dryRunName)
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)

@@ -16,7 +16,7 @@ extension Pipeline {
   /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel isn't a device's token.
   func ofItsToken(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> ReplyMeaning {
     var meaning = meaning
-    if entry.recipients[index].isChannel {
+    if entry.recipients[index].kind == .channel {
       if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
     } else if case .gone = meaning.reaction, entry.recipients[index].platform == .fcm, isForActivity(entry, .fcm) {
       meaning.reaction = .suspect(.invalidRegistration)
@@ -26,18 +26,18 @@ extension Pipeline {
 
   /// - Returns: false when the answer isn't believed, as the application's breaker is open.
   func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
-    let recipient = entry.recipients[index]
-    guard let app = entry.app, recipient.isDevice else { return true }
-    guard recipient.platform == .apns, isForActivity(entry, .apns) else {
-      return marks.note(meaning, recipient, app: app, admittedAt: entry.admittedAt)
+    guard let app = entry.app, entry.recipients[index].kind == .device else { return true }
+    let platform = entry.recipients[index].platform
+    guard platform == .apns, isForActivity(entry, .apns) else {
+      return marks.note(meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.admittedAt)
     }
-    marks.noteActivity(meaning, token: token(of: entry, recipient), app: app, admittedAt: entry.admittedAt)
+    marks.noteActivity(meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.admittedAt)
     return true
   }
 
   func feedBack(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
+    guard meaning.reaction.isFeedback, let app = entry.app, entry.recipients[index].kind == .device else { return }
     let recipient = entry.recipients[index]
-    guard meaning.reaction.isFeedback, let app = entry.app, recipient.isDevice else { return }
     var details = details(of: entry, recipient)
     if recipient.platform == .apns {
       details.kind = entry.apns?.kindName

@@ -107,7 +107,7 @@ extension Pipeline {
 
   /// Whichever device it is for: there is nothing to look up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
-    guard entry.hold == nil, entry.page == nil, !entry.isNowOrNever, entry.parsed?.audience == nil,
+    guard entry.hold == nil, !entry.isPage, !entry.isNowOrNever, entry.parsed?.audience == nil,
       entry.parsed?.isDryRun == false,
       let app = entry.app, time.wallClock <= entry.deadline
     else { return false }

@@ -23,7 +23,7 @@ extension Pipeline {
       entry.recipients.removeAll(keepingCapacity: true)
     }
     let isPage = entry.isOfCampaign
-    let mayHaveCampaign = entry.work != nil && entry.page == nil && entry.isNamed
+    let mayHaveCampaign = entry.work != nil && !entry.isPage && entry.isNamed
     let now = time.wallClock
     var delay = delay
     if !isPage, now > entry.deadline {

@@ -16,7 +16,7 @@ extension Pipeline: LookUpHandler {
         let key: [UInt8]
         switch entry.recipients[last].state {
         case .waiting:
-          let kind = entry.recipients[last].isChannel ? 0xFE : entry.recipients[last].platform.rawValue
+          let kind = entry.recipients[last].kind == .channel ? 0xFE : entry.recipients[last].platform.rawValue
           key = [kind] + entry.recipients[last].token
         // An entry that reaches no device has one dead letter, however often it is in the list.
         case .refused:
@@ -61,12 +61,13 @@ extension Pipeline: LookUpHandler {
       guard let route = routes.ofChannels(environment) else {
         return unreachable("the sender has no APNs credential", .mismatchSenderID)
       }
-      return Recipient(platform: .apns, token: id[...], pool: route.pool, isChannel: true)
+      return Recipient(platform: .apns, token: id[...], pool: route.pool, kind: .channel)
     case .fcm(let token), .fcmTopics(let token):
       guard let pool = routes.fcm else {
         return unreachable("the sender has no FCM credential", .mismatchSenderID, .fcm, token)
       }
-      return Recipient(platform: .fcm, token: token[...], pool: pool)
+      let kind: Recipient.Kind = if case .fcmTopics = target { .topics } else { .device }
+      return Recipient(platform: .fcm, token: token[...], pool: pool, kind: kind)
     case .registration where lookUps != nil, .user where lookUps != nil, .group where lookUps != nil,
       .topic where lookUps != nil, .all where lookUps != nil:
       return Recipient(platform: .apns, token: [], pool: -1, state: .unresolved)
@@ -150,7 +151,7 @@ extension Pipeline: LookUpHandler {
       case .gone: kind = 1
       case .unresolved, .refused, .sent, .delivered, .failed, .postponed, .sameAs: continue
       }
-      if entry.recipients[index].isChannel { kind = 2 }
+      if entry.recipients[index].kind == .channel { kind = 2 }
       let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
       if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
     }

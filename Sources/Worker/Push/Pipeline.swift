@@ -32,17 +32,23 @@ final class Pipeline: OutboxOwner {
   /// credentials or settings are.
   final class Routes {
     /// For tokens whose environment isn't known.
-    var apns: APNsRoute?
-    var production: APNsRoute?
-    var sandbox: APNsRoute?
+    var apns: APNsRoute? { didSet { listPools() } }
+    var production: APNsRoute? { didSet { listPools() } }
+    var sandbox: APNsRoute? { didSet { listPools() } }
     /// Where broadcasts to channels go, if that is elsewhere than pushes to devices.
-    var broadcasts: [APNsConfiguration.Environment: APNsRoute] = [:]
-    var fcm: Int?
+    var broadcasts: [APNsConfiguration.Environment: APNsRoute] = [:] { didSet { listPools() } }
+    var fcm: Int? { didSet { listPools() } }
+    /// All of these; may name one twice.
+    private(set) var pools: [Int] = []
     var fcmSettings = FCMSettings()
     /// Devices acknowledge pushes by what the registry keeps of their messages.
     var isUPMC = false
     /// What requests that were here before a change may still go by.
     var former: [APNsRoute] = []
+
+    private func listPools() {
+      pools = [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) + broadcasts.values.map(\.pool)
+    }
   }
 
   struct APNsRoute {
@@ -302,7 +308,7 @@ final class Pipeline: OutboxOwner {
   private func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
     let print = duplicates.fingerprint(
       app: entry.app ?? -1, sender: choice.name, messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
-    if let index = orphans.removeValue(forKey: print) {
+    if !orphans.isEmpty, let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
       orphan.hold = entry.hold

@@ -9,8 +9,8 @@ final class TokenMarks {
   private let registry: RegistryClient?
   private let time: Turn
   private let log: Log
-  /// Of each application that has had an answer.
-  var breakers: [Int: Breaker] = [:]
+  /// Of each application, by its index; as long as the last one that had an answer needs.
+  var breakers: [Breaker] = []
   private let closed: Breaker
   /// To be written.
   private var marks: [DeviceMark] = []
@@ -35,7 +35,9 @@ final class TokenMarks {
   /// - Parameter admittedAt: when the request came, in unix milliseconds: it stands for the provider's time where that is missing, as what
   ///   was registered since isn't meant.
   /// - Returns: false when it isn't believed, as the application's breaker is open.
-  func note(_ meaning: ReplyMeaning, _ recipient: Recipient, app: Int, admittedAt: Int64) -> Bool {
+  func note(
+    _ meaning: ReplyMeaning, _ platform: Platform, token: ArraySlice<UInt8>, app: Int, admittedAt: Int64
+  ) -> Bool {
     let verdict: DeviceMark.Verdict
     switch meaning.reaction {
     case .delivered:
@@ -49,7 +51,7 @@ final class TokenMarks {
     guard !isOpen(app) else { return false }
     append(
       DeviceMark(
-        app: apps[app].id, platform: recipient.platform, token: Array(recipient.token), verdict: verdict,
+        app: apps[app].id, platform: platform, token: Array(token), verdict: verdict,
         reason: Array(meaning.reason.utf8)))
     return true
   }
@@ -70,11 +72,12 @@ final class TokenMarks {
   }
 
   /// Applications whose breaker is open.
-  var open: [Int] { breakers.filter(\.value.isOpen).keys.sorted() }
-  func isOpen(_ app: Int) -> Bool { breakers[app]?.isOpen == true }
+  var open: [Int] { breakers.indices.filter { breakers[$0].isOpen } }
+  func isOpen(_ app: Int) -> Bool { app < breakers.count && breakers[app].isOpen }
 
   private func count(_ app: Int, isRefused: Bool, _ reason: String) {
-    guard breakers[app, default: closed].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
+    if app >= breakers.count { breakers += Array(repeating: closed, count: app + 1 - breakers.count) }
+    guard breakers[app].note(isRefused: isRefused, at: time.now, wallClock: time.wallClock) else { return }
     // What led here is as doubtful as what follows.
     marks.removeAll { $0.app == apps[app].id }
     kept.removeAll { $0.app == apps[app].id }
@@ -82,13 +85,13 @@ final class TokenMarks {
       registry == nil
         ? "an abnormal share of tokens is refused: check environment and topic before anything is pruned"
         : "an abnormal share of tokens is refused: nothing is marked and campaigns are held; check environment, topic and registry",
-      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app]?.percent ?? 0, "reason": reason])
+      ["app": String(decoding: apps[app].id, as: UTF8.self), "percent": breakers[app].percent, "reason": reason])
   }
 
   /// An operator has resumed a campaign: where that was after the breaker opened, tokens are marked again.
   /// - Parameter time: unix milliseconds.
   func campaignResumed(_ campaign: [UInt8], app: Int, at time: Int64) {
-    guard breakers[app]?.resumed(at: time) == true else { return }
+    guard app < breakers.count, breakers[app].resumed(at: time) else { return }
     log.info("a campaign was resumed: tokens are marked again", ["campaign": String(decoding: campaign, as: UTF8.self)])
   }
 

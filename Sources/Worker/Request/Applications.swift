@@ -153,9 +153,6 @@ final class Applications {
 }
 
 extension Pipeline.Routes {
-  /// May name one twice.
-  var pools: [Int] { [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) + broadcasts.values.map(\.pool) }
-
   /// Leads nowhere.
   var isEmpty: Bool { pools.isEmpty && former.isEmpty }
 

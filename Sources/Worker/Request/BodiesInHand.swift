@@ -1,5 +1,3 @@
-import Wire
-
 /// The bytes of bodies that a shard holds, and for which applications.
 ///
 /// An application's request has room where the application then holds no more than is left free: one alone may take half of the budget,
@@ -14,8 +12,8 @@ struct BodiesInHand {
 
   private(set) var total = 0
   private var leaving = 0
-  /// Those of each application that has any.
-  private var byApp = Tally<Int>()
+  /// Those of each application, by its index; as long as the last one that had any needs.
+  private var byApp: [Int] = []
   /// Several applications are configured.
   var isShared: Bool
   /// Moving mean of the bodies that come, in bytes; supposed large before the first has come.
@@ -39,20 +37,21 @@ struct BodiesInHand {
   /// The request stays, for `app`; false, and nothing has changed, where there is no room for it.
   mutating func keep(_ bytes: Int, for app: Int) -> Bool {
     let free = Self.budget - (total - leaving)
-    let own = byApp[app]
+    let own = kept(for: app)
     guard isShared ? own + bytes <= free - bytes : bytes <= free else { return false }
     leaving -= bytes
-    byApp.add(bytes, to: app)
+    if app >= byApp.count { byApp += Array(repeating: 0, count: app + 1 - byApp.count) }
+    byApp[app] += bytes
     return true
   }
 
   /// Of the requests of an application that stay.
-  func kept(for app: Int) -> Int { byApp[app] }
+  func kept(for app: Int) -> Int { app < byApp.count ? byApp[app] : 0 }
 
   /// - Parameter app: for which it was kept; nil for one that was leaving.
   mutating func remove(_ bytes: Int, keptFor app: Int?) {
     total -= bytes
-    if let app { byApp.remove(bytes, from: app) } else { leaving -= bytes }
+    if let app { byApp[app] -= bytes } else { leaving -= bytes }
   }
 
   /// - Returns: true when `isReadingPaused` has changed.

@@ -156,6 +156,9 @@ final class InFlight {
   /// A newer one may replace it once it waits.
   var isReplaceable: Bool { arrival != nil || broadcastNote != nil }
 
+  /// It is for one part of an audience. (`page != nil` would copy the ticket.)
+  var isPage: Bool { if case .none = page { false } else { true } }
+
   /// It is a page of a campaign.
   var isOfCampaign: Bool { page?.campaign.isEmpty == false }
 
@@ -191,7 +194,7 @@ final class InFlight {
     round = 0
     recipients.removeAll(keepingCapacity: recipients.capacity <= 16)
     ledger = Ledger()
-    repeats.removeAll()
+    if !repeats.isEmpty { repeats = [] }
     fingerprint = nil
     environment = nil
     apns = nil
@@ -212,11 +215,11 @@ final class InFlight {
     keeping = nil
     contentPage = nil
     rows = nil
-    members.removeAll()
+    if !members.isEmpty { members = [] }
     settledBefore = nil
     clockLag = 0
-    page = nil
-    work = nil
+    if isPage { page = nil }
+    if work != nil { work = nil }
     trace.end()
   }
 
@@ -360,11 +363,16 @@ struct Recipient {
   var row = -1
   /// The request named the device by a registration that has a newer one.
   var isOldRegistration = false
-  /// A broadcast channel of APNs: the token is its id.
-  var isChannel = false
+  /// What the provider says of it concerns a device, or not.
+  var kind = Kind.device
 
-  /// What the provider says of it concerns a device.
-  var isDevice: Bool { !isChannel && (platform != .fcm || !FCMAddress(token).isForTopics) }
+  enum Kind {
+    case device
+    /// A broadcast channel of APNs: the token is its id.
+    case channel
+    /// Topics that FCM keeps: the token is their address.
+    case topics
+  }
 }
 
 /// Recipients of one request that get the same translation.
@@ -374,7 +382,7 @@ struct PushWay: Hashable {
   let isChannel: Bool
 
   init(_ recipient: Recipient) {
-    (platform, pool, isChannel) = (recipient.platform, recipient.pool, recipient.isChannel)
+    (platform, pool, isChannel) = (recipient.platform, recipient.pool, recipient.kind == .channel)
   }
 }
 

@@ -148,6 +148,7 @@ struct Intake {
 
   /// `application/json`, in any letter case, with or without parameters.
   private static func isJSON(_ type: [UInt8]) -> Bool {
+    if type == jsonType { return true }
     let name = type.prefix { $0 != UInt8(ascii: ";") }
     return equal(name.last == UInt8(ascii: " ") ? name.dropLast() : name, jsonType)
   }

@@ -62,7 +62,7 @@ struct OutcomePublications {
     _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false,
     for entry: InFlight
   ) -> Publication {
-    let naming = entry.recipients.count > 1 || entry.page != nil ? recipient : nil
+    let naming = entry.recipients.count > 1 || entry.isPage ? recipient : nil
     var properties = requestProperties(entry)
     if keepsNotes {
       properties.headers = Self.withNotes(entry.delivery)

@@ -51,7 +51,7 @@ extension Pipeline {
       span.attribute("pushfleet.pool", poolName(pool))
     }
     if case .answered(let status) = push.answer { span.attribute("http.response.status_code", .number(Int64(status))) }
-    if isAPNs, !recipient.isChannel {
+    if isAPNs, recipient.kind != .channel {
       let fixed = entry.apns?.fixedID
       span.attribute(
         "pushfleet.apns_id", .text(fixed ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span)))

@@ -101,7 +101,7 @@ struct TraceRecord {
     }
     if let error = push.error { text("error", error.rawValue, &line) }
     if !push.reason.isEmpty { text("reason", push.reason, &line) }
-    if isAPNs, !recipient.isChannel {
+    if isAPNs, recipient.kind != .channel {
       text(
         "apns_id", entry.apns?.fixedID ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span), &line)
     }
