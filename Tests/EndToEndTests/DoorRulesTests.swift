@@ -47,14 +47,15 @@ struct DoorRulesTests {
 
   private typealias Push = Site.Push
 
-  private func open(_ site: Site) throws -> Place {
+  private func open(_ site: Site, wait: Int = 30) throws -> Place {
     let port = try FreePorts.take(1)[0]
     try site.startFleet(
       script: [
         token(20): ["status": 410, "reason": "Unregistered", "timestamp": 1_732_137_600_000],
         token(21): ["status": 410, "reason": "Unregistered", "timestamp": Self.late],
       ],
-      settings: Door.settings(port) + #"richPages: { url: "http://127.0.0.1:\#(port)", keep: "1h" },"#, apps: "upmc: true,")
+      settings: Door.settings(port, wait: wait) + #"richPages: { url: "http://127.0.0.1:\#(port)", keep: "1h" },"#,
+      apps: "upmc: true,")
     let door = try Door(site, port: port)
     return Place(site: site, door: door, worker: try site.startWorker(), key: try door.key().key)
   }
@@ -83,6 +84,22 @@ struct DoorRulesTests {
     group.wait()
     #expect(statuses.withLock(\.self) == [200, 200])
     #expect(try place.reached("/users/bob").map(\.token) == [token(2)])
+    #expect(try place.reached("/users/anna").isEmpty)
+  }
+
+  @Test("UP-02: a user whom no worker has bound in time is 503, and bound when it is said again")
+  func userWithoutWorker() throws {
+    let site = try Site()
+    let place = try open(site, wait: 1)
+    try place.put("one", token: 1)
+    place.worker.signal(15)
+    #expect(place.worker.wait() == 0)
+    let body = #"{"user":"bob","name":"Bob"}"#
+    let late = try place.door.ask("PUT", place.path("one") + "/user", place.key, body)
+    #expect(late.status == 503 && late.headers["retry-after"] != nil, "\(late)")
+    _ = try site.startWorker()
+    #expect(try eventually { try place.door.ask("PUT", place.path("one") + "/user", place.key, body).status == 200 })
+    #expect(try place.reached("/users/bob").map(\.token) == [token(1)])
     #expect(try place.reached("/users/anna").isEmpty)
   }
 

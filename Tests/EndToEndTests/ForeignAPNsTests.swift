@@ -83,4 +83,60 @@ struct ForeignAPNsTests {
     let results = try site.take("results")
     #expect(results.count == sent.count && results.allSatisfy { $0.json["success"] as? Int == 1 }, "\(results.map(\.json))")
   }
+
+  @Test("an MDM command is its magic alone, each counted badge is one more, and mps names the message")
+  func commandsAndCounters() throws {
+    let site = try Site()
+    let server = try site.startForeignProvider()
+    try site.configureFleet("sqlite:registry.db", apps: "upmc: true,")
+    try site.declareTopology()
+    try site.importDevices(1...1, #""user":"anna""#)
+    try site.publish([
+      (
+        #"{"to":"apns:\#(token(2))","apns":{"headers":{"apns-push-type":"mdm","apns-topic":"\#(Site.app)"},"payload":{"mdm":"MAGIC"}}}"#,
+        ["message_id": "command"]
+      )
+    ])
+    for number in 1...3 {
+      let request = #"{"to":"/users/anna","notification":{"title":"t","body":"\#(number)","badge":"auto"}}"#
+      try site.publish([(request, ["message_id": "m\(number)"])])
+    }
+    try site.drain()
+    #expect(try site.take("results").count == 4)
+
+    let pushes = seen(server)
+    let command = try #require(pushes.first { $0.path.hasSuffix(token(2)) })
+    #expect(command.body == #"{"mdm":"MAGIC"}"# && command.headers["apns-push-type"] == "mdm")
+    #expect(command.headers["apns-topic"] == Site.app)
+    let bodies = try pushes.filter { $0.path.hasSuffix(token(1)) }
+      .map { try #require(try JSONSerialization.jsonObject(with: Data($0.body.utf8)) as? [String: Any]) }
+    let shown = bodies.compactMap { $0["aps"] as? [String: Any] }
+    #expect(Set(shown.compactMap { $0["badge"] as? Int }) == [1, 2, 3] && shown.count == 3, "\(bodies)")
+    let mps = bodies.compactMap { $0["mps"] as? [String: String] }
+    #expect(Set(mps.compactMap { $0["pushkey"] }).count == 3 && Set(mps.compactMap { $0["seqno"] }).count == 3)
+    #expect(mps.allSatisfy { $0["appid"] == Site.app && $0["senddate"]?.count == 10 }, "\(mps)")
+  }
+
+  @Test("channels are made, shown, listed and deleted by the requests of Apple's table")
+  func channels() throws {
+    let site = try Site()
+    let server = try site.startForeignChannels()
+    func ask(_ words: String...) throws -> Site.Ended {
+      try site.run(["channels"] + words + ["--json", "--config", site.file("pushfleet.json5")])
+    }
+    let ids = try ["none", "latest"].map { storage in
+      let made = try ask("create", "--storage", storage)
+      return try #require(Site.objects(made.output).first?["channel"] as? String, "\(made.output)")
+    }
+    #expect(Set(Site.objects(try ask("list").output).compactMap { $0["channel"] as? String }) == Set(ids))
+    #expect(Site.objects(try ask("show", ids[1]).output).first?["storage"] as? String == "latest")
+    #expect(try ask("delete", ids[0]).status == 0)
+    let gone = try ask("show", ids[0])
+    #expect(gone.status == 65 && gone.output.contains("ChannelNotRegistered"), "\(gone)")
+    #expect(try Site.objects(ask("list").output).compactMap { $0["channel"] as? String } == [ids[1]])
+
+    let asked = Site.objects(server.outputSoFar).filter { $0["event"] as? String == "request" }
+    #expect(asked.compactMap { $0["answer"] as? Int } == [201, 201, 200, 200, 204, 400, 200], "\(asked)")
+    #expect(asked.allSatisfy { $0["protocol"] as? String == "h2" })
+  }
 }

@@ -231,6 +231,40 @@ struct ForeignFCMTests {
     #expect(letter.header("x-push-reason")?.hasPrefix("android_v2: beside android") == true)
   }
 
+  @Test("gets an activity's token beside the device's own, and badges that count, with mps for iPhones")
+  func activitiesAndCounters() throws {
+    let site = try Site()
+    let server = try site.startForeignFCM(script: [:], settings: Site.retries + #"registry: "sqlite:registry.db","#)
+    let settings = try String(contentsOfFile: site.file("pushfleet.json5"), encoding: .utf8)
+    try site.write(settings.replacing("{ fcm: {", with: "{ upmc: true, fcm: {"), to: "pushfleet.json5")
+    try site.declareTopology()
+    let worker = try site.startWorker()
+    let device = try #require(
+      try site.change([["platform": "fcm", "token": "robot"]]).first?["registration"] as? String)
+    try site.publish([
+      (["to": "fcm:behind", "apns": LiveActivityTests.update(token: token(9))], ["message_id": "activity"])
+    ])
+    for number in 1...2 {
+      try site.publish([(["to": device, "notification": ["body": "b", "badge": "auto"]], ["message_id": "m\(number)"])])
+    }
+    #expect(try site.take("results", count: 3).allSatisfy { $0.json["success"] as? Int == 1 })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+
+    let (sends, _) = split(server)
+    #expect(sends.count == 3 && sends.allSatisfy { $0["faults"] == nil && $0["answer"] as? Int == 200 }, "\(sends)")
+    let activity = message(sends, "behind")?["apns"] as? [String: Any]
+    #expect(activity?["live_activity_token"] as? String == token(9))
+    let state = ((activity?["payload"] as? [String: Any])?["aps"] as? [String: Any])?["content-state"] as? [String: Int]
+    #expect(state == ["score": 1])
+    let counted = sends.compactMap { $0["message"] as? [String: Any] }.filter { $0["token"] as? String == "robot" }
+    let onAndroid = counted.compactMap { ($0["android"] as? [String: Any])?["notification"] as? [String: Any] }
+    #expect(Set(onAndroid.compactMap { $0["notification_count"] as? Int }) == [1, 2], "\(counted)")
+    let onPhones = counted.compactMap { ($0["apns"] as? [String: Any])?["payload"] as? [String: [String: Any]] }
+    #expect(Set(onPhones.compactMap { $0["aps"]?["badge"] as? Int }) == [1, 2], "\(counted)")
+    #expect(Set(onPhones.compactMap { $0["mps"]?["pushkey"] as? String }).count == 2, "\(counted)")
+  }
+
   private func split(_ server: ChildProcess) -> (sends: [[String: Any]], tokens: [[String: Any]]) {
     let requests = Site.objects(server.outputSoFar).filter { $0["event"] as? String == "request" }
     let isFetch: ([String: Any]) -> Bool = { request in

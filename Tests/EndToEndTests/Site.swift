@@ -102,6 +102,13 @@ final class Site {
     return child
   }
 
+  /// Starts Python's channel management in APNs' place and writes a configuration that leads to it.
+  func startForeignChannels() throws -> ChildProcess {
+    let (child, port) = try startServer("channel_server.py", [])
+    try configure(port: port, apns: #"channelsEndpoint: "https://127.0.0.1:\#(port)","#)
+    return child
+  }
+
   /// Starts Python's FCM with its token endpoint, and writes a configuration that leads to it.
   func startForeignFCM(script: [String: Any], _ options: [String] = [], settings: String = "") throws -> ChildProcess {
     let account = [

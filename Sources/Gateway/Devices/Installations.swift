@@ -90,6 +90,7 @@ struct Installations {
   }
 
   /// One registration after the other: an installation has one for each sender and kind of token.
+  /// What waits for a worker is no answer: until then the installation may get another token, to which it says nothing.
   /// - Parameter again: called where one of them has another token by now, whose user this isn't yet.
   private func bind(
     _ call: HTTPCall, _ visitor: Visitor, _ user: [UInt8], _ name: [UInt8]?, _ records: ArraySlice<DeviceRecord>,
@@ -106,7 +107,8 @@ struct Installations {
     line.set("registered_at", time: record.registeredAt)
     line.set("user", user)
     if let name { line.set("name", name) }
-    change(call, line.closed(), visitor.app) { answer in
+    let isLate = Manner.own.answer(.unavailable("no worker has bound the user yet: say it again"))
+    change(call, line.closed(), visitor.app, late: isLate) { answer in
       guard answer.text(of: "registration") == record.registration else { return again() }
       bind(call, visitor, user, name, records.dropFirst(), again: again)
     }
@@ -162,8 +164,13 @@ struct Installations {
     change(call, line.closed(), visitor.app) { _ in call.answer(.json(200) { _ in }) }
   }
 
-  /// - Parameter then: with the answer to a change that was applied.
-  private func change(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping (JSONDocument) -> Void) {
+  /// - Parameters:
+  ///   - late: the answer while it is not applied yet, and will be.
+  ///   - then: with the answer to a change that was applied.
+  private func change(
+    _ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], late: HTTPAnswer = .json(202) { _ in },
+    then: @escaping (JSONDocument) -> Void
+  ) {
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
@@ -174,8 +181,7 @@ struct Installations {
         let word = String(decoding: error, as: UTF8.self)
         let reason = answer.text(of: "reason").map { String(decoding: $0, as: UTF8.self) } ?? ""
         call.refuse(word, reason, status: Self.status(of: word))
-      // It is not applied yet, and will be.
-      case .accepted: call.answer(.json(202) { _ in })
+      case .accepted: call.answer(late)
       case .refused(let reason), .unknown(let reason): call.answer(Manner.own.answer(.unavailable(reason)))
       }
     }
