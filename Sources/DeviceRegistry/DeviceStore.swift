@@ -117,6 +117,8 @@ public protocol DeviceStore: AnyObject {
   func setSecret(
     _ hash: [UInt8], ofInstallation installation: [UInt8], app: [UInt8], replacing: Bool, now: Int64
   ) throws(RegistryError) -> Bool
+  /// False where it had none.
+  func removeSecret(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Bool
 
   /// Takes a request in hand that has an idempotency key, until a time; where one of this name is known, says so instead.
   func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws(RegistryError) -> GatewayRequest?

@@ -45,5 +45,8 @@ struct KeyTests {
     #expect(try registry.store.purgeSecrets(before: 3, limit: 10) == 0)
     #expect(try registry.store.purgeSecrets(before: 10, limit: 10) == 1)
     #expect(try registry.store.secret(ofInstallation: installation, app: app) == [3])
+    #expect(try !registry.store.removeSecret(ofInstallation: installation, app: bytes("b")))
+    #expect(try registry.store.removeSecret(ofInstallation: installation, app: app))
+    #expect(try registry.store.secret(ofInstallation: installation, app: app) == nil)
   }
 }

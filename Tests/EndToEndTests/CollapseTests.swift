@@ -7,7 +7,7 @@ struct CollapseTests {
   private static let troubled = "com.example.troubled"
 
   /// Two applications, so that what waits is held at once; the provider of one is down.
-  private func prepare(_ registry: String?) throws -> (Site, port: Int) {
+  private func prepare(_ registry: String?, pageSize: Int = 4, settings: String = "") throws -> (Site, port: Int) {
     let site = try Site()
     try site.startSimulator()
     let (simulator, port) = try site.startAPNs("troubled")
@@ -15,7 +15,7 @@ struct CollapseTests {
     try site.write(
       """
       {
-        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", \(Site.retries) fanOut: { pageSize: 4 },
+        broker: "\(site.brokerURI)", prefix: "\(site.prefix)", \(Site.retries) fanOut: { pageSize: \(pageSize) }, \(settings)
         \(registry.map { "registry: \"\($0)\"," } ?? "")
         apps: {
           "\(Site.app)": { apns: \(site.apns()) },
@@ -152,6 +152,28 @@ struct CollapseTests {
       let counted = [campaign["sent"], campaign["failed"]].map { $0 as? Int }
       #expect(campaign["state"] as? String == "completed" && counted == expected[id], "\(campaign)")
     }
+    #expect(try site.depths(["send.normal", "fanout.normal", "dead"]) == [0, 0, 0] && site.held(Self.troubled) == 0)
+  }
+
+  @Test("of requests to a user of more than a thousand devices only the newest goes out when the provider is back")
+  func crowd() throws {
+    let (site, port) = try prepare("sqlite:registry.db", pageSize: 400, settings: "registryLimits: { devicesPerUser: 2000 },")
+    let devices = 1...1_001
+    try site.importDevices(devices, #""app":"\#(Self.troubled)","user":"crowd""#)
+    let worker = try site.startWorker()
+    let now = Int(Date().timeIntervalSince1970) - 1_000
+    for (id, second) in [("old", 0), ("new", 100)] {
+      try site.publish([Self.message(id, "k", to: "/users/crowd", at: now + second)])
+      #expect(try eventually { try site.campaigns()[id] != nil })
+    }
+    #expect(try eventually { try site.depths(["send.normal", "fanout.normal"]) == [0, 0] })
+    _ = try site.startAPNs("troubled", port: port)
+    #expect(try eventually { try site.depths(["results"]) == [2] })
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try counts(site) == ["old": [0, devices.count], "new": [devices.count, 0]])
+    let got = try received(site)
+    #expect(devices.allSatisfy { got[token($0)] == ["new"] } && got.count == devices.count)
     #expect(try site.depths(["send.normal", "fanout.normal", "dead"]) == [0, 0, 0] && site.held(Self.troubled) == 0)
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -255,6 +256,34 @@ struct CommandTests {
     #expect(child.wait() == 130)
     #expect(child.outputSoFar.contains("interrupted: ") && child.outputSoFar.contains("lines.ndjson, line "))
     try site.broker.control("clear_policy", queue)
+  }
+
+  @Test("what comes on standard input is sent as it comes, and an interruption ends what waits for more")
+  func slowInput() throws {
+    let site = try Site()
+    try site.startFleet()
+    let config = ["--config", site.file("pushfleet.json5")]
+    let requests = Pipe()
+    let sender = try site.start(["send", "--timeout", "5"] + config + ["-"], input: requests.fileHandleForReading)
+    for number in 1...2 {
+      let line = #"{"to":"\#(token(number))","data":{"n":"\#(number)"}}"# + "\n"
+      try requests.fileHandleForWriting.write(contentsOf: Data(line.utf8))
+      #expect(try eventually { try site.depths(["send.normal"]) == [number] })
+    }
+    sender.signal(2)
+    #expect(sender.wait() == 130 && sender.outputSoFar.contains("interrupted: 2 sent"), "\(sender.outputSoFar)")
+
+    let devices = Pipe()
+    let importer = try site.start(["devices", "import"] + config + ["-"], input: devices.fileHandleForReading)
+    try devices.fileHandleForWriting.write(contentsOf: Data("platform,token,user\napns,\(token(1)),anna\n".utf8))
+    // It takes what has come; only then is it asked to end.
+    #expect(
+      eventually {
+        var bytes: Int32 = 0
+        return ioctl(devices.fileHandleForReading.fileDescriptor, UInt(FIONREAD), &bytes) == 0 && bytes == 0
+      })
+    importer.signal(15)
+    #expect(importer.wait() == 130 && importer.outputSoFar.contains("interrupted in standard input"), "\(importer.outputSoFar)")
   }
 
   @Test("send goes on by itself when the full queue has room again, though the broker refuses on the old channel")

@@ -137,7 +137,8 @@ struct DoorInputTests {
         questions.append(
           Question(
             operation: operation, path: operation.path + end, key: good, body: operation.hasBody ? "{}" : nil,
-            statuses: [200, 202, 400, 404, 405, 409, 414, 431, 503], what: "the path's end \(end.prefix(9))"))
+            statuses: ["%C3", "%00"].contains(end) ? [400] : [200, 202, 400, 404, 405, 409, 414, 431, 503],
+            what: "the path's end \(end.prefix(9))"))
       }
     }
     for (question, answer) in zip(questions, Self.answers(questions, port: port)) {

@@ -166,6 +166,14 @@ struct GatewayTests {
     // UP-06: gone, and gone again.
     for _ in 0..<2 { _ = try door.json("DELETE", place, fresh) }
     #expect(try reached("/users/anna") == 0)
+    // Registered by itself again. What its backend removes has no word any more, and gets another secret with its next registration.
+    _ = try door.json("PUT", place, fresh, device)
+    _ = try door.json("DELETE", place, key)
+    #expect(try door.ask("PUT", place, fresh, device).status == 401)
+    #expect(try door.ask("POST", place + "/secret", key, "").status == 404)
+    let last = try #require(try door.json("PUT", place, key, device)["secret"] as? String)
+    #expect(last != fresh)
+    #expect(try reached("/users/anna") == 1)
     worker.signal(15)
     #expect(worker.wait() == 0)
   }

@@ -49,6 +49,8 @@ struct LiveActivityTests {
     #expect(behind["event"] as? String == "InvalidRegistration" && behind["token"] as? String == "android:1")
     #expect(behind["kind"] as? String == "alert" && behind["apns_id"] == nil && behind["installation"] as? String == "i-2")
     #expect(try site.take("dead").map(\.id) == ["behind FCM"])
+    let suspects = try site.run(["devices", "list", "--state", "suspect", "--json", "--config", site.file("pushfleet.json5")])
+    #expect(suspects.status == 0 && Site.objects(suspects.output).isEmpty, "\(suspects.output)")
 
     try site.publish([(["to": registrations[0], "data": ["m": "after"]], ["message_id": "after"])])
     try site.drain()

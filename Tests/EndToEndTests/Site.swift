@@ -172,9 +172,9 @@ final class Site {
 
   /// Starts a command that goes on; it ends with the site.
   @discardableResult
-  func start(_ words: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+  func start(_ words: [String], environment: [String: String] = [:], input: FileHandle? = nil) throws -> ChildProcess {
     let child = try ChildProcess(
-      [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: nil)
+      [Program.path] + words, environment: Self.environment.merging(environment) { $1 }, output: nil, input: input)
     children.append(child)
     return child
   }

@@ -105,6 +105,7 @@ struct GCMTests {
     #expect(
       text(answer(.topic, .result(bytes(#"{"success":0,"failure":1,"results":[{"error":"MessageTooBig"}]}"#))))
         == #"{"error":"MessageTooBig"}"#)
+    #expect(answer(.topic, .accepted).headers["X-Push-Message-Id"] == "m")
     let part = #"{"message_id":"m","success":1,"failure":1,"failed_registration_ids":["r"]}"#
     #expect(text(answer(.group, .result(bytes(part)))) == #"{"success":1,"failure":1,"failed_registration_ids":["r"]}"#)
     let none = answer(.group, .result(bytes(#"{"message_id":"m","success":0,"failure":2}"#)))

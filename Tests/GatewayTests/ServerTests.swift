@@ -70,6 +70,41 @@ struct ServerTests {
     #expect(probe.say(two)?.body.contains("GET /2 0") == true)
   }
 
+  @Test("bodies that aren't whole yet have a bound together; what has no room is 503, and the others go on")
+  func unfinished() throws {
+    let length = 4 << 20
+    let (server, port) = try serve(Echo(), body: length)
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(length)\r\n\r\n"
+    let almost = Array((head + String(repeating: "x", count: length - 1)).utf8)
+    var open: [Int32] = []
+    defer { for descriptor in open { close(descriptor) } }
+    // As many as fit.
+    for _ in 0..<16 {
+      let descriptor = try #require(probe.connection(seconds: 30))
+      open.append(descriptor)
+      #expect(send(descriptor, almost, almost.count, Int32(MSG_NOSIGNAL)) == almost.count)
+    }
+    let whole = String(repeating: "x", count: length)
+    // What was written is read a moment later.
+    func answered(_ status: Int) -> Bool {
+      let deadline = ContinuousClock.now + .seconds(60)
+      while ContinuousClock.now < deadline {
+        if probe.ask("/", method: "POST", body: whole)?.status == status { return true }
+      }
+      return false
+    }
+    #expect(answered(503))
+    var rest: UInt8 = 0x78
+    #expect(send(open[0], &rest, 1, Int32(MSG_NOSIGNAL)) == 1)
+    var answer = [UInt8](repeating: 0, count: 100)
+    let count = recv(open[0], &answer, answer.count, 0)
+    #expect(String(decoding: answer.prefix(max(count, 0)), as: UTF8.self).hasPrefix("HTTP/1.1 200"))
+    close(open.removeFirst())
+    #expect(answered(200))
+  }
+
   @Test("refuses a body that is too long, announced or not, and what is no HTTP, and goes on")
   func refused() throws {
     let refusals = Refusals()

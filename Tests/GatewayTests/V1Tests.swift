@@ -41,6 +41,15 @@ struct V1Tests {
     #expect(body.contains(#""@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(fcm)""#))
   }
 
+  @Test("a group of which nobody was reached is to be sent again; one of which somebody was, and a topic, are not")
+  func groups() {
+    let none = answer(.result(Array(#"{"success":0,"failure":2,"failed_registration_ids":["a","b"]}"#.utf8)))
+    #expect(none.status == 503 && none.headers["Retry-After"] != nil && text(none).contains(#""status":"UNAVAILABLE""#))
+    for result in [#"{"success":1,"failure":1,"failed_registration_ids":["a"]}"#, #"{"success":0,"failure":2}"#] {
+      #expect(text(answer(.result(Array(result.utf8)))) == #"{"name":"projects/p/messages/m"}"#)
+    }
+  }
+
   @Test("a bad field is named")
   func fields() {
     let missing = text(V1Send.error(Rejection(.missingRegistration, "no target")).answer())

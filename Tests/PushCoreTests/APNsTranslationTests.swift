@@ -227,6 +227,11 @@ import Testing
       "com.example.app.push-type.liveactivity liveactivity 10 4W -"
     ),
     (
+      "a live activity ends by its event alone",
+      #""priority":"high","apns":{"payload":{"aps":{"timestamp":1,"event":"end","alert":{"title":"Final"}}}}"#,
+      "com.example.app.push-type.liveactivity liveactivity 10 4W -"
+    ),
+    (
       "a live activity is started by its attributes",
       #""apns":{"payload":{"aps":{"timestamp":1,"event":"start","attributes-type":"A","attributes":{},"content-state":{},"alert":{"title":"t"}}}}"#,
       "com.example.app.push-type.liveactivity liveactivity 5 4W -"

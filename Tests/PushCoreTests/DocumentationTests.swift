@@ -150,7 +150,7 @@ import Testing
 
       An iPhone gets the same by APNs and by FCM: one decision makes push type, priority, expiration and collapse id for both, and FCM gets it in
       `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. What `upmc` adds to an
-      alert (a sound, `mutable-content`, the object `mps`) it has by APNs alone.
+      alert (a sound, `mutable-content`, the object `mps`) it has by both.
 
       What only Android or the web shows (`icon`, `tag`, …, an `android` or `webpush` block), without data, is no push to an iPhone: a background push
       would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a counter counts it; there is neither

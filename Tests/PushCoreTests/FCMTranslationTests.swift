@@ -113,6 +113,11 @@ import Testing
       #""notification":{"image":"http://i"},"android_v2":{"ttl":"4W","remote_notification":{}}"#
     ),
     (
+      "Android's own image may have any URL",
+      #""notification":{"title":"t","image":"http://i"},"apns":{"payload":{"aps":{"alert":null}}}"#,
+      #""android":{"priority":"NORMAL","ttl":"4W","notification":{"title":"t","image":"http://i"}},"webpush":{"notification":{"title":"t","image":"http://i"}}"#
+    ),
+    (
       "android_v2 with nothing to show", #""android_v2":{"remote_notification":{},"ttl":"120.5s"}"#,
       #""android_v2":{"ttl":"60s","remote_notification":{}}"#
     ),

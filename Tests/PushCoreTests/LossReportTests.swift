@@ -103,6 +103,10 @@ import Testing
       "FCM v1 AndroidConfigV2 priority dropped: for Android, where a remote_notification goes out at once and a background_sync may wait"
     ),
     (
+      #""notification":{"sound":{"critical":1}}"#, .fcm,
+      "F-REF notification notification.sound dropped: for Android: it has no name"
+    ),
+    (
       #""notification":{"image":"http://i"},"android_v2":{"remote_notification":{}}"#, .fcm,
       "FCM v1 AndroidConfigV2 notification.image dropped: for Android: android_v2 has https URLs only"
     ),

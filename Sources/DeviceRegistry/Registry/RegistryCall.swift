@@ -138,6 +138,10 @@ extension RegistryCall<Bool> {
     }
   }
 
+  public static func removeSecret(ofInstallation installation: [UInt8], app: [UInt8]) -> Self {
+    .init(.devices) { (store, _) throws(RegistryError) in try store.removeSecret(ofInstallation: installation, app: app) }
+  }
+
   public static func setState(_ state: CampaignState, campaign: [UInt8]) -> Self {
     .init(.campaigns) { (store, now) throws(RegistryError) in try store.setState(state, of: campaign, now: now) }
   }

@@ -60,6 +60,12 @@ extension SQLStore {
     }
   }
 
+  func removeSecret(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Bool {
+    try transaction(.devices) { () throws(RegistryError) in
+      try session.run(SQL.removeSecret, [.text(app), .text(installation)]) > 0
+    }
+  }
+
   func purgeSecrets(before: Int64, limit: Int) throws(RegistryError) -> Int {
     try transaction(.devices) { () throws(RegistryError) in
       try session.run(SQL.purgeSecrets, [.int(before), .int(Int64(limit))])
@@ -86,6 +92,7 @@ extension SQL {
     INSERT INTO device_secrets (app, installation, hash, created_at) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (app, installation) DO UPDATE SET hash = excluded.hash, created_at = excluded.created_at
     """)
+  static let removeSecret = Statement("DELETE FROM device_secrets WHERE app = ?1 AND installation = ?2")
   /// Of installations that are registered no more.
   static let purgeSecrets = Statement(
     """

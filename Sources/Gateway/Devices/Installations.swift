@@ -32,7 +32,7 @@ struct Installations {
     change(call, line.closed(), visitor.app) { answer in
       guard let registration = answer.text(of: "registration") else { return call.answer(.json(200) { _ in }) }
       guard visitor.isBackend else { return call.answer(.json(200) { $0.set("registration", registration) }) }
-      giveSecret(visitor, replacing: false) { secret in
+      giveSecret(call, visitor, replacing: false) { secret in
         call.answer(
           .json(200) {
             $0.set("registration", registration)
@@ -42,26 +42,39 @@ struct Installations {
     }
   }
 
+  /// Who removes it as its backend ends what its device may say, and a device that is registered under its name later has a secret of its own.
   func delete(_ call: HTTPCall, _ visitor: Visitor) {
-    applied(call, visitor, visitor.message("unregister"))
+    guard visitor.isBackend else { return applied(call, visitor, visitor.message("unregister")) }
+    registry.call(.removeSecret(ofInstallation: visitor.installation, app: visitor.app)) { result in
+      guard case .success = result else { return refuseUnwritten(call) }
+      applied(call, visitor, visitor.message("unregister"))
+    }
+  }
+
+  private func refuseUnwritten(_ call: HTTPCall) {
+    call.answer(Manner.own.answer(.unavailable("the registry can't be written to for now")))
   }
 
   /// A new secret, where the device has lost its own.
   func renewSecret(_ call: HTTPCall, _ visitor: Visitor) {
     guard visitor.isBackend else { return call.answer(Manner.own.answer(.notAllowed)) }
-    giveSecret(visitor, replacing: true) { secret in
-      guard let secret else { return call.answer(Manner.own.answer(.unavailable("the registry can't be written to for now"))) }
-      call.answer(.json(200) { $0.set("secret", secret) })
+    devices(call, visitor) { _ in
+      giveSecret(call, visitor, replacing: true) { secret in
+        call.answer(.json(200) { if let secret { $0.set("secret", secret) } })
+      }
     }
   }
 
-  /// - Parameter then: with nil where it has one, or the registry takes none now.
-  private func giveSecret(_ visitor: Visitor, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
+  /// - Parameter then: with nil where it has one; the call is answered where the registry takes none now.
+  private func giveSecret(_ call: HTTPCall, _ visitor: Visitor, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
     let secret = NewSecret(.device)
     registry.call(
       .setSecret(secret.hash, ofInstallation: visitor.installation, app: visitor.app, replacing: replacing)
     ) { result in
-      if case .success(true) = result { then(secret.text) } else { then(nil) }
+      switch result {
+      case .success(let isSet): then(isSet ? secret.text : nil)
+      case .failure: refuseUnwritten(call)
+      }
     }
   }
 

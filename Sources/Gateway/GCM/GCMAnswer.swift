@@ -22,7 +22,14 @@ struct GCMAnswer {
     return Int64(bitPattern: (hash ^ hash >> 32) >> 1) | 1
   }
 
+  /// Its header has the id, for which a topic's answer has no place.
   func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
+    var answer = shaped(outcome)
+    answer.headers["X-Push-Message-Id"] = String(decoding: messageID, as: UTF8.self)
+    return answer
+  }
+
+  private func shaped(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
     switch outcome {
     case .result(let body):
       guard let result = WorkerResult(body) else { return accepted }

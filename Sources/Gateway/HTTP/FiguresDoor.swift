@@ -72,6 +72,6 @@ final class FiguresDoor: Door {
 extension GatewayContext {
   /// Whether requests can be taken.
   var readiness: HTTPAnswer {
-    broker.isReady ? .text(200, "ready\n") : .text(503, "the broker can't be reached, or takes nothing for now\n")
+    broker.isReady ? .text(200, "ready\n") : .unavailable("the broker can't be reached, or takes nothing for now")
   }
 }

@@ -21,19 +21,26 @@ final class HTTPCall {
     guard parts.first?.first == UInt8(ascii: "/") else { return nil }
     var path: [[UInt8]] = []
     for part in parts[0].dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      guard let decoded = PercentEncoding.decode(part) else { return nil }
+      guard let decoded = PercentEncoding.decode(part), Self.isText(decoded) else { return nil }
       path.append(decoded)
     }
     // One slash too many at either end is forgiven.
     if path.first?.isEmpty == true { path.removeFirst() }
     if path.last?.isEmpty == true { path.removeLast() }
-    guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [] else { return nil }
+    guard let query = parts.count == 2 ? PercentEncoding.fields(Array(parts[1])) : [],
+      query.allSatisfy({ Self.isText($0.value) })
+    else { return nil }
     self.request = request
     self.reply = reply
     figures = context.figures
     log = context.log
     self.path = path
     self.query = query
+  }
+
+  /// In UTF-8, without control characters: a registry couldn't be asked for anything else.
+  private static func isText(_ bytes: [UInt8]) -> Bool {
+    bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && String(validating: bytes, as: UTF8.self) != nil
   }
 
   func answer(_ answer: HTTPAnswer) {

@@ -13,7 +13,7 @@ struct InstanceID {
   private static let (mostImported, mostTogether) = (100, 1_000)
 
   private func app(_ call: HTTPCall, _ key: GatewayKey) -> [UInt8]? {
-    guard let app = applications.only(of: key, nil) else {
+    guard let app = applications.only(of: key, call.header("project_id")) else {
       call.answer(Self.error(403, "PERMISSION_DENIED"))
       return nil
     }

@@ -21,6 +21,8 @@ struct V1Answer {
     switch result.targets.first {
     case .accepted(let id, _)?: return success(id.isEmpty ? messageID : id)
     case .failed(let code)?: return failure(String(decoding: code, as: UTF8.self))
+    case nil where result.success == 0 && !result.failedRegistrations.isEmpty:
+      return Self.error(PushError.unavailable.rawValue).answer(headers: ["Retry-After": "10"])
     // An audience's.
     case nil: return success(messageID)
     }

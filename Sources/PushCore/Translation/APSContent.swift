@@ -48,7 +48,7 @@ struct APSContent {
       hasAlert || isPresent("badge", request.notification[.badge] != nil)
       || isPresent("sound", request.notification[.sound] != nil)
     isLiveActivity =
-      request.apns(.liveActivityToken) != nil || isPresent("content-state", false)
+      request.apns(.liveActivityToken) != nil || isPresent("event", false) || isPresent("content-state", false)
       || isPresent("attributes-type", false)
   }
 

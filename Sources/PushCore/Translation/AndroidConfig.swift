@@ -85,7 +85,7 @@ struct AndroidConfig {
       body.append(contentsOf: field.member.utf8)
       if let node {
         document.append(node, to: &body)
-      } else if let source, let key, !Self.append(key, source, field.form, request, to: &body) {
+      } else if let source, let key, !Self.append(key, source, field.form(inV2: v2 != nil), request, to: &body) {
         body.removeSubrange(mark...)
         continue
       }
@@ -152,6 +152,9 @@ struct AndroidConfig {
       self.source = source
       self.form = form
     }
+
+    /// Only `android_v2` asks for https.
+    func form(inV2: Bool) -> Form { form == .secureURL && !inV2 ? .plain : form }
   }
 
   private static let fields: [Field] = [

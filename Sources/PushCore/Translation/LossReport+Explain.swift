@@ -104,6 +104,10 @@ extension LossReport {
       let isObject = key == .sound && request.document.kind(node) == .object
       // Android plays none of it.
       if isObject, platform == .fcm, android != nil || request.blocks?.androidV2?.isSync == true { continue }
+      if isObject, platform == .fcm, request.document.value("name", of: node).map(request.document.kind) != .string {
+        add(MappingRule.soundObject.row.rule, field, .dropped, "for Android: it has no name")
+        continue
+      }
       let isCounter = key == .badge && request.document.isString(node, "auto")
       add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: field)
     }

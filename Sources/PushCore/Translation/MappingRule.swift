@@ -216,7 +216,7 @@ public enum MappingRule: CaseIterable, Sendable {
       Row(
         rule: "Apple: push types", field: "apns.headers.apns-push-type (absent)",
         apns: .carried(
-          "liveactivity when aps says so (content-state, attributes-type), alert when there is an alert, badge or sound, else "
+          "liveactivity when aps says so (event, content-state, attributes-type), alert when there is an alert, badge or sound, else "
             + "background"),
         fcm: .carried("for Apple devices alert or background, as for APNs; a live activity's FCM finds itself"))
     case .v1Priority:

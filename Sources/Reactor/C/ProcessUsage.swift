@@ -57,18 +57,20 @@ public struct ProcessUsage: Sendable {
     return max(count - 1, 0)
   }
 
-  /// The 22nd field of /proc/self/stat, in clock ticks since the machine's start, which /proc/stat names (proc(5)).
+  /// The 22nd field of /proc/self/stat, in clock ticks since the machine's start (proc(5)). /proc/stat, which names that moment, isn't there in a
+  /// service that sees processes only.
   private static let began: Double = {
-    guard let own = try? FileContents.read("/proc/self/stat"), let machine = try? FileContents.read("/proc/stat"),
-      let end = own.lastIndex(of: UInt8(ascii: ")"))
-    else { return 0 }
+    guard let own = try? FileContents.read("/proc/self/stat"), let end = own.lastIndex(of: UInt8(ascii: ")")) else { return 0 }
     let fields = own[end...].split(separator: 0x20)
-    let line = machine.split(separator: 0x0A).first { $0.starts(with: "btime ".utf8) }
-    guard fields.count > 20, let ticks = Double(String(decoding: fields[20], as: UTF8.self)),
-      let start = line.flatMap({ Double(String(decoding: $0.dropFirst(6), as: UTF8.self)) })
-    else { return 0 }
-    return start + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    guard fields.count > 20, let ticks = Double(String(decoding: fields[20], as: UTF8.self)) else { return 0 }
+    return now(CLOCK_REALTIME) - now(CLOCK_BOOTTIME) + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
   }()
+
+  private static func now(_ clock: Int32) -> Double {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
 
   /// The second number of /proc/self/statm (proc(5)).
   private static func residentPages() -> Int {

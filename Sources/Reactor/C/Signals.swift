@@ -10,11 +10,17 @@ public final class Signals {
   private let descriptor: Descriptor
   private let handler: (Int32) -> Void
   private var watch: Watch?
+  /// The calling thread's mask before.
+  private var formerMask: sigset_t
 
   /// Blocks the signals in the calling thread and in threads it starts from now on.
-  public static func block(_ signals: [Int32]) {
+  /// - Returns: the calling thread's mask before.
+  @discardableResult
+  public static func block(_ signals: [Int32]) -> sigset_t {
     var set = mask(signals)
-    pthread_sigmask(SIG_BLOCK, &set, nil)
+    var former = sigset_t()
+    pthread_sigmask(SIG_BLOCK, &set, &former)
+    return former
   }
 
   /// Has the whole process do nothing when they come, instead of what the system would do.
@@ -23,9 +29,9 @@ public final class Signals {
   }
 
   /// Calls the handler on the loop once per signal that arrived (the kernel merges equal ones that are pending), until
-  /// `close`. Blocks the signals in the calling thread, too.
+  /// `close`. Until then they are blocked in the calling thread, too, which has to be the one that closes.
   public init(loop: EventLoop, _ signals: [Int32], _ handler: @escaping (Int32) -> Void) throws(SystemError) {
-    Self.block(signals)
+    formerMask = Self.block(signals)
     self.loop = loop
     self.handler = handler
     var set = Self.mask(signals)
@@ -38,6 +44,7 @@ public final class Signals {
 
   public func close() {
     if let watch { loop.unwatch(watch, descriptor.raw) }
+    if watch != nil { pthread_sigmask(SIG_SETMASK, &formerMask, nil) }
     watch = nil
     loop.disown(self)
   }

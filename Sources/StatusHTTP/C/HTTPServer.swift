@@ -18,7 +18,12 @@ public final class HTTPServer: @unchecked Sendable {
     /// The last of them accepts; those before it serve out their connections.
     var daemons: [HTTPDaemon] = []
     var isStopping = false
+    /// Bytes of bodies that aren't whole yet.
+    var unfinished = 0
   }
+
+  /// What bodies that aren't whole yet may take together: whoever sends them hasn't been looked at.
+  static let mostUnfinished = 64 << 20
 
   private let limits: HTTPServerLimits
   private let kept: [String]
@@ -129,6 +134,9 @@ public final class HTTPServer: @unchecked Sendable {
   private static let stopping = HTTPAnswer(
     status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "1", "Connection": "close"],
     body: "the server is stopping\n")
+  private static let crowded = HTTPAnswer(
+    status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "5", "Connection": "close"],
+    body: "too many bodies are on their way\n")
   private static let tooLong = HTTPAnswer(
     status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the body is too large\n")
@@ -150,6 +158,8 @@ public final class HTTPServer: @unchecked Sendable {
       return pushfleet_mhd_go_on()
     case .body:
       if reply.isTooLong { return refuse(Self.tooLong, reply, connection, daemon) }
+      if reply.isCrowdedOut { return refuse(Self.crowded, reply, connection, daemon) }
+      forgetUnfinished(reply)
       reply.step = .answering
       let isStopping = open.withLock { open in
         if !open.isStopping { open.replies[ObjectIdentifier(reply)] = reply }
@@ -174,6 +184,15 @@ public final class HTTPServer: @unchecked Sendable {
     reply.received += bytes.count
     if reply.received > limits.body {
       reply.isTooLong = true
+    } else if !reply.isCrowdedOut {
+      reply.isCrowdedOut = open.withLock { open in
+        open.unfinished += bytes.count
+        return open.unfinished > Self.mostUnfinished
+      }
+      reply.unfinished += bytes.count
+    }
+    if reply.isTooLong || reply.isCrowdedOut {
+      forgetUnfinished(reply)
       reply.request.body = []
     } else {
       reply.request.body.append(contentsOf: bytes)
@@ -182,7 +201,14 @@ public final class HTTPServer: @unchecked Sendable {
   }
 
   func completed(_ reply: HTTPReply) {
+    forgetUnfinished(reply)
     open.withLock { $0.replies[ObjectIdentifier(reply)] = nil }
+  }
+
+  private func forgetUnfinished(_ reply: HTTPReply) {
+    guard reply.unfinished > 0 else { return }
+    open.withLock { $0.unfinished -= reply.unfinished }
+    reply.unfinished = 0
   }
 
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {

@@ -39,6 +39,10 @@ public final class HTTPReply: @unchecked Sendable {
   var request: HTTPRequest
   /// More of the body has come than is taken.
   var isTooLong = false
+  /// There was no room for its body.
+  var isCrowdedOut = false
+  /// Bytes of its body that count as not whole yet.
+  var unfinished = 0
   /// Bytes that have come of it.
   var received = 0
   private let state = Mutex(State())

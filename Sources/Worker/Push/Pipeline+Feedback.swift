@@ -28,6 +28,8 @@ extension Pipeline {
   func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
     guard let app = entry.app, entry.recipients[index].kind == .device else { return true }
     let platform = entry.recipients[index].platform
+    // Behind FCM it may be the activity's token that is meant, of which the registry knows nothing.
+    if platform == .fcm, case .suspect = meaning.reaction, isForActivity(entry, .fcm) { return true }
     guard platform == .apns, isForActivity(entry, .apns) else {
       return marks.note(meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.admittedAt)
     }

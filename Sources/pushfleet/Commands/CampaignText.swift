@@ -57,8 +57,8 @@ extension CampaignState {
     case .running: "running"
     case .paused: "paused: `campaigns resume` goes on, `campaigns cancel` ends it"
     case .held:
-      "held: an abnormal share of the tokens was refused; fix environment, topic or credential, then `campaigns resume`, "
-        + "or `campaigns cancel`"
+      "held: an abnormal share of the tokens was refused (look at environment, topic and credential), or a page is a dead letter "
+        + "(`dead list`, `dead replay`); then `campaigns resume`, or `campaigns cancel`"
     case .cancelled: "cancelled"
     case .completed: "completed"
     }

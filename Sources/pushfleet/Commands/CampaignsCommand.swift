@@ -18,7 +18,7 @@ enum CampaignsCommand: Command {
 
     pause, resume and cancel take effect with the next page on every worker; what is on its way is delivered. resume also ends a
     hold: a campaign is held when an abnormal share of an application's tokens is refused, so look at environment, topic and
-    credentials first. What is over stays over, and what is not possible is refused (exit status 65).
+    credentials first; and when one of its pages has become a dead letter, so replay that first. What is over stays over, and what is not possible is refused (exit status 65).
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
       --app APP       only this application's campaigns

@@ -41,10 +41,17 @@ enum DevicesImport {
   private static func load(
     _ file: ImportFile, _ given: BulkFormat?, _ target: ImportTarget, _ account: ImportAccount, _ interruption: Interruption
   ) throws {
-    var bytes = try file.read(chunk)
-    let format = given ?? file.format(bytes)
+    let interrupted = CommandFailure(
+      .interrupted, "interrupted in \(file.name): what was stored stays, and importing the files again does no harm")
+    guard var bytes = try file.read(chunk, unless: interruption) else { throw interrupted }
+    var format = given ?? file.format(bytes)
+    while format == nil {
+      guard let more = try file.read(chunk, unless: interruption) else { throw interrupted }
+      bytes += more
+      format = more.isEmpty ? .csv : file.format(bytes)
+    }
     let load = BulkImport(
-      into: target.store, format: format, apps: Set(target.configuration.apps.map { Array($0.id.utf8) }),
+      into: target.store, format: format ?? .csv, apps: Set(target.configuration.apps.map { Array($0.id.utf8) }),
       defaultApp: target.app, now: RegistrySession.now, handler: account, limits: target.configuration.registryLimits,
       keepsRows: account.rejects != nil)
     account.load = load
@@ -53,11 +60,8 @@ enum DevicesImport {
       while !bytes.isEmpty {
         try load.feed(bytes)
         account.update(load.count)
-        if interruption.hasCome {
-          throw CommandFailure(
-            .interrupted, "interrupted in \(file.name): what was stored stays, and importing the files again does no harm")
-        }
-        bytes = try file.read(chunk)
+        guard let more = try file.read(chunk, unless: interruption) else { throw interrupted }
+        bytes = more
       }
       try load.finish()
     } catch let error as BulkError {

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
+import Reactor
 import Worker
 
 /// What an import fills: the registry, or nothing where it is only tried.
@@ -80,18 +81,31 @@ struct ImportFile {
     }
   }
 
-  func read(_ count: Int) throws(CommandFailure) -> [UInt8] {
-    do { return [UInt8](try handle.read(upToCount: count) ?? Data()) } catch {
-      throw CommandFailure(.badInput, "\(name) cannot be read further: \(error.localizedDescription)")
+  /// What is there, at the end nothing.
+  /// - Returns: nil where an interruption came before anything else.
+  func read(_ count: Int, unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
+    let input = InputDescriptor(handle.fileDescriptor)
+    do throws(SystemError) {
+      while !interruption.hasCome {
+        switch try input.read(atMost: count) {
+        case .bytes(let bytes): return bytes
+        case .end: return []
+        case .notYet: try interruption.wait(for: input)
+        }
+      }
+      return nil
+    } catch {
+      throw CommandFailure(.badInput, "\(name) cannot be read further: \(error.reason)")
     }
   }
 
   /// By the name's ending, else by how it begins: only NDJSON begins with a brace.
-  func format(_ beginning: [UInt8]) -> BulkFormat {
+  /// - Returns: nil where too little has come to tell.
+  func format(_ beginning: [UInt8]) -> BulkFormat? {
     if name.hasSuffix(".csv") { return .csv }
     if name.hasSuffix(".ndjson") || name.hasSuffix(".jsonl") { return .ndjson }
     let mark: Set<UInt8> = [0xEF, 0xBB, 0xBF, 0x20, 0x09, 0x0A, 0x0D]
-    return beginning.first { !mark.contains($0) } == UInt8(ascii: "{") ? .ndjson : .csv
+    return beginning.first { !mark.contains($0) }.map { $0 == UInt8(ascii: "{") ? .ndjson : .csv }
   }
 }
 

@@ -13,6 +13,14 @@ final class Interruption {
 
   deinit { signals?.close() }
 
+  /// Until something is there to read, or an interruption has come.
+  func wait(for input: InputDescriptor) throws(SystemError) {
+    var isThere = false
+    let watch = try InputWatch(loop: loop, input) { isThere = true }
+    while !isThere, count == 0 { loop.turn(waitingAtMost: 60) }
+    watch.close()
+  }
+
   var hasCome: Bool {
     loop.turn(waitingAtMost: 0)
     return count > 0

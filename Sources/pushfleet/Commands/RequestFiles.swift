@@ -1,5 +1,6 @@
 import Foundation
 import PushCore
+import Reactor
 import Worker
 
 /// The requests of files and standard input, one at a time: a file of one JSON object, or of one per line.
@@ -20,6 +21,8 @@ final class RequestFiles {
   let totalBytes: Int
   private(set) var refused = 0
   private(set) var isAtEnd = false
+  /// What the next request has to be waited for on; nil where it need not be.
+  var awaited: InputDescriptor? { lines.flatMap { $0.isWaiting ? $0.input : nil } }
   /// Where the next line stands; nil before the first.
   private(set) var place: String?
   private let limits: JSONLimits
@@ -46,6 +49,7 @@ final class RequestFiles {
     self.files = files[...]
   }
 
+  /// nil at the end, and where the next one is `awaited`.
   func next() -> Request? {
     while !isAtEnd {
       guard let reader = lines else {
@@ -57,6 +61,7 @@ final class RequestFiles {
         continue
       }
       guard let line = reader.next() else {
+        if reader.isWaiting { return nil }
         lines = nil
         continue
       }

@@ -1,10 +1,13 @@
 import Foundation
 import PushCore
+import Reactor
 
 /// Lines of a file, or the whole file where its first line that isn't blank is no complete JSON document and it holds one object.
 final class LineReader {
   let name: String
   private let handle: FileHandle?
+  /// Nothing more is there at present, and it has not ended.
+  private(set) var isWaiting = false
   private var buffer: [UInt8] = []
   private var start = 0
   private var number = 0
@@ -24,13 +27,22 @@ final class LineReader {
     }
   }
 
+  /// What has to be waited for.
+  var input: InputDescriptor? { handle.map { InputDescriptor($0.fileDescriptor) } }
+
+  /// nil at the end, and where what comes next has to be waited for.
   func next() -> (number: Int, bytes: [UInt8])? {
+    isWaiting = false
     while true {
       if let end = buffer[start...].firstIndex(of: 0x0A) {
         let line = Array(buffer[start..<end])
         if !hasBegun, !line.allSatisfy(Self.isSpace) {
+          if !Self.isComplete(line) {
+            while !isEnded, buffer.count < Self.largestObject { guard read() else { return nil } }
+            hasBegun = true
+            if let whole = wholeObject() { return whole }
+          }
           hasBegun = true
-          if !Self.isComplete(line), let whole = wholeObject() { return whole }
         }
         start = end + 1
         number += 1
@@ -42,22 +54,26 @@ final class LineReader {
         number += 1
         return (number, Array(buffer[start...]))
       }
-      read()
+      guard read() else { return nil }
     }
   }
 
   static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A }
 
-  private func read() {
+  /// - Returns: false where nothing is there at present.
+  private func read() -> Bool {
     if start > 0 {
       buffer.removeSubrange(..<start)
       start = 0
     }
-    guard let chunk = try? handle?.read(upToCount: 1 << 16), !chunk.isEmpty else {
-      isEnded = true
-      return
+    switch try? input?.read(atMost: 1 << 16) {
+    case .bytes(let chunk): buffer.append(contentsOf: chunk)
+    case .notYet:
+      isWaiting = true
+      return false
+    case .end, nil: isEnded = true
     }
-    buffer.append(contentsOf: chunk)
+    return true
   }
 
   /// The first line opens an object that it doesn't close.
@@ -84,7 +100,6 @@ final class LineReader {
 
   /// nil where the file is rather one of lines, the first of which is broken: the next one opens an object of its own.
   private func wholeObject() -> (number: Int, bytes: [UInt8])? {
-    while !isEnded, buffer.count < Self.largestObject { read() }
     let whole = Array(buffer[start...])
     let next = whole.split(separator: 0x0A, maxSplits: 2).dropFirst().first
     if next?.first == UInt8(ascii: "{"), (try? JSONDocument(whole)) == nil { return nil }

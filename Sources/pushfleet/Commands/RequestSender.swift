@@ -79,6 +79,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
         publish(request, next, on: publisher)
         next += 1
       } else {
+        waitForInput()
         break
       }
     }
@@ -91,6 +92,22 @@ final class RequestSender: BrokerClient, PublisherHandler {
   }
 
   private weak var publisher: Publisher?
+  private var inputWatch: InputWatch?
+
+  /// Standard input may have nothing more for a while.
+  private func waitForInput() {
+    guard inputWatch == nil, let input = requests.awaited else { return }
+    do {
+      inputWatch = try InputWatch(loop: loop, input) { [weak self] in
+        guard let self else { return }
+        inputWatch = nil
+        progressAt = loop.now
+        if let publisher { pump(publisher) }
+      }
+    } catch {
+      fail(.badInput, "standard input can't be waited for: \(error)")
+    }
+  }
 
   private func publish(_ request: RequestFiles.Request, _ tag: Int, on publisher: Publisher) {
     var properties = BasicProperties()
@@ -195,6 +212,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
   private func watch() {
     loop.schedule(at: progressAt.advanced(bySeconds: timeout)) { [weak self] in
       guard let self else { return }
+      if inputWatch != nil, outstanding.isEmpty, unanswered.isEmpty { progressAt = loop.now }
       guard loop.now.seconds(since: progressAt) >= timeout else { return watch() }
       bar.finish()
       let isWaiting = outstanding.isEmpty && !unanswered.isEmpty

@@ -120,7 +120,7 @@ def main():
     parser.add_argument("--key")
     parser.add_argument("do", choices=["send", "feedback", "idle"])
     parser.add_argument("--cut", default="frame")
-    parser.add_argument("--wait", type=float, default=2)
+    parser.add_argument("--wait", type=float, default=60)
     parser.add_argument("--leave", action="store_true")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1)
