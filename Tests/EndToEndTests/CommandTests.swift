@@ -258,6 +258,18 @@ struct CommandTests {
     try site.broker.control("clear_policy", queue)
   }
 
+  @Test("explain reads as much of a request as the configuration allows")
+  func explainsLargeRequests() throws {
+    let site = try Site()
+    try site.configure(port: 1, settings: "limits: { body: 1048576 },")
+    let request = #"{"to":"\#(token(1))","notification":{"title":"t"}\#(String(repeating: " ", count: 600_000))}"#
+    let file = try site.write(request, to: "large.json")
+    let taken = try site.run(["explain", "--config", site.file("pushfleet.json5"), file])
+    #expect(taken.status == 0, "\(taken.output.suffix(300))")
+    let refused = try site.run(["explain", file])
+    #expect(refused.status == 65 && refused.output.contains("MessageTooBig"), "\(refused.output.suffix(300))")
+  }
+
   @Test("what comes on standard input is sent as it comes, and an interruption ends what waits for more")
   func slowInput() throws {
     let site = try Site()

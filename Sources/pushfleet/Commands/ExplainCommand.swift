@@ -37,11 +37,12 @@ enum ExplainCommand: Command {
       throw CommandFailure(
         .usage, "unexpected argument \(Shown.value(options.operands[1])): one request at a time is explained")
     }
-    let body = try read(file)
+    let configuration = options.configurationFile == nil ? nil : try options.configuration()
+    let body = try read(file, configuration?.limits.json ?? RequestLimits().json)
     let now = try moment(options["at"])
     let age = try options.integer("age", in: 0...1_000_000_000).map { Int64($0) * 1000 }
     let question = ExplainQuestion(
-      body: body, target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options, body),
+      body: body, target: options["target"].map { Array($0.utf8) }, app: try ExplainedApp(options, configuration, body),
       sender: options["sender"],
       environment: try options.choice("environment", of: ["production", "sandbox"]), messageID: options["message-id"],
       published: age.map { now - $0 }, now: now)
@@ -62,9 +63,9 @@ enum ExplainCommand: Command {
   }
 
   /// One byte more than a request may have is enough to refuse it.
-  private static func read(_ file: String) throws(CommandFailure) -> [UInt8] {
+  private static func read(_ file: String, _ limits: JSONLimits) throws(CommandFailure) -> [UInt8] {
     let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file)
-    let most = RequestLimits().json.bytes + 1
+    let most = limits.bytes + 1
     var body: [UInt8] = []
     do {
       guard let handle else { throw CocoaError(.fileNoSuchFile) }
@@ -95,6 +96,9 @@ struct ExplainedApp {
   /// As `app_id` names it; nil where the request or the configuration says which it is.
   var id: String?
 
+  /// Of a request's JSON.
+  var limits: JSONLimits { configuration?.limits.json ?? RequestLimits().json }
+
   init(topic: String?) { self.topic = topic }
 
   init(_ configuration: Configuration, id: String? = nil) {
@@ -102,18 +106,18 @@ struct ExplainedApp {
     self.id = id
   }
 
-  init(_ options: Options, _ body: [UInt8]) throws {
-    let isConfigured = options["config"] != nil || ProcessInfo.processInfo.environment["PUSHFLEET_CONFIG"] != nil
-    guard isConfigured else {
+  /// - Parameter configuration: nil where none is named.
+  init(_ options: Options, _ configuration: Configuration?, _ body: [UInt8]) throws {
+    guard let configuration else {
       topic = options["app"]
       if let topic, !APNsSettings(topic: topic).isUsable {
         throw CommandFailure(.usage, "--app: \(Shown.value(topic)) is not a bundle ID")
       }
       return
     }
-    let configuration = try options.configuration()
     let ids = configuration.apps.map(\.id)
-    let isNamed = options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body) != nil)
+    let isNamed =
+      options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body, configuration.limits.json) != nil)
     if let app = options["app"], !ids.contains(app) { throw configuration.noApplication(app) }
     guard isNamed else { throw CommandFailure(.usage, "--app must name one of \(ids.joined(separator: ", "))") }
     self.configuration = configuration
@@ -121,8 +125,9 @@ struct ExplainedApp {
   }
 
   /// What a request's `restricted_package_name` says.
-  static func package(in body: [UInt8]) -> [UInt8]? {
+  static func package(in body: [UInt8], _ json: JSONLimits) -> [UInt8]? {
     var limits = RequestLimits()
+    limits.json = json
     limits.ignoresUnknownNames = true
     return try? SendRequest.parse(body, limits: limits).get().restrictedPackageName
   }

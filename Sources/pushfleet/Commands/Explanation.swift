@@ -29,14 +29,16 @@ struct ExplainQuestion {
   /// Whether the first two lines are each a whole document.
   private var hasSeveralRequests: Bool {
     let lines = body.split(separator: 0x0A, maxSplits: 2).prefix(2)
-    return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0))) != nil }
+    return lines.count == 2 && lines.allSatisfy { (try? JSONDocument(Array($0), limits: app.limits)) != nil }
   }
 
   private func explain() -> Explanation {
-    let explained = target.flatMap { target in (try? JSONDocument(body)).map { DeadLetter.body($0, naming: target) } } ?? body
+    let explained =
+      target.flatMap { target in (try? JSONDocument(body, limits: app.limits)).map { DeadLetter.body($0, naming: target) } }
+      ?? body
     let rehearsal =
       app.configuration.map { Rehearsal($0) }
-      ?? Rehearsal(topic: app.topic ?? Self.placeholder, package: ExplainedApp.package(in: explained))
+      ?? Rehearsal(topic: app.topic ?? Self.placeholder, package: ExplainedApp.package(in: explained, app.limits))
     let admitted: Rehearsal.Admitted
     switch rehearsal.admit(question(explained)) {
     case .success(let made): admitted = made
