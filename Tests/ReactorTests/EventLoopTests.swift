@@ -119,7 +119,13 @@ import Wire
     #expect(newcomer.calls == 0)
   }
 
-  @Test("a signal becomes an event of the loop")
+  private var isBlocked: Bool {
+    var mask = sigset_t()
+    pthread_sigmask(SIG_BLOCK, nil, &mask)
+    return sigismember(&mask, SIGUSR2) == 1
+  }
+
+  @Test("a signal becomes an event of the loop, and afterwards what it was before")
   func signals() throws {
     let loop = try EventLoop()
     var seen: [Int32] = []
@@ -127,8 +133,9 @@ import Wire
     // To this thread, whose mask has it blocked: other threads of the test process have not.
     pthread_kill(pthread_self(), SIGUSR2)
     #expect(loop.run { !seen.isEmpty })
-    #expect(seen == [SIGUSR2])
+    #expect(seen == [SIGUSR2] && isBlocked)
     signals.close()
+    #expect(!isBlocked)
     #expect(loop.openCount == 0)
   }
 
@@ -139,5 +146,7 @@ import Wire
     #expect(usage.residentBytes > 1 << 20)
     #expect(usage.peakResidentBytes >= usage.residentBytes / 2)
     #expect(usage.descriptorLimit > 0)
+    let now = Double(Clock.wall()) / 1_000
+    #expect(usage.startTime <= now && usage.startTime > now - 86_400)
   }
 }
