@@ -129,6 +129,11 @@ import Wire
   func signals() throws {
     let loop = try EventLoop()
     var seen: [Int32] = []
+    // The threads of the test process may have it blocked, or not.
+    var ours = sigset_t()
+    sigemptyset(&ours)
+    sigaddset(&ours, SIGUSR2)
+    pthread_sigmask(SIG_UNBLOCK, &ours, nil)
     let signals = try Signals(loop: loop, [SIGUSR2]) { seen.append($0) }
     // To this thread, whose mask has it blocked: other threads of the test process have not.
     pthread_kill(pthread_self(), SIGUSR2)
