@@ -35,11 +35,13 @@ final class FanoutModel {
   let store: any DeviceStore
   private let folder: String
   private let lease: Int64
+  private let pageSize: Int
 
   /// - Parameter lease: milliseconds for which a claim to the result holds; the ladder's messages come back at once here.
   /// - Parameter platform: of the devices; the application has a credential for APNs alone.
-  init(devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns) throws {
+  init(devices: Int, workers count: Int, lease: Int64 = 0, platform: Platform = .apns, pageSize: Int = 7) throws {
     self.lease = lease
+    self.pageSize = pageSize
     folder = NSTemporaryDirectory() + "/pushfleet-fanout-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     store = try openRegistry(try RegistryLocation(parsing: "sqlite:\(folder)/registry.db"))
@@ -51,7 +53,7 @@ final class FanoutModel {
       registrations.append(device)
     }
     _ = try store.apply(registrations.map { .register($0) }, now: 1)
-    for _ in 0..<count { workers.append(try Worker(registry, lease)) }
+    for _ in 0..<count { workers.append(try Worker(registry, lease, pageSize: pageSize)) }
   }
 
   deinit {
@@ -133,7 +135,7 @@ final class FanoutModel {
     trace.append("\(index) dies with \(workers[index].held.count)")
     giveBack(workers[index].held)
     workers[index].die()
-    workers[index] = try Worker(registry, lease)
+    workers[index] = try Worker(registry, lease, pageSize: pageSize)
   }
 
   /// The worker's channel is closed: the broker delivers again, here or elsewhere.
@@ -215,7 +217,7 @@ final class FanoutModel {
       return try ShardSetup(try Configuration.load(path: file, environment: [:]))
     }
 
-    init(_ registry: String, _ lease: Int64) throws {
+    init(_ registry: String, _ lease: Int64, pageSize: Int = 7) throws {
       loop = try EventLoop()
       let log = Log(level: .error)
       outbox = Outbox(time: loop.time, log: log)
@@ -223,7 +225,7 @@ final class FanoutModel {
       client = try RegistryClient(registry, limits: RegistryLimits(), host: LoopHost(loop), log: log)
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
-        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: 7, resultLease: lease)
+        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize, resultLease: lease)
       pipeline.acknowledger = self
     }
 

@@ -133,6 +133,22 @@ struct FanoutModelTests {
     #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
   }
 
+  @Test("a page of which more is left than a message names begins again when what has failed is safe, and calls nobody failed twice")
+  func beginsAgain() throws {
+    let devices = PageTicket.mostPending + 2
+    let model = try FanoutModel(devices: devices, workers: 2, pageSize: devices)
+    let delivered = ReplyMeaning(reaction: .delivered, reason: "", status: 200)
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    model.workers[0].answer = { $0 == 1 ? Self.refusal : busy }
+    model.workers[1].answer = { $0 == 1 ? Self.refusal : delivered }
+    model.request("b")
+    for _ in 0..<3 { try step(0, of: model) }
+    for _ in 0..<9 { try step(1, of: model) }
+    #expect(model.isQuiet && model.reached.count == 1, "\(model.reached.count) dead letters")
+    #expect(
+      model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":\#(devices - 1),"failure":1}"#])
+  }
+
   private static let refusal = ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)
 
   private func step(_ index: Int, of model: FanoutModel) throws {

@@ -25,8 +25,10 @@ struct AudienceWork {
   var isResultClaimed = false
   /// Who asks for that: one name, so that asking again keeps the claim.
   var claimant: [UInt8] = []
-  /// A page that is to begin again when the registry has its record, and when the earliest of its devices is to be tried again.
-  var unsaved: (record: PageRecord, earliest: Int64)?
+  /// The page begins again once the registry has its record.
+  var beginsAgain = false
+  /// That record, until the registry has it.
+  var unsaved: PageRecord?
 
   init(_ audience: Audience) { self.audience = audience }
 

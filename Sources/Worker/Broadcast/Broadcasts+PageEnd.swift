@@ -12,9 +12,8 @@ extension Broadcasts {
     entry.work = work
     switch end {
     case .beginAgain(let earliest):
-      entry.work?.unsaved = (SettledDevices(of: entry, work).record, earliest)
-      entry.ledger.owes()
-      savePage(entry)
+      entry.work?.beginsAgain = true
+      pipeline.putOffWhenSafe(entry, until: earliest)
     case .retry: pipeline.putOffWhenSafe(entry)
     case .result:
       pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed, failed: page.failures)
@@ -32,17 +31,24 @@ extension Broadcasts {
   }
 
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
+  func beginAgain(_ entry: InFlight) {
+    guard let work = entry.work else { return }
+    entry.work?.unsaved = SettledDevices(of: entry, work).record
+    entry.ledger.owes()
+    savePage(entry)
+  }
+
   private func savePage(_ entry: InFlight) {
-    guard let page = entry.page, let unsaved = entry.work?.unsaved else { return }
+    guard let page = entry.page, let record = entry.work?.unsaved else { return }
     report(
-      .savePage(unsaved.record, campaign: page.campaign, page: page.number), for: entry,
+      .savePage(record, campaign: page.campaign, page: page.number), for: entry,
       then: { broadcasts in { entry, _ in broadcasts.pageSaved(entry) } }, orElse: Broadcasts.pageNotSaved)
   }
 
   private func pageSaved(_ entry: InFlight) {
-    guard let unsaved = entry.work?.unsaved else { return }
+    guard entry.work?.unsaved != nil else { return }
     entry.work?.unsaved = nil
-    pipeline.publishRetry(of: entry, at: unsaved.earliest)
+    pipeline.publishRetry(of: entry, at: entry.copyDue)
     pipeline.consequenceEnded(of: entry)
   }
 
@@ -93,7 +99,7 @@ extension Broadcasts {
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
   func saveBegunPage(_ entry: InFlight) {
     guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
-    let isOnItsWayToLadder = work.stage == .ending && page.pending?.isEmpty == false
+    let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending?.isEmpty == false)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
     note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
   }

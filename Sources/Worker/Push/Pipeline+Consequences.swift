@@ -46,7 +46,8 @@ extension Pipeline {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
     case .report: broadcasts.reportPage(entry)
-    case .putOff: publishRetry(of: entry, at: entry.copyDue)
+    case .putOff:
+      if entry.work?.beginsAgain == true { broadcasts.beginAgain(entry) } else { publishRetry(of: entry, at: entry.copyDue) }
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume:
