@@ -386,7 +386,7 @@ public final class Consumer: Connection {
     for channel in channels { channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture) }
   }
 
-  override var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.scatteredDeadline) } }
+  override var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.acknowledgementDeadline) } }
 
   override func roleDeadlineReached(at now: MonotonicTime) { announceOutput() }
 }

@@ -13,16 +13,20 @@ final class ConsumerChannel {
     case formerHeader, formerBody
   }
 
-  /// Acknowledgements behind a delivery still in hand wait for it this long, in seconds …
-  static let scatteredDelay = 0.02
+  /// Acknowledgements that wait do so for this long, in seconds: those behind a delivery still in hand for it …
+  static let longestDelay = 0.02
   /// … unless there are more of them than this.
   static let scatteredLimit = 64
+  /// And where so many deliveries are in hand that more are in no hurry, each for others to go with it, up to so many: each frame is an
+  /// entry of the queue's log, and what it makes room for is read together.
+  static let manyInHand = 2_000
+  static let gatheredLimit = 1_000
 
   let number: UInt16
   /// It has been asked for.
   var isOpen = false
   var window = AcknowledgementWindow()
-  private(set) var scatteredDeadline = MonotonicTime.distantFuture
+  private(set) var acknowledgementDeadline = MonotonicTime.distantFuture
   var content = Content.none
   private var remaining: UInt64 = 0
   var delivery = Delivery()
@@ -32,7 +36,7 @@ final class ConsumerChannel {
   func reset() {
     isOpen = false
     window.reset()
-    scatteredDeadline = .distantFuture
+    acknowledgementDeadline = .distantFuture
     content = .none
     delivery.body = []
   }
@@ -91,19 +95,27 @@ final class ConsumerChannel {
 
   // MARK: acknowledgements
 
-  /// All that one frame can acknowledge, and what is behind a delivery still in hand when it has waited.
+  /// All that one frame can acknowledge, and what is behind a delivery still in hand when it has waited; of many in hand, when there are
+  /// enough of them.
   func appendAcknowledgements(of codec: MethodCodec, to output: inout [UInt8], at now: MonotonicTime) {
     guard window.waiting > 0 else { return }
+    if window.inHand >= Self.manyInHand, window.waiting < Self.gatheredLimit, now < acknowledgementDeadline {
+      return waitForMore(at: now)
+    }
     if let (tag, multiple) = window.takePrefix() {
       codec.append(.ack(tag: tag, multiple: multiple), channel: number, to: &output)
     }
     if window.waiting == 0 {
-      scatteredDeadline = .distantFuture
-    } else if window.waiting > Self.scatteredLimit || now >= scatteredDeadline {
-      scatteredDeadline = .distantFuture
+      acknowledgementDeadline = .distantFuture
+    } else if window.waiting > Self.scatteredLimit || now >= acknowledgementDeadline {
+      acknowledgementDeadline = .distantFuture
       window.takeScattered { codec.append(.ack(tag: $0, multiple: false), channel: number, to: &output) }
-    } else if scatteredDeadline == .distantFuture {
-      scatteredDeadline = now.advanced(bySeconds: Self.scatteredDelay)
+    } else {
+      waitForMore(at: now)
     }
+  }
+
+  private func waitForMore(at now: MonotonicTime) {
+    if acknowledgementDeadline == .distantFuture { acknowledgementDeadline = now.advanced(bySeconds: Self.longestDelay) }
   }
 }

@@ -70,8 +70,31 @@ struct ConsumerChannelsTests {
     }
     let first = script.heard()
     #expect(first.map(\.description) == ["60.80@2"] && first[0].tag == 3 && first[0].flag)
-    let late = script.wait(ConsumerChannel.scatteredDelay)
+    let late = script.wait(ConsumerChannel.longestDelay)
     #expect(late.map(\.description) == ["60.80@1", "60.80@1"] && late.map(\.tag) == [2, 3])
+  }
+
+  @Test("While very many are in hand, acknowledgements wait for each other, a moment at most; what closes the channel doesn't wait")
+  func gathered() {
+    let many = ConsumerChannel.manyInHand
+    let script = TwoChannels()
+    for number in 1...UInt64(many + 1_100) { script.say(Say.message(number)) }
+    let tokens = script.recorder.deliveries.map(\.token)
+    for token in tokens[..<10] { script.consumer.acknowledge(token) }
+    #expect(script.heard().isEmpty)
+    let late = script.wait(ConsumerChannel.longestDelay)
+    #expect(late.map(\.tag) == [10] && late[0].flag)
+    for token in tokens[10..<10 + ConsumerChannel.gatheredLimit] { script.consumer.acknowledge(token) }
+    #expect(script.heard().map(\.tag) == [UInt64(10 + ConsumerChannel.gatheredLimit)])
+    script.consumer.acknowledge(tokens[10 + ConsumerChannel.gatheredLimit])
+    #expect(script.heard().isEmpty)
+    script.consumer.close()
+    #expect(script.heard().map(\.description).contains("60.80@1"))
+    // Of fewer, each goes at once.
+    let calm = TwoChannels()
+    for number in 1...UInt64(many) { calm.say(Say.message(number)) }
+    calm.consumer.acknowledge(calm.recorder.deliveries[0].token)
+    #expect(calm.heard().map(\.tag) == [1])
   }
 
   @Test("Where the broker allows one channel, all is consumed on it")

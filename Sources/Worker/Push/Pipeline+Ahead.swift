@@ -11,9 +11,9 @@ extension Pipeline {
   private static let pages = 100
   /// Bytes of bodies in hand below which requests of an application whose providers are well are begun though all others fill the room.
   private static let little = 8 << 10
-  /// Deliveries to be taken ahead: of what goes to hold queues anyhow, and of what stays in hand.
-  private static let aheadOfHold = 100_000
-  private static let aheadOfPush = 10_000
+  /// Deliveries to be taken ahead: at first, and where these are of few applications.
+  private static let firstAhead = 10_000
+  private static let mostAhead = 100_000
   /// Applications whose deliveries are acknowledged near enough to their order.
   private static let fewApps = 4
 
@@ -73,16 +73,13 @@ extension Pipeline {
 
   /// How many deliveries are to be in hand beyond the prefetch, as others' requests may stand behind those that wait.
   var wantedAhead: Int {
-    var wanted = 0
-    if outbox.stuck > prefetch / 2 || isShared && leavingForHold.total > prefetch / 5 {
-      // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are. So a few are
-      // looked at first.
-      let isOfFew = max(leavingForHold.keys, ahead.lineCount) <= Self.fewApps
-      wanted = isOfFew && ahead.count >= Self.aheadOfPush / 2 ? Self.aheadOfHold : Self.aheadOfPush
-    } else if isShared, table.count - heldInHand >= prefetch / 10 * 9 {
-      wanted = Self.aheadOfPush
-    }
-    return min(wanted, bodies.fittingAhead)
+    let isStuck = outbox.stuck > prefetch / 2
+    let isCrowded = isShared && (leavingForHold.total > prefetch / 5 || table.count - heldInHand >= prefetch / 10 * 9)
+    guard isStuck || isCrowded else { return 0 }
+    // Of many applications, they are acknowledged out of their order, which costs the broker the more the more there are. So a few are
+    // looked at first.
+    let isOfFew = max(leavingForHold.keys, ahead.lineCount) <= Self.fewApps
+    return min(isOfFew && ahead.count >= Self.firstAhead / 2 ? Self.mostAhead : Self.firstAhead, bodies.fittingAhead)
   }
 
   private func line(of delivery: borrowing Delivery, _ queue: WorkQueue) -> DeliveriesAhead.Line {

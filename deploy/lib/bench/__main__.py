@@ -12,11 +12,12 @@ from applications import Applications
 from fanout import Fanout, Postgres
 from gateway import Gateway
 from isolation import KINDS, Isolation
+from million import Million
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "apps", "acks", "gateway"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "million", "apps", "acks", "gateway"]
 
 
 def parse(arguments):
@@ -46,7 +47,7 @@ def main(options):
     site = Site(options)
     registries = Registries(site)
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
-            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site),
+            "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site), "million": lambda: Million(site),
             "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site),
             "gateway": lambda: Gateway(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
