@@ -21,7 +21,7 @@ struct Calm {
   static let afterBroker = 5.0
   /// Seconds after a provider's last GOAWAY until what was accepted right after it is sent. Each of many takes a connection, and a pool makes only
   /// so many within ten seconds.
-  static let afterGoAway = 2.0 + latency
+  static let afterGoAway = 2.0
   static let afterManyGoAways = dialWindow + latency
   static let dialWindow = 10.0
   /// Seconds until a queue that confirms nothing is known for it, which begins with its first publication: until then what waits takes room.

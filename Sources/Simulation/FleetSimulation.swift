@@ -140,14 +140,14 @@ public final class FleetSimulation {
     world.schedule(after: 60) { [self] in resumeCampaigns() }
   }
 
-  /// Every second: no worker holds more than its prefetch allows.
+  /// Every second: no worker has more in hand than its prefetch allows.
   private func watchBounds() {
     let holds = node.broker.queueNames.count { $0.hasPrefix("push.hold.") }
     let mayBeStuck = nemesis?.kinds.contains(where: \.mayHoldConfirms) == true
-    let most = scenario.mostHeld(holds: holds) + (mayBeStuck ? Scenario.mostStuck : 0)
     for worker in workers {
-      guard let count = worker.inHand, count > most else { continue }
-      world.fail("\(worker.name) has \(count) requests in hand")
+      guard let report = worker.report else { continue }
+      let most = scenario.mostInHand(holds: holds, unconfirmed: mayBeStuck ? report.unconfirmed : 0)
+      if report.inHand > most { world.fail("\(worker.name) has \(report.inHand) requests in hand") }
     }
     world.schedule(after: 1) { [self] in watchBounds() }
   }

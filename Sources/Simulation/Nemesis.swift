@@ -11,7 +11,7 @@ public enum Affliction: String, CaseIterable, Sendable {
   case goAway, streamsRefused, streamsReset, streamsStalled, streamsLimited, storm, credentialRefused, tokensGone,
     tokenEndpointHangs,
     providerRefuses
-  case registryDown, registryFailsBefore, registryFailsAfter
+  case registryDown, registryFailsBefore, registryFailsAfter, registrySlow
   case workerReloaded
   /// Some applications' providers alone: nobody listens, or answers; requests are taken and not answered, or late; all are refused for
   /// their credential, for their number, or for want of service; the token endpoint takes requests and doesn't answer.
@@ -25,7 +25,7 @@ public enum Affliction: String, CaseIterable, Sendable {
     case .goAway, .streamsRefused, .streamsLimited, .storm, .credentialRefused, .tokensGone, .tokenEndpointHangs,
       .providerRefuses,
       .confirmsLate,
-      .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter,
+      .brokerAlarm, .workerSkewed, .workerReloaded, .registryDown, .registryFailsBefore, .registryFailsAfter, .registrySlow,
       .appForbidden, .appThrottled, .appUnavailable, .appTokenHangs:
       false
     case .workerKilled, .workerFrozen, .workerDrained, .brokerCrash, .brokerFrozen, .connectionsClosed, .channelsClosed,
@@ -207,7 +207,7 @@ final class Nemesis {
     case .confirmsLate, .confirmsNacked: strikeConfirms(kind)
     case .outcomesUnconfirmed: withholdOutcomes()
     case .pathCut, .pathDead, .pathStalled: strikePath(kind)
-    case .registryDown, .registryFailsBefore, .registryFailsAfter: strikeRegistry(kind)
+    case .registryDown, .registryFailsBefore, .registryFailsAfter, .registrySlow: strikeRegistry(kind)
     case .goAway, .streamsRefused, .streamsReset, .streamsStalled, .streamsLimited, .storm, .credentialRefused, .tokensGone,
       .tokenEndpointHangs,
       .providerRefuses:
@@ -302,6 +302,8 @@ final class Nemesis {
     switch kind {
     case .registryDown:
       shared.isDown = true
+    case .registrySlow:
+      shared.slowest = 2
     default:
       var chance = RandomSource(seed: random.next())
       let oneIn = UInt64(Int.random(in: 2...12, using: &random))
@@ -310,6 +312,7 @@ final class Nemesis {
     world.schedule(after: seconds(2...25)) { [world] in
       world.note("\(kind), over")
       shared.isDown = false
+      shared.slowest = 0
       shared.fault = { nil }
     }
   }

@@ -89,14 +89,11 @@ struct Scenario {
   /// Seconds that a worker has to drain.
   static let drainTimeout = 20.0
   private static let pages = 2
-  private static let changes = 100
-  /// Of two lanes, pages, the quarantine, changes of the registry and acknowledgements, once more as much where applications with little in hand have room when all
-  /// others fill it; of each hold queue, and on the way there.
-  func mostHeld(holds: Int) -> Int {
-    2 * (2 * prefetch + Self.changes) + 64 + prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
+  /// Of the lanes and the quarantine, twice as applications with little in hand have room when all others fill it; changes of the registry, and acknowledgements; of each hold queue, and on the way there; and what waits for a queue that confirms nothing.
+  /// - Parameter unconfirmed: what the worker has published.
+  func mostInHand(holds: Int, unconfirmed: Int) -> Int {
+    2 * (2 * prefetch + 2 * Self.pages + 1) + 2 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000) + min(unconfirmed, 16_000)
   }
-  /// What waits for a queue that confirms nothing.
-  static let mostStuck = 16_000
 
   /// The broker's only one.
   static let user = "guest"

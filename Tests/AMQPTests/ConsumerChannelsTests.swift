@@ -74,7 +74,7 @@ struct ConsumerChannelsTests {
     #expect(late.map(\.description) == ["60.80@1", "60.80@1"] && late.map(\.tag) == [2, 3])
   }
 
-  @Test("While very many are in hand, acknowledgements wait for each other, a moment at most; what closes the channel doesn't wait")
+  @Test("While very many are in hand, acknowledgements wait for each other, a moment at most")
   func gathered() {
     let many = ConsumerChannel.manyInHand
     let script = TwoChannels()

@@ -82,7 +82,8 @@ private struct RandomSite {
       outbox: outbox, lookUps: nil, owners: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
       collapses: Collapses(registry: nil, time: time),
       broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
-      replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000)
+      replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000,
+      pagePrefetch: 4)
   }
 
   private static func configuration(_ generator: inout RequestGenerator, in folder: URL) throws -> Configuration {

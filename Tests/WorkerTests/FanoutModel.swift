@@ -225,7 +225,8 @@ final class FanoutModel {
       client = try RegistryClient(registry, limits: RegistryLimits(), host: LoopHost(loop), log: log)
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
-        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize, resultLease: lease)
+        steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,
+        resultLease: lease)
       pipeline.acknowledger = self
     }
 

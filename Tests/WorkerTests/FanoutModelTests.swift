@@ -133,7 +133,7 @@ struct FanoutModelTests {
     #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":5,"failure":1}"#])
   }
 
-  @Test("a page of which more is left than a message names begins again when what has failed is safe, and calls nobody failed twice")
+  @Test("a page of which more is left than a message names begins again when what has failed is safe, each failed once")
   func beginsAgain() throws {
     let devices = PageTicket.mostPending + 2
     let model = try FanoutModel(devices: devices, workers: 2, pageSize: devices)
@@ -145,8 +145,46 @@ struct FanoutModelTests {
     for _ in 0..<3 { try step(0, of: model) }
     for _ in 0..<9 { try step(1, of: model) }
     #expect(model.isQuiet && model.reached.count == 1, "\(model.reached.count) dead letters")
-    #expect(
-      model.results.map { String(decoding: $0, as: UTF8.self) } == [#"{"message_id":"b","success":\#(devices - 1),"failure":1}"#])
+    let whole = #"{"message_id":"b","success":\#(devices - 1),"failure":1}"#
+    #expect(model.results.map { String(decoding: $0, as: UTF8.self) } == [whole])
+  }
+
+  @Test("a page that is to begin again leaves no copy where its channel is lost before the registry has its record")
+  func lostBeforeItBeginsAgain() throws {
+    let devices = PageTicket.mostPending + 2
+    let model = try FanoutModel(devices: devices, workers: 2, pageSize: devices)
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    model.workers[0].answer = { $0 == 1 ? Self.refusal : busy }
+    model.request("b")
+    try step(0, of: model)
+    model.deliver(to: 0)
+    model.run(0)
+    // The letter of the one that has failed; its confirm has the registry asked.
+    model.arrive(0)
+    model.confirm(0)
+    model.loseChannel(0)
+    model.run(0)
+    #expect(!model.workers[0].hasCopy && model.queue.count == 1)
+    // It comes back here, and begins again.
+    model.deliver(to: 0)
+    model.run(0)
+    #expect(model.workers[0].hasCopy)
+  }
+
+  @Test("a copy is taken back with its channel though the registry hasn't said yet that it knows of the request that waits")
+  func copyWithCollapseKey() throws {
+    let model = try FanoutModel(devices: 1, workers: 1)
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    model.workers[0].answer = { _ in busy }
+    model.request("b", #""to":"apns:\#(String(repeating: "a", count: 64))""#, age: 0, collapseKey: "k")
+    model.deliver(to: 0)
+    model.run(0)
+    #expect(model.workers[0].hasCopy)
+    model.loseChannel(0)
+    #expect(!model.workers[0].hasCopy)
+    model.workers[0].answer = { _ in ReplyMeaning(reaction: .delivered, reason: "", status: 200) }
+    model.finish()
+    #expect(model.isQuiet && model.workers[0].sent["b"]?.count == 2 && model.results.count == 1)
   }
 
   private static let refusal = ReplyMeaning(reaction: .drop(.invalidParameters), reason: "test", status: 400)

@@ -145,5 +145,14 @@ struct LedgerTests {
     ledger.channelLost()
     ledger.withdrawn()
     #expect(ledger.isSettled && ledger.redelivered() == .resume)
+    // The registry's word that it waits may still be owed.
+    ledger = Ledger()
+    ledger.conclude()
+    ledger.owes()
+    ledger.owes()
+    ledger.withdrawn()
+    ledger.channelLost()
+    #expect(!ledger.isSettled && ledger.redelivered() == .resume)
+    #expect(ledger.met() == .nothing)
   }
 }

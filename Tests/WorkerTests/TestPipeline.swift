@@ -26,6 +26,6 @@ extension Pipeline {
       holds: Holds(apps: apps, time: time, log: log), marks: marks,
       collapses: Collapses(registry: registry, time: time),
       broadcasts: broadcasts, replyQueues: replyQueues ?? ReplyQueues(time: time),
-      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: prefetch)
+      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: prefetch, pagePrefetch: 4)
   }
 }

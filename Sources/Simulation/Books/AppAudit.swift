@@ -27,7 +27,7 @@ struct AppAudit {
   private(set) var delays = Delays()
 
   /// Seconds within which a push of an application that is not in trouble is sent while others are.
-  static let isolation = 5.0
+  static let isolation = 2.0
 
   init(_ audit: FinalAudit) {
     books = audit.books

@@ -127,7 +127,9 @@ final class Books {
       for queue in queues { stored(message, id, queue) }
       if queues.contains(where: Self.isWork) {
         copies.published(message.number, id, by: client)
-        if client.name != "producer" { checkCopy(of: id, client) }
+        // Of a broadcast's page, whoever opens the first copy sends it.
+        let isPage = queues.contains { $0.hasPrefix("push.fanout.") }
+        if client.name != "producer", !isPage { checkCopy(of: id, client) }
       }
     case .deadLettered(let message, let queue, let reason, let targets):
       guard let id = message.id else { return }

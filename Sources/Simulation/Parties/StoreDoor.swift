@@ -15,6 +15,8 @@ final class SharedStore {
   var fault: () -> Fault? = { nil }
   /// It can't be reached.
   var isDown = false
+  /// Seconds more that it takes at most for what it is asked.
+  var slowest = 0.0
 
   init(_ store: any DeviceStore) { self.store = store }
 }
@@ -77,7 +79,9 @@ final class StoreDoor: RegistryDoor {
   private func begin() {
     guard !isBusy, fault == nil, !jobs.isEmpty else { return }
     isBusy = true
-    time.schedule(after: Double(Int.random(in: 0...4, using: &time.random)) / 1000) { [weak self] in self?.work() }
+    let delay = Double(Int.random(in: 0...4, using: &time.random)) / 1000
+    let more = shared.slowest > 0 ? Double.random(in: 0...shared.slowest, using: &time.random) : 0
+    time.schedule(after: delay + more) { [weak self] in self?.work() }
   }
 
   /// Everything that waits, as one turn of the thread.

@@ -26,8 +26,8 @@ final class WorkerProcess: Party, ShardHost {
   }
 
   var isRunning: Bool { shard != nil }
-  /// Requests in hand, by its latest report.
-  var inHand: Int? { control?.report.inHand }
+  /// Its latest.
+  var report: ShardReport? { control?.report }
 
   // MARK: its life
 

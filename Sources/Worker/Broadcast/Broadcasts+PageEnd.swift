@@ -48,6 +48,8 @@ extension Broadcasts {
   private func pageSaved(_ entry: InFlight) {
     guard entry.work?.unsaved != nil else { return }
     entry.work?.unsaved = nil
+    // The broker delivers the original again: a copy would be a second one.
+    guard !entry.ledger.isOrphan else { return entry.ledger.withdrawn() }
     pipeline.publishRetry(of: entry, at: entry.copyDue)
     pipeline.consequenceEnded(of: entry)
   }
@@ -99,7 +101,7 @@ extension Broadcasts {
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
   func saveBegunPage(_ entry: InFlight) {
     guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
-    let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending?.isEmpty == false)
+    let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
     note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
   }

@@ -7,8 +7,6 @@ extension Pipeline {
   private static let mostLeavingForHold = 2_000
   /// Requests at most that wait for stuck queues beside those that there is always room for.
   private static let mostStuck = 16_000
-  /// Pages and what comes by the quarantine, beside the prefetch of the two lanes of requests.
-  private static let pages = 100
   /// Bytes of bodies in hand below which requests of an application whose providers are well are begun though all others fill the room.
   private static let little = 8 << 10
   /// Deliveries to be taken ahead: at first, and where these are of few applications.
@@ -17,9 +15,10 @@ extension Pipeline {
   /// Applications whose deliveries are acknowledged near enough to their order.
   private static let fewApps = 4
 
-  /// Requests that may be begun; those that only wait for a queue to confirm, or for their redelivery, don't count.
+  /// Requests that may be begun: of the lanes, of those of pages, and one of the quarantine; those that only wait for a queue to confirm, or for
+  /// their redelivery, don't count.
   private var mostBegun: Int {
-    2 * prefetch + Self.pages + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold) + orphans.count
+    2 * prefetch + 2 * pagePrefetch + 1 + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold) + orphans.count
       + min(outbox.stuck, Self.mostStuck)
   }
   private var isTableFull: Bool { table.count >= mostBegun }

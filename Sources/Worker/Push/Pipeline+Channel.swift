@@ -32,10 +32,11 @@ extension Pipeline {
 
   /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
   /// only parked goes on as if it had never come; a page's ticket stays as it is, and its copy is published again if it comes back here.
+  /// What else is owed then is the registry's word that the request waits.
   private func withdrawRetries(_ ofHolds: Bool) {
     let isMeant = { (owner: Int) in
       let entry = self.table[owner]
-      return !entry.ledger.isOrphan && entry.ledger.owed == 1 && (entry.hold != nil) == ofHolds
+      return !entry.ledger.isOrphan && (entry.hold != nil) == ofHolds
         && !entry.repeats.contains { ($0.hold != nil) != ofHolds }
     }
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)

@@ -71,6 +71,8 @@ final class Pipeline: OutboxOwner {
   let attemptLimit: Int
   /// Requests of a lane in hand at most.
   let prefetch: Int
+  /// Pages that a lane brings.
+  let pagePrefetch: Int
 
   /// nil where no registry is configured.
   let lookUps: LookUps?
@@ -118,7 +120,7 @@ final class Pipeline: OutboxOwner {
     lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, collapses: Collapses, broadcasts: Broadcasts,
     replyQueues: ReplyQueues,
     time: Turn, log: Log,
-    results: ResultsSetting, attemptLimit: Int, prefetch: Int, pages: RichPageSettings? = nil
+    results: ResultsSetting, attemptLimit: Int, prefetch: Int, pagePrefetch: Int, pages: RichPageSettings? = nil
   ) {
     self.apps = apps
     self.pools = pools
@@ -140,6 +142,7 @@ final class Pipeline: OutboxOwner {
     self.results = results
     self.attemptLimit = attemptLimit
     self.prefetch = prefetch
+    self.pagePrefetch = pagePrefetch
     bodies = BodiesInHand(isShared: apps.count > 1)
     outbox.owner = self
     lookUps?.handler = self

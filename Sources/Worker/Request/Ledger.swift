@@ -122,9 +122,9 @@ struct Ledger: Equatable {
     return owed == 0 ? .acknowledge : .nothing
   }
 
-  /// The one thing that it owed has been taken back before it left: the decision is open again.
+  /// Its copy has been taken back before it left: the decision is open again.
   mutating func withdrawn() {
-    owed = 0
+    owed -= 1
     isConcluded = false
   }
 }

@@ -88,7 +88,8 @@ package final class Shard: TurnHook {
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
       replyQueues: replyQueues, time: time, log: log, results: configuration.results,
-      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch, pages: configuration.usedRichPages)
+      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch,
+      pagePrefetch: configuration.fanOut.prefetch, pages: configuration.usedRichPages)
     spans =
       if let traces = configuration.traces {
         try SpanExporter(traces, version: setup.version, host: host, log: log)

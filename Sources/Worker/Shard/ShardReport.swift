@@ -22,7 +22,7 @@ package struct ShardReport: Sendable {
   /// Requests taken beyond what there is room for.
   var ahead = 0
   /// Publications not yet confirmed, and those of them that wait for queues which confirm nothing.
-  var unconfirmed = 0
+  package var unconfirmed = 0
   var stuck = 0
   /// Pushes on streams.
   var inFlight = 0
