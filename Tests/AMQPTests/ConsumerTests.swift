@@ -157,8 +157,8 @@ struct ConsumerTests {
     script.consumer.inspect(queue: 0) { answers.append("0: \($0)") }
     let frames = script.heard()
     #expect(frames.map(\.name) == ["50.10", "50.10"] && frames.map(\.channel) == [1, 1])
-    // Reserved, the queue's name, and of the flags `passive` alone.
-    #expect(frames[0].payload.dropFirst(4) == [0, 0] + Say.short("q1")[...] + [1, 0, 0, 0, 0])
+    // Reserved, the queue's name, and of the flags `passive` and `durable`, which counts for nothing beside it.
+    #expect(frames[0].payload.dropFirst(4) == [0, 0] + Say.short("q1")[...] + [3, 0, 0, 0, 0])
     script.say(Say.queueDeclareOK("q1", consumers: 3), Say.message(1), Say.queueDeclareOK("q0", consumers: 0))
     #expect(answers == ["1: 3", "0: 0"] && script.recorder.deliveries.count == 1)
     script.consumer.inspect(queue: 0) { answers.append("\($0)") }

@@ -154,7 +154,9 @@ final class StoreWork {
   private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {
     var end = start + 1
     guard case .change(_, let fence) = jobs[start].request else { return end }
-    while end < jobs.endIndex, case .change(_, fence) = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra { end += 1 }
+    while end < jobs.endIndex, case .change(_, fence) = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra {
+      end += 1
+    }
     return end
   }
 }
