@@ -161,6 +161,17 @@ public final class Consumer: Connection {
       channel: channel)
   }
 
+  /// Asks the broker of a queue that is consumed, on the channel that consumes it, how many consume it: an answer shows that this channel was
+  /// there after the question. RabbitMQ says 0 where it can't reach the queue's leader.
+  /// - Parameter then: never called where the channel is lost before, or the queue isn't consumed.
+  public func inspect(queue: Int, then: @escaping (_ consumers: Int) -> Void) {
+    guard isOpen, case .active = states[queue] else { return }
+    let channel = channel(of: queue)
+    channels[Int(channel) - 1].inspections.append(then)
+    send(
+      .queueDeclare(name: Array(subscriptions[queue].queue.utf8), passive: true, arguments: FieldTable()), channel: channel)
+  }
+
   /// Adds an optional subscription; returns its number.
   public func add(queue: String, prefetch: UInt16) -> Int {
     subscriptions.append(Subscription(queue: queue, prefetch: prefetch, isOptional: true))
@@ -295,6 +306,9 @@ public final class Consumer: Connection {
         reportReady()
       }
     case .qosOK: break
+    case .queueDeclareOK(_, let consumers):
+      guard let then = channel.inspections.popFirst() else { return protocolError("an answer that was not asked for") }
+      then(Int(consumers))
     case .consumeOK(let tag):
       guard let queue = current(tag, payload), case .starting = states[queue] else { return }
       states[queue] = .active

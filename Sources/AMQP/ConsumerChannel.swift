@@ -30,6 +30,8 @@ final class ConsumerChannel {
   var content = Content.none
   private var remaining: UInt64 = 0
   var delivery = Delivery()
+  /// What waits for the broker's answer about a queue, in the order of the questions.
+  var inspections = Ring<(_ consumers: Int) -> Void>()
 
   init(_ number: UInt16) { self.number = number }
 
@@ -39,6 +41,7 @@ final class ConsumerChannel {
     acknowledgementDeadline = .distantFuture
     content = .none
     delivery.body = []
+    inspections = Ring()
   }
 
   // MARK: content

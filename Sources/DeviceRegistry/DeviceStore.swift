@@ -9,7 +9,12 @@ public protocol DeviceStore: AnyObject {
 
   /// Applies the changes in order in one transaction: all of them are stored when it returns, none when it throws. A refusal is an
   /// answer, has no effect, and doesn't touch the others.
-  func apply(_ changes: [RegistryChange], now: Int64) throws(RegistryError) -> [ChangeAnswer]
+  /// - Parameter fence: the number that whoever applies them has claimed; nil for what comes from no queue.
+  /// - Throws: `fenced` where another one has been claimed since.
+  func apply(_ changes: [RegistryChange], fence: Int64?, now: Int64) throws(RegistryError) -> [ChangeAnswer]
+
+  /// Claims the changes of the registry's queue: from now on those with an earlier number are fenced.
+  func claimChanges() throws(RegistryError) -> Int64
 
   /// Marks tokens by what their provider said of them. Never waits for who changes a device right now: that one is busy.
   func mark(_ marks: [DeviceMark], now: Int64) throws(RegistryError) -> [MarkOutcome]
@@ -151,4 +156,11 @@ public protocol DeviceStore: AnyObject {
   func purgeSecrets(before: Int64, limit: Int) throws(RegistryError) -> Int
   /// Cheap: whether the store answers, or whether a write may begin.
   func probe(isWriting: Bool) throws(RegistryError)
+}
+
+extension DeviceStore {
+  /// Changes that come from no queue.
+  public func apply(_ changes: [RegistryChange], now: Int64) throws(RegistryError) -> [ChangeAnswer] {
+    try apply(changes, fence: nil, now: now)
+  }
 }

@@ -7,6 +7,8 @@ public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
   case unusable(Unusability, String)
   /// The value itself is refused by the database: asking again is pointless.
   case refused(String)
+  /// Another worker has claimed the queue's changes since: they had no effect, and are to be claimed again before they are applied.
+  case fenced
 
   public enum Unavailability: String, Sendable {
     /// Another process holds the lock.
@@ -41,7 +43,7 @@ public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
   var isOfWriting: Bool {
     switch self {
     case .unavailable(.readOnly, _), .unavailable(.full, _): true
-    case .unavailable, .unusable, .refused: false
+    case .unavailable, .unusable, .refused, .fenced: false
     }
   }
 
@@ -51,6 +53,7 @@ public enum RegistryError: Error, Equatable, Sendable, CustomStringConvertible {
     case .unavailable(let kind, let why): "registry \(kind.rawValue): \(why)"
     case .unusable(_, let why): "registry unusable: \(why)"
     case .refused(let why): "refused by the registry: \(why)"
+    case .fenced: "another worker has claimed the changes since"
     }
   }
 }

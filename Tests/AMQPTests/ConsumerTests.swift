@@ -149,6 +149,28 @@ struct ConsumerTests {
     #expect(frames[0].tag == 2 && !frames[0].flag && frames[1].tag == 3 && frames[1].flag)
   }
 
+  @Test("What is asked about a queue is answered in turn, and never where the channel is lost before")
+  func inspected() {
+    let script = ConsumerScript(queues: 2)
+    var answers: [String] = []
+    script.consumer.inspect(queue: 1) { answers.append("1: \($0)") }
+    script.consumer.inspect(queue: 0) { answers.append("0: \($0)") }
+    let frames = script.heard()
+    #expect(frames.map(\.name) == ["50.10", "50.10"] && frames.map(\.channel) == [1, 1])
+    // Reserved, the queue's name, and of the flags `passive` and `durable`, which counts for nothing beside it.
+    #expect(frames[0].payload.dropFirst(4) == [0, 0] + Say.short("q1")[...] + [3, 0, 0, 0, 0])
+    script.say(Say.queueDeclareOK("q1", consumers: 3), Say.message(1), Say.queueDeclareOK("q0", consumers: 0))
+    #expect(answers == ["1: 3", "0: 0"] && script.recorder.deliveries.count == 1)
+    script.consumer.inspect(queue: 0) { answers.append("\($0)") }
+    script.say(Say.channelClose(406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out."))
+    script.say(ConsumerScript.consuming(2, opening: 2))
+    #expect(script.consumer.isReady && answers.count == 2)
+    script.say(Say.queueDeclareOK("q0", consumers: 1))
+    #expect(!script.driver.isOpen && answers.count == 2)
+    script.consumer.inspect(queue: 0) { answers.append("\($0)") }
+    #expect(answers.count == 2)
+  }
+
   @Test("A channel closed for holding a delivery too long is opened again, and its tokens are void")
   func consumerTimeout() {
     let script = ConsumerScript(queues: 2)

@@ -134,6 +134,10 @@ struct QueueSemanticsTests {
     try clients.publish(1...6, to: queue)
     try clients.require("two for the first") { clients.consumed.deliveries.count == 2 }
     #expect(second.consumed.deliveries.isEmpty)
+    var consumers: Int?
+    clients.consumer!.inspect(queue: 0) { consumers = $0 }
+    try clients.require("an answer on the channel that consumes") { consumers != nil }
+    #expect(consumers! > 0)
     // What a cancelled consumer has in hand stays its own.
     clients.consumer!.cancelConsumers()
     try clients.require("a cancelled first") { clients.consumer!.isCancelled }

@@ -36,6 +36,9 @@ enum Say {
     method(channel, 20, 40, be(code) + short(text) + [0, 0, 0, 0])
   }
 
+  static func queueDeclareOK(_ queue: String, consumers: UInt32) -> [UInt8] {
+    method(1, 50, 11, short(queue) + be(UInt32(0)) + be(consumers))
+  }
   static let qosOK = method(1, 60, 11)
   /// Consumers are named by their queue's index and which opening of the channel they belong to.
   static func consumeOK(_ tag: String) -> [UInt8] { method(1, 60, 21, short(tag)) }

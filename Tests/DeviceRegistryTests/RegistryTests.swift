@@ -46,8 +46,8 @@ struct RegistryTests {
 
   private static let survey = RegistryCall.survey(.topic([1]), app: TestRegistry.app).request
 
-  private func registering(_ token: String) -> RegistryRequest {
-    .change(.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))))
+  private func registering(_ token: String, fence: Int64 = 0) -> RegistryRequest {
+    .change(.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))), fence: fence)
   }
 
   @Test("Answers come in the order of the requests, each under its tag, changes in one transaction among them")
@@ -62,6 +62,21 @@ struct RegistryTests {
     #expect(registry.waiting == 0)
     let survey = try #require(recorder.answers[500].answer as? AudienceSurvey)
     #expect(survey.highWater == 500 && !survey.exists)
+  }
+
+  @Test("Changes that another claim has fenced fail with all behind them, and the registry goes on")
+  func fenced() throws {
+    let registry = try open(options(statementTimeout: 5_000))
+    for tag in 0..<2 { try registry.submit(RegistryCall.claimChanges.request, tag: tag) }
+    try registry.submit(registering("a", fence: 1), tag: 2)
+    try registry.submit(registering("b", fence: 1), tag: 3)
+    try registry.submit(registering("c", fence: 2), tag: 4)
+    #expect(loop.run { recorder.settled == 5 })
+    #expect(recorder.answers.map(\.tag) == [0, 1] && recorder.answers.map { $0.answer as? Int64 } == [1, 2])
+    #expect(recorder.failures.map(\.tag) == [2, 3, 4] && recorder.failures[0].error == .fenced)
+    try registry.submit(registering("a", fence: 2), tag: 5)
+    #expect(loop.run { recorder.settled == 6 })
+    #expect(recorder.answers.last?.tag == 5 && recorder.conditions == [nil] && recorder.writes.isEmpty)
   }
 
   @Test("More requests than may wait are refused at once")
@@ -233,7 +248,7 @@ struct RegistryTests {
     let registering = { (token: String) in
       var device = Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))
       device.installation = Array("i".utf8)
-      return RegistryRequest.change(.register(device))
+      return RegistryRequest.change(.register(device), fence: 0)
     }
     try registry.submit(registering("first"), tag: 0)
     #expect(loop.run { recorder.settled == 1 })

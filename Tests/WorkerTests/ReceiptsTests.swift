@@ -38,7 +38,7 @@ struct ReceiptsTests {
       apps: apps, registry: registry, publications: OutcomePublications(prefix: "push", apps: apps, steps: []),
       wantsReceipts: true, outbox: outbox, time: loop.time, log: log)
     var isRegistered = false
-    registry.call(.apply(.register(Registration(app: Self.app, platform: .fcm, token: Array("t".utf8))))) { _ in
+    registry.call(.apply(.register(Registration(app: Self.app, platform: .fcm, token: Array("t".utf8))), fence: 0)) { _ in
       isRegistered = true
     }
     #expect(loop.run(atMost: 10) { isRegistered })

@@ -124,9 +124,13 @@ final class PostgresConnection: SQLSession {
   }
 
   /// One writer of devices, users, topics and groups at a time, in the whole fleet, and one of notes and badges: they can't deadlock, and a
-  /// batch sees what the one before it stored. Readers and campaigns don't wait for them.
+  /// batch sees what the one before it stored, also where the database's default is a stricter isolation: its snapshot would be
+  /// taken before the lock is had. Readers and campaigns don't wait for them.
   private func begin(holding lock: Int) -> String {
-    "BEGIN; SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, \(lock)); SET LOCAL lock_timeout = 0"
+    """
+    BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = \(options.lockTimeout); \
+    SELECT pg_advisory_xact_lock(1885760628, \(lock)); SET LOCAL lock_timeout = 0
+    """
   }
 
   // MARK: Holding

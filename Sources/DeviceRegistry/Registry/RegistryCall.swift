@@ -16,8 +16,8 @@ public struct RegistryCall<Answer: Sendable>: Sendable {
 
 /// A call as the store's thread takes it. Answers travel without their type; ``RegistryCall`` knows it.
 public enum RegistryRequest: Sendable {
-  /// Answered with a `ChangeAnswer`. Changes that follow each other share a transaction.
-  case change(RegistryChange)
+  /// Answered with a `ChangeAnswer`. Changes that follow each other with the same fence share a transaction.
+  case change(RegistryChange, fence: Int64)
   /// Whether it answers and, when writes to devices failed lately, takes them.
   case probe
   case call(WriteKind?, @Sendable (any DeviceStore, _ now: Int64) throws(RegistryError) -> any Sendable)
@@ -33,7 +33,7 @@ public enum RegistryRequest: Sendable {
   /// Does it.
   package func answer(_ store: any DeviceStore, now: Int64) throws(RegistryError) -> any Sendable {
     switch self {
-    case .change(let change): return try store.apply([change], now: now)[0]
+    case .change(let change, let fence): return try store.apply([change], fence: fence, now: now)[0]
     case .probe: return try store.probe(isWriting: false)
     case .call(_, let operation): return try operation(store, now)
     }
@@ -51,7 +51,12 @@ public enum WriteKind: Int, CaseIterable, Sendable {
 }
 
 extension RegistryCall<ChangeAnswer> {
-  public static func apply(_ change: RegistryChange) -> Self { .init(.change(change)) }
+  public static func apply(_ change: RegistryChange, fence: Int64) -> Self { .init(.change(change, fence: fence)) }
+}
+
+extension RegistryCall<Int64> {
+  /// Answered with the number that changes are to be applied with.
+  public static var claimChanges: Self { .init(.devices) { (store, _) throws(RegistryError) in try store.claimChanges() } }
 }
 
 extension RegistryCall<[MarkOutcome]> {

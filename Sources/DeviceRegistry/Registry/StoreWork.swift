@@ -48,6 +48,8 @@ final class StoreWork {
         do throws(RegistryError) {
           try answerRun(jobs[at..<end])
           worked(jobs[at])
+        } catch .fenced {
+          failAlone(jobs[at..<end], .fenced)
         } catch {
           if let fatal = judge(error, jobs[at].request) {
             flush()
@@ -91,7 +93,7 @@ final class StoreWork {
       guard timeouts < Self.mostTimeouts else { return error }
       do throws(RegistryError) { try store.probe(isWriting: false) } catch { return error }
       return nil
-    case .unavailable, .unusable, .refused: return error
+    case .unavailable, .unusable, .refused, .fenced: return error
     }
   }
 
@@ -139,15 +141,22 @@ final class StoreWork {
   /// its own change, and is an answer.
   private func applyTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) {
     var changes: [RegistryChange] = []
-    for job in jobs { if case .change(let change) = job.request { changes.append(change) } }
-    let answers = try store.apply(changes, now: jobs.first?.now ?? 0)
+    var fence: Int64?
+    for job in jobs {
+      guard case .change(let change, let claimed) = job.request else { continue }
+      changes.append(change)
+      fence = claimed
+    }
+    let answers = try store.apply(changes, fence: fence, now: jobs.first?.now ?? 0)
     for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
   }
 
   private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {
     var end = start + 1
-    guard case .change = jobs[start].request else { return end }
-    while end < jobs.endIndex, case .change = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra { end += 1 }
+    guard case .change(_, let fence) = jobs[start].request else { return end }
+    while end < jobs.endIndex, case .change(_, fence) = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra {
+      end += 1
+    }
     return end
   }
 }

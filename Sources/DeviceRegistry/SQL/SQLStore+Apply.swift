@@ -1,10 +1,12 @@
 import PushCore
 
 extension SQLStore {
-  func apply(_ changes: [RegistryChange], now: Int64) throws(RegistryError) -> [ChangeAnswer] {
+  func apply(_ changes: [RegistryChange], fence: Int64?, now: Int64) throws(RegistryError) -> [ChangeAnswer] {
     guard !changes.isEmpty else { return [] }
     do throws(RegistryError) {
       return try transaction(.devices) { () throws(RegistryError) in
+        // Under the lock that a claim takes as well: whoever claims next finds all of this, or none of it comes to pass.
+        if let fence, try session.firstInt(SQL.fence, []) != fence { throw .fenced }
         var answers: [ChangeAnswer] = []
         answers.reserveCapacity(changes.count)
         for change in changes { answers.append(try apply(change, now)) }
@@ -14,8 +16,16 @@ extension SQLStore {
       // The database itself refused a value of one of them and took the others back with it.
       guard changes.count > 1 else { return [.refused(.invalidParameters, reason: why)] }
       var answers: [ChangeAnswer] = []
-      for change in changes { answers += try apply([change], now: now) }
+      for change in changes { answers += try apply([change], fence: fence, now: now) }
       return answers
+    }
+  }
+
+  func claimChanges() throws(RegistryError) -> Int64 {
+    try transaction(.devices) { () throws(RegistryError) in
+      try session.run(SQL.claimChanges, [])
+      guard let fence = try session.firstInt(SQL.fence, []) else { throw .unusable(.broken, "change_fence has no row") }
+      return fence
     }
   }
 
@@ -68,6 +78,8 @@ extension SQLStore {
 }
 
 extension SQL {
+  static let fence = Statement("SELECT epoch FROM change_fence WHERE id = 1")
+  static let claimChanges = Statement("UPDATE change_fence SET epoch = epoch + 1 WHERE id = 1")
   static let unregister = Statement(
     "UPDATE devices SET state = 2, reason = ?2, gone_at = ?3, user_id = NULL WHERE id = ?1")
   static let unbindUser = Statement("UPDATE devices SET user_id = NULL WHERE id = ?1")

@@ -35,7 +35,7 @@ enum Schema {
   ]
 
   private static let migrations: [[String]] = [
-    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests,
+    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence,
   ]
 
   private static let first = [
@@ -160,6 +160,12 @@ enum Schema {
       name {blob} NOT NULL PRIMARY KEY, body {blob} NOT NULL, state {int} NOT NULL, answer {blob}, until {int} NOT NULL) {rows}
     """,
     "CREATE INDEX gateway_requests_by_time ON gateway_requests (until)",
+  ]
+
+  /// Who may apply the changes of the registry's queue: whoever has claimed last.
+  private static let fence = [
+    "CREATE TABLE change_fence (id {int} NOT NULL PRIMARY KEY, epoch {int} NOT NULL) {rows}",
+    "INSERT INTO change_fence (id, epoch) VALUES (1, 0)",
   ]
 
   private static let pauses = [

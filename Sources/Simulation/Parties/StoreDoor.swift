@@ -108,6 +108,9 @@ final class StoreDoor: RegistryDoor {
         }
         pause.reset()
         handler?.registryAnswered(job.tag, answer)
+      } catch .fenced {
+        changeEra += 1
+        handler?.registryFailed(job.tag, .fenced)
       } catch {
         guard case .refused = error else {
           jobs.insert(job, at: 0)

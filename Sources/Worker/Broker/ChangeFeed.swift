@@ -12,7 +12,7 @@ protocol ChangeFeedHandler: AnyObject {
 
 /// A shard's connection for what changes the registry, of its own: a change that waits for the registry holds up what is delivered
 /// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
-final class ChangeFeed {
+final class ChangeFeed: ChangeSource {
   weak var handler: (any ChangeFeedHandler)?
   /// The queue is gone, or the broker has stopped its consumption.
   var onQueueLost: (() -> Void)?
@@ -77,6 +77,12 @@ final class ChangeFeed {
     throttle.progressed()
     consumer?.acknowledge(delivery.token)
     if window.done(delivery.body.count) { leave() }
+  }
+
+  /// The broker gives the queue to nobody else before the channel that consumes it is gone, and a channel that answers is there.
+  func prove(_ then: @escaping (Bool) -> Void) {
+    guard let consumer, consumer.isReady else { return then(false) }
+    consumer.inspect(queue: 0) { consumers in then(consumers > 0) }
   }
 
   /// The queue is there.

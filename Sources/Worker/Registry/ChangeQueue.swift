@@ -30,7 +30,7 @@ final class ChangeQueue: ChangeFeedHandler {
     var isAnswered = false
   }
 
-  weak var feed: ChangeFeed?
+  weak var feed: (any ChangeSource)? { didSet { claim.source = feed } }
   private(set) var counters = Counters()
   private let registry: RegistryClient?
   private let limits: RegistryLimits
@@ -55,6 +55,7 @@ final class ChangeQueue: ChangeFeedHandler {
   private(set) var asked = 0
   /// A change has failed while others were under way: nothing is asked for before they are answered.
   private var isPaused = false
+  private let claim: ChangeClaim
   /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
   var stuckSince: MonotonicTime?
 
@@ -67,11 +68,13 @@ final class ChangeQueue: ChangeFeedHandler {
     self.replyQueues = replyQueues
     noteReader = NoteReader(prefix: publications.prefix)
     self.registry = registry
+    claim = ChangeClaim(registry)
     self.limits = limits
     self.publications = publications
     self.outbox = outbox
     self.time = time
     letters = QueueLetterLog(queue: Topology.registryOrigin, log: log)
+    claim.onStep = { [weak self] isProven in self?.claimed(isProven) }
     registry?.changes = self
     outbox.changes = self
   }
@@ -135,13 +138,18 @@ final class ChangeQueue: ChangeFeedHandler {
       guard asked == 0 else { return }
       isPaused = false
     }
+    guard !waiting.isEmpty, let fence = claim.number() else { return }
     while let number = waiting.popFirst() {
       guard let content = changes[number]?.content else { continue }
       asked += 1
-      registry?.call(.apply(content)) { [weak self] result in self?.answered(number, result) }
+      registry?.call(.apply(content, fence: fence)) { [weak self] result in self?.answered(number, result) }
       // Refused at once: it stands in front again.
       if waiting.first == number { return }
     }
+  }
+
+  private func claimed(_ isProven: Bool) {
+    if isProven { apply() } else if stuckSince == nil { stuckSince = time.now }
   }
 
   private func answered(_ number: Int, _ result: Result<ChangeAnswer, RegistryError>) {
@@ -155,12 +163,13 @@ final class ChangeQueue: ChangeFeedHandler {
       if asked > 0 { isPaused = true }
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
-      if stuckSince == nil { stuckSince = time.now }
+      if error == .fenced { claim.end() } else if stuckSince == nil { stuckSince = time.now }
       // It may have been applied all the same.
       let content = changes[number]?.content
       changes[number]?.content = content?.asRepeated
       // Behind what came before it and before what came after it.
       waiting.insert(number, before: { $0 > number })
+      if asked == 0, claim.isEnded { apply() }
     }
   }
 
@@ -255,6 +264,7 @@ final class ChangeQueue: ChangeFeedHandler {
     waiting = Ring()
     while let number = undecided.popFirst() { changes[number] = nil }
     registry?.withdrawChanges()
+    claim.end()
     stuckSince = nil
     changes = changes.filter { $0.value.content == nil }
     for number in changes.keys { changes[number]?.isLost = true }

@@ -88,7 +88,7 @@ extension ExitStatus {
   init(of error: RegistryError) {
     switch error {
     case .refused: self = .badInput
-    case .unavailable: self = .unavailable
+    case .unavailable, .fenced: self = .unavailable
     // An operator must act: trying again is pointless.
     case .unusable: self = .configuration
     }

@@ -130,7 +130,7 @@ enum DoctorCommand: Command {
       switch error {
       case .unavailable:
         return finding(.unreachable, "\(error)", "check that the database runs, and user, password and host of `registry`")
-      case .unusable, .refused:
+      case .unusable, .refused, .fenced:
         return finding(.error, "\(error)", "check `registry`, and who may read and write there")
       }
     }
