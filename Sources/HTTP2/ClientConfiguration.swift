@@ -4,13 +4,13 @@ public struct ClientConfiguration: Sendable {
   public var ownStreamLimit = 1000
   /// Streams that may be opened before the server's first SETTINGS has been seen; 0 waits for it.
   public var streamsBeforeSettings = 0
-  /// From submission to the last byte of the answer.
+  /// From submission to the last byte of the answer. Then the answer is what has come of it, where its headers have.
   public var requestTimeout = 30.0
   /// Silence of the server after which it is asked with a PING.
   public var pingInterval = 20.0
   /// How long the answer to a PING, and the server's first SETTINGS, may take before the session ends.
   public var pingTimeout = 10.0
-  /// Bytes kept of an answer's body; what follows is read and forgotten.
+  /// Bytes kept of an answer's body; one with more is not waited for to end.
   public var maxResponseBody = 16 * 1024
   /// Announced, and held to: an answer with a larger header list is reset (RFC 9113 §6.5.2 counts 32 per field).
   public var maxHeaderListSize = 16 * 1024

@@ -268,7 +268,15 @@ public final class ClientSession: Machine {
     while true {
       let slot = engine.streams.first
       guard slot >= 0, engine.streams[slot].deadline <= now else { return }
-      engine.reset(engine.streams[slot].streamID, .cancel)
+      let streamID = engine.streams[slot].streamID
+      engine.reset(streamID, .cancel)
+      if engine.streams[slot].isHeaded {
+        // Its status says what has become of the request, although its body hasn't ended.
+        engine.streams[slot].isAnswered = true
+        engine.events.append(.streamClosed(slot: slot, streamID: streamID, code: .cancel))
+        deliverEvents()
+        continue
+      }
       let stream = engine.streams.remove(slot)
       if stream.isSent {
         liveness.suspect()

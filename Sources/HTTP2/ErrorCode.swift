@@ -10,7 +10,6 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let streamClosed = ErrorCode(rawValue: 0x5)
   public static let refusedStream = ErrorCode(rawValue: 0x7)
   public static let cancel = ErrorCode(rawValue: 0x8)
-  public static let enhanceYourCalm = ErrorCode(rawValue: 0xb)
 
   static let names = [
     "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",

@@ -21,7 +21,7 @@ public final class ServerSession: Machine {
     engine = ServerEngine(configuration)
   }
 
-  /// Streams opened by the client and not yet closed.
+  /// Streams opened by the client and not yet closed: for tests.
   public var openStreams: Int { engine.streams.count }
 
   /// The highest stream id that the client has used.

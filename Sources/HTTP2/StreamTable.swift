@@ -16,7 +16,9 @@ struct StreamSlot {
   var bodySent = 0
   /// The HEADERS frame has been handed to the transport.
   var isSent = false
-  /// The answer is complete.
+  /// The answer's final headers have come, all of them.
+  var isHeaded = false
+  /// The answer is complete, or as complete as it is waited for.
   var isAnswered = false
   var response = Response()
 }
@@ -101,6 +103,7 @@ struct StreamTable {
     slots[Int(index)].bodySent = 0
     slots[Int(index)].deadline = .distantFuture
     slots[Int(index)].isSent = false
+    slots[Int(index)].isHeaded = false
     slots[Int(index)].isAnswered = false
     free(index)
     return (slots[Int(index)].tag, response)

@@ -173,7 +173,7 @@ public final class EventLoop {
   func own(_ object: AnyObject) { owned[ObjectIdentifier(object)] = object }
   func disown(_ object: AnyObject) { owned[ObjectIdentifier(object)] = nil }
 
-  /// How many links, listeners and connectors are open: for tests and metrics.
+  /// How many links, listeners and connectors are open: for tests.
   public var openCount: Int { owned.count }
 
   func flushThisTurn(_ link: Link) { dirty.append(link) }

@@ -12,8 +12,7 @@ public final class Link: Transport {
   public let endpoint: Endpoint
   /// The numeric address connected to, once connected.
   public private(set) var address: Endpoint?
-  /// Bytes from and to the peer, before encryption.
-  public private(set) var bytesReceived: UInt64 = 0
+  /// Bytes to the peer, before encryption.
   public private(set) var bytesSent: UInt64 = 0
   /// Bytes taken from the machine that the kernel has not accepted yet.
   public private(set) var bufferedOutput = 0
@@ -213,7 +212,6 @@ public final class Link: Transport {
     while budget > 0, pendingEnd == nil, !isReadingPaused {
       let (count, condition) = stream.read(into: loop.readBuffer)
       if count > 0 {
-        bytesReceived += UInt64(count)
         budget -= count
         loop.readBuffer.withBytes(count) { machine.receive($0, at: loop.now) }
       }

@@ -117,6 +117,23 @@ struct ForeignAPNsTests {
     #expect(mps.allSatisfy { $0["appid"] == Site.app && $0["senddate"]?.count == 10 }, "\(mps)")
   }
 
+  @Test("an answer whose body is too long and doesn't end is judged by its status, at once and once")
+  func endlessAnswer() throws {
+    let site = try Site()
+    let server = try site.startForeignProvider(
+      ["--endless", token(1), "--script", #"{"\#(token(1))": [400, "BadDeviceToken"]}"#], settings: #"results: "all","#)
+    try site.declareTopology()
+    try site.publish([
+      (#"{"to":"\#(token(1))","time_to_live":12}"#, ["message_id": "endless"]),
+      (#"{"to":"\#(token(2))"}"#, ["message_id": "good"]),
+    ])
+    try site.drain()
+    let letters = try site.take("dead")
+    #expect(letters.map { "\($0.id) \($0.header("x-push-status") ?? "")" } == ["endless 400"], "\(letters.map(\.headers))")
+    #expect(try site.take("results").map(\.id).sorted() == ["endless", "good"])
+    #expect(seen(server).map(\.path) == [1, 2].map { "/3/device/\(token($0))" })
+  }
+
   @Test("channels are made, shown, listed and deleted by the requests of Apple's table")
   func channels() throws {
     let site = try Site()

@@ -84,10 +84,11 @@ struct SecrecyTests {
     var messages: [(body: Any, properties: [String: Any])] = (0...10).map {
       (
         #"{"to":"\#(device($0))","data":{"secret":"payload-secret"}}"#,
-        ["message_id": "\(hostile) \($0)", "correlation_id": hostile, "headers": [hostile: hostile]]
+        ["message_id": "{\"level\":\"error\"}\\ \($0)", "correlation_id": hostile, "headers": [hostile: hostile]]
       )
     }
     messages += [
+      (#"{"to":"\#(device(0))"}"#, ["message_id": hostile]),
       ("{\"to\":\"\(hostile)\"}", ["message_id": hostile]), (#"{"to":"\#(device(11))"}"#, ["app_id": hostile]),
       (#"{"to":"\#(device(12))"}"#, ["reply_to": hostile]), (#"{"\#(device(13))":1}"#, ["content_type": hostile]),
       (#"{"to":"\#(device(13))?"}"#, [:]), (#"{"to":"\#(device(14))","\#(device(14))":1}"#, [:]),

@@ -51,7 +51,7 @@ import Wire
   @Test("GOAWAY and an immediate end: what it covered is unknown, what it left out is safe")
   func goAwayThenFin() {
     let talk = open(10)
-    talk.server.goAway(lastStreamID: 5, code: .enhanceYourCalm)
+    talk.server.goAway(lastStreamID: 5, code: .protocolError)
     talk.pair.exchange()
     talk.pair.cut(.closedByPeer)
     #expect(talk.recorder.tags(.notProcessed(.goAway)) == Array(3..<10))

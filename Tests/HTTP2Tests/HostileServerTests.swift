@@ -35,14 +35,18 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
       session.submit(template, body: [0x7b, 0x7d], tag: tag, &values)
     }
 
-    func feed(_ bytes: [UInt8]) {
+    /// What the client answers with.
+    @discardableResult
+    func feed(_ bytes: [UInt8]) -> [UInt8] {
       driver.receive(bytes, at: now)
-      flush()
+      return flush()
     }
 
-    func flush() {
-      _ = driver.collect(at: now)
+    @discardableResult
+    func flush() -> [UInt8] {
+      let output = driver.collect(at: now)
       driver.settle(at: now)
+      return output
     }
 
     /// Lets time pass until the session ends or `seconds` are over.
@@ -221,23 +225,41 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.end != nil)
   }
 
-  @Test("A body of single bytes is cut off at the request's deadline")
+  @Test("A body of single bytes is cut off at the request's deadline: the answer is the status and what has come of the body")
   func slowBody() {
-    let victim = Victim(
-      requests: 1,
-      configuration: .with {
-        $0.requestTimeout = 30; $0.pingInterval = 1000
-      })
-    victim.feed(frame(1, flags: 4, stream: 1, status200))
+    let victim = Victim(requests: 1, configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, literal(":status", "400")))
     for _ in 0..<29 {
       victim.feed(frame(0, stream: 1, [0x20]))
       victim.wait(1)
     }
     #expect(victim.recorder.ends.isEmpty)
     victim.wait(1.1)
-    #expect(victim.recorder.failures == [0: .unknown(.timedOut)])
+    #expect(victim.recorder.answers[0]?.status == 400 && victim.recorder.answers[0]?.body.count == 29)
     victim.feed(frame(0, flags: 1, stream: 1, [0x20]))
-    #expect(victim.recorder.ends.count == 1)
+    #expect(victim.recorder.ends.count == 1 && victim.recorder.end == nil)
+  }
+
+  @Test("A body that doesn't end is given up where it is as long as is kept, and the status is the answer at once")
+  func endlessBody() {
+    let victim = Victim(configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, literal(":status", "400")))
+    var answer: [UInt8] = []
+    for _ in 0..<4 { answer += victim.feed(frame(0, stream: 1, [UInt8](repeating: 0x41, count: 16_384))) }
+    #expect(victim.recorder.answers[0]?.status == 400 && victim.recorder.answers[0]?.body.count == 16 * 1024)
+    // RST_STREAM with CANCEL, once.
+    #expect(answer.ranges(of: frame(3, stream: 1, [0, 0, 0, 8])).count == 1)
+    victim.feed(frame(1, flags: 5, stream: 3, status200) + frame(1, flags: 5, stream: 5, status200))
+    #expect(victim.recorder.ends == [0, 1, 2] && victim.recorder.end == nil)
+  }
+
+  @Test("Headers that haven't all come by the deadline, and hints before the final ones, are no answer")
+  func unfinishedHeaders() {
+    let victim = Victim(configuration: .patient)
+    victim.feed(frame(1, flags: 4, stream: 1, literal(":status", "103")))
+    victim.feed(frame(1, flags: 0, stream: 3, literal(":status", "400")))
+    victim.wait(31)
+    #expect(victim.recorder.tags(.unknown(.timedOut)) == [0, 1, 2])
   }
 
   // Fixed seeds: what once held goes on holding. `deploy/fuzz` searches for more.
@@ -276,6 +298,14 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     victim.finish()
     #expect(victim.recorder.ends.sorted() == Array(0..<20), "seed \(seed)")
     #expect(victim.recorder.end != nil)
+  }
+}
+
+extension ClientConfiguration {
+  /// The request's deadline comes before a PING.
+  fileprivate static let patient = with {
+    $0.requestTimeout = 30
+    $0.pingInterval = 1000
   }
 }
 

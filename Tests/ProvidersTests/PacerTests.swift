@@ -59,11 +59,27 @@ struct PacerTests {
     #expect(available == 1)
   }
 
-  @Test("a quota of one is still a pace")
-  func tiny() {
-    var pacer = Pacer(perMinute: 0, at: start)
-    let available = pacer.available(at: start)
-    #expect(available == 1)
+  @Test("a quota of one is still a pace: one push, and the next more than a minute later", arguments: [0, 1])
+  func tiny(_ perMinute: Int) {
+    var pacer = Pacer(perMinute: perMinute, at: start)
+    let available = [0, 60, 61.01].map { seconds in
+      let available = pacer.available(at: start.advanced(bySeconds: seconds))
+      if available > 0 { pacer.take() }
+      return available
+    }
+    #expect(available == [1, 0, 1])
+  }
+
+  @Test("a small quota that is lowered is not exceeded either", arguments: 1...4)
+  func smallAndLowered(_ perMinute: Int) {
+    for lowered in 0...3 {
+      var pacer = Pacer(perMinute: perMinute, at: start)
+      for _ in 0..<lowered { pacer.lower(at: start) }
+      // The burst, and a minute's refill.
+      let most = max(Int(Double(perMinute) * pacer.granted), 1)
+      let most60 = Int(pacer.burst + pacer.perSecond * 60)
+      #expect(most60 <= most, "\(lowered)")
+    }
   }
 
   @Test("sends a quarter less each time the quota is used up, and a hundredth of it more in each minute after")

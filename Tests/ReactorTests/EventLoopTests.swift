@@ -149,7 +149,6 @@ import Wire
     let usage = ProcessUsage.current()
     #expect(usage.cpuSeconds > 0)
     #expect(usage.residentBytes > 1 << 20)
-    #expect(usage.peakResidentBytes >= usage.residentBytes / 2)
     #expect(usage.descriptorLimit > 0)
     let now = Double(Clock.wall()) / 1_000
     #expect(usage.startTime <= now && usage.startTime > now - 86_400)

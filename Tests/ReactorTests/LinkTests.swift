@@ -11,7 +11,6 @@ import Wire
     let link = network.connect(client, tls: try security.client())
     #expect(network.loop.run { client.incoming == Array("hello".utf8) })
     #expect(link.bytesSent == 5)
-    #expect(link.bytesReceived == 5)
     #expect(link.bufferedOutput == 0)
     #expect(client.reentrances == 0)
   }

@@ -1,10 +1,11 @@
 import Foundation
 import HTTP2
 import Reactor
-import Simulator
 import TLS
 import TestSupport
 import Testing
+
+@testable import Simulator
 
 @Suite struct FCMServiceTests {
   @Test("An assertion buys an access token, and that sends a message")
@@ -21,6 +22,13 @@ import Testing
     #expect(entries[0].payload.isEmpty)
     #expect(entries[0].authorization?.issuer == Array("push@demo.iam.example".utf8))
     #expect(entries.allSatisfy { $0.violations.isEmpty && $0.header("authorization") == nil })
+    let lines = try entries.map { entry in
+      var line: [UInt8] = []
+      entry.append(to: &line)
+      return try #require(JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+    }
+    // Each line has it; the assertion, a credential, isn't shown.
+    #expect(lines[0]["payload"] is NSNull && lines[1]["payload"] is [String: Any])
   }
 
   @Test("validate_only sends nothing and is told by its name")

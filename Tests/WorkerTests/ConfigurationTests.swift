@@ -18,7 +18,7 @@ struct ConfigurationTests {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
     try text.write(to: directory.appendingPathComponent("c.json5"), atomically: false, encoding: .utf8)
-    try "from a file\n".write(to: directory.appendingPathComponent("secret"), atomically: false, encoding: .utf8)
+    try "from.a.file\n".write(to: directory.appendingPathComponent("secret"), atomically: false, encoding: .utf8)
     return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: environment)
   }
 
@@ -129,7 +129,7 @@ struct ConfigurationTests {
     #expect(configuration.results == .all)
     #expect(configuration.retry.attempts == 3)
     #expect(configuration.prefetch == 7)
-    #expect(configuration.apps.first?.credentials.apns.first?.topic == "from a file")
+    #expect(configuration.apps.first?.credentials.apns.first?.topic == "from.a.file")
   }
 
   @Test(
@@ -231,6 +231,8 @@ struct ConfigurationTests {
     ("{ broker: 'amqp://h/', apps: { a: { producers: [''], apns: { \(key) } } } }", "apps.a.producers must be names"),
     (text("topics: ['a b'], \(key)"), "apps.a.apns.topics has \"a b\": a topic is a bundle ID"),
     (text("topics: 5, \(key)"), "apps.a.apns.topics must be a string"),
+    (text("topic: '###', \(key)"), "apps.a.apns.topic is \"###\": a topic is a bundle ID"),
+    (text("topic: '', \(key)"), "apps.a.apns.topic is \"\": a topic is a bundle ID"),
     (text(key, "replyTo: ['push.dead'],"), "replyTo has \"push.dead\", a queue of the fleet's own"),
     (text(key, "prefix: 'p', replyTo: ['x', 'p.hold.a'],"), "replyTo has \"p.hold.a\", a queue of the fleet's own"),
     (text(key, "replyTo: [''],"), "replyTo has \"\": a queue's name is"),

@@ -170,7 +170,7 @@ def words(alert, text, key, arguments):
 
 def apns_phone(entry):
     """The box of the iPhone that got this journal entry's push."""
-    payload, headers = entry.get("payload", {}), entry["headers"]
+    payload, headers = entry["payload"] or {}, entry["headers"]
     aps = payload.get("aps", {})
     alert = aps.get("alert", {})
     alert = {"body": alert} if isinstance(alert, str) else alert
@@ -282,7 +282,7 @@ def ends(name, pushes, feedback, dead):
 
 def body_of(entry):
     """The text of the notification that this journal entry's push carries."""
-    payload = entry.get("payload", {})
+    payload = entry["payload"] or {}
     if "message" in payload:
         return payload["message"].get("notification", {}).get("body")
     alert = payload.get("aps", {}).get("alert")
@@ -359,7 +359,7 @@ def show_activity(pushes):
     heading("A Live Activity, by its own tokens")
     found = []
     for entry in pushes:
-        aps = entry.get("payload", {}).get("aps", {})
+        aps = (entry["payload"] or {}).get("aps", {})
         if "content-state" in aps:
             found.append((aps["event"], entry["token"], aps["content-state"]["goals"]))
             print(f"  {aps['event']:<8} {entry['token'][:8]}…  {json.dumps(aps['content-state'])}  "

@@ -108,7 +108,11 @@ extension ClientEngine {
     let header = frame.pointee.hd
     switch UInt32(header.type) {
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
-      if UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { answerCompleted(header.stream_id) }
+      if UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
+        answerCompleted(header.stream_id)
+      } else {
+        answerContinues(header.stream_id)
+      }
     case NGHTTP2_SETTINGS.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
       settingsReceived()
     case NGHTTP2_PING.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue != 0:
@@ -131,6 +135,16 @@ extension ClientEngine {
     guard slot >= 0, streams[slot].response.isFinal else { return }
     streams[slot].isAnswered = true
     if !streams[slot].body.isEmpty { reset(streamID, .cancel) }
+  }
+
+  /// An answer whose body has as many bytes as are kept needs no more of it: whether it ever ends doesn't matter.
+  private func answerContinues(_ streamID: Int32) {
+    let slot = slot(of: streamID)
+    guard slot >= 0, streams[slot].response.isFinal, !streams[slot].isAnswered else { return }
+    streams[slot].isHeaded = true
+    guard streams[slot].response.body.count >= configuration.maxResponseBody else { return }
+    streams[slot].isAnswered = true
+    reset(streamID, .cancel)
   }
 
   fileprivate func streamClosed(_ streamID: Int32, _ code: ErrorCode) {

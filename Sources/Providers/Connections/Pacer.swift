@@ -25,7 +25,7 @@ struct Pacer {
   private var filledAt: MonotonicTime
   private(set) var rampStart: MonotonicTime?
 
-  /// A full burst plus a minute of refill is exactly `perMinute`.
+  /// A full burst and a minute's refill are together no more than `perMinute`, of which there is at least one.
   init(perMinute: Int, at now: MonotonicTime) {
     self.perMinute = perMinute
     (burst, perSecond) = Self.shape(perMinute, 1)
@@ -37,7 +37,8 @@ struct Pacer {
   private static func shape(_ perMinute: Int, _ share: Double) -> (burst: Double, perSecond: Double) {
     let limit = max(Double(perMinute) * share, 1)
     let burst = max(limit / 61, 1)
-    return (burst, max(limit - burst, 1) / 60)
+    // Of less than two in a minute the burst is the only one: the next comes when more than a minute has passed.
+    return (burst, limit < 2 ? 1 / 61 : (limit - burst) / 60)
   }
 
   /// Another rate from now on; a ramp goes on.

@@ -1,5 +1,5 @@
 /// Forms of text that several fields share. All of them are ASCII allow-lists.
-enum TextForm {
+public enum TextForm {
   /// `#rrggbb` (GS-099).
   static func isColor(_ text: [UInt8]) -> Bool {
     text.count == 7 && text[0] == UInt8(ascii: "#") && text.dropFirst().allSatisfy(Bytes.isHex)
@@ -50,7 +50,7 @@ enum TextForm {
 
   /// UTF-8 without controls (C0, DEL, C1), line and paragraph separators, and characters that turn the writing direction: what may
   /// stand in a header field and in a log.
-  static func isPlainLine(_ text: [UInt8]) -> Bool {
+  public static func isPlainLine(_ text: [UInt8]) -> Bool {
     if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
     return !String(decoding: text, as: UTF8.self).unicodeScalars.contains(where: \.isDeceptive)
   }

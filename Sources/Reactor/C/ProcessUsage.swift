@@ -6,8 +6,6 @@ public struct ProcessUsage: Sendable {
   public var cpuSeconds: Double
   /// Resident memory now, bytes; 0 where /proc is not mounted.
   public var residentBytes: Int
-  /// The largest it ever was, bytes.
-  public var peakResidentBytes: Int
   /// Open file descriptors' limit (soft).
   public var descriptorLimit: Int
   /// Open file descriptors now; 0 where /proc is not mounted.
@@ -23,8 +21,7 @@ public struct ProcessUsage: Sendable {
     return ProcessUsage(
       cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
       residentBytes: residentPages() * sysconf(Int32(_SC_PAGESIZE)),
-      peakResidentBytes: usage.ru_maxrss * 1024, descriptorLimit: Int(clamping: limit.rlim_cur),
-      openDescriptors: countDescriptors(), startTime: began)
+      descriptorLimit: Int(clamping: limit.rlim_cur), openDescriptors: countDescriptors(), startTime: began)
   }
 
   /// Raises the limit of open descriptors as far as it may be raised.

@@ -65,11 +65,8 @@ extension JournalEntry {
         }
       }
     }
-    if isJSON {
-      json.set("payload", raw: payload)
-    } else if !payload.isEmpty {
-      json.set("payload_text", payload)
-    }
+    json.set("payload", raw: isJSON ? payload : Array("null".utf8))
+    if !isJSON, !payload.isEmpty { json.set("payload_text", payload) }
     json.set("payload_size", Int64(payload.count))
     if !violations.isEmpty { json.set("violations", violations.map { Array($0.utf8) }) }
     json.set("answer") { json in

@@ -9,9 +9,6 @@ public final class Identity: @unchecked Sendable {
 
   /// When the certificate ends, Unix seconds.
   public let notAfter: Int64
-  /// The subject's UID: for an Apple push certificate the app's bundle id.
-  public let subjectUID: String?
-  public let subjectCommonName: String?
   /// The topics of Apple's extension 1.2.840.113635.100.6.3.6; empty where the certificate has none.
   public let topics: [String]
 
@@ -42,8 +39,6 @@ public final class Identity: @unchecked Sendable {
     certificate = bundle.certificate
     chain = bundle.chain
     notAfter = Self.unixSeconds(X509_get0_notAfter(certificate))
-    subjectUID = Self.subject(certificate, NID_userId)
-    subjectCommonName = Self.subject(certificate, NID_commonName)
     topics = AppleTopics.names(in: Self.extensionValue(certificate, AppleTopics.identifier))
     guard X509_check_private_key(certificate, key) == 1 else {
       throw TLSSetting.failure(file, "the private key does not belong to the certificate")

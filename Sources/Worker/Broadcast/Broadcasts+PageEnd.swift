@@ -56,7 +56,7 @@ extension Broadcasts {
 
   /// It is kept, unacknowledged, until the registry is back: asked again by ``savePages()``.
   private func pageNotSaved(_ entry: InFlight, _ error: RegistryError) {
-    // What the registry will never take is sent again, rather than held for ever.
+    // What the registry will never take is sent again, rather than kept for ever.
     if case .refused = error { pageSaved(entry) } else { unsavedPages.append(entry.reference) }
   }
 

@@ -45,7 +45,7 @@ final class ChangeFeed: ChangeSource {
     /// For the log.
     let words: String
     let role: String
-    /// Messages held at once, and bytes of one. The largest fill the window in sixteen connections, far from the queue's delivery limit.
+    /// Messages in hand at once, and bytes of one. The largest fill the window in sixteen connections, far from the queue's delivery limit.
     let prefetch: Int
     let largest: Int
 

@@ -140,7 +140,7 @@ final class Outbox {
     pump()
   }
 
-  /// Hands over as much as the connection takes; what settles meanwhile doesn't begin it a second time.
+  /// Hands over as much as the connection takes; what is confirmed meanwhile doesn't begin it a second time.
   private func pump() {
     guard !isPumping else { return }
     isPumping = true
@@ -182,7 +182,7 @@ final class Outbox {
     publishedAt[slot] = time.now
   }
 
-  private func settle(_ slot: Int) {
+  private func ended(_ slot: Int) {
     guard let publication = slots[slot] else { return }
     let wasFull = isFull
     forget(slot, of: publication.queue)
@@ -227,7 +227,7 @@ final class Outbox {
     {
       changes?.answerReachedNobody(number)
     }
-    settle(slot)
+    ended(slot)
   }
 
   private static let directReply = Array("amq.rabbitmq.reply-to.".utf8)
@@ -266,13 +266,13 @@ final class Outbox {
   private func renewLater() {
     isRenewing = true
     time.schedule(after: Self.renewalTimeout) { [weak self] in self?.renew() }
-    renewWhenSettled()
+    renewWhenAnswered()
   }
 
   /// Seconds for which confirms are waited for.
   private static let renewalTimeout = 2.0
 
-  private func renewWhenSettled() {
+  private func renewWhenAnswered() {
     guard isRenewing, queues.allSatisfy({ $0.isStuck || $0.unconfirmed == 0 }) else { return }
     time.schedule(after: 0) { [weak self] in self?.renew() }
   }
@@ -325,8 +325,8 @@ final class Outbox {
     if let publication = slots[slot], publication.refusals > 0, publication.kind != .reply {
       renewal.reset()
     }
-    settle(slot)
-    renewWhenSettled()
+    ended(slot)
+    renewWhenAnswered()
     pump()
   }
 
@@ -347,11 +347,11 @@ final class Outbox {
     case .nacked where isHopelessReply(slot):
       if publisher != nil, !isRenewing, replyRenewal.refused(time) { renewLater() }
       giveUpReply(slot, because: "its queue stays full")
-      renewWhenSettled()
+      renewWhenAnswered()
     case .nacked:
       if publisher != nil, !isRenewing, slots[slot]?.kind != .reply, renewal.refused(time) { renewLater() }
       offerAgainLater(slot, because: "the queue refuses it")
-      renewWhenSettled()
+      renewWhenAnswered()
     case .unencodable:
       // Only a producer's own headers can outgrow a frame; the outcome goes without them. What is to be sent on keeps its sender,
       // which is one that the configuration names.

@@ -36,7 +36,7 @@ protocol ReplyBroker: AnyObject {
 ///
 /// Of a queue that only its name is known of, the broker is asked, one question at a time. That it is exclusive is remembered for a minute, that
 /// it isn't for a second, and that it isn't there not at all: its owner may be about to declare it. What
-/// waits for an answer is held by whoever has it in hand, who asks again by ``verdict(on:of:)``. Confined to the shard's thread.
+/// waits for an answer is kept by whoever has it in hand, who asks again by ``verdict(on:of:)``. Confined to the shard's thread.
 final class ReplyQueues {
   enum Verdict {
     case allowed, refused

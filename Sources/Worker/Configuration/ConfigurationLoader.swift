@@ -283,6 +283,9 @@ extension CredentialSet {
 extension APNsConfiguration {
   fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     topic = try reader.string("topic") ?? appID
+    if APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
+      throw reader.error("topic", "is \(Shown.value(topic)): a topic is a bundle ID")
+    }
     topics = try reader.strings("topics") ?? []
     for topic in topics where APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
       throw reader.error("topics", "has \(Shown.value(topic)): a topic is a bundle ID, with a push type's suffix or without")
@@ -291,13 +294,13 @@ extension APNsConfiguration {
       Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")
       ?? .production
     let apple = environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
-    let given = try reader.endpoint()
-    (host, port) = given ?? (apple, 443)
+    let endpoint = try reader.endpoint()
+    (host, port) = endpoint ?? (apple, 443)
     (broadcastHost, broadcastPort) = try reader.endpoint("broadcastEndpoint") ?? (host, port)
     let appleChannels =
       environment == .production
       ? ("api-manage-broadcast.push.apple.com", 2196) : ("api-manage-broadcast.sandbox.push.apple.com", 2195)
-    (channelsHost, channelsPort) = try reader.endpoint("channelsEndpoint") ?? given ?? appleChannels
+    (channelsHost, channelsPort) = try reader.endpoint("channelsEndpoint") ?? endpoint ?? appleChannels
     ca = try reader.material("ca")
     timeout = try reader.integer("timeout", in: 1...300) ?? 30
     if let certificate = try reader.material("certificate") {

@@ -170,17 +170,17 @@ extension Pipeline {
     }
   }
 
-  /// What was held goes back to its queue's end when it has been here for most of a minute: nothing that a provider's trouble keeps from
-  /// going out is kept here for longer. To be called about once a second.
+  /// What was held and doesn't go out goes back to its queue's end: soon where others wait behind it, whose provider may be another one, and
+  /// otherwise so that it isn't kept until the broker's time limit for a delivery. To be called about once a second.
   func holdAgain() {
     guard time.now >= nextHoldAgain else { return }
     nextHoldAgain = time.now.advanced(bySeconds: 5)
     for pool in active where pools[pool].hasHeld && !outbox.isFull {
       takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
         guard case .waiting = entry.recipients[index].state else { return true }
-        guard let app = entry.app, time.wallClock - entry.admittedAt > Self.longestHeld, !entry.isNowOrNever,
-          holds.isPresent(app)
-        else { return false }
+        guard let app = entry.app, !entry.isNowOrNever, holds.isPresent(app) else { return false }
+        let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
+        guard time.wallClock - entry.admittedAt > longest else { return false }
         takeToHold(entry, index)
         return true
       }
@@ -188,7 +188,9 @@ extension Pipeline {
   }
 
   /// Milliseconds.
-  private static let longestHeld: Int64 = 50_000
+  private static let longestBeforeOthers: Int64 = 50_000
+  /// A third of what RabbitMQ allows unless it is changed.
+  private static let longestAlone: Int64 = 600_000
 
   /// - Parameter isTried: there is something to try the provider with.
   /// - Returns: false where the push stays: to try the provider with, or because the trouble is young.

@@ -152,9 +152,9 @@ final class Pipeline: OutboxOwner {
     holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }
 
-  /// Nothing is held and nothing waits to be confirmed.
+  /// Nothing is in hand and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
-  /// No push is on a stream and nothing waits to be confirmed or answered: what is still held has not been begun.
+  /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   var hasNothingUnderway: Bool {
     outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].pool.inFlight == 0 }
       && !table.entries.contains { $0.isInUse && !$0.ledger.isOrphan && $0.ledger.owed > 0 }

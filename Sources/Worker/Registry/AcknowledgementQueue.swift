@@ -6,7 +6,7 @@ import Wire
 /// What devices have received and read, and their badges: noted in batches, told to backends where they want to know, then acknowledged.
 /// Confined to the shard's thread.
 ///
-/// Their order doesn't matter, so any number of workers consume them. A message is held until the registry has it and its receipts are
+/// Their order doesn't matter, so any number of workers consume them. A message is kept until the registry has it and its receipts are
 /// confirmed; what a message says is read when its batch begins, so that what waits takes no more than its bodies.
 final class AcknowledgementQueue: ChangeFeedHandler {
   struct Message {

@@ -6,7 +6,7 @@ import Wire
 /// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
 /// when any of it is refused and nobody did. Confined to the shard's thread.
 ///
-/// A change is held until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
+/// A change is kept until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
 /// have been answered.
 final class ChangeQueue: ChangeFeedHandler {
   struct Change {

@@ -403,7 +403,7 @@ struct RequestReference: Equatable {
   var generation: Int
 }
 
-/// The requests a shard holds; bounded by the prefetch.
+/// The requests that a shard has in hand; bounded by the prefetch.
 struct InFlightTable {
   private(set) var entries: [InFlight] = []
   private var free: [Int] = []

@@ -35,6 +35,9 @@ struct Intake {
   func admit(
     _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, firstSeen: Int64? = nil, at now: Int64
   ) -> Rejection? {
+    guard TextForm.isPlainLine(entry.messageID) else {
+      return Rejection(.invalidParameters, "message_id: a control character in it")
+    }
     if let rejection = Self.checkEncoding(delivery.properties) { return rejection }
     if delivery.bodySize > UInt64(limits.json.bytes) {
       let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"

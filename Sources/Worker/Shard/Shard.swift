@@ -155,7 +155,8 @@ package final class Shard: TurnHook {
   /// Seconds.
   private static let batchTimeout = 15.0
 
-  /// Takes nothing more, lets what is in flight finish, and ends; a second call ends at once.
+  /// Begins nothing more, lets what is in flight finish, and ends; a second call ends at once. Should the connection end meanwhile, the next one
+  /// consumes until it is ready, so that what was in hand is recognised when it comes again; what else comes is not begun.
   package func drain() {
     guard drainDeadline == nil else { return breakOff("a second signal") }
     log.info("draining", ["in_hand": inHand, "seconds": configuration.drainTimeout])

@@ -91,8 +91,12 @@ class Session(asyncio.Protocol):
         answer = b"" if status == 200 else json.dumps({"reason": reason}).encode()
         identity = dict(headers).get("apns-id")
         response = [(":status", str(status))] + ([("apns-id", identity)] if identity else [])
+        is_endless = token == self.options.endless
         self.connection.send_headers(stream, response, end_stream=not answer)
-        if answer:
+        if is_endless:
+            for _ in range(3):
+                self.connection.send_data(stream, answer.ljust(16384))
+        elif answer:
             self.connection.send_data(stream, answer, end_stream=True)
         report(**fields, answer=status)
         self.answered += 1
@@ -111,6 +115,7 @@ def parse_arguments():
     parser.add_argument("--streams", type=int, default=1000, help="SETTINGS_MAX_CONCURRENT_STREAMS")
     parser.add_argument("--script", type=json.loads, default={}, help='{"<token or topic>": [410, "Unregistered"]}')
     parser.add_argument("--refuse-every", type=int, default=0, help="answer each nth request with REFUSED_STREAM")
+    parser.add_argument("--endless", help="the token whose answer's body has 48 KiB and no end")
     parser.add_argument("--goaway-after", type=int, default=0, help="GOAWAY after so many answers on a connection")
     options = parser.parse_args()
     options.seen = 0

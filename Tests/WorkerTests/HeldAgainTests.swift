@@ -1,0 +1,66 @@
+import AMQP
+import Reactor
+import Testing
+import Wire
+
+@testable import Worker
+
+/// A request of a hold queue is in hand, and its provider serves nothing.
+@Suite("What was held and doesn't go out")
+struct HeldAgainTests {
+  private let loop: EventLoop
+  private let time = Turn(now: MonotonicTime(nanoseconds: 1_000_000_000), wallClock: 1_800_000_000_000)
+  private let broker = ScriptedHoldBroker()
+  private let outbox: Outbox
+  private let pools: PoolSet
+  private let pipeline: Pipeline
+
+  init() throws {
+    loop = try EventLoop()
+    outbox = Outbox(time: time, log: Log(level: .error))
+    pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
+    pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time)
+    pipeline.holds.broker = broker
+    _ = pipeline.holds.isPresent(0)
+    broker.declarations[0](true)
+    var delivery = Delivery()
+    delivery.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)
+    delivery.bodySize = UInt64(delivery.body.count)
+    pipeline.accept(delivery, from: .sendNormal, hold: 0)
+  }
+
+  private var publications: [Publication.Kind] { outbox.slots.indices.compactMap { outbox.slots[$0]?.kind } }
+
+  /// Once a second, as a shard does.
+  private func wait(_ seconds: Int) {
+    for _ in 0..<seconds {
+      time.begin(now: time.now.advanced(bySeconds: 1), wallClock: time.wallClock + 1_000)
+      pipeline.holds.look()
+      pipeline.holdAgain()
+    }
+  }
+
+  /// What is ready in the hold queue is counted.
+  private func count(_ ready: Int) {
+    pipeline.holds.look()
+    broker.counted.removeFirst().answer(ready)
+  }
+
+  @Test("stays where nothing waits behind it, and goes back long before the broker's time limit for a delivery")
+  func alone() {
+    count(0)
+    wait(9 * 60)
+    #expect(publications.isEmpty && pipeline.pools[0].hasHeld)
+    wait(60 + 10)
+    #expect(publications == [.hold] && !pipeline.pools[0].hasHeld)
+  }
+
+  @Test("makes room for what waits behind it, after most of a minute")
+  func others() {
+    count(1)
+    wait(45)
+    #expect(publications.isEmpty && pipeline.pools[0].hasHeld)
+    wait(15)
+    #expect(publications == [.hold] && !pipeline.pools[0].hasHeld)
+  }
+}
