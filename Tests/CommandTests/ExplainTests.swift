@@ -331,6 +331,18 @@ import Worker
         .contains("published 2026-11-20T21:21:30.000Z, sent 2026-11-20T21:22:00.000Z"))
   }
 
+  @Test("an expiration for tokens of APNs is no lifetime of what goes to Android phones")
+  func expirationOfTokens() throws {
+    let app = try Self.app(Self.apns + "," + Self.fcm)
+    for (expiration, life) in [("0", ""), ("1795600000", ""), ("1795600000", #","time_to_live":100"#)] {
+      let apns = #""apns":{"headers":{"apns-expiration":"\#(expiration)"}}"#
+      let body = #"{"to":"apns:\#(String(repeating: "0a", count: 32))","notification":{"title":"t"},\#(apns)\#(life)}"#
+      #expect(try Self.sending(body, app, .apns).headers["apns-expiration"] == expiration)
+      #expect(try Self.sending(body, app, .fcm).payload.contains(#""ttl":"\#(life.isEmpty ? 2_419_200 : 100)s""#))
+      #expect(try Self.sending(body, app, .apns).headers["apns-expiration"] == expiration)
+    }
+  }
+
   @Test("a sender and an environment are chosen as by the headers, and refused as by a worker")
   func choices() throws {
     let sandbox = #"{ key: "none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "t.two", environment: "sandbox" }"#

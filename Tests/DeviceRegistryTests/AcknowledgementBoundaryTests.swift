@@ -19,6 +19,11 @@ import Testing
     ("received", #""app":\#(text(255))"#, nil), ("received", #""app":\#(text(256))"#, "app: 256 bytes"),
     ("received", #""app":"""#, "app: must not be empty"), ("received", #""app":1"#, "app: expected a string"),
     ("received", #""at":"2026-11-20T21:22:00Z""#, nil), ("received", #""at":"2026-11-20T25:22:00Z""#, "at: expected a time"),
+    ("received", #""at":"2026-02-30T21:22:00Z""#, "at: expected a time"),
+    ("received", #""at":"1970-01-01T00:00:00Z""#, nil), ("received", #""at":"1969-12-31T23:59:59Z""#, "at: expected a time"),
+    ("received", #""at":"0000-01-01T00:00:00Z""#, "at: expected a time"),
+    ("received", #""colour":1"#, "colour: unknown key at byte"), ("received", #""mesage_id":1"#, "did you mean message_id?"),
+    ("received", #""a\u001b":1"#, #""a\x1b": unknown key at byte"#),
     ("received", #""at":1763673720"#, "at: expected a string"), ("received", #""at":null"#, "at: expected a string"),
     ("received", #""feedback":"true""#, nil), ("received", #""badge":1"#, "badge: not a field of received"),
     ("received", #""badge_option":"keep""#, "badge_option: not a field of received"),
@@ -92,6 +97,7 @@ import Testing
     check(list(1_000), nil)
     check(list(1_001), "1001 acknowledgements, 1 to 1000 allowed")
     check("[\(one),[]]", "[1]: expected an object, found an array")
+    check("[\(one),{\"colour\":1}]", "[1]: colour: unknown key at byte")
   }
 
   @Test("a message of acknowledgements has up to a MiB, whatever of it was kept")

@@ -111,6 +111,17 @@ import Testing
     }
   }
 
+  @Test("an unknown key of a change is named, with what may have been meant")
+  func unknownKey() {
+    for (key, words) in [("colour", "colour: unknown key at byte"), ("platfrom", "did you mean platform?")] {
+      guard case .failure(let refusal) = parsed([("app", #""a""#), (key, "1")]) else {
+        Issue.record("\(key) is taken")
+        continue
+      }
+      #expect(refusal.reason.hasPrefix("\(key): ") && refusal.reason.contains(words), "\(refusal)")
+    }
+  }
+
   @Test(
     "an APNs token has 2 to 200 hexadecimal digits in pairs, in any letters' case",
     arguments: [

@@ -198,6 +198,33 @@ struct CollapseTests {
     #expect(try site.depths(["dead"]) == [0])
   }
 
+  @Test("a push to a live activity isn't replaced by one to another activity of its device, or by an alert to the device")
+  func activities() throws {
+    let site = try Site()
+    let trouble: [String: Any] = ["status": 429, "reason": "TooManyRequests", "retry_after": 2, "times": 1]
+    try site.startFleet(script: [token(0xac1): trouble])
+    let worker = try site.startWorker()
+    func publish(_ id: String, activity: Int?) throws {
+      var body: [String: Any] = ["to": token(1), "collapse_key": "k"]
+      if let activity {
+        body["apns"] = LiveActivityTests.update("end", token: token(activity))
+      } else {
+        body["data"] = ["m": id]
+      }
+      try site.publish([(body, ["message_id": id])])
+    }
+    try publish("first", activity: 0xac1)
+    #expect(try eventually { try site.pushes().count == 1 })
+    try publish("other", activity: 0xac2)
+    try publish("alert", activity: nil)
+    #expect(try eventually { try site.depths(["results"]) == [3] })
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    let results = try site.take("results")
+    #expect(results.allSatisfy { $0.json["success"] as? Int == 1 }, "\(results.map(\.json))")
+    #expect(try site.pushes().map(\.token).sorted() == [token(1), token(0xac1), token(0xac1), token(0xac2)].sorted())
+  }
+
   @Test("what a later request has been delivered for isn't sent any more when it comes back from the ladder")
   func ladder() throws {
     let site = try Site()

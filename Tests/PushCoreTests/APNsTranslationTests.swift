@@ -330,19 +330,12 @@ import Testing
       (#""android":{"notification":{"title":"t"}}"#, .nothingForPlatform, "nothing in the request"),
       (#""webpush":{"notification":{"title":"t"}}"#, .nothingForPlatform, "nothing in the request"),
       (#""data":{"\u0061ps":"x"}"#, .invalidDataKey, "data.aps: reserved by APNs"),
-      (#""notification":{"body":"b"},"apns":{"headers":{"apns-push-type":"background"}}"#, .invalidParameters, "background"),
-      (
-        #""apns":{"headers":{"apns-push-type":"background"},"payload":{"aps":{"alert":"x"}}}"#, .invalidParameters,
-        "apns.payload.aps.alert"
-      ),
+      (#""webpush":{"fcm_options":{"link":"https://x"}}"#, .nothingForPlatform, "nothing in the request"),
+      (#""notification":{"icon":"i"},"apns":{"payload":{}}"#, .nothingForPlatform, "nothing in the request"),
       (
         #""apns":{"payload":{"aps":{"content-available":1,"thread-id":"x"}}}"#, .invalidParameters, "apns.payload.aps.thread-id"
       ),
       (#""apns":{"payload":{"aps":{"content-changed":true}}}"#, .invalidParameters, "name another apns-push-type"),
-      (
-        #""notification":{"body":"b"},"apns":{"payload":{"aps":{"relevance-score":1.5}}}"#, .invalidParameters,
-        "apns.payload.aps.relevance-score: expected a number from 0 to 1"
-      ),
       (
         #""apns":{"headers":{"apns-push-type":"liveactivity"}}"#, .invalidParameters,
         "apns.payload.aps.timestamp: missing, a live activity's push needs it"

@@ -43,6 +43,23 @@ struct CollapsePlaceTests {
     #expect(Set(others.map { $0 ?? one } + [one]).count == others.count + 1)
   }
 
+  @Test("each live activity of a device has its own, which isn't its device's, however its token is spelt")
+  func activities() throws {
+    func keys(_ activity: String?) throws -> CollapseKeys {
+      try self.keys(#""collapse_key":"k""# + (activity.map { #","apns":{"live_activity_token":"\#($0)"}"# } ?? ""))
+    }
+    let (device, one, other) = (try keys(nil), try keys("00aa"), try keys("00bb"))
+    let registration = Array("pf1r~00000000000000000000000000".utf8)
+    for platform in Platform.allCases {
+      let places = [device, one, other].map { $0.place(platform, token: Self.token) }
+      #expect(Set(places).count == 3 && !places.contains(nil))
+      #expect(try keys("00AA").place(platform, token: Self.token) == places[1])
+    }
+    let places = [device, one, other].map { $0.place(registration: registration) }
+    #expect(Set(places).count == 3 && !places.contains(nil))
+    #expect(try keys("00AA").place(registration: registration) == places[1])
+  }
+
   @Test("broadcasts have one for each application, audience, sender, kind of token and key")
   func broadcasts() throws {
     func place(_ fields: String, _ audience: String = "/topics/a", sender: String? = nil, app: String = "a") throws

@@ -38,8 +38,34 @@ struct DeviceFillTests {
   func overridden() throws {
     let template = try template(#""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":9}}}"#)
     #expect(utf8(template.stamp(token: []).payload) == #"{"aps":{"alert":{"body":"b"},"badge":9}}"#)
+    // Nothing is counted, so it is Android's number too.
+    let number = try fcm(accepted(#""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":9}}}"#))
+    #expect(number.contains(#""notification":{"notification_count":9}"#) && number.contains(#""aps":{"badge":9}"#))
+    let none = try fcm(accepted(#""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":null}}}"#))
+    #expect(!none.contains("notification_count") && !none.contains("badge"))
     #expect(throws: Rejection.self) { try accepted(#""notification":{"notification_count":"auto"}"#) }
     #expect(throws: Rejection.self) { try accepted(#""notification":{"badge":"Auto"}"#) }
+  }
+
+  @Test(
+    "counters are set to what iPhones show, wherever the request says it, and one that is taken away moves none",
+    arguments: [
+      ("", "none"), (#""notification":{"badge":5}"#, "5"), (#""notification":{"badge":"auto"}"#, "auto"),
+      (#""apns":{"payload":{"aps":{"badge":50}}}"#, "50"),
+      (#""notification":{"badge":5},"apns":{"payload":{"aps":{"badge":6}}}"#, "6"),
+      (#""notification":{"badge":"auto"},"apns":{"payload":{"aps":{"badge":0}}}"#, "0"),
+      (#""notification":{"badge":5},"apns":{"payload":{"aps":{"badge":null}}}"#, "none"),
+      (#""notification":{"badge":"auto"},"apns":{"payload":{"aps":{"badge":null}}}"#, "none"),
+      (#""notification":{"badge":"auto"},"apns":{"payload":{"aps":{"sound":"s"}}}"#, "auto"),
+    ])
+  func counter(members: String, expected: String) throws {
+    let counter =
+      switch try accepted(members).badgeOfCounter {
+      case nil: "none"
+      case .automatic?: "auto"
+      case .number(let number)?: String(number)
+      }
+    #expect(counter == expected)
   }
 
   @Test("a payload that fits with the shortest badge alone is refused")

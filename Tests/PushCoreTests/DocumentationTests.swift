@@ -152,9 +152,10 @@ import Testing
       `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. What `upmc` adds to an
       alert (a sound, `mutable-content`, the object `mps`) it has by both.
 
-      What only Android or the web shows (`icon`, `tag`, …, an `android` or `webpush` block), without data, is no push to an iPhone: a background push
-      would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a counter counts it; there is neither
-      feedback nor a dead letter, as sending it again would change nothing. A request that has neither notification nor data wakes the app on purpose.
+      What only Android or the web shows (`icon`, `tag`, …, `android.notification`, `android.data`, a `remote_notification`, a `webpush` block), without data,
+      is no push to an iPhone: a background push would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a
+      counter counts it; there is neither feedback nor a dead letter, as sending it again would change nothing. A request that has neither notification nor
+      data wakes the app on purpose, also beside options alone (`android.priority`, `android.ttl`) or a `background_sync`.
 
       While a device is offline APNs keeps one notification for each app, the last. So that each message without a `collapse_key` is delivered
       (GS-031) holds up to the hand-over to APNs, not past it (GS-073); FCM keeps up to a hundred.
@@ -162,8 +163,8 @@ import Testing
       ## Lifetime
 
       Everything counts from publication: the property `timestamp`, or else when a worker first saw the request, which goes along wherever it waits.
-      `time_to_live` ends the request in the fleet. `android.ttl` beside it wins for Android devices: less the time spent queued, and `0s` when that is
-      over, since a token of FCM may be an iPhone's, whose `apns-expiration` is the request's.
+      `time_to_live` ends the request in the fleet, whatever `apns-expiration` or `android.ttl` say beside it. `android.ttl` wins for Android devices:
+      less the time spent queued, and `0s` when that is over, since a token of FCM may be an iPhone's, whose `apns-expiration` is the request's.
 
       ## Push types
 

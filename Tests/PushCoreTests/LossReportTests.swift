@@ -142,12 +142,14 @@ import Testing
     ),
     (
       #""notification":{"title":"t"},"time_to_live":60,"apns":{"headers":{"apns-expiration":"0"}}"#, .apns,
-      ["FCM v1 ApnsConfig time_to_live dropped: apns.headers.apns-expiration wins"]
+      [
+        "FCM v1 ApnsConfig time_to_live dropped: apns.headers.apns-expiration wins there; time_to_live still ends the request in the fleet"
+      ]
     ),
     (
       #""notification":{"title":"t"},"time_to_live":60,"android":{"ttl":"5s"}"#, .fcm,
       [
-        "FCM v1 AndroidConfig time_to_live dropped: for Android devices: android.ttl wins",
+        "FCM v1 AndroidConfig time_to_live dropped: for Android devices: android.ttl wins there; time_to_live still ends the request in the fleet",
         "GS-062, GS-063 time_to_live converted: for Apple devices only: apns-expiration",
       ]
     ),
@@ -182,6 +184,41 @@ import Testing
       [
         "FCM v1 ApnsConfig notification.body dropped: apns.payload.aps.alert.body wins",
         "FCM v1 ApnsConfig notification.badge dropped: apns.payload.aps.badge wins",
+      ]
+    ),
+    (
+      #""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":3}}}"#, .fcm,
+      [
+        "FCM v1 ApnsConfig notification.badge dropped: for Apple devices: apns.payload.aps.badge wins",
+        "GS-096 notification.badge converted: for Android devices only: android.notification.notification_count, as apns.payload.aps.badge has it",
+      ]
+    ),
+    (
+      #""notification":{"body":"b","badge":"auto"},"apns":{"payload":{"aps":{"badge":null}}}"#, .fcm,
+      [
+        "FCM v1 ApnsConfig notification.badge dropped: for Apple devices: apns.payload.aps.badge wins",
+        "GS-096 notification.badge dropped: for Android devices: apns.payload.aps.badge takes it away, so nothing is counted",
+      ]
+    ),
+    (
+      #""data":{"k":"v"},"apns":{"payload":{"aps":{"content-available":0}}}"#, .apns,
+      [
+        "GS-010 data (nothing to show, no content_available) emulated: GCM's own connection to the app has no counterpart: sent as a background push",
+        "Apple: background updates apns.payload.aps.content-available dropped: a background push has 1",
+      ]
+    ),
+    (
+      #""content_available":true,"apns":{"payload":{"aps":{"content-available":null}}}"#, .fcm,
+      [
+        "GS-009 content_available converted: for Apple devices only: apns.payload.aps.content-available",
+        "Apple: background updates apns.payload.aps.content-available dropped: for Apple devices: a background push has 1",
+      ]
+    ),
+    (
+      #""content_available":true,"apns":{"payload":{"aps":{"thread-id":"t"}}}"#, .fcm,
+      [
+        "GS-009 content_available converted: for Apple devices only: apns.payload.aps.content-available",
+        "Apple: background updates apns.payload.aps.thread-id dropped: for Apple devices: a background push has nothing but content-available",
       ]
     ),
     (
@@ -263,7 +300,7 @@ import Testing
       (
         #""notification":{"body":"b"},"time_to_live":60,"apns":{"headers":{"apns-expiration":"0"}},\#(shown)"#,
         [
-          "FCM v1 ApnsConfig time_to_live dropped: for Apple devices: apns.headers.apns-expiration wins",
+          "FCM v1 ApnsConfig time_to_live dropped: for Apple devices: apns.headers.apns-expiration wins there; time_to_live still ends the request in the fleet",
           "GS-062, GS-063 time_to_live converted: for Android devices only: android_v2.ttl",
         ]
       ),

@@ -42,7 +42,7 @@ enum AcknowledgementSchemas {
         "description": "the same", "type": ["string", "integer"], "minimum": 0, "maximum": .number("9007199254740991"),
         "pattern": .string(Pattern.atMost(9_007_199_254_740_991, digits: 16)),
       ],
-      "at": ["description": "when; else when it arrives", "type": "string", "pattern": .string(Pattern.timestamp)],
+      "at": ["description": "when; else when it arrives", "type": "string", "pattern": .string(Pattern.timestampSince1970)],
       "badge_option": ["enum": ["keep", "reset", "update"]], "badge": ["type": "integer", "minimum": 1, "maximum": 1_000],
       "feedback": ["description": "a device's own mark; nothing follows from it"],
     ],

@@ -1,3 +1,5 @@
+import PushCore
+
 /// Regular expressions for the forms of text that requests have (ECMA 262, as JSON Schema wants them), each the counterpart of a check in
 /// `TextForm`, `Target` or `FieldCheck`.
 enum Pattern {
@@ -14,9 +16,19 @@ enum Pattern {
   static let uuid = "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$"
   static let seconds = "^[0-9]{1,12}$"
   static let duration = "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"
+  /// Up to four weeks, of which a fraction would be too much.
+  static let lifetime =
+    atMost(RequestLimits.longestTimeToLive - 1, digits: 12, then: "(\\.[0-9]{1,9})?s")
+    + "|^0{0,5}\(RequestLimits.longestTimeToLive)(\\.0{1,9})?s$"
+  private static let leapYear = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+  private static let date =
+    "([0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    + "|[0-9]{4}-02-(0[1-9]|1[0-9]|2[0-8])|\(leapYear)-02-29)"
   static let timestamp =
-    "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?"
+    "^\(date)T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?"
     + "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+  /// Since 1970.
+  static let timestampSince1970 = "^(?!0|1[0-8]|19[0-6])" + timestamp.dropFirst()
   /// UTC with milliseconds: how outcomes write a time.
   static let writtenTime = "^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"
   static let plainLine =
@@ -37,7 +49,8 @@ enum Pattern {
   static let fcmTopics = "/topics/\(name){1,900}|['(!].*"
 
   static let device = "apns:\(hexPairs)|fcm:(?!fid:)\(fcmToken)|fid:\(installationID)|\(registration)|\(evenHex)|\(bareToken)"
-  static let channel = "apns-channel:[A-Za-z0-9+/=_\\-]{1,256}"
+  static let channelID = "[A-Za-z0-9+/=_\\-]{1,256}"
+  static let channel = "apns-channel:\(channelID)"
   static let addressee = "\(channel)|fcm:(\(fcmTopics))|/users/\(userID)|\(notificationKey)|\(device)"
   static let severalDevices =
     "/all|/topics/\(topicName)|/users/\(userID)|\(notificationKey)|\(channel)|fcm:(\(fcmTopics))"

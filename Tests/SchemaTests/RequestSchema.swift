@@ -17,6 +17,14 @@ enum RequestSchema {
     ),
     ("the grammar of a condition, and its number of topics", { $0.reason.contains(" of the condition) ") }),
     ("a JSON array inside a string, as *_loc_args may have it", { $0.reason.contains("array inside the string") }),
+    (
+      "what a push type allows: nothing to see or hear in the background, a relevance-score from 0 to 1 but for a live activity",
+      { rejection in
+        rejection.reason.contains(": a background push allows only ")
+          || rejection.reason.contains("apns-push-type: background,")
+          || rejection.reason.contains("relevance-score: expected a number from 0 to 1")
+      }
+    ),
   ]
 
   static let limits = RequestLimits()
@@ -292,7 +300,7 @@ enum RequestSchema {
     case .oneOf(let words): ["enum": .array(words.map { .string($0.description) } + [.null])]
     case .duration: text(Pattern.duration)
     case .durations: ["type": ["array", "null"], "items": ["type": "string", "pattern": .string(Pattern.duration)]]
-    case .lifetime: text(Pattern.atMost(RequestLimits.longestTimeToLive, digits: 12, then: "(\\.[0-9]{1,9})?s"))
+    case .lifetime: text(Pattern.lifetime)
     case .timestamp: text(Pattern.timestamp)
     case .unit: ["type": ["number", "null"], "minimum": 0, "maximum": 1]
     case .flag: ["type": ["boolean", "integer", "null"], "minimum": 0, "maximum": 1]
@@ -305,6 +313,10 @@ enum RequestSchema {
       ]
     case .object: ["type": ["object", "null"]]
     case .emptyObject: ["type": ["object", "null"], "maxProperties": 0]
+    case .seconds:
+      ["type": ["integer", "null"], "minimum": 0, "maximum": .number("9223372036854775807")]
+    case .name: ["type": ["string", "null"], "minLength": 1]
+    case .channel: text("^\(Pattern.channelID)$")
     case .number:
       [
         "type": ["number", "null"], "minimum": .number("-1.7976931348623157e308"),

@@ -54,7 +54,10 @@ import Testing
       #"{"to":"x","time_to_live":"02419200"}"#,
       #"{"to":"x","time_to_live":"00000002419200"}"#, #"{"to":"x","notification":{"badge":"2147483648"}}"#,
       #"{"to":"x","notification":{"badge":"2147483647"}}"#, #"{"to":"x","notification":{"badge":"\u0032"}}"#,
-      #"{"to":"x","android":{"ttl":"2419200.9s"}}"#, #"{"to":"x","android":{"ttl":"2419201s"}}"#,
+      #"{"to":"x","android":{"ttl":"2419200.9s"}}"#, #"{"to":"x","android":{"ttl":"2419200.0s"}}"#,
+      #"{"to":"x","android":{"ttl":"000002419200s"}}"#, #"{"to":"x","android":{"ttl":"0000002419200s"}}"#,
+      #"{"to":"x","android":{"ttl":"2419200.000000001s"}}"#, #"{"to":"x","android":{"ttl":"2419199.999999999s"}}"#,
+      #"{"to":"x","android":{"ttl":"2419201s"}}"#,
       #"{"to":"x","android":{"ttl":"9s\n"}}"#,
       #"{"to":"x","data":{"from":1}}"#, #"{"to":"x","data":{"from\n":1}}"#, #"{"to":"x","data":{"froma":1}}"#,
       #"{"to":"\#(String(repeating: "a", count: 4096))"}"#, #"{"to":"\#(String(repeating: "a", count: 4097))"}"#,
@@ -62,9 +65,18 @@ import Testing
       #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1000).joined(separator: ","))]}"#,
       #"{"registration_ids":[\#(Array(repeating: #""x""#, count: 1001).joined(separator: ","))]}"#, #"{"registration_ids":[]}"#,
       #"{"to":"x","apns":{"payload":{"aps":{"relevance-score":1e400}}}}"#,
+      #"{"to":"x","apns":{"payload":{"aps":{"timestamp":9223372036854775807}}}}"#,
+      #"{"to":"x","apns":{"payload":{"aps":{"timestamp":9223372036854775808}}}}"#,
+      #"{"to":"x","apns":{"payload":{"aps":{"input-push-channel":"a.b"}}}}"#,
       #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1024))"}"#,
       #"{"to":"x","collapse_key":"\#(String(repeating: "k", count: 1025))"}"#,
-    ] + activities
+    ] + activities + days
+
+  static let days = [
+    "2026-02-28", "2026-02-29", "2028-02-29", "2000-02-29", "1900-02-29", "0000-02-29", "2004-02-29", "2096-02-29",
+    "2100-02-29",
+    "2026-04-30", "2026-04-31", "2026-12-31", "2026-12-32", "2026-01-00", "2026-00-01",
+  ].map { #"{"to":"x","notification":{"event_time":"\#($0)T21:22:00Z"}}"# }
 
   /// Targets beside the token of a live activity.
   static let activities =
@@ -102,6 +114,7 @@ import Testing
       #"{"to":"x","data":{"k":{"k":1,"k":2}}}"#, #"{"to":"x","data":{"k":"\#(wide)\#(wide)"}}"#,
       #"{"to":"x","collapse_key":"\#(wide)"}"#,
       #"{"condition":"'a' in topic"}"#, #"{"to":"x","notification":{"body_loc_args":"[1"}}"#,
+      #"{"to":"x","notification":{"body":"b"},"apns":{"headers":{"apns-push-type":"background"}}}"#,
     ]
     #expect(samples.count == RequestSchema.gaps.count)
     let verdicts = try SchemaJudge.shared.judge(samples.map { (Self.file, $0) })

@@ -105,7 +105,8 @@ private struct AcknowledgementReader {
       let key = document.text(name)
       guard let field = AcknowledgementField(rawValue: key) else {
         let meant = Spelling.suggestion(for: key, among: AcknowledgementField.allCases.map(\.rawValue))
-        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))\(meant)")
+        throw ChangeRefusal(
+          .invalidParameters, "\(document.pathComponent(name)): unknown key at byte \(document.offset(name))\(meant)")
       }
       values[field] = value
     }
@@ -201,7 +202,7 @@ private struct AcknowledgementReader {
 
   private func time(_ values: Values) throws(ChangeRefusal) -> Int64? {
     guard values[.at] != nil else { return nil }
-    guard let time = Timestamp.milliseconds(of: try text(values, .at)) else {
+    guard let time = Timestamp.milliseconds(of: try text(values, .at)), time >= 0 else {
       throw ChangeRefusal(.invalidParameters, "at: expected a time like 2026-11-20T21:22:00.123Z")
     }
     return time

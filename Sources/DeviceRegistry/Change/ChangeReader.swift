@@ -68,7 +68,8 @@ private struct ChangeReader {
       let key = document.text(name)
       guard let field = ChangeField(rawValue: key) else {
         let meant = Spelling.suggestion(for: key, among: ChangeField.allCases.map(\.rawValue))
-        throw ChangeRefusal(.invalidParameters, "unknown key at byte \(document.offset(name))\(meant)")
+        throw ChangeRefusal(
+          .invalidParameters, "\(document.pathComponent(name)): unknown key at byte \(document.offset(name))\(meant)")
       }
       values[field] = value
     }

@@ -135,7 +135,7 @@ public struct JSONDocument: Sendable {
       switch nodes[node].kind {
       case .object:
         for (name, value) in members(of: node) where target == name || (target >= value && target < next(value)) {
-          found = (Self.pathComponent(string(name)), target == name ? name : value)
+          found = (pathComponent(name), target == name ? name : value)
         }
         if let found { path += (path.isEmpty ? "" : ".") + found.text }
       case .array:
@@ -151,7 +151,9 @@ public struct JSONDocument: Sendable {
     return path
   }
 
-  private static func pathComponent(_ name: [UInt8]) -> String {
+  /// How a path spells the name of a member.
+  public func pathComponent(_ node: Int) -> String {
+    let name = string(node)
     let excerpt = JSONText.excerpt(name)
     let plain = name.allSatisfy { $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") || Bytes.isAlphanumeric($0) }
     return plain && !name.isEmpty && name.count <= 32 ? String(excerpt.dropFirst().dropLast()) : excerpt

@@ -15,10 +15,13 @@ public enum APSKey: UInt8, FieldName {
     case .alert: .alert
     case .badge: .badge
     case .sound: .criticalSound
-    case .threadId, .category, .targetContentId, .filterCriteria, .attributesType, .inputPushChannel: .string
+    case .threadId, .category, .targetContentId, .filterCriteria: .string
+    case .attributesType: .name
+    case .inputPushChannel: .channel
     case .contentAvailable, .mutableContent, .inputPushToken: .bit
     case .interruptionLevel: .oneOf(["passive", "active", "time-sensitive", "critical"])
-    case .relevanceScore, .timestamp, .staleDate, .dismissalDate: .number
+    case .relevanceScore: .number
+    case .timestamp, .staleDate, .dismissalDate: .seconds
     case .event: .oneOf(["start", "update", "end"])
     case .contentState, .attributes: .object
     }

@@ -96,7 +96,8 @@ extension RequestReader {
       for element in document.elements(of: node) { try check(element, .duration) }
     case .lifetime:
       guard kind == .string, let seconds = TextForm.durationSeconds(document.string(node)),
-        seconds <= RequestLimits.longestTimeToLive
+        seconds <= RequestLimits.longestTimeToLive,
+        seconds < RequestLimits.longestTimeToLive || !TextForm.hasFraction(document.string(node))
       else { throw refusal(node, .invalidTTL, "expected a duration from \"0s\" to \"2419200s\"") }
     case .timestamp:
       guard kind == .string, TextForm.isTimestamp(document.string(node)) else {
@@ -128,6 +129,19 @@ extension RequestReader {
     case .number:
       guard let value = document.double(node) else { throw wrongType(node, expected: "a number") }
       guard value.isFinite else { throw refusal(node, .invalidParameters, "a number out of range") }
+    case .seconds:
+      guard kind == .number else { throw wrongType(node, expected: "a number") }
+      guard let value = try? document.integer(node), value >= 0 else {
+        throw refusal(node, .invalidParameters, "expected a whole number of seconds, not negative")
+      }
+    case .name:
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+      guard !document.string(node).isEmpty else { throw refusal(node, .invalidParameters, "must not be empty") }
+    case .channel:
+      guard kind == .string else { throw wrongType(node, expected: "a string") }
+      guard TextForm.isChannelID(document.string(node)[...]) else {
+        throw refusal(node, .invalidParameters, "expected 1 to 256 characters of base64")
+      }
     case .badge:
       guard kind == .number else { throw wrongType(node, expected: "a number") }
       _ = try count(node)

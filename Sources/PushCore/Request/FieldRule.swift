@@ -46,6 +46,12 @@ enum FieldRule: Sendable {
   case object
   /// `{}`.
   case emptyObject
+  /// Unix seconds, a whole number.
+  case seconds
+  /// A string that isn't empty.
+  case name
+  /// The id of a broadcast channel.
+  case channel
   /// Any number that a double can hold.
   case number
   /// As ``count``, only as a number: what APNs takes for `badge`.

@@ -53,6 +53,8 @@ extension SendRequest {
   public func apnsHeader(_ header: APNsHeader) -> Int? { blocks?.apnsHeaders[header] }
   /// The `apns-id` that the request names: a UUID in lower case.
   public var apnsID: [UInt8]? { apnsHeader(.apnsId).map { document.string($0).map { $0 | 0x20 } } }
+  /// `apns.live_activity_token` in lower case.
+  var activityToken: [UInt8]? { apns(.liveActivityToken).map { document.string($0).map { $0 | 0x20 } } }
   /// The value of a key of the block `android`, or of the same key of `android_v2`.
   public func android(_ key: AndroidKey) -> Int? { blocks?.android[key] }
   /// The value of a key of `android.notification`, or of the same key of `android_v2.remote_notification.notification`.

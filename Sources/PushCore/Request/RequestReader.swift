@@ -79,6 +79,7 @@ struct RequestReader {
     }
     try readTarget(to: to, notificationKey: notificationKey, registrationIDs: registrationIDs, condition: condition, &request)
     try checkActivity(request)
+    try checkPushType(request)
     try checkSizes(request)
   }
 
@@ -119,6 +120,7 @@ struct RequestReader {
       apns: slots[.apns], android: slots[.android], androidV2: slots[.androidV2], webpush: slots[.webpush], self)
     try readTargetV1(token: slots[.token], fid: slots[.fid], topic: slots[.topic], condition: slots[.condition], &request)
     try checkActivity(request)
+    try checkPushType(request)
     try checkSizes(request)
   }
 

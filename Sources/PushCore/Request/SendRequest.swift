@@ -107,13 +107,13 @@ extension SendRequest {
     return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
   }
 
-  /// What the counters are to be: a number in `apns.payload.aps` stands where `notification` says another, and is what iPhones show.
+  /// What the counters are to be: what `apns.payload.aps` says of it is what iPhones show, and stands where `notification` says something
+  /// else. Nil also where it takes the badge away.
   public var badgeOfCounter: Badge? {
-    guard let badge else { return nil }
     guard let payload = apns(.payload), let aps = document.value("aps", of: payload), document.kind(aps) == .object,
-      let own = document.value("badge", of: aps), let number = try? document.integer(own)
+      let own = document.value("badge", of: aps)
     else { return badge }
-    return .number(Int(number))
+    return (try? document.integer(own)).map { .number(Int($0)) }
   }
 
   /// A flag of `notification` that came as a boolean, as "true" or "false", or, from a lenient sender, as 0 or 1.

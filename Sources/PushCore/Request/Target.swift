@@ -71,7 +71,7 @@ extension Target {
       return path(text)
     case UInt8(ascii: "a") where text.starts(with: channelPrefix):
       let id = text[channelPrefix.count...]
-      guard (1...256).contains(id.count), id.allSatisfy(isBase64) else {
+      guard TextForm.isChannelID(id) else {
         return refused("expected 1 to 256 characters of base64 after apns-channel:")
       }
       return .success(.channel(Array(id)))
@@ -163,11 +163,6 @@ extension Target {
   private static func isFCMByte(_ byte: UInt8) -> Bool {
     Bytes.isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
       || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "-")
-  }
-
-  private static func isBase64(_ byte: UInt8) -> Bool {
-    Bytes.isAlphanumeric(byte)
-      || [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
   }
 
   private static func lowercased(_ digits: [UInt8]) -> [UInt8] {

@@ -26,6 +26,15 @@ public enum TextForm {
     return text.allSatisfy { Bytes.isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
   }
 
+  /// The id of a broadcast channel of APNs: 1 to 256 characters of base64, of either alphabet.
+  static func isChannelID(_ text: ArraySlice<UInt8>) -> Bool {
+    (1...256).contains(text.count)
+      && text.allSatisfy {
+        Bytes.isAlphanumeric($0)
+          || [UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="), UInt8(ascii: "-"), UInt8(ascii: "_")].contains($0)
+      }
+  }
+
   /// The id of a user: a topic name's characters and those of mail addresses, up to 255.
   static func isUserID(_ text: ArraySlice<UInt8>) -> Bool {
     !text.isEmpty && text.count <= 255
@@ -79,7 +88,12 @@ public enum TextForm {
     return whole.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
   }
 
-  /// RFC 3339 `date-time` with `T` and up to nine digits of a second.
+  /// A duration isn't of whole seconds.
+  static func hasFraction(_ duration: [UInt8]) -> Bool {
+    duration.drop { $0 != UInt8(ascii: ".") }.contains { $0 > UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+  }
+
+  /// RFC 3339 `date-time` with `T` and up to nine digits of a second, of a day that there is.
   static func isTimestamp(_ text: [UInt8]) -> Bool {
     let form = Array("0000-00-00T00:00:00".utf8)
     guard text.count > form.count else { return false }
@@ -87,7 +101,10 @@ public enum TextForm {
       guard expected == UInt8(ascii: "0") ? Bytes.isDigit(byte) : byte == expected else { return false }
     }
     func number(_ at: Int) -> Int { Int(text[at] - 48) * 10 + Int(text[at + 1] - 48) }
-    guard (1...12).contains(number(5)), (1...31).contains(number(8)), number(11) < 24, number(14) < 60, number(17) <= 60 else {
+    let year = number(0) * 100 + number(2)
+    guard (1...12).contains(number(5)), (1...days(ofMonth: number(5), in: year)).contains(number(8)), number(11) < 24,
+      number(14) < 60, number(17) <= 60
+    else {
       return false
     }
     var rest = text.dropFirst(form.count)
@@ -101,6 +118,15 @@ public enum TextForm {
     let offset = Array(rest.dropFirst())
     return offset[2] == UInt8(ascii: ":") && [0, 1, 3, 4].allSatisfy { Bytes.isDigit(offset[$0]) }
       && Int(offset[0] - 48) * 10 + Int(offset[1] - 48) < 24 && offset[3] < UInt8(ascii: "6")
+  }
+
+  /// In the Gregorian calendar.
+  private static func days(ofMonth month: Int, in year: Int) -> Int {
+    switch month {
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
   }
 }
 

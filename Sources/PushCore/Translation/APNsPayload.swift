@@ -21,14 +21,11 @@ enum APNsPayload {
     payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
     payload.append(contentsOf: #"{"aps":"#.utf8)
     if type == .background {
-      try refuseVisible(aps, document)
+      // What GCM's own keys would add (a category, `mutable_content`) is left out instead.
+      if let rejection = aps.excessInBackground(document) { throw rejection }
       payload.append(contentsOf: background.utf8)
     } else {
-      if type == .liveactivity {
-        try refuseIncompleteActivity(aps, document)
-      } else {
-        try refuseScoreOutOfRange(aps, document)
-      }
+      if type == .liveactivity { try refuseIncompleteActivity(aps, document) }
       let start = payload.count
       aps.append(request, withAlert: true, isUPMC: settings.isUPMC && type == .alert, to: &payload)
       if type.needsNoAPS, payload.count == start + 2 { payload.removeSubrange(1...) }
@@ -59,24 +56,6 @@ enum APNsPayload {
     )
   }
 
-  /// Apple: a background push's `aps` holds nothing but `content-available`; anything else makes it another type, which then has to be
-  /// named. What GCM's own keys would add (a category, `mutable_content`) is left out instead.
-  private static func refuseVisible(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
-    if let override = aps.override {
-      for (name, value) in document.members(of: override)
-      where document.kind(value) != .null && !document.isString(name, "content-available") {
-        throw Rejection(
-          .invalidParameters,
-          "apns.payload.aps: a background push allows only content-available, name another apns-push-type; \(document.path(to: value)) at byte \(document.offset(name))"
-        )
-      }
-    }
-    guard !aps.isVisible else {
-      throw Rejection(
-        .invalidParameters, "apns.headers.apns-push-type: background, but the notification has an alert, badge or sound")
-    }
-  }
-
   /// Apple ("Starting and updating Live Activities …"): without these keys the device drops the push, though APNs takes it.
   static func refuseIncompleteActivity(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
     func isMissing(_ key: APSKey) -> Bool {
@@ -96,16 +75,6 @@ enum APNsPayload {
       throw refuse(key, "starting a live activity needs it")
     }
     if !aps.hasAlert { throw refuse(.alert, "starting a live activity needs it") }
-  }
-
-  /// Only a live activity's score may be any number.
-  private static func refuseScoreOutOfRange(_ aps: APSContent, _ document: JSONDocument) throws(Rejection) {
-    guard let override = aps.override, let node = document.value("relevance-score", of: override),
-      let score = document.double(node), !(0...1).contains(score)
-    else { return }
-    throw Rejection(
-      .invalidParameters,
-      "\(document.path(to: node)): expected a number from 0 to 1 at byte \(document.offset(node))")
   }
 
   /// GS-025: data keys beside `aps` under their own names, as strings. A null is no value.

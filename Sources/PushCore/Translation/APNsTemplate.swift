@@ -83,7 +83,7 @@ public final class APNsTemplate: Sendable {
     priority = delivery.priority
     expiration = delivery.expiration
     collapseID = delivery.collapseID
-    activityToken = request.apns(.liveActivityToken).map { Self.lowercased(document.string($0)) }
+    activityToken = request.activityToken
     fixedID = request.apnsID
     let kind = TokenKind(pushType, startsActivity: aps.startsActivity(document))
     self.kind = activityToken == nil || kind?.isForActivity == true ? kind : .liveActivity
@@ -122,6 +122,4 @@ public final class APNsTemplate: Sendable {
       throw Rejection(.invalidParameters, "apns.payload.aps.event: no activity can be started by a channel")
     }
   }
-
-  private static func lowercased(_ digits: [UInt8]) -> [UInt8] { digits.map { $0 | 0x20 } }
 }

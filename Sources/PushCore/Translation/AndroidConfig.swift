@@ -112,7 +112,12 @@ struct AndroidConfig {
       guard TextForm.isSecureURL(request.document.string(node)) else { return false }
       request.document.append(node, to: &body)
     case .arguments: return request.appendArguments(key, to: &body)
-    case .count where request.document.isString(node, "auto"): body.append(Blank.badge)
+    case .count where request.document.isString(node, "auto"):
+      switch request.badgeOfCounter {
+      case .automatic?: body.append(Blank.badge)
+      case .number(let number)?: body.appendDecimal(number)
+      case nil: return false
+      }
     case .count:
       guard let count = request.count(key) else { return false }
       body.appendDecimal(count)

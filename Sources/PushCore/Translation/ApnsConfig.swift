@@ -82,8 +82,7 @@ struct ApnsConfig {
     let document = request.document
     let content = delivery.content
     if delivery.pushType == .liveactivity { try APNsPayload.refuseIncompleteActivity(content, document) }
-    // Of one that is named although something is shown, FCM has to judge.
-    let isBackground = delivery.pushType == .background && !content.isVisible
+    let isBackground = delivery.pushType == .background
     let isUPMC = upmcTopic != nil && delivery.pushType == .alert && content.hasAlert
     let says =
       isBackground || isUPMC || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
@@ -95,14 +94,8 @@ struct ApnsConfig {
     let start = body.count
     body.append(contentsOf: #"{"#.utf8)
     if isBackground {
-      body.append(contentsOf: #""aps":{"content-available":1"#.utf8)
-      if let override = content.override {
-        for (name, value) in document.members(of: override)
-        where document.kind(value) != .null && !document.isString(name, "content-available") {
-          body.appendMember(name, value, of: document)
-        }
-      }
-      body.append(0x7D)
+      body.append(contentsOf: #""aps":"#.utf8)
+      body.append(contentsOf: APNsPayload.background.utf8)
     } else if says || content.override != nil {
       body.append(contentsOf: #""aps":"#.utf8)
       content.append(request, withAlert: content.hasRichAlert, isUPMC: isUPMC, to: &body)

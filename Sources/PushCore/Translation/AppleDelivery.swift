@@ -43,10 +43,10 @@ struct AppleDelivery {
   /// What it shows only Android or the web shows, and there is no data: a background push would wake the app for nothing. A request that
   /// has nothing at all wakes it on purpose.
   private static func isForOthersOnly(_ request: borrowing SendRequest, _ content: APSContent) -> Bool {
-    guard content.payload == nil, !request.hasData else { return false }
+    guard content.payload.map({ request.document.count($0) == 0 }) ?? true, !request.hasData else { return false }
     return request.hasNotification || request.blocks?.androidV2?.isSync == false || request.android(.notification) != nil
       || request.android(.data) != nil
-      || request.webpush(.notification) != nil || request.webpush(.data) != nil
+      || WebpushKey.allCases.contains { request.webpush($0) != nil }
   }
 
   /// GS-054; GS-057: APNs refuses 10 for a background push. In FCM v1's shape an absent priority is 10, as FCM has it.

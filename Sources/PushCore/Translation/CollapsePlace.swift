@@ -31,6 +31,9 @@ public struct CollapseKeys {
   private let android: [UInt8]?
   /// An installation's tokens of different kinds show different things, though one id stands for all of them.
   private let kind: TokenKind
+  /// The live activity that the request names itself, in lower case. A collapse id belongs to the token that a push goes to, which is the
+  /// activity's own: pushes to it and to its device, or to another activity, don't replace each other.
+  private let activity: [UInt8]?
 
   /// - Parameter app: whose devices they are.
   public init(_ request: borrowing SendRequest, app: [UInt8]) {
@@ -40,13 +43,14 @@ public struct CollapseKeys {
       request.apnsHeader(.apnsCollapseId).flatMap { CollapseID.header(request.document.string($0)) } ?? CollapseID.make(request)
     let key = (request.android(.collapseKey) ?? request.collapseKeyNode).map(request.document.string)
     android = key?.isEmpty == true ? nil : key
+    activity = request.activityToken
   }
 
   /// By a provider's token; nil where the request has no key for its platform.
   public func place(_ platform: Platform, token: ArraySlice<UInt8>) -> CollapsePlace? {
     switch platform {
-    case .apns: apple.map { CollapsePlace([app[...], [platform.rawValue], token, $0[...]]) }
-    case .fcm: android.map { CollapsePlace([app[...], [platform.rawValue], token, $0[...], apple.map { $0[...] }]) }
+    case .apns: apple.map { place([app[...], [platform.rawValue], token, $0[...]]) }
+    case .fcm: android.map { place([app[...], [platform.rawValue], token, $0[...], apple.map { $0[...] }]) }
     }
   }
 
@@ -54,7 +58,12 @@ public struct CollapseKeys {
   /// key's on one of them.
   public func place(registration: [UInt8]) -> CollapsePlace? {
     guard let apple, let android else { return nil }
-    return CollapsePlace([app[...], [0xFF, kind.rawValue], registration[...], android[...], apple[...]])
+    return place([app[...], [0xFF, kind.rawValue], registration[...], android[...], apple[...]])
+  }
+
+  /// Of what goes to a device, with the activity as a last field where there is one.
+  private func place(_ fields: [ArraySlice<UInt8>?]) -> CollapsePlace {
+    CollapsePlace(activity.map { fields + [$0[...]] } ?? fields)
   }
 
   /// Of a broadcast: of all devices that it goes to. Nil as for a registration.

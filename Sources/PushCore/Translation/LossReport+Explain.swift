@@ -6,6 +6,7 @@ extension LossReport {
     explainData(request, .apns, replacedBy: delivery.content.payload, movesExtension: movesExtension)
     explainEmulation(request, .apns, delivery)
     explainFlags(request, .apns, delivery)
+    explainBackground(request, .apns, delivery)
     explainPriority(request, .apns, delivery)
     explainLifetime(request, .apns, delivery)
     explainCollapseKey(request, .apns, delivery)
@@ -25,6 +26,7 @@ extension LossReport {
     if request.dataNode != nil, request.android(.data) != nil { addLost("data", .fcm, .android, "\(Self.block(request)).data") }
     explainEmulation(request, .fcm, delivery)
     explainFlags(request, .fcm, delivery)
+    explainBackground(request, .fcm, delivery)
     explainPriority(request, .fcm, delivery)
     explainLifetime(request, .fcm, delivery)
     explainCollapseKey(request, .fcm, delivery)
@@ -62,10 +64,12 @@ extension LossReport {
   }
 
   /// The request's own block says it for these devices, and so the field doesn't.
-  private mutating func addLost(_ field: String, _ platform: Platform, _ devices: Devices, _ winner: String) {
+  private mutating func addLost(
+    _ field: String, _ platform: Platform, _ devices: Devices, _ winner: String, _ rest: String = ""
+  ) {
     let rule: MappingRule = devices == .apple ? .apnsBlock : .androidBlock
     let whom = platform == .apns ? "" : "for \(devices.rawValue): "
-    add(rule.row.rule, field, .dropped, "\(whom)\(winner) wins")
+    add(rule.row.rule, field, .dropped, "\(whom)\(winner) wins\(rest)")
   }
 
   // MARK: what is shown and carried
@@ -80,7 +84,7 @@ extension LossReport {
       let android =
         platform == .fcm
         ? AndroidNotificationKey.replacing(key).flatMap { request.androidNotification($0) == nil ? nil : $0 } : nil
-      let isDroppedByType = key == .clickAction && delivery?.isPlainBackground == true
+      let isDroppedByType = key == .clickAction && delivery?.pushType == .background
       if isDroppedByType {
         add(.categoryWithoutAlert, platform, field: field)
       } else if let apple {
@@ -118,14 +122,21 @@ extension LossReport {
     let isForAndroid =
       request.blocks?.androidV2?.isSync != true && request.androidNotification(.notificationCount) == nil
       && request.notification[.notificationCount] == nil
+    let count = Self.spelt("android.notification.notification_count", request)
     let words: String
     switch (isForApple, isForAndroid) {
     case (false, false): return
     case (true, true): words = Self.spelt(MappingRule.automaticBadge.mapping(.fcm).words, request)
     case (true, false): words = "for Apple devices only: apns.payload.aps.badge, the device's counter after one more"
     case (false, true):
-      let count = Self.spelt("android.notification.notification_count", request)
-      words = "for Android devices only: \(count), the device's counter after one more"
+      switch request.badgeOfCounter {
+      case .automatic?: words = "for Android devices only: \(count), the device's counter after one more"
+      case .number?: words = "for Android devices only: \(count), as apns.payload.aps.badge has it"
+      case nil:
+        return add(
+          MappingRule.automaticBadge.row.rule, "notification.badge", .dropped,
+          "for Android devices: apns.payload.aps.badge takes it away, so nothing is counted")
+      }
     }
     add(.automaticBadge, .fcm, field: "notification.badge", words: words)
   }
@@ -181,6 +192,19 @@ extension LossReport {
           ? "a request without notification and data" : "apns.payload (nothing to show, no content-available)")
   }
 
+  /// What the block's `aps` says and a background push can't have. APNs' translation refuses what stands beside `content-available`.
+  private mutating func explainBackground(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
+    guard let delivery, delivery.pushType == .background, let override = delivery.content.override else { return }
+    let document = request.document
+    let whom = platform == .apns ? "" : "for \(Devices.apple.rawValue): "
+    if let node = document.value(APSKey.contentAvailable.wireName, of: override), (try? document.integer(node)) != 1 {
+      add(.backgroundKey, platform, field: document.path(to: node), words: "\(whom)a background push has 1")
+    }
+    for (_, value) in delivery.content.namesBeyondBackground(document) where platform == .fcm && !isFull {
+      add(.backgroundKey, platform, field: document.path(to: value))
+    }
+  }
+
   private mutating func explainFlags(_ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?) {
     guard let delivery else { return }
     let content = delivery.content
@@ -188,7 +212,7 @@ extension LossReport {
       content.override.map { request.document.value(name, of: $0) != nil } ?? false
     }
     if request.contentAvailable {
-      if isOverridden("content-available"), !delivery.isPlainBackground {
+      if isOverridden("content-available"), delivery.pushType != .background {
         addLost("content_available", platform, .apple, "apns.payload.aps.content-available")
       } else {
         add(.contentAvailable, platform)
@@ -221,9 +245,11 @@ extension LossReport {
     let isV2Priority = rule == .priority && request.blocks?.androidV2 != nil
     let isForApple = delivery != nil && !apple.isOwn
     let isForAndroid = platform == .fcm && !android.isOwn && !isV2Priority
-    if delivery != nil, apple.isOwn { addLost(field, platform, .apple, "apns.headers.\(apple.name)") }
+    // Of how long the request lives in the fleet it decides whatever the block says.
+    let rest = rule == .timeToLive ? " there; time_to_live still ends the request in the fleet" : ""
+    if delivery != nil, apple.isOwn { addLost(field, platform, .apple, "apns.headers.\(apple.name)", rest) }
     if platform == .fcm, android.isOwn, !isV2Priority {
-      addLost(field, platform, .android, "\(Self.block(request)).\(android.name)")
+      addLost(field, platform, .android, "\(Self.block(request)).\(android.name)", rest)
     }
     switch (platform, isForApple, isForAndroid) {
     case (_, false, false): return
@@ -347,11 +373,6 @@ extension LossReport {
     (.eventTime, .android), (.notificationPriority, .android), (.visibility, .android), (.notificationCount, .android),
     (.defaultSound, .android),
   ]
-}
-
-extension AppleDelivery {
-  /// `aps` has nothing but what a background push may have.
-  var isPlainBackground: Bool { pushType == .background && !content.isVisible }
 }
 
 extension AndroidNotificationKey {

@@ -5,7 +5,7 @@ public enum MappingRule: CaseIterable, Sendable {
   case data, dataConverted, dataNull, extensionMoved, extensionPage
   case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, channelLifetime, collapseKey, collapseKeyCut,
     channelCollapseKey
-  case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert
+  case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert, backgroundKey
   case packageName, dryRun, apnsBlock, androidBlock, androidV2Block, androidV2Priority, backgroundSync, webpushBlock,
     liveActivityToken, options, pushType, v1Priority
   case androidOnly, mdm, unknownName
@@ -171,6 +171,11 @@ public enum MappingRule: CaseIterable, Sendable {
         rule: "Apple: background updates", field: "notification.click_action (nothing to show)",
         apns: .dropped("a background push has no category"),
         fcm: .dropped("for Apple devices: a background push has no category"))
+    case .backgroundKey:
+      Row(
+        rule: "Apple: background updates", field: "apns.payload.aps (of a background push)",
+        apns: .dropped("a background push has content-available 1; another key is refused"),
+        fcm: .dropped("for Apple devices: a background push has nothing but content-available"))
     case .packageName:
       Row(
         rule: "F-REF restricted_package_name", field: "restricted_package_name",
@@ -225,7 +230,8 @@ public enum MappingRule: CaseIterable, Sendable {
         apns: .carried("10; 5 in the background"), fcm: .carried("for Apple devices as for APNs; Android's is FCM's own"))
     case .androidOnly:
       Row(
-        rule: "GS-027", field: "notification, android or webpush with nothing that an Apple device shows, and no data",
+        rule: "GS-027",
+        field: "notification, webpush, or android's notification or data, with nothing that an Apple device shows, and no data",
         apns: .dropped("no push: the result says NothingForPlatform"), fcm: .carried("no apns"))
     case .mdm:
       Row(

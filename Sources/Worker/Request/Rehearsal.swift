@@ -76,14 +76,19 @@ public struct Rehearsal {
     private let entry: InFlight
     private let translator: Translator
     private let now: Int64
+    /// Until when devices of FCM would have it: `apns-expiration` bounds what goes to tokens of APNs alone.
+    private let deadlineOfFCM: Int64
     private let hasRegistry: Bool
     public let request: SendRequest
     public let hasAPNs: Bool
     public let hasFCM: Bool
 
-    fileprivate init(_ entry: InFlight, _ request: SendRequest, _ translator: Translator, hasRegistry: Bool, _ now: Int64) {
+    fileprivate init(
+      _ entry: InFlight, _ request: SendRequest, _ translator: Translator, deadlineOfFCM: Int64, hasRegistry: Bool, _ now: Int64
+    ) {
       self.hasRegistry = hasRegistry
       self.entry = entry
+      self.deadlineOfFCM = deadlineOfFCM
       self.translator = translator
       self.now = now
       self.request = request
@@ -103,7 +108,7 @@ public struct Rehearsal {
     public func fcm(toTopics: Bool, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
       guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
       guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
-      let made = translator.fcm(entry, isRehearsed: true, at: now, &report)
+      let made = translator.fcm(entry, isRehearsed: true, deadline: deadlineOfFCM, at: now, &report)
       guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request)
       else { return made }
       return .failure(refusal)
@@ -142,6 +147,11 @@ public struct Rehearsal {
     guard question.now <= entry.deadline else {
       return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
     }
-    return .success(Admitted(entry, parsed.request, translator, hasRegistry: hasRegistry, question.now))
+    let deadlineOfFCM =
+      parsed.expiration == nil
+      ? entry.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.published)
+    return .success(
+      Admitted(
+        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry, question.now))
   }
 }

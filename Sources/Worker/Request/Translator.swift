@@ -86,15 +86,16 @@ struct Translator {
       isBroadcast: isBroadcast, report: &report)
   }
 
+  /// - Parameter deadline: nil for the request's own.
   func fcm(
-    _ entry: InFlight, isRehearsed: Bool = false, at now: Int64, _ report: inout LossReport?
+    _ entry: InFlight, isRehearsed: Bool = false, deadline: Int64? = nil, at now: Int64, _ report: inout LossReport?
   ) -> Result<FCMTemplate, Rejection> {
     guard let parsed = entry.parsed else {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return FCMTemplate.make(
       parsed.request, settings: entry.routes.fcmSettings,
-      context: context(of: entry, isRehearsed: isRehearsed, at: now), report: &report)
+      context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
 
   /// A device of the registry may be reached by another sender's pool than the request's.
@@ -105,9 +106,11 @@ struct Translator {
     return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
   }
 
-  private func context(of entry: InFlight, isRehearsed: Bool, at now: Int64) -> TranslationContext {
+  private func context(
+    of entry: InFlight, isRehearsed: Bool, deadline: Int64? = nil, at now: Int64
+  ) -> TranslationContext {
     var context = TranslationContext(
-      now: now, deadline: entry.deadline, messageID: entry.messageID, published: entry.published)
+      now: now, deadline: deadline ?? entry.deadline, messageID: entry.messageID, published: entry.published)
     context.isKept = entry.keeping == .kept
     if case .kept(let address)? = entry.contentPage {
       context.page = address

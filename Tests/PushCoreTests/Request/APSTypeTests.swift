@@ -16,11 +16,13 @@ import Testing
     #""sound":{"critical":0}"#, #""thread-id":"t""#, #""category":"c""#, #""content-available":1"#, #""content-available":0"#,
     #""mutable-content":1"#, #""target-content-id":"w""#, #""interruption-level":"passive""#, #""interruption-level":"active""#,
     #""interruption-level":"time-sensitive""#, #""interruption-level":"critical""#, #""relevance-score":0"#,
-    #""relevance-score":100"#,
-    #""relevance-score":-0.5"#, #""filter-criteria":"f""#, #""timestamp":1795209720"#, #""event":"start""#,
+    #""relevance-score":1"#, #""event":"update","relevance-score":100"#, #""content-state":{},"relevance-score":-0.5"#,
+    #""filter-criteria":"f""#, #""timestamp":1795209720"#, #""event":"start""#,
     #""event":"update""#,
-    #""event":"end""#, #""content-state":{}"#, #""content-state":{"a":{"b":[null]}}"#, #""stale-date":1795209720.5"#,
-    #""dismissal-date":0"#, #""attributes-type":"A""#, #""attributes":{"a":null}"#, #""input-push-channel":"c""#,
+    #""event":"end""#, #""content-state":{}"#, #""content-state":{"a":{"b":[null]}}"#, #""stale-date":1795209720.0"#,
+    #""timestamp":0"#,
+    #""dismissal-date":0"#, #""attributes-type":"A""#, #""attributes":{"a":null}"#, #""input-push-channel":"bm8gc3VjaA==""#,
+    #""input-push-channel":"\#(String(repeating: "a", count: 256))""#,
     #""input-push-token":1"#, #""badge":null"#, #""alert":null"#, #""alert":{"title":null}"#, #""next-year":[1]"#,
   ]
 
@@ -53,6 +55,20 @@ import Testing
     (#""interruption-level":"loud""#, "interruption-level: expected one of passive, active, time-sensitive, critical"),
     (#""relevance-score":"0.5""#, "relevance-score: expected a number"),
     (#""relevance-score":1e999"#, "relevance-score: a number out of range"),
+    (#""relevance-score":1.5"#, "relevance-score: expected a number from 0 to 1"),
+    (#""relevance-score":-0.5"#, "relevance-score: expected a number from 0 to 1"),
+    (#""timestamp":-1"#, "timestamp: expected a whole number of seconds, not negative"),
+    (#""timestamp":1.5"#, "timestamp: expected a whole number of seconds, not negative"),
+    (#""stale-date":1795209720.5"#, "stale-date: expected a whole number of seconds, not negative"),
+    (#""dismissal-date":-1"#, "dismissal-date: expected a whole number of seconds, not negative"),
+    (#""timestamp":1e999"#, "timestamp: expected a whole number of seconds, not negative"),
+    (#""attributes-type":"""#, "attributes-type: must not be empty"),
+    (#""input-push-channel":"""#, "input-push-channel: expected 1 to 256 characters of base64"),
+    (#""input-push-channel":"a.b""#, "input-push-channel: expected 1 to 256 characters of base64"),
+    (
+      #""input-push-channel":"\#(String(repeating: "a", count: 257))""#,
+      "input-push-channel: expected 1 to 256 characters of base64"
+    ),
     (#""filter-criteria":1"#, "filter-criteria: expected a string"),
     (#""timestamp":"1795209720""#, "timestamp: expected a number"),
     (#""event":"begin""#, "event: expected one of start, update, end"),
@@ -68,6 +84,36 @@ import Testing
   func refused(member: String, rule: String) {
     #expect(code(aps(member)) == .invalidParameters)
     #expect(reason(aps(member)).hasPrefix("apns.payload.aps.\(rule)"), "\(reason(aps(member)))")
+  }
+
+  @Test(
+    "a push that is named a background push has nothing to show, whatever it goes to, and aps has nothing beside content-available",
+    arguments: [
+      (#""notification":{"title":"t"},"#, "", "apns.headers.apns-push-type: background, but the notification has"),
+      (#""notification":{"badge":1},"#, #","payload":{}"#, "apns.headers.apns-push-type: background, but the notification has"),
+      (
+        "", #","payload":{"aps":{"thread-id":"t"}}"#,
+        "apns.payload.aps.thread-id: a background push allows only content-available"
+      ),
+      ("", #","payload":{"aps":{"alert":"x"}}"#, "apns.payload.aps.alert: a background push allows only content-available"),
+      ("", #","payload":{"aps":{"content-available":1,"badge":null},"k":1}"#, ""),
+      (#""notification":{"title":"t"},"#, #","payload":{"aps":{"alert":null}}"#, ""),
+      (#""notification":{"icon":"i"},"#, "", ""),
+    ])
+  func background(members: String, payload: String, words: String) throws {
+    let apns = #""apns":{"headers":{"apns-push-type":"background"}\#(payload)}"#
+    for body in [
+      #"{"to":"fcm:/topics/a",\#(members)\#(apns)}"#, #"{"to":"apns:00",\#(members)\#(apns)}"#,
+      #"{"message":{"token":"a:b",\#(members)\#(apns)}}"#,
+    ] where !body.contains("message") || !(members.contains("badge") || members.contains("icon")) {
+      let result = SendRequest.parse(Array(body.utf8))
+      #expect(code(result) == (words.isEmpty ? nil : .invalidParameters))
+      let place = words.contains("headers") ? #""background""# : #""\#(words.contains("thread-id") ? "thread-id" : "alert")""#
+      guard !words.isEmpty, let range = body.range(of: place) else { continue }
+      let offset = body.utf8.distance(from: body.startIndex, to: range.lowerBound)
+      let path = body.contains("message") ? "message." : ""
+      #expect(reason(result).hasPrefix(path + words) && reason(result).hasSuffix("at byte \(offset)"), "\(reason(result))")
+    }
   }
 
   @Test("beside aps a payload's keys are the app's own")

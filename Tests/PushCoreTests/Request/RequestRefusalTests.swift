@@ -151,8 +151,14 @@ import Testing
       key(
         #""notification_count": 3, "subtitle": "s", "subtitle_loc_key": "k", "subtitle_loc_args": ["a"], "android_channel_id": "c""#
       ) == nil)
+    for day in ["2028-02-29", "2000-02-29", "2026-02-28", "2026-12-31", "2026-04-30"] {
+      #expect(key(#""event_time": "\#(day)T21:22:00Z""#) == nil)
+    }
     for bad in [
-      #""event_time": "2026-11-20 21:22:00Z""#, #""event_time": "2026-13-20T21:22:00Z""#, #""visibility": "HIDDEN""#,
+      #""event_time": "2026-11-20 21:22:00Z""#, #""event_time": "2026-13-20T21:22:00Z""#,
+      #""event_time": "2026-02-29T21:22:00Z""#, #""event_time": "2026-04-31T21:22:00Z""#,
+      #""event_time": "1900-02-29T21:22:00Z""#,
+      #""event_time": "2026-01-00T21:22:00Z""#, #""visibility": "HIDDEN""#,
       #""sticky": 1"#,
       #""notification_count": -1"#, #""channel_id": "c""#, #""titleLocKey": "k""#,
     ] {
