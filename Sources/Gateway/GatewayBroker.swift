@@ -20,8 +20,15 @@ final class GatewayBroker {
   typealias Confirmation = (Outcome) -> Void
   typealias Answer = ([UInt8]) -> Void
 
+  private struct Waiting {
+    var isPatient: Bool
+    var then: Confirmation
+  }
+
   /// Publications under way before further ones are refused.
   private static let window = 8_192
+  /// Seconds for which the broker may block before whoever waits is told.
+  private static let blockedGrace = 2.0
   /// Bytes of an answer that are kept: results of a thousand devices, or the failed ones of an audience.
   private static let maximumAnswer = 4 << 20
 
@@ -34,10 +41,12 @@ final class GatewayBroker {
   /// Who we are to the broker: what an application's producers are known by.
   private(set) var user: [UInt8] = []
   private var isDeclared = false
-  private var confirmations = Slab<Confirmation>()
+  private var confirmations = Slab<Waiting>()
   private var answers: [UInt64: Answer] = [:]
   private var lastQuestion: UInt64
   private var onClosed: (() -> Void)?
+  /// When whoever waits is told that the broker blocks.
+  private var blockedLimit: TimerToken?
 
   init(loop: EventLoop, topology: Topology, brokers: [BrokerAddress], log: Log, figures: GatewayFigures) {
     self.loop = loop
@@ -71,10 +80,11 @@ final class GatewayBroker {
 
   /// - Parameters:
   ///   - question: of ``expectAnswer(_:)``, where an answer is wanted.
+  ///   - isPatient: waits for its confirm while the broker blocks, however long that is; others are told that it is not known.
   ///   - then: called once, in this call where the message is refused at once.
   func publish(
     exchange: String, routingKey: String, properties: BasicProperties, body: [UInt8], question: UInt64? = nil,
-    then: @escaping Confirmation
+    isPatient: Bool = false, then: @escaping Confirmation
   ) {
     guard let publisher, isReady else {
       figures.published(.refused(""))
@@ -85,15 +95,17 @@ final class GatewayBroker {
       properties.replyTo = Publisher.replyTo
       properties.correlationID = Array(String(question).utf8)
     }
-    let tag = confirmations.insert(then)
+    let tag = confirmations.insert(Waiting(isPatient: isPatient, then: then))
     publisher.publish(
       exchange: Array(exchange.utf8), routingKey: Array(routingKey.utf8), properties: properties, body: body, tag: tag)
   }
 
   private var reason: String {
     guard let publisher, publisher.isReady, isDeclared else { return "the broker can't be reached" }
-    return publisher.isBlocked ? "the broker takes nothing for now" : "too much waits for the broker"
+    return publisher.isBlocked ? Self.blocked : "too much waits for the broker"
   }
+
+  private static let blocked = "the broker takes nothing for now"
 
   /// A number for a message whose answer is wanted; what is expected is to be forgotten when it has come no sooner than it was wanted.
   /// Answers end with the connection, without a word.
@@ -122,9 +134,18 @@ final class GatewayBroker {
     publisher.close()
   }
 
+  /// The broker may have read them, or reads them when its alarm is over: their numbers stay taken until it has said what became of them.
+  private func tellWaiting() {
+    for tag in confirmations.indices {
+      guard let waiting = confirmations[tag], !waiting.isPatient else { continue }
+      confirmations[tag]?.then = { _ in }
+      waiting.then(.unknown(Self.blocked))
+    }
+  }
+
   private func settle(_ tag: Int, _ outcome: Outcome) {
     figures.published(outcome)
-    confirmations.remove(tag)?(outcome)
+    confirmations.remove(tag)?.then(outcome)
   }
 }
 
@@ -158,9 +179,22 @@ extension GatewayBroker: PublisherHandler {
 
   func blocked(_ publisher: Publisher, reason: String) {
     log.warning("the broker blocks publishing: a resource alarm", ["reason": reason])
+    guard blockedLimit == nil else { return }
+    blockedLimit = loop.schedule(after: Self.blockedGrace) { [weak self] in
+      self?.blockedLimit = nil
+      self?.tellWaiting()
+    }
   }
 
-  func unblocked(_ publisher: Publisher) { log.info("the broker takes publications again") }
+  func unblocked(_ publisher: Publisher) {
+    forgetBlock()
+    log.info("the broker takes publications again")
+  }
+
+  private func forgetBlock() {
+    if let blockedLimit { loop.cancel(blockedLimit) }
+    blockedLimit = nil
+  }
 
   func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
     guard let text = reply.properties.correlationID, let question = UInt64(String(decoding: text, as: UTF8.self)),
@@ -173,6 +207,7 @@ extension GatewayBroker: PublisherHandler {
     guard publisher === self.publisher else { return }
     self.publisher = nil
     isDeclared = false
+    forgetBlock()
     answers = [:]
     let wasEstablished = connection.isEstablished
     if let seconds = connection.ended(at: loop.now) {

@@ -289,7 +289,7 @@ import Worker
     #expect(refusal("a.b", app) == .invalidPackageName)
     #expect(refusal("p.one", app) == nil)
     #expect(refusal("p.one", try Self.app(Self.apns)) == .invalidPackageName)
-    #expect(refusal("com.example.app", try Self.app(Self.apns)) == .mismatchSenderID)
+    #expect(refusal("com.example.app", try Self.app(Self.apns)) == .invalidRegistration)
     #expect(refusal("p.one", try Self.app(Self.apns + "," + Self.fcm, id: nil)) == nil)
   }
 

@@ -95,6 +95,18 @@ struct DoorAudienceTests {
       ("Remove", #"{"to":"/topics/a","registration_tokens":[]}"#),
       ("Remove", #"{"registration_tokens":["x"]}"#),
     ] { #expect(try place.door.ask("POST", "/iid/v1:batch\(word)", place.key, body).status == 400) }
+    let many = "[" + Array(repeating: #""x""#, count: 1_001).joined(separator: ",") + "]"
+    for (tokens, words) in [(many, "1001 tokens"), (#""x""#, "array"), ("[1]", "array"), ("[]", "MissingIIdToken")] {
+      let answer = try place.door.ask(
+        "POST", "/iid/v1:batchAdd", place.key, #"{"to":"/topics/a","registration_tokens":\#(tokens)}"#)
+      #expect(answer.status == 400 && answer.body.contains(words), "\(answer)")
+    }
+    // Nobody is in it: nothing is wrong with it.
+    #expect(try place.send(#""to":"/topics/nobody""#).answer["message_id"] is Int)
+    #expect(try place.send(#""condition":"'nobody' in topics""#).answer["message_id"] is Int)
+    let none = try place.door.json("POST", v1, place.key, #"{"message":{"topic":"nobody","data":{"a":"b"}}}"#)
+    #expect((none["name"] as? String)?.hasPrefix("projects/") == true)
+    #expect(try place.site.take("dead").map { $0.header("x-push-error") } == Array(repeating: "InvalidRegistration", count: 3))
     try place.close()
   }
 

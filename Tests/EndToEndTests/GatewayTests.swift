@@ -117,6 +117,17 @@ struct GatewayTests {
     }
     #expect(try door.ask("PUT", place + "x", key, device.replacing("anna", with: "")).status == 400)
 
+    // What is wrong is named by its place in what was sent. Nobody takes another's token by his own secret; his backend may.
+    let unknown = try door.ask("PUT", place, key, #"{"platform":"apns","tokne":"x"}"#)
+    #expect(unknown.status == 400 && unknown.body.contains("at byte 19"), "\(unknown)")
+    let other = try #require(
+      try door.json("PUT", place + "y", key, device.replacing(token(1), with: token(9)))["secret"] as? String)
+    for same in [token(1), token(1).uppercased(), "apns:" + token(1)] {
+      let taken = try door.ask("PUT", place + "y", other, device.replacing(token(1), with: same))
+      #expect(taken.status == 409, "\(taken)")
+    }
+    _ = try door.json("PUT", place + "y", other, device.replacing(token(1), with: token(8)).replacing("anna", with: "mal"))
+
     // UP-02, UP-05: another user, no user.
     /// How many pushes a message has become by the time of its answer.
     func reached(_ target: String) throws -> Int {
@@ -135,7 +146,8 @@ struct GatewayTests {
 
     // UP-07, UP-08: no group of that name, no user.
     #expect(try door.ask("PUT", place + "/groups/nobody", secret).status == 404)
-    _ = try site.run(["groups", "create", "--config", site.file("pushfleet.json5"), "--users", "7", "carl"])
+    let group = #"{"operation":"create","notification_key_name":"7","users":["carl"]}"#
+    #expect(try door.json("POST", "/fcm/notification", key, group)["notification_key"] is String)
     #expect(try door.ask("PUT", place + "/groups/7", secret).status == 409)
     _ = try door.json("PUT", place + "/user", secret, #"{"user":"anna","name":"Anna"}"#)
     for _ in 0..<2 { _ = try door.json("PUT", place + "/groups/7", secret) }
@@ -178,6 +190,29 @@ struct GatewayTests {
     #expect(worker.wait() == 0)
   }
 
+  @Test("where devices aren't to say who uses them, their backend does")
+  func backendsUsers() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.startFleet(settings: Door.settings(port), apps: "upmc: true,")
+    let door = try Door(site, port: port, environment: ["PUSHFLEET_GATEWAY_HTTP_DEVICEUSERS": "false"])
+    let worker = try site.startWorker()
+    let key = try door.key().key
+    let place = "/v1/apps/\(Site.app)/installations/one"
+    let device = #"{"platform":"apns","token":"\#(token(1))""#
+    let user = #""user":"anna","name":"Anna"}"#
+    let secret = try #require(try door.json("PUT", place, key, device + "," + user)["secret"] as? String)
+    #expect(try door.ask("PUT", place, secret, device + "," + user).status == 403)
+    #expect(try door.ask("PUT", place + "/user", secret, "{" + user).status == 403)
+    #expect(try door.ask("DELETE", place + "/user", secret).status == 403)
+    _ = try door.json("PUT", place, secret, device + "}")
+    _ = try door.json("PUT", place + "/user", key, "{" + user)
+    let shown = try site.run(["devices", "show", "--installation", "one", "--config", site.file("pushfleet.json5"), "--json"])
+    #expect(Site.objects(shown.output).first?["user"] as? String == "anna")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+
   @Test("without a worker a request is accepted under the id of its outcome; without a broker it is not, and may come again")
   func outages() throws {
     let broker = try Broker()
@@ -214,6 +249,20 @@ struct GatewayTests {
       }
     }
     try postponed()
+    // An alarm: who waits already is told after a moment, who comes then at once; when it is over all is well.
+    _ = try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    var slowest = Duration.zero
+    let isRefused = try eventually {
+      let began = ContinuousClock.now
+      let body = #"{"to":"\#(token(1))","data":{"n":"\#(UUID().uuidString)"}}"#
+      let answer = try door.ask("POST", "/fcm/send", key, body)
+      slowest = max(slowest, began.duration(to: .now))
+      return answer.status == 503
+    }
+    #expect(isRefused && slowest < .seconds(12))
+    _ = try broker.control("set_vm_memory_high_watermark", "0.4")
+    #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
+    _ = try door.json("POST", "/fcm/send", key, #"{"to":"\#(token(1))","data":{"n":"4"}}"#)
     broker.stop()
     try postponed()
     let refused = try door.ask("POST", "/fcm/send", key, #"{"to":"\#(token(1))","data":{"n":"3"}}"#)

@@ -8,7 +8,7 @@ struct TwoGatewaysTests {
   /// A site with two gateways, which share a registry and nothing else.
   /// - Parameter wait: of each.
   private func open(
-    _ registry: RegistryKind, wait: [Int], script: [String: Any] = [:]
+    _ registry: RegistryKind, wait: [Int], script: [String: Any] = [:], isShared: Bool = false
   ) throws -> (Site, [Door], key: String) {
     let site = try Site()
     let ports = try FreePorts.take(2)
@@ -16,14 +16,18 @@ struct TwoGatewaysTests {
     let doors = try zip(ports, wait).map { port, wait in
       try Door(
         site, port: port,
-        environment: ["PUSHFLEET_GATEWAY_HTTP_LISTEN": "127.0.0.1:\(port)", "PUSHFLEET_GATEWAY_HTTP_WAIT": "\(wait)"])
+        environment: [
+          "PUSHFLEET_GATEWAY_HTTP_LISTEN": "127.0.0.1:\(port)", "PUSHFLEET_GATEWAY_HTTP_WAIT": "\(wait)",
+          "PUSHFLEET_GATEWAY_HTTP_SHARED": "\(isShared)",
+        ])
     }
     return (site, doors, try doors[0].key().key)
   }
 
   /// nil where no answer comes.
-  private static func send(_ port: UInt16, _ key: String, _ number: Int, _ name: String) -> HTTPProbe.Answer? {
-    let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json", "Idempotency-Key": name]
+  private static func send(_ port: UInt16, _ key: String, _ number: Int, _ name: String?) -> HTTPProbe.Answer? {
+    var headers = ["Authorization": "key=\(key)", "Content-Type": "application/json"]
+    if let name { headers["Idempotency-Key"] = name }
     let body = #"{"registration_ids":["\#(token(number))","b d"],"data":{"n":"\#(number)"}}"#
     return HTTPProbe(port: port).ask("/fcm/send", method: "POST", headers: headers, body: body, seconds: 120)
   }
@@ -62,6 +66,19 @@ struct TwoGatewaysTests {
     #expect(worker.wait() == 0)
     try site.drain()
     #expect(try site.deliveries() == [token(1): 1, token(2): 1, token(3): 1, token(4): 1])
+  }
+
+  @Test("where gateways share all requests, one without an Idempotency-Key has one answer too")
+  func shared() throws {
+    let (site, doors, key) = try open(.sqlite, wait: [30, 30], isShared: true)
+    let worker = try site.startWorker()
+    for number in 1...5 {
+      let answers = doors.map { Self.send($0.port, key, number, nil) }
+      #expect(answers[0]?.body.contains("InvalidRegistration") == true && answers[0]?.body == answers[1]?.body)
+    }
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.deliveries() == Dictionary(uniqueKeysWithValues: (1...5).map { (token($0), 1) }))
   }
 
   @Test("what has failed because of something that passes is tried again, whoever it comes to", arguments: RegistryKind.all)

@@ -64,7 +64,7 @@ enum DoorFuzz {
   }
 
   private static func checkResult(_ body: [UInt8], _ options: Int) throws(Violation) {
-    let shapes: [GCMAnswer.Shape] = [.multicast(2), .topic, .group, .form]
+    let shapes: [GCMAnswer.Shape] = [.multicast(2), .audience, .group, .form]
     let id = Array("m".utf8)
     try check(GCMAnswer(shape: shapes[options & 3], messageID: id).answer(.result(body)))
     try check(V1Answer(project: id, messageID: id, isDryRun: options & 4 != 0).answer(.result(body)))

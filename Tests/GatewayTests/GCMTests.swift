@@ -105,6 +105,13 @@ struct GCMTests {
     #expect(
       text(answer(.topic, .result(bytes(#"{"success":0,"failure":1,"results":[{"error":"MessageTooBig"}]}"#))))
         == #"{"error":"MessageTooBig"}"#)
+    // Of a topic that nobody is in there is no word; of a channel that APNs doesn't know there is.
+    let nobody = SendDesk.Outcome.result(bytes(#"{"success":0,"failure":1,"results":[{"error":"InvalidRegistration"}]}"#))
+    #expect(text(answer(.audience, nobody)) == text(answer(.audience, .accepted)))
+    #expect(text(answer(.topic, nobody)) == #"{"error":"InvalidRegistration"}"#)
+    for (text, shape) in [("/topics/t", GCMAnswer.Shape.audience), ("/all", .audience), ("fcm:/topics/t", .topic)] {
+      #expect(GCMAnswer.Shape(.one(try Target.classify(bytes(text)).get())) == shape)
+    }
     #expect(answer(.topic, .accepted).headers["X-Push-Message-Id"] == "m")
     let part = #"{"message_id":"m","success":1,"failure":1,"failed_registration_ids":["r"]}"#
     #expect(text(answer(.group, .result(bytes(part)))) == #"{"success":1,"failure":1,"failed_registration_ids":["r"]}"#)

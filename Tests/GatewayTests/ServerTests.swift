@@ -70,39 +70,56 @@ struct ServerTests {
     #expect(probe.say(two)?.body.contains("GET /2 0") == true)
   }
 
-  @Test("bodies that aren't whole yet have a bound together; what has no room is 503, and the others go on")
+  @Test("bodies that aren't whole yet have a bound together: the oldest large one makes room, none that is small")
   func unfinished() throws {
     let length = 4 << 20
     let (server, port) = try serve(Echo(), body: length)
     defer { server.stop() }
     let probe = HTTPProbe(port: port)
     let head = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(length)\r\n\r\n"
+    let small = Array((head + String(repeating: "x", count: 1_000)).utf8)
     let almost = Array((head + String(repeating: "x", count: length - 1)).utf8)
     var open: [Int32] = []
     defer { for descriptor in open { close(descriptor) } }
-    // As many as fit.
-    for _ in 0..<16 {
+    // Small ones, and twice as many large ones as fit.
+    for number in 0..<34 {
       let descriptor = try #require(probe.connection(seconds: 30))
       open.append(descriptor)
-      #expect(send(descriptor, almost, almost.count, Int32(MSG_NOSIGNAL)) == almost.count)
+      let bytes = number < 2 ? small : almost
+      #expect(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
-    let whole = String(repeating: "x", count: length)
-    // What was written is read a moment later.
-    func answered(_ status: Int) -> Bool {
-      let deadline = ContinuousClock.now + .seconds(60)
-      while ContinuousClock.now < deadline {
-        if probe.ask("/", method: "POST", body: whole)?.status == status { return true }
-      }
-      return false
+    var byte: UInt8 = 0x78
+    // The first of the large ones is at its end.
+    #expect(recv(open[2], &byte, 1, 0) <= 0)
+    // Newcomers find room, and so does the rest of what is small or young.
+    #expect(probe.ask("/", method: "POST", body: String(repeating: "x", count: length))?.status == 200)
+    #expect(probe.ask("/", method: "POST", body: "x")?.status == 200)
+    for index in [0, 33] {
+      let rest = [UInt8](repeating: 0x78, count: index == 0 ? length - 1_000 : 1)
+      #expect(send(open[index], rest, rest.count, Int32(MSG_NOSIGNAL)) == rest.count)
+      var answer = [UInt8](repeating: 0, count: 12)
+      #expect(recv(open[index], &answer, 12, Int32(MSG_WAITALL)) == 12)
+      #expect(String(decoding: answer, as: UTF8.self) == "HTTP/1.1 200")
     }
-    #expect(answered(503))
-    var rest: UInt8 = 0x78
-    #expect(send(open[0], &rest, 1, Int32(MSG_NOSIGNAL)) == 1)
-    var answer = [UInt8](repeating: 0, count: 100)
-    let count = recv(open[0], &answer, answer.count, 0)
-    #expect(String(decoding: answer.prefix(max(count, 0)), as: UTF8.self).hasPrefix("HTTP/1.1 200"))
-    close(open.removeFirst())
-    #expect(answered(200))
+  }
+
+  @Test("keeps no large body whose headers say that nobody will want it, and hands the request over when it is whole")
+  func unkept() throws {
+    let port = try FreePorts.take(1)[0]
+    let server = try HTTPServer(
+      host: "127.0.0.1", port: port, limits: HTTPServerLimits(connections: 64, idle: 5, body: 1 << 20),
+      headers: ["authorization"], keeps: { $0["authorization"] != nil }
+    ) { request, reply in
+      reply.send(HTTPAnswer(status: 200, contentType: "text/plain", body: "\(request.body.count)"))
+    }
+    defer { server.stop() }
+    let probe = HTTPProbe(port: port)
+    let large = String(repeating: "x", count: 100_000)
+    #expect(probe.ask("/", method: "POST", body: large)?.body == "0")
+    #expect(probe.ask("/", method: "POST", headers: ["Authorization": "a"], body: large)?.body == "100000")
+    #expect(probe.ask("/", method: "POST", body: "small")?.body == "5")
+    let chunks = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    #expect(probe.say(chunks)?.body == "0")
   }
 
   @Test("refuses a body that is too long, announced or not, and what is no HTTP, and goes on")

@@ -50,6 +50,23 @@ struct V1Tests {
     }
   }
 
+  @Test("a topic that nobody is in is taken, and a token that is none is not")
+  func nobody() {
+    let nobody = result(#"{"error":"InvalidRegistration"}"#)
+    let topic = V1Answer(project: Array("p".utf8), messageID: Array("m".utf8), isDryRun: false, isAudience: true)
+    #expect(text(topic.answer(nobody)) == #"{"name":"projects/p/messages/m"}"#)
+    #expect(topic.answer(result(#"{"error":"MessageTooBig"}"#)).status == 400)
+    #expect(answer(nobody).status == 400)
+  }
+
+  @Test("a topic of a bad form isn't called a token")
+  func badTopic() throws {
+    let body = Array(#"{"message":{"topic":"a b"}}"#.utf8)
+    guard case .failure(let rejection) = SendRequest.parse(body) else { return #expect(Bool(false)) }
+    let answer = text(V1Send.error(rejection).answer())
+    #expect(answer.contains("message.topic") && !answer.contains("token"), "\(answer)")
+  }
+
   @Test("a bad field is named")
   func fields() {
     let missing = text(V1Send.error(Rejection(.missingRegistration, "no target")).answer())

@@ -76,6 +76,24 @@ struct ListLetterTests {
     #expect(results == 10 && bench.acknowledged == 10 && bench.pipeline.bodies.total == 0)
   }
 
+  @Test("of an application without FCM, what can be nobody's token is called so, alone and in a list")
+  func noToken() throws {
+    let bench = try Bench()
+    let token = String(repeating: "x", count: 100)
+    for body in [#"{"to":"garbage"}"#, #"{"to":"\#(token)"}"#, #"{"registration_ids":["garbage","a:b","fcm:c","\#(token)"]}"#] {
+      bench.deliver(body)
+    }
+    var results: [[String]] = []
+    bench.confirmAll { kind, body in
+      guard kind == .result, let document = try? JSONDocument(body), let list = document.value("results", of: document.root)
+      else { return }
+      results.append(document.elements(of: list).map { document.value("error", of: $0).map { document.text($0) } ?? "" })
+    }
+    let (none, other) = ("InvalidRegistration", "MismatchSenderId")
+    let sorted = results.sorted { $0.count < $1.count || $0.count == $1.count && $0[0] < $1[0] }
+    #expect(sorted == [[none], [other], [none, other, other, other]])
+  }
+
   @Test("an entry that stands in a list a thousand times has one letter, and its word in the result each time")
   func equal() throws {
     let bench = try Bench()

@@ -31,7 +31,7 @@ static inline struct MHD_Daemon *pushfleet_mhd_start(int descriptor, MHD_NotifyC
                           MHD_OPTION_CONNECTION_LIMIT, options->connections, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_seconds,
                           MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory, MHD_OPTION_URI_LOG_CALLBACK, arrived,
                           context, MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_NOTIFY_CONNECTION, notified, context,
-                          MHD_OPTION_ARRAY,
+                          MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
                           options->certificate != NULL ? tls : none, MHD_OPTION_END);
 }
 
@@ -44,6 +44,10 @@ static inline struct MHD_Response *pushfleet_mhd_response(const void *body, size
 
 static inline const char *pushfleet_mhd_header(struct MHD_Connection *connection, const char *name) {
   return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static inline void pushfleet_mhd_each_header(struct MHD_Connection *connection, MHD_KeyValueIteratorN look, void *context) {
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look, context);
 }
 
 static inline int pushfleet_mhd_descriptor(struct MHD_Connection *connection) {

@@ -14,7 +14,8 @@ extension GatewayBroker: BinaryBroker {
     var properties = request.properties
     properties.userID = user
     publish(
-      exchange: topology.sendExchange, routingKey: request.priority.rawValue, properties: properties, body: request.body
+      exchange: topology.sendExchange, routingKey: request.priority.rawValue, properties: properties, body: request.body,
+      isPatient: true
     ) { answered($0 == .confirmed) }
   }
 }

@@ -11,11 +11,17 @@ struct Installations {
   let applications: GatewayApplications
   let changes: ChangeDesk
   let registry: RegistryClient
+  /// A device may say who uses it; where it may not, its backend does.
+  let takesUsersOfDevices: Bool
 
   // MARK: PUT and DELETE of the installation
 
   func put(_ call: HTTPCall, _ visitor: Visitor) {
     guard let document = call.object(applications.limits.json) else { return }
+    let names = ["user", "name"]
+    if !maySayUser(visitor), names.contains(where: { document.value($0, of: document.root) != nil }) {
+      return call.answer(Manner.own.answer(.notAllowed))
+    }
     var line = visitor.message("register")
     for (name, value) in document.members(of: document.root) {
       let word = document.text(name)
@@ -24,12 +30,38 @@ struct Installations {
       }
       line.set(word, raw: document.raw(value))
     }
+    // Of what the sender has said itself, whose places it knows.
+    if case .failure(let refusal) = RegistryChange.parse(call.request.body, defaultApp: visitor.app, limits: changes.limits) {
+      return call.refuse(refusal.code.rawValue, refusal.reason)
+    }
     if applications[visitor.app]?.isUPMC == true {
-      for name in ["user", "name"] where document.text(of: name) == nil {
+      for name in names where maySayUser(visitor) && document.text(of: name) == nil {
         return call.refuse("InvalidParameters", "\(name): missing")
       }
     }
-    change(call, line.closed(), visitor.app) { answer in
+    let register = line.closed()
+    guard !visitor.isBackend else { return self.register(call, visitor, register) }
+    // Who knows another's token must not get what is meant for it, or have it taken from it.
+    guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: changes.limits) else {
+      return self.register(call, visitor, register)
+    }
+    registry.call(.device(.token(registration.platform, registration.token), app: visitor.app)) { result in
+      switch result {
+      case .success(let records):
+        let holders = records.filter { $0.state != .gone }.compactMap(\.device.installation)
+        guard holders.allSatisfy({ $0 == visitor.installation }) else {
+          return call.refuse("NotAllowed", "token: another installation has it", status: 409)
+        }
+        self.register(call, visitor, register)
+      case .failure: call.answer(Manner.own.answer(.unavailable("the registry can't be read for now")))
+      }
+    }
+  }
+
+  private func maySayUser(_ visitor: Visitor) -> Bool { visitor.isBackend || takesUsersOfDevices }
+
+  private func register(_ call: HTTPCall, _ visitor: Visitor, _ line: [UInt8]) {
+    change(call, line, visitor.app) { answer in
       guard let registration = answer.text(of: "registration") else { return call.answer(.json(200) { _ in }) }
       guard visitor.isBackend else { return call.answer(.json(200) { $0.set("registration", registration) }) }
       giveSecret(call, visitor, replacing: false) { secret in
@@ -81,6 +113,7 @@ struct Installations {
   // MARK: user
 
   func putUser(_ call: HTTPCall, _ visitor: Visitor) {
+    guard maySayUser(visitor) else { return call.answer(Manner.own.answer(.notAllowed)) }
     guard let document = call.object(applications.limits.json) else { return }
     guard let user = document.text(of: "user") else { return call.refuse("InvalidParameters", "user: missing") }
     let name = document.text(of: "name")
@@ -128,6 +161,7 @@ struct Installations {
   }
 
   func deleteUser(_ call: HTTPCall, _ visitor: Visitor) {
+    guard maySayUser(visitor) else { return call.answer(Manner.own.answer(.notAllowed)) }
     applied(call, visitor, visitor.message("unregister_user"))
   }
 

@@ -7,6 +7,8 @@ struct GCMAnswer {
     /// So many targets; one token is a list of one.
     case multicast(Int)
     case topic
+    /// A topic, condition or whole application whose devices the fleet knows: that there are none is no error, as it was none to Google.
+    case audience
     case group
     /// Lines of text.
     case form
@@ -45,7 +47,7 @@ struct GCMAnswer {
     switch shape {
     case .multicast(let count):
       return multicast(Array(repeating: .accepted(id: messageID, registration: nil), count: count))
-    case .topic: return .json(200) { $0.set("message_id", number) }
+    case .topic, .audience: return .json(200) { $0.set("message_id", number) }
     case .group:
       return .json(200) {
         $0.set("success", Int64(0))
@@ -61,7 +63,7 @@ struct GCMAnswer {
     let failed = WorkerResult.Target.failed(Array(code.utf8))
     switch shape {
     case .multicast(let count): return multicast(Array(repeating: failed, count: max(count, 1)))
-    case .topic: return .json(200) { $0.set("error", code) }
+    case .topic, .audience: return .json(200) { $0.set("error", code) }
     case .group: return multicast([failed])
     case .form: return line(failed)
     }
@@ -73,9 +75,9 @@ struct GCMAnswer {
     case .multicast(let count):
       if result.targets.count != count, let refusal { return refused(refusal) }
       return multicast(result.targets)
-    case .topic:
-      if let refusal { return refused(refusal) }
-      return .json(200) { $0.set("message_id", number) }
+    case .topic, .audience:
+      if let refusal, shape != .audience || refusal != PushError.invalidRegistration.rawValue { return refused(refusal) }
+      return accepted
     case .group:
       if let refusal { return refused(refusal) }
       // As GCM did where no member was reached.
@@ -142,10 +144,11 @@ extension GCMAnswer.Shape {
   init(_ targets: Targets) {
     switch targets {
     case .list(let list): self = .multicast(list.count)
-    case .condition: self = .topic
+    case .condition: self = .audience
     case .one(let target):
       switch target {
-      case .topic, .all, .fcmTopics, .channel: self = .topic
+      case .topic, .all: self = .audience
+      case .fcmTopics, .channel: self = .topic
       case .group, .user: self = .group
       case .apns, .fcm, .registration, .invalid: self = .multicast(1)
       }

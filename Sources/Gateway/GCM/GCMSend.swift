@@ -57,7 +57,7 @@ struct GCMSend {
     switch error.code {
     case .invalidParameters, .invalidJSON:
       call.answer(.text(400, "error:\(error.code.rawValue): \(error.reason)\n"))
-    default: call.answer(GCMAnswer(shape: shape, messageID: call.request.target).refused(error.code.rawValue))
+    default: call.answer(GCMAnswer(shape: shape, messageID: UUIDText.random()).refused(error.code.rawValue))
     }
   }
 }

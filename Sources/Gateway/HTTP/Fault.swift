@@ -41,7 +41,7 @@ enum Fault: Equatable {
     case .noKey: "the header Authorization is missing, or is neither key=KEY nor Bearer KEY"
     case .wrongKey: "the key is not valid"
     case .notAllowed: "the key is not for this"
-    case .tooMany: "too many requests with this key"
+    case .tooMany: "too many requests with this key or secret"
     case .badEncoding: "the body must not be compressed"
     case .unavailable(let reason), .badRequest(let reason): reason
     case .reused: "this Idempotency-Key came with another body before"

@@ -64,10 +64,12 @@ final class HTTPCall {
   var idempotencyKey: [UInt8]? { header("idempotency-key").flatMap { $0.isEmpty ? nil : $0 } }
 
   /// What stands behind `key=` or `Bearer ` in the header `Authorization`, in any letter case.
-  var credential: [UInt8]? {
-    guard let header = header("authorization") else { return nil }
-    for prefix in Self.schemes where header.count > prefix.count {
-      let isMeant = header.prefix(prefix.count).lazy.map(Self.lowercased).elementsEqual(prefix)
+  var credential: [UInt8]? { Self.credential(in: request.headers) }
+
+  static func credential(in headers: [String: [UInt8]]) -> [UInt8]? {
+    guard let header = headers["authorization"] else { return nil }
+    for prefix in schemes where header.count > prefix.count {
+      let isMeant = header.prefix(prefix.count).lazy.map(lowercased).elementsEqual(prefix)
       guard isMeant, let start = header[prefix.count...].firstIndex(where: { $0 != 0x20 }) else { continue }
       return Array(header[start...])
     }

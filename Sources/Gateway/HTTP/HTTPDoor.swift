@@ -20,6 +20,7 @@ final class HTTPDoor: Door, TurnHook {
   private let ring: KeyRing
   private let desks: Routes.Desks
   private var routes: Routes
+  private var rates = DeviceRates()
   /// Answers to wrong keys that are held back.
   private var penalties = 0
 
@@ -56,6 +57,10 @@ final class HTTPDoor: Door, TurnHook {
         identity: certificate?.served, isDriven: !isTLS,
         refused: { status in
           if isTLS { side.note { $0.noteRefused(status) } } else { side.note(here: { $0.noteRefused(status) }) }
+        },
+        // What is no key by its form opens nothing.
+        keeps: { headers in
+          HTTPCall.credential(in: headers).map { NewSecret.id(in: $0, .key) ?? NewSecret.id(in: $0, .device) } ?? nil != nil
         }
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
@@ -184,6 +189,8 @@ final class HTTPDoor: Door, TurnHook {
           self?.deny(call, route.manner, .wrongKey)
           return
         }
+        guard let self else { return }
+        guard rates.admits(app, installation, at: context.loop.now) else { return call.answer(route.manner.answer(.tooMany)) }
         work(call, Visitor(app: app, installation: installation, isBackend: false))
       case .failure: call.answer(route.manner.answer(.unavailable("the registry can't be read for now")))
       }

@@ -37,7 +37,7 @@ final class Routes {
     let changes: ChangeDesk
 
     init(_ context: GatewayContext, wait: Int) {
-      send = SendDesk(context, wait: wait)
+      send = SendDesk(context, wait: wait, sharesAll: context.configuration.gateway?.http?.isShared ?? false)
       changes = ChangeDesk(context, wait: wait)
     }
   }
@@ -49,7 +49,9 @@ final class Routes {
     v1 = V1Send(applications: applications, desk: desk)
     groups = DeviceGroups(applications: applications, changes: changes, registry: registry)
     instances = InstanceID(applications: applications, changes: changes, registry: registry)
-    installations = Installations(applications: applications, changes: changes, registry: registry)
+    installations = Installations(
+      applications: applications, changes: changes, registry: registry,
+      takesUsersOfDevices: context.configuration.gateway?.http?.deviceUsers ?? true)
     pages = ContentPages(registry: registry)
     subscriptions = TopicSubscriptions(applications: applications, changes: changes, registry: registry) { [context] in
       context.loop.wallClock

@@ -40,7 +40,7 @@ struct DeviceGroups {
     var line = JSONObjectWriter()
     line.set("op", op)
     line.set("app", app)
-    for name in ["notification_key_name", "notification_key", "registration_ids"] {
+    for name in ["notification_key_name", "notification_key", "registration_ids", "users"] {
       if name == "notification_key", op == "group_create" { continue }
       if let node = document.value(name, of: document.root), document.kind(node) != .null {
         line.set(name, raw: document.raw(node))

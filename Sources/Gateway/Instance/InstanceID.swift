@@ -86,9 +86,15 @@ struct InstanceID {
     guard let document = try? JSONDocument(call.request.body), let topic = document.text(of: "to") else {
       return call.answer(Self.error(400, "InvalidParameters"))
     }
-    guard let node = document.value("registration_tokens", of: document.root), let tokens = document.texts(of: node),
-      (1...Self.mostTogether).contains(tokens.count)
-    else { return call.answer(Self.error(400, "MissingIIdToken")) }
+    let node = document.value("registration_tokens", of: document.root).flatMap { document.kind($0) == .null ? nil : $0 }
+    guard let node else { return call.answer(Self.error(400, "MissingIIdToken")) }
+    guard let tokens = document.texts(of: node) else {
+      return call.answer(Self.error(400, "registration_tokens: expected an array of strings"))
+    }
+    guard !tokens.isEmpty else { return call.answer(Self.error(400, "MissingIIdToken")) }
+    guard tokens.count <= Self.mostTogether else {
+      return call.answer(Self.error(400, "registration_tokens: \(tokens.count) tokens, at most \(Self.mostTogether) allowed"))
+    }
     subscribe(call, app, op, topic: topic, tokens: tokens) { errors in
       call.answer(
         .json(200) {

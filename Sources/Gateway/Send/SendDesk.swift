@@ -64,19 +64,23 @@ final class SendDesk {
   private let exchange: String
   /// Seconds.
   private let wait: Double
-  /// nil where no registry is configured.
-  private let shared: SharedRequests?
+  /// For requests with and without an idempotency key; nil where each gateway knows only its own.
+  private let shared: (plain: SharedRequests?, keyed: SharedRequests?)
   private var windows = (plain: RequestWindow(lifetime: retransmission), keyed: RequestWindow(lifetime: idempotency))
 
-  init(_ context: GatewayContext, wait: Int) {
+  /// - Parameter sharesAll: requests without an idempotency key are one for all gateways as well, which costs two writes to the registry each.
+  init(_ context: GatewayContext, wait: Int, sharesAll: Bool = false) {
     self.context = context
     self.wait = Double(wait)
     exchange = context.topology.sendExchange
-    shared = context.registry.map {
-      SharedRequests(
-        registry: $0, loop: context.loop, lifetime: Self.idempotency,
-        answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
+    func share(_ lifetime: Double) -> SharedRequests? {
+      context.registry.map {
+        SharedRequests(
+          registry: $0, loop: context.loop, lifetime: lifetime,
+          answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
+      }
     }
+    shared = (sharesAll ? share(Self.retransmission) : nil, share(Self.idempotency))
   }
 
   /// How a request is known.
@@ -126,7 +130,7 @@ final class SendDesk {
 
   /// Publishes it, unless another gateway has it in hand or has dealt with it.
   private func claim(_ request: Request, _ name: Name, body: [UInt8], _ then: @escaping Completion) {
-    guard name.isKeyed, let shared else { return publish(request, name, wait: wait, then) }
+    guard let shared = name.isKeyed ? shared.keyed : shared.plain else { return publish(request, name, wait: wait, then) }
     shared.claim(name.identity, body: body) { [weak self] outcome, isLate in
       guard let self else { return }
       guard let outcome else { return publish(request, name, wait: isLate ? 0 : wait, then) }
@@ -152,7 +156,7 @@ final class SendDesk {
     let ended = Awaited<Outcome>(context.loop.time) { [weak self] outcome in
       guard let self else { return }
       if let question = flight.question { context.broker.forget(question) }
-      guard name.isKeyed, let shared else { return settle(name, outcome, then) }
+      guard let shared = name.isKeyed ? shared.keyed : shared.plain else { return settle(name, outcome, then) }
       shared.settle(name.identity, outcome) { [weak self] in self?.settle(name, $0, then) }
     }
     if wait > 0 {

@@ -7,6 +7,8 @@ struct V1Answer {
   /// Under which the request's outcome is published.
   let messageID: [UInt8]
   let isDryRun: Bool
+  /// It is for a topic, a condition or the whole application: that nobody is there is no error.
+  var isAudience = false
 
   func answer(_ outcome: SendDesk.Outcome) -> HTTPAnswer {
     switch outcome {
@@ -39,6 +41,7 @@ struct V1Answer {
   private func failure(_ code: String) -> HTTPAnswer {
     // What was too late was dropped without a word.
     if code == PushError.expired.rawValue { return success(messageID) }
+    if isAudience, code == PushError.invalidRegistration.rawValue { return success(messageID) }
     let isPassing = PushError(rawValue: code)?.isPassing == true
     return Self.error(code).answer(headers: isPassing ? ["Retry-After": "10"] : [:])
   }

@@ -24,7 +24,10 @@ struct V1Send {
         app: app.id, sender: key.id, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in
-      call.answer(V1Answer(project: project, messageID: messageID, isDryRun: request.isDryRun).answer(outcome))
+      let answer = V1Answer(
+        project: project, messageID: messageID, isDryRun: request.isDryRun,
+        isAudience: GCMAnswer.Shape(request.targets) == .audience)
+      call.answer(answer.answer(outcome))
     }
   }
 
@@ -48,9 +51,11 @@ struct V1Send {
     case .missingRegistration:
       return GoogleError(400, "INVALID_ARGUMENT", "Recipient of the message is not set.", field: "message")
     case .invalidRegistration:
-      return GoogleError(
-        400, "INVALID_ARGUMENT", "The registration token is not a valid FCM registration token", fcmCode: "INVALID_ARGUMENT",
-        field: field(rejection) ?? "message.token")
+      let field = field(rejection) ?? "message.token"
+      // Senders drop the token that they have named when they read this.
+      let words =
+        field == "message.token" ? "The registration token is not a valid FCM registration token" : rejection.reason
+      return GoogleError(400, "INVALID_ARGUMENT", words, fcmCode: "INVALID_ARGUMENT", field: field)
     case .messageTooBig: return GoogleError(400, "INVALID_ARGUMENT", "Message too big: \(rejection.reason)")
     default: return GoogleError(400, "INVALID_ARGUMENT", rejection.reason, field: field(rejection))
     }

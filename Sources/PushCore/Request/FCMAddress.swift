@@ -20,6 +20,9 @@ public enum FCMAddress: Sendable {
     }
   }
 
+  /// Whether a text can be a token that Google gave out, or says itself that it is FCM's: these have a colon, and GCM's had more bytes.
+  public static func canBeGiven(_ text: [UInt8]) -> Bool { text.count >= 100 || text.contains(UInt8(ascii: ":")) }
+
   /// Appends the member of `message` that names the target: `"token":"…"`.
   static func append(_ text: ArraySlice<UInt8>, to body: inout [UInt8]) {
     switch FCMAddress(text) {

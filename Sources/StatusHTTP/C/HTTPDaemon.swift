@@ -165,10 +165,11 @@ private func respond(
   let reply = Unmanaged<HTTPReply>.fromOpaque(pointer).takeUnretainedValue()
   if let size = uploadSize?.pointee, size > 0, reply.step == .body {
     uploadSize?.pointee = 0
-    return daemon.server.take(UnsafeRawBufferPointer(start: upload, count: size), reply)
+    return daemon.server.take(UnsafeRawBufferPointer(start: upload, count: size), reply, connection)
   }
   if reply.step == .body { daemon.note(.answering, connection) }
-  return daemon.server.go(reply, connection, method, daemon)
+  let isChunkable = version.map { strcmp($0, MHD_HTTP_VERSION_1_0) != 0 } ?? false
+  return daemon.server.go(reply, connection, method, isChunkable: isChunkable, daemon)
 }
 
 /// The answer is out, or the connection is gone.

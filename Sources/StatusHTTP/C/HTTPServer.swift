@@ -11,6 +11,19 @@ public final class HTTPServer: @unchecked Sendable {
   public typealias Handler = @Sendable (HTTPRequest, HTTPReply) -> Void
   /// Called on the thread that serves, of a request that the handler doesn't get: with the status that it was answered with.
   public typealias Refused = @Sendable (_ status: Int) -> Void
+  /// Called on the thread that serves, of a request with a large body or one of unknown length: whether the handler may want the body, by the
+  /// headers that it wants to know. It gets an empty one otherwise.
+  public typealias Keeps = @Sendable (_ headers: [String: [UInt8]]) -> Bool
+
+  /// A large body that isn't whole yet.
+  private struct Unfinished {
+    var descriptor: Int32
+    var bytes = 0
+    /// Which of them it is, in the order of their beginning.
+    var number: Int
+    /// Its connection has been ended, and the library doesn't know yet.
+    var isEnded = false
+  }
 
   private struct Open {
     /// Requests that are with the handler.
@@ -20,16 +33,54 @@ public final class HTTPServer: @unchecked Sendable {
     var isStopping = false
     /// Bytes of bodies that aren't whole yet.
     var unfinished = 0
+    /// The large ones among them.
+    var large: [ObjectIdentifier: Unfinished] = [:]
+    var begun = 0
+    /// Bytes of those whose connections have been ended.
+    var ending = 0
+
+    /// Takes bytes of a body. Where there is no room for them, the oldest of the large ones is ended: who sends what is whole soon is younger.
+    /// - Returns: there is room.
+    mutating func add(_ count: Int, of reply: HTTPReply, _ descriptor: Int32) -> Bool {
+      let id = ObjectIdentifier(reply)
+      if large[id]?.isEnded == true { return false }
+      unfinished += count
+      reply.unfinished += count
+      if reply.unfinished > HTTPServer.smallBody {
+        if large[id] == nil {
+          begun += 1
+          large[id] = Unfinished(descriptor: descriptor, number: begun)
+        }
+        large[id]?.bytes = reply.unfinished
+      }
+      while unfinished - ending > HTTPServer.mostUnfinished {
+        let oldest = large.lazy.filter { !$0.value.isEnded }.min { $0.value.number < $1.value.number }
+        guard let (oldestID, oldest) = oldest, oldestID != id else { return false }
+        shutdown(oldest.descriptor, Int32(SHUT_RDWR))
+        large[oldestID]?.isEnded = true
+        ending += oldest.bytes
+      }
+      return true
+    }
+
+    mutating func forget(_ reply: HTTPReply) {
+      unfinished -= reply.unfinished
+      reply.unfinished = 0
+      if let body = large.removeValue(forKey: ObjectIdentifier(reply)), body.isEnded { ending -= body.bytes }
+    }
   }
 
   /// What bodies that aren't whole yet may take together: whoever sends them hasn't been looked at.
-  static let mostUnfinished = 64 << 20
+  private static let mostUnfinished = 64 << 20
+  /// Bytes of a body that is never ended for others.
+  private static let smallBody = 8 << 10
 
   private let limits: HTTPServerLimits
   private let kept: [String]
   private let isDriven: Bool
   private let handler: Handler
   private let refused: Refused
+  private let keeps: Keeps
   private let open = Mutex(Open())
   private let answered = Atomic(false)
 
@@ -41,13 +92,15 @@ public final class HTTPServer: @unchecked Sendable {
   ///     up whatever else its thread does.
   public init(
     host: String, port: UInt16, limits: HTTPServerLimits, headers: [String] = [], identity: HTTPServerIdentity? = nil,
-    isDriven: Bool = false, refused: @escaping Refused = { _ in }, handler: @escaping Handler
+    isDriven: Bool = false, refused: @escaping Refused = { _ in }, keeps: @escaping Keeps = { _ in true },
+    handler: @escaping Handler
   ) throws(HTTPServerError) {
     self.limits = limits
     self.isDriven = isDriven
     kept = headers
     self.handler = handler
     self.refused = refused
+    self.keeps = keeps
     let daemon = try HTTPDaemon(self, try ListeningSocket.open(host, port), limits, identity, isDriven: isDriven)
     open.withLock { $0.daemons = [daemon] }
   }
@@ -137,6 +190,9 @@ public final class HTTPServer: @unchecked Sendable {
   private static let crowded = HTTPAnswer(
     status: 503, contentType: "text/plain; charset=UTF-8", headers: ["Retry-After": "5", "Connection": "close"],
     body: "too many bodies are on their way\n")
+  private static let ambiguous = HTTPAnswer(
+    status: 400, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
+    body: "the headers can be read in more than one way\n")
   private static let tooLong = HTTPAnswer(
     status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the body is too large\n")
@@ -144,16 +200,25 @@ public final class HTTPServer: @unchecked Sendable {
   // MARK: On the thread that serves
 
   func go(
-    _ reply: HTTPReply, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ daemon: HTTPDaemon
+    _ reply: HTTPReply, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, isChunkable: Bool, _ daemon: HTTPDaemon
   ) -> MHD_Result {
     switch reply.step {
     case .headers:
+      if RequestHeaders.areAmbiguous(connection, isChunkable: isChunkable) {
+        return refuse(Self.ambiguous, reply, connection, daemon)
+      }
       reply.request.method = String(cString: method)
-      if let length = pushfleet_mhd_header(connection, "content-length"), (Int(String(cString: length)) ?? .max) > limits.body {
-        return refuse(Self.tooLong, reply, connection, daemon)
+      let length = announced(connection)
+      if length > limits.body, length != .max {
+        // Read to its end and thrown away: an answer before it gets lost where the rest of the body meets a closed connection.
+        guard length <= Self.mostRead * limits.body, pushfleet_mhd_header(connection, "expect") == nil else {
+          return refuse(Self.tooLong, reply, connection, daemon)
+        }
+        reply.isTooLong = true
       }
       reply.request.headers.reserveCapacity(kept.count)
       for name in kept { if let value = header(name, connection) { reply.request.headers[name] = value } }
+      if length > Self.smallBody { reply.isUnkept = !keeps(reply.request.headers) }
       reply.step = .body
       return pushfleet_mhd_go_on()
     case .body:
@@ -179,25 +244,30 @@ public final class HTTPServer: @unchecked Sendable {
     }
   }
 
+  /// Bytes of the body by its headers; the greatest number where they don't say.
+  private func announced(_ connection: OpaquePointer) -> Int {
+    if let length = pushfleet_mhd_header(connection, "content-length") { return Int(String(cString: length)) ?? .max }
+    return pushfleet_mhd_header(connection, "transfer-encoding") == nil ? 0 : .max
+  }
+
+  /// Bodies of so many times the limit are read to their end.
+  private static let mostRead = 4
+
   /// - Returns: no for a body that goes on beyond all bounds: the connection is closed.
-  func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply) -> MHD_Result {
+  func take(_ bytes: UnsafeRawBufferPointer, _ reply: HTTPReply, _ connection: OpaquePointer) -> MHD_Result {
     reply.received += bytes.count
-    if reply.received > limits.body {
-      reply.isTooLong = true
-    } else if !reply.isCrowdedOut {
-      reply.isCrowdedOut = open.withLock { open in
-        open.unfinished += bytes.count
-        return open.unfinished > Self.mostUnfinished
-      }
-      reply.unfinished += bytes.count
+    if reply.received > limits.body { reply.isTooLong = true }
+    if !reply.isTooLong, !reply.isUnkept, !reply.isCrowdedOut {
+      let descriptor = pushfleet_mhd_descriptor(connection)
+      reply.isCrowdedOut = open.withLock { !$0.add(bytes.count, of: reply, descriptor) }
     }
-    if reply.isTooLong || reply.isCrowdedOut {
+    if reply.isTooLong || reply.isUnkept || reply.isCrowdedOut {
       forgetUnfinished(reply)
       reply.request.body = []
     } else {
       reply.request.body.append(contentsOf: bytes)
     }
-    return reply.received > 4 * limits.body ? pushfleet_mhd_refuse() : pushfleet_mhd_go_on()
+    return reply.received > Self.mostRead * limits.body ? pushfleet_mhd_refuse() : pushfleet_mhd_go_on()
   }
 
   func completed(_ reply: HTTPReply) {
@@ -207,13 +277,14 @@ public final class HTTPServer: @unchecked Sendable {
 
   private func forgetUnfinished(_ reply: HTTPReply) {
     guard reply.unfinished > 0 else { return }
-    open.withLock { $0.unfinished -= reply.unfinished }
-    reply.unfinished = 0
+    open.withLock { $0.forget(reply) }
   }
 
+  /// Without the white space behind it (RFC 9110, section 5.5).
   private func header(_ name: String, _ connection: OpaquePointer) -> [UInt8]? {
     guard let value = pushfleet_mhd_header(connection, name) else { return nil }
-    return Array(UnsafeRawBufferPointer(start: value, count: strlen(value)))
+    let bytes = UnsafeRawBufferPointer(start: value, count: strlen(value))
+    return bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { Array(bytes[...$0]) } ?? []
   }
 
   private func refuse(

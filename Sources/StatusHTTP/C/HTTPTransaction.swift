@@ -41,6 +41,8 @@ public final class HTTPReply: @unchecked Sendable {
   var isTooLong = false
   /// There was no room for its body.
   var isCrowdedOut = false
+  /// Nobody will want its body.
+  var isUnkept = false
   /// Bytes of its body that count as not whole yet.
   var unfinished = 0
   /// Bytes that have come of it.

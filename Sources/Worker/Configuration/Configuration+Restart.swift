@@ -16,6 +16,8 @@ extension Configuration {
     ("gateway.metrics", { $0.gateway?.metrics != $1.gateway?.metrics }),
     ("gateway.http.listen", { $0.gateway?.http?.listen != $1.gateway?.http?.listen }),
     ("gateway.http.wait", { $0.gateway?.http?.wait != $1.gateway?.http?.wait }),
+    ("gateway.http.shared", { $0.gateway?.http?.isShared != $1.gateway?.http?.isShared }),
+    ("gateway.http.deviceUsers", { $0.gateway?.http?.deviceUsers != $1.gateway?.http?.deviceUsers }),
     ("gateway.http.certificate", { ($0.gateway?.http?.identity == nil) != ($1.gateway?.http?.identity == nil) }),
     ("gateway.apns.listen", { $0.gateway?.apns?.listen != $1.gateway?.apns?.listen }),
     ("gateway.apns.feedback", { $0.gateway?.apns?.feedback != $1.gateway?.apns?.feedback }),

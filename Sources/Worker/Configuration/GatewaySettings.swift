@@ -20,12 +20,18 @@ public struct GatewayHTTPSettings: Sendable {
   public var listen: Endpoint
   /// Seconds for which a sender's result is waited for.
   public var wait: Int
+  /// Requests without an `Idempotency-Key` are one for all gateways of a registry as well.
+  public var isShared: Bool
+  /// A device may say who uses it, by its secret.
+  public var deviceUsers: Bool
   /// Certificate chain and key for TLS; nil for plain HTTP.
   public var identity: (certificate: Material, key: Material)?
 
   init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     listen = try reader.door("listen", "127.0.0.1:8080")
     wait = try reader.integer("wait", in: 0...300) ?? 5
+    isShared = try reader.flag("shared") ?? false
+    deviceUsers = try reader.flag("deviceUsers") ?? true
     identity = try reader.identity()
   }
 }

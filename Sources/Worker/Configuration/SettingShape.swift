@@ -44,7 +44,9 @@ indirect enum SettingShape: Sendable {
     "richPages": .object(["url": .text, "keep": .text, "bytes": .number]),
     "gateway": .object([
       "metrics": .text,
-      "http": .object(["listen": .text, "wait": .number, "certificate": .material, "key": .material]),
+      "http": .object([
+        "listen": .text, "wait": .number, "shared": .flag, "deviceUsers": .flag, "certificate": .material, "key": .material,
+      ]),
       "apns": .object([
         "listen": .text, "feedback": .text, "certificate": .material, "key": .material, "clients": .material, "app": .text,
       ]),

@@ -6,13 +6,22 @@ extension Pipeline: LookUpHandler {
   func addRecipients(to entry: InFlight, by routes: Routes) {
     guard let parsed = entry.parsed else { return }
     switch parsed.request.targets {
-    case .one(let target): addRecipient(for: target, to: entry, by: routes)
+    case .one(let target):
+      addRecipient(for: target, to: entry, by: routes)
+      if case .fcm = target, lacksFCM(entry, routes) {
+        refuseUnless(FCMAddress.canBeGiven(parsed.request.document.string(parsed.request.targetNode)), 0, entry)
+      }
     case .list(let targets):
       var places: [[UInt8]: Int] = [:]
       var texts: [[UInt8]] = []
+      let lacksFCM = lacksFCM(entry, routes)
       for (index, target) in targets.enumerated() {
         addRecipient(for: target, to: entry, by: routes)
         let last = entry.recipients.count - 1
+        if case .fcm = target, lacksFCM {
+          if texts.isEmpty { texts = parsed.request.targetTexts }
+          refuseUnless(FCMAddress.canBeGiven(texts[index]), last, entry)
+        }
         let key: [UInt8]
         switch entry.recipients[last].state {
         case .waiting:
@@ -29,6 +38,16 @@ extension Pipeline: LookUpHandler {
     case .condition:
       entry.recipients.append(unreachable("condition: needs a registry, and none is configured", .invalidParameters))
     }
+  }
+
+  /// The application has no FCM, whoever sends: what looks like a token of FCM's for want of another form is another sender's, or none.
+  private func lacksFCM(_ entry: InFlight, _ routes: Routes) -> Bool {
+    guard routes.fcm == nil, let app = entry.app else { return false }
+    return apps[app].routes.fcm == nil && apps[app].senders.values.allSatisfy { $0.fcm == nil }
+  }
+
+  private func refuseUnless(_ canBeToken: Bool, _ place: Int, _ entry: InFlight) {
+    if !canBeToken { entry.recipients[place].state = .refused(.noToken) }
   }
 
   /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
@@ -193,4 +212,8 @@ extension Pipeline.Routes {
     guard let route = apnsRoute(environment) else { return nil }
     return broadcasts[environment ?? (route.pool == production?.pool ? .production : .sandbox)] ?? route
   }
+}
+
+extension Rejection {
+  static let noToken = Rejection(.invalidRegistration, "neither a token of APNs nor one of FCM")
 }

@@ -82,9 +82,12 @@ public struct Rehearsal {
     public let request: SendRequest
     public let hasAPNs: Bool
     public let hasFCM: Bool
+    /// Nor has any other sender of the application.
+    private let lacksFCM: Bool
 
     fileprivate init(
-      _ entry: InFlight, _ request: SendRequest, _ translator: Translator, deadlineOfFCM: Int64, hasRegistry: Bool, _ now: Int64
+      _ entry: InFlight, _ request: SendRequest, _ translator: Translator, deadlineOfFCM: Int64, hasRegistry: Bool,
+      lacksFCM: Bool, _ now: Int64
     ) {
       self.hasRegistry = hasRegistry
       self.entry = entry
@@ -94,6 +97,7 @@ public struct Rehearsal {
       self.request = request
       hasAPNs = entry.routes.apnsRoute(entry.environment) != nil
       hasFCM = entry.routes.fcm != nil
+      self.lacksFCM = lacksFCM
     }
 
     /// For tokens that come with the request, or for broadcast channels.
@@ -104,9 +108,26 @@ public struct Rehearsal {
         at: now, &report)
     }
 
+    /// Why the request isn't for FCM where the sender has no credential: a text that can be nobody's token is called so where the
+    /// application has none.
+    public var withoutFCM: Rejection {
+      if lacksFCM {
+        let nodes =
+          if case .list = request.targets {
+            Array(request.document.elements(of: request.targetNode))
+          } else {
+            [request.targetNode]
+          }
+        for (target, node) in zip(request.targets.named, nodes) {
+          if case .fcm = target, !FCMAddress.canBeGiven(request.document.string(node)) { return .noToken }
+        }
+      }
+      return Rejection(.mismatchSenderID, "the sender has no FCM credential")
+    }
+
     /// For devices, or for topics that FCM keeps.
     public func fcm(toTopics: Bool, _ report: inout LossReport?) -> Result<FCMTemplate, Rejection> {
-      guard hasFCM else { return .failure(Rejection(.mismatchSenderID, "the sender has no FCM credential")) }
+      guard hasFCM else { return .failure(withoutFCM) }
       guard !isCounterMissing(hasCounters: !toTopics) else { return .failure(.noCounter) }
       let made = translator.fcm(entry, isRehearsed: true, deadline: deadlineOfFCM, at: now, &report)
       guard toTopics, case .success(let template) = made, let refusal = template.refusalForTopics(of: request)
@@ -150,8 +171,10 @@ public struct Rehearsal {
     let deadlineOfFCM =
       parsed.expiration == nil
       ? entry.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.published)
+    let lacksFCM = apps[app].routes.fcm == nil && apps[app].senders.values.allSatisfy { $0.fcm == nil }
     return .success(
       Admitted(
-        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry, question.now))
+        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry, lacksFCM: lacksFCM,
+        question.now))
   }
 }

@@ -153,7 +153,7 @@ struct ExplainQuestion {
     var view = Explanation.View(way: way)
     guard admitted.hasFCM else {
       view.hasCredential = false
-      view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no FCM credential"))
+      view.outcome = .failure(admitted.withoutFCM)
       return view
     }
     let request = admitted.request

@@ -1,9 +1,10 @@
 -- What wrk sends: requests of GCM's kind, each for a device of its own, as a gateway knows what was sent just before.
 --
---   wrk … -s gateway.lua URL -- KEY BODY-FILE FIRST
+--   wrk … -s gateway.lua URL -- KEY BODY-FILE FIRST [keyed]
 --
--- In the body, and in no other place, each run of eight '@' becomes eight hexadecimal digits: a number from FIRST on.
-local parts, number, prefix
+-- In the body, and in no other place, each run of eight '@' becomes eight hexadecimal digits: a number from FIRST on. With `keyed` each
+-- request has it as its Idempotency-Key too.
+local parts, number, prefix, ending
 
 function init(args)
   number = tonumber(args[3])
@@ -13,10 +14,11 @@ function init(args)
   parts = {}
   for part in (body .. "@@@@@@@@"):gmatch("(.-)@@@@@@@@") do parts[#parts + 1] = part end
   prefix = "POST /fcm/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: key=" .. args[1]
-    .. "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n"
+    .. "\r\nContent-Type: application/json\r\nContent-Length: " .. #body
+  ending = args[4] == "keyed" and "\r\nIdempotency-Key: %08x\r\n\r\n" or "\r\n\r\n"
 end
 
 function request()
   number = number + 1
-  return prefix .. table.concat(parts, string.format("%08x", number))
+  return prefix .. string.format(ending, number) .. table.concat(parts, string.format("%08x", number))
 end

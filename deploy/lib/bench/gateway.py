@@ -22,6 +22,8 @@ class Gateway(Part):
         ("libmicrohttpd alone, requests per second", "http_per_second", "{:,.0f}"),
         ("librabbitmq, messages per second", "amqp_per_second", "{:,.0f}"),
         ("gateway, requests per second", "gateway_per_second", "{:,.0f}"),
+        ("gateway, CPU per request with an Idempotency-Key", "keyed_us", "{:.2f} µs"),
+        ("gateway, requests per second with an Idempotency-Key", "keyed_per_second", "{:,.0f}"),
         (f"gateway, half of the answers within, {TOGETHER} at once", "half_ms", "{:.2f} ms"),
         (f"gateway, requests per second, {MANY:,} connections", "many_per_second", "{:,.0f}"),
     ]
@@ -63,18 +65,20 @@ class Gateway(Part):
         site.empty(QUEUE)
         many = self.load(gateway.child.pid, self.port, MANY)
         site.empty(QUEUE)
+        keyed = self.load(gateway.child.pid, self.port, TOGETHER, how=["keyed"])
+        site.empty(QUEUE)
         cost = gateway.end()
         return {"http_us": http.us, "amqp_us": amqp_us, "gateway_us": own.us, "ratio": own.us / (http.us + amqp_us),
                 "http_per_second": http.per_second, "amqp_per_second": amqp_per_second, "gateway_per_second": own.per_second,
                 "wall_ratio": 1 / own.per_second / (1 / http.per_second + 1 / amqp_per_second),
-                "half_ms": own.half_ms, "many_per_second": many.per_second, "peak_rss_mib": cost.memory}
+                "keyed_us": keyed.us, "keyed_per_second": keyed.per_second, "half_ms": own.half_ms, "many_per_second": many.per_second, "peak_rss_mib": cost.memory}
 
-    def load(self, pid, port, together, seconds=SECONDS):
+    def load(self, pid, port, together, seconds=SECONDS, how=()):
         """What so many connections get of the process that listens, each with one request at a time."""
         before = cpu(pid)
         output = measured([
             "wrk", "-t", "1", "-c", str(together), "-d", f"{seconds}s", "--latency", "-s", str(SCRIPT), f"http://127.0.0.1:{port}", "--",
-            self.key, str(self.body), str(self.sent)]).output
+            self.key, str(self.body), str(self.sent), *how]).output
         load = Load(output, cpu(pid) - before)
         self.sent += load.count + together
         return load

@@ -1,0 +1,72 @@
+import CMicroHTTPD
+import Glibc
+
+/// Whether a request's headers can be read in one way only: where a proxy and this server see different ends of a request, the next one on the
+/// connection is another's (RFC 9112, sections 2.2, 3.2, 5.1, 6.1, 6.3 and 11.2).
+struct RequestHeaders {
+  private var (lengths, encodings, hosts, credentials) = (0, 0, 0, 0)
+  private var isOdd = false
+  /// Where the next line begins if the last one ended with CR LF and has no other line end and no NUL within.
+  private var next: UnsafePointer<CChar>?
+
+  /// - Returns: they can't be told apart from others.
+  static func areAmbiguous(_ connection: OpaquePointer, isChunkable: Bool) -> Bool {
+    var headers = RequestHeaders()
+    withUnsafeMutablePointer(to: &headers) { headers in
+      pushfleet_mhd_each_header(connection, look, headers)
+    }
+    // The end of the last line, and the empty one behind it.
+    if knowsLines, let end = headers.next, end[-1] != 0 || end[0] != 0 || end[1] != 0 { return true }
+    return headers.isOdd || headers.lengths + headers.encodings > 1 || headers.hosts > 1 || headers.credentials > 1
+      || headers.encodings > 0 && !isChunkable
+  }
+
+  /// This version of the library takes lone line ends, folded lines and NUL, and leaves the lines where they came, with zeros for their ends:
+  /// a line that doesn't begin two bytes behind the last one's text has one of these before it. Later versions refuse them.
+  private static let knowsLines = MHD_VERSION <= 0x0009_7500
+
+  fileprivate mutating func add(
+    _ name: UnsafePointer<CChar>, _ nameCount: Int, _ value: UnsafePointer<CChar>?, _ valueCount: Int
+  ) {
+    let bytes = UnsafeRawBufferPointer(start: name, count: nameCount)
+    let text = UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : valueCount)
+    if bytes.isEmpty || !bytes.allSatisfy(Self.isOfName) || !text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
+      isOdd = true
+    }
+    if Self.knowsLines {
+      if let next, next != name { isOdd = true }
+      next = value.map { $0 + valueCount + 2 }
+    }
+    if strcasecmp(name, "content-length") == 0 {
+      lengths += 1
+      let rest = text.drop { $0 >= 0x30 && $0 <= 0x39 }
+      if rest.count == text.count || !rest.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { isOdd = true }
+    } else if strcasecmp(name, "transfer-encoding") == 0 {
+      encodings += 1
+      if value.map({ strcasecmp($0, "chunked") != 0 }) ?? true { isOdd = true }
+    } else if strcasecmp(name, "host") == 0 {
+      hosts += 1
+    } else if strcasecmp(name, "authorization") == 0 {
+      credentials += 1
+    }
+  }
+
+  /// RFC 9110, section 5.6.2: a token's.
+  private static func isOfName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: marks.contains(byte)
+    }
+  }
+
+  private static let marks = Array("!#$%&'*+-.^_`|~".utf8)
+}
+
+private func look(
+  _ context: UnsafeMutableRawPointer?, _ kind: MHD_ValueKind, _ name: UnsafePointer<CChar>?, _ nameCount: Int,
+  _ value: UnsafePointer<CChar>?, _ valueCount: Int
+) -> MHD_Result {
+  guard let headers = context?.assumingMemoryBound(to: RequestHeaders.self), let name else { return pushfleet_mhd_go_on() }
+  headers.pointee.add(name, nameCount, value, valueCount)
+  return pushfleet_mhd_go_on()
+}
