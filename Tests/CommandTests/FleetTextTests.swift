@@ -127,6 +127,17 @@ struct FleetTextTests {
     #expect(silent.contains("no worker answers") && silent.contains("\u{1B}[31m"))
   }
 
+  @Test("says that workers run and take nothing, which is not that none runs", arguments: [true, false])
+  func idleWorkers(answer: Bool) throws {
+    var idle = picture(answer ? [try report("h:1", state: "in trouble", trouble: true)] : [], consumers: 0)
+    idle.queues = [.init(name: "push.send.normal", ready: 7), .init(name: "push.quarantine", ready: 0, consumers: 2)]
+    let said = FleetText(idle, width: 100, hasColour: true).lines.joined(separator: "\n")
+    #expect(said.contains("take nothing from the lanes: every provider is in trouble"), "\(said)")
+    #expect(!said.contains("no worker is running") && said.contains("no worker answers") == !answer, "\(said)")
+    idle.queues[0].consumers = 1
+    #expect(!FleetText(idle, width: 100, hasColour: true).lines.joined().contains("take nothing"))
+  }
+
   @Test("as JSON is one object a line, by kinds")
   func json() throws {
     let lines = try picture([try report("h:1", state: "draining")], consumers: 1).json.map {

@@ -39,10 +39,13 @@ struct FleetText {
   ]
 
   private var workers: [String] {
+    let idle = "take nothing from the lanes: every provider is in trouble"
     guard !picture.workers.isEmpty else {
       let words =
-        picture.silent > 0
-        ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
+        picture.isIdle
+        ? "no worker answers; those that run \(idle)"
+        : picture.silent > 0
+          ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
       return [marked(cut(words), .bad)]
     }
     let rows = picture.workers.map { worker in
@@ -55,6 +58,7 @@ struct FleetText {
     }
     var lines = table(Self.workerColumns, rows) { picture.workers[$0].state == "ok" ? nil : .bad }
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
+    if picture.isIdle { lines.append(marked(cut("workers \(idle)"), .bad)) }
     if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
     let versions = Set(picture.workers.map(\.version)).sorted()
     if versions.count > 1 {
