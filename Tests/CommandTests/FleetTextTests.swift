@@ -98,7 +98,10 @@ struct FleetTextTests {
     let lines = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false).lines
     #expect(lines.count { $0.hasPrefix("app ") } == 20 && lines.contains("680 more in trouble: --pools lists them"))
     let all = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
-    #expect(all.count { $0.hasPrefix("app ") } == 50 && all.contains("650 more in trouble"))
+    #expect(all.count { $0.hasPrefix("app ") } == 20 + 50 && all.contains("650 more in trouble"))
+    #expect(all.contains("680 more in trouble: in the list below"))
+    let place = try #require(all.firstIndex { $0.hasPrefix("app ") }), queues = try #require(all.firstIndex { $0.hasPrefix("QUEUE") })
+    #expect(place < queues)
   }
 
   @Test("histograms and counts that can't be are left out")

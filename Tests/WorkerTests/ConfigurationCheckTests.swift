@@ -75,6 +75,36 @@ struct ConfigurationCheckTests {
     #expect(places(alone) == ["1:50 apps.com.a.apns.topic"], "\(alone.findings)")
   }
 
+  @Test(
+    "one error hides no other of the same object",
+    arguments: [
+      (
+        "gateway: { http: { listen: '8080', certificate: 'x' } }",
+        ["gateway.http.listen", "gateway.http.key", "registry", "gateway.http.certificate"]
+      ),
+      ("gateway: { http: { listen: 'h:1', certificate: 'x', key: 'y' } }, registry: 'sqlite:r.db'", [
+        "gateway.http.certificate", "gateway.http.key",
+      ]),
+      (
+        "gateway: { apns: { listen: 'h:1', clients: 'x' } }",
+        ["gateway.apns.certificate", "gateway.apns.clients"]
+      ),
+      ("gateway: { apns: { listen: '1', key: 'y', app: 'b' } }", [
+        "gateway.apns.listen", "gateway.apns.certificate", "gateway.apns.key", "gateway.apns.app",
+      ]),
+      ("gateway: { apns: { listen: 'h:1', certificate: 'x' } }", [
+        "gateway.apns.key", "gateway.apns.clients", "gateway.apns.certificate",
+      ]),
+      ("richPages: { keep: '1', bytes: 1, url: 'ftp://x' }", ["richPages.keep", "richPages.bytes", "richPages.url"]),
+      ("broker: 'amqp://h', brokerFile: 'nosuch'", ["broker", "brokerFile"]),
+    ])
+  func collected(settings: String, keys: [String]) throws {
+    let broker = settings.hasPrefix("broker") ? "" : "broker: 'amqp://h',"
+    let found = try check("{ \(broker) \(settings), apps: { 'com.a': { \(Self.good) } } }")
+    #expect(Set(found.findings.filter(\.isError).compactMap(\.key)) == Set(keys + ["apps.com.a.apns.certificate"]))
+    #expect(found.findings.count(where: \.isError) == keys.count + 1, "\(found.findings)")
+  }
+
   @Test("says what was meant")
   func meant() throws {
     let found = try check(#"{ broker: "amqp://h", Apps: { "com.a": { apns: { certificate: "c", topc: "t" } } } }"#)
