@@ -100,7 +100,8 @@ struct FleetTextTests {
     let all = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
     #expect(all.count { $0.hasPrefix("app ") } == 20 + 50 && all.contains("650 more in trouble"))
     #expect(all.contains("680 more in trouble: in the list below"))
-    let place = try #require(all.firstIndex { $0.hasPrefix("app ") }), queues = try #require(all.firstIndex { $0.hasPrefix("QUEUE") })
+    let place = try #require(all.firstIndex { $0.hasPrefix("app ") }),
+      queues = try #require(all.firstIndex { $0.hasPrefix("QUEUE") })
     #expect(place < queues)
   }
 

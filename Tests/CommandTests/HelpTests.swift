@@ -73,7 +73,9 @@ struct HelpTests {
       let fitted = HelpText(width: columns).fitted(command.help)
       #expect(Self.words(fitted) == Self.words(command.help), "\(command.name)")
       // An option and its longest word need as much.
-      for line in fitted.split(separator: "\n") where columns >= 80 || columns >= 60 && !line.contains("'") { #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)") }
+      for line in fitted.split(separator: "\n") where columns >= 80 || columns >= 60 && !line.contains("'") {
+        #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)")
+      }
     }
   }
 
@@ -104,7 +106,7 @@ struct HelpTests {
                        is
         --all          all
 
-      Example: pushfleet x list --config \
+      Example: pushfleet x list --config \\
         pushfleet.json5 --state gone
       """
     #expect(HelpText(width: 48).fitted(help) == fitted)

@@ -112,7 +112,8 @@ struct DeadCommandTests {
     let stay = [0, 1, 7, 12]
     try publish(20, site) { stay.contains($0) ? "nowhere" : "send.high" }
     let replay = try LetterReplay(
-      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 2, isDry: false, hold: 1)
+      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 2, isDry: false,
+      hold: 1)
     replay.handlesSignals = false
     try replay.run()
     #expect(replay.replayed == 16 && replay.refused.values.reduce(0, +) == 4, "\(replay.refused)")

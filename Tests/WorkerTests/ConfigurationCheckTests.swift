@@ -66,7 +66,8 @@ struct ConfigurationCheckTests {
     #expect(found.findings.filter { !$0.isError } == [])
   }
 
-  @Test("a topic that is no bundle ID is wrong, as requests to it would all be refused", arguments: ["", "a.b ", "a\\nb", "###"])
+  @Test(
+    "a topic that is no bundle ID is wrong, as requests to it would all be refused", arguments: ["", "a.b ", "a\\nb", "###"])
   func topics(topic: String) throws {
     let found = try check(
       #"{ broker: "amqp://h", apps: { "com.a": { apns: [{ topic: "\#(topic)", certificate: "c" }] } } }"#)
@@ -82,19 +83,28 @@ struct ConfigurationCheckTests {
         "gateway: { http: { listen: '8080', certificate: 'x' } }",
         ["gateway.http.listen", "gateway.http.key", "registry", "gateway.http.certificate"]
       ),
-      ("gateway: { http: { listen: 'h:1', certificate: 'x', key: 'y' } }, registry: 'sqlite:r.db'", [
-        "gateway.http.certificate", "gateway.http.key",
-      ]),
+      (
+        "gateway: { http: { listen: 'h:1', certificate: 'x', key: 'y' } }, registry: 'sqlite:r.db'",
+        [
+          "gateway.http.certificate", "gateway.http.key",
+        ]
+      ),
       (
         "gateway: { apns: { listen: 'h:1', clients: 'x' } }",
         ["gateway.apns.certificate", "gateway.apns.clients"]
       ),
-      ("gateway: { apns: { listen: '1', key: 'y', app: 'b' } }", [
-        "gateway.apns.listen", "gateway.apns.certificate", "gateway.apns.key", "gateway.apns.app",
-      ]),
-      ("gateway: { apns: { listen: 'h:1', certificate: 'x' } }", [
-        "gateway.apns.key", "gateway.apns.clients", "gateway.apns.certificate",
-      ]),
+      (
+        "gateway: { apns: { listen: '1', key: 'y', app: 'b' } }",
+        [
+          "gateway.apns.listen", "gateway.apns.certificate", "gateway.apns.key", "gateway.apns.app",
+        ]
+      ),
+      (
+        "gateway: { apns: { listen: 'h:1', certificate: 'x' } }",
+        [
+          "gateway.apns.key", "gateway.apns.clients", "gateway.apns.certificate",
+        ]
+      ),
       ("richPages: { keep: '1', bytes: 1, url: 'ftp://x' }", ["richPages.keep", "richPages.bytes", "richPages.url"]),
       ("broker: 'amqp://h', brokerFile: 'nosuch'", ["broker", "brokerFile"]),
     ])

@@ -50,7 +50,8 @@ enum GroupsCommand: Command {
     repeat {
       guard start == 0 || !interruption.hasCome else {
         throw CommandFailure(
-          .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again")
+          .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again"
+        )
       }
       var change = ChangeText("group_\(word == "create" && key != nil ? "add" : word)", app: app)
       if let key {
