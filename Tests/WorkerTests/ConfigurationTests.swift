@@ -18,7 +18,7 @@ struct ConfigurationTests {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
     try text.write(to: directory.appendingPathComponent("c.json5"), atomically: false, encoding: .utf8)
-    try "from a file\n".write(to: directory.appendingPathComponent("secret"), atomically: false, encoding: .utf8)
+    try "from.a.file\n".write(to: directory.appendingPathComponent("secret"), atomically: false, encoding: .utf8)
     return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: environment)
   }
 
@@ -129,7 +129,7 @@ struct ConfigurationTests {
     #expect(configuration.results == .all)
     #expect(configuration.retry.attempts == 3)
     #expect(configuration.prefetch == 7)
-    #expect(configuration.apps.first?.credentials.apns.first?.topic == "from a file")
+    #expect(configuration.apps.first?.credentials.apns.first?.topic == "from.a.file")
   }
 
   @Test(

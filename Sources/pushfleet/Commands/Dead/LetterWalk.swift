@@ -117,7 +117,8 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     guard let delivery = current else { return }
     current = nil
     finish(delivery, step)
-    proceed()
+    // Where one letter follows the other, this is the only moment at which none is on its way.
+    if !givesBackWhenDue() { proceed() }
   }
 
   /// Whether what is held may go back now, the letter that is waited for as well.
@@ -199,10 +200,19 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
         takeAgain()
       } else if !isGivingBack {
         if silence >= Self.quiet { askForRest() }
-        if let consumer, loop.now.seconds(since: heldSince) >= hold, canGiveBack { giveBack(consumer) }
+        _ = givesBackWhenDue()
       }
       watch()
     }
+  }
+
+  /// - Returns: whether all that is held has begun to go back.
+  private func givesBackWhenDue() -> Bool {
+    guard let consumer, loop.now.seconds(since: heldSince) >= hold, canGiveBack, !isGivingBack, !isEnding, !isEnough,
+      done < expected
+    else { return false }
+    giveBack(consumer)
+    return true
   }
 
   private func giveBack(_ consumer: Consumer) {
