@@ -8,7 +8,7 @@ struct HelpText {
   /// - Parameter width: columns; a word that is longer has a line of its own.
   init(width: Int) { self.width = min(width, Self.widest) }
 
-  /// Blocks stand apart by an empty line: the usage, paragraphs, lists of options, an example. The example stays as it is, to be copied.
+  /// Blocks stand apart by an empty line: the usage, paragraphs, lists of options, an example, which can be copied.
   func fitted(_ help: String) -> String {
     let lines = help.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     return lines.split { $0.isEmpty }.map { fitted(block: Array($0)) }.joined(separator: "\n\n")
@@ -16,7 +16,9 @@ struct HelpText {
 
   private func fitted(block: [String]) -> String {
     if block[0].hasPrefix("Usage:") { return usage(block) }
-    if block[0].hasPrefix("Example") { return block.joined(separator: "\n") }
+    if block[0].hasPrefix("Example") {
+      return block.map { WrappedText.command($0, width: width) }.joined(separator: "\n")
+    }
     if block.allSatisfy({ $0.hasPrefix("  ") }) { return list(block) }
     return filled(Self.words(block.joined(separator: " ")), first: "", rest: "")
   }

@@ -66,7 +66,12 @@ enum Pushfleet {
 
   private static var overview: String {
     let width = commands.map { $0.name.count }.max() ?? 0
-    let lines = commands.map { "  \($0.name.padding(toLength: width, withPad: " ", startingAt: 0))  \($0.summary)" }
+    let lines = commands.flatMap { command in
+      WrappedText.lines(
+        command.summary.split(separator: " "),
+        first: "  \(command.name.padding(toLength: width, withPad: " ", startingAt: 0))  ",
+        rest: String(repeating: " ", count: width + 4), width: 80)
+    }
     return """
       pushfleet: push notifications from RabbitMQ to APNs and FCM
 

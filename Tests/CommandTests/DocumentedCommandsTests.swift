@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import pushfleet
@@ -28,27 +29,9 @@ struct DocumentedCommandsTests {
 
   // MARK: what a document shows
 
-  /// Code of a document: lines of blocks that are no other language's, and what stands between backticks.
-  static func code(_ text: String) -> (lines: [String], spans: [String]) {
-    var lines: [String] = []
-    var prose = ""
-    var fence: Substring?
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-      if line.hasPrefix("```") {
-        fence = fence == nil ? line.dropFirst(3) : nil
-      } else if let fence {
-        if ["", "sh", "bash"].contains(fence) { lines.append(String(line)) }
-      } else {
-        if line.contains(/^(#|\/\/)? {3,}\S/) { lines.append(String(line.drop { " #/".contains($0) })) }
-        prose += String(line) + "\n"
-      }
-    }
-    return (lines, prose.matches(of: /`([^`]+)`/).map { String($0.1).replacing("\n", with: " ") })
-  }
-
   /// What is wrong with the commands of a text. An option that is only mentioned needs no value.
   static func faults(_ text: String) -> [String] {
-    let code = code(text)
+    let code = DocumentCode(text)
     let lines = code.lines.flatMap(commands).compactMap { words in fault(words).map { (words, $0) } }
     let spans = code.spans.flatMap(commands).compactMap { words in
       fault(words).flatMap { $0.hasSuffix("needs a value") ? fault(words + ["VALUE"]) : $0 }.map { (words, $0) }
@@ -143,7 +126,7 @@ struct DocumentedCommandsTests {
 
   @Test("documents show every command")
   func everyCommand() throws {
-    let code = try Self.documents.map { Self.code(try Self.text($0)) }
+    let code = try Self.documents.map { DocumentCode(try Self.text($0)) }
     let shown = code.flatMap { $0.lines + $0.spans }.flatMap(Self.commands)
     let names = Set(shown.map { $0[0] })
     // Named together with another one: `pushfleet devices`, `topics`.
@@ -155,7 +138,7 @@ struct DocumentedCommandsTests {
   @Test("an option that stands by itself in a document is one of some command's or of a script's", arguments: documents)
   func options(path: String) throws {
     let known = Set(Self.forms.values.flatMap(\.values).flatMap(\.keys)).union(["help"])
-    for span in Self.code(try Self.text(path)).spans where span.hasPrefix("--") {
+    for span in DocumentCode(try Self.text(path)).spans where span.hasPrefix("--") {
       let name = String(span.dropFirst(2).prefix { $0.isLetter || $0 == "-" })
       #expect(known.contains(name) || Self.scripts.contains("--\(name)"), "--\(name)")
     }

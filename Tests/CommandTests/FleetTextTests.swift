@@ -98,7 +98,11 @@ struct FleetTextTests {
     let lines = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false).lines
     #expect(lines.count { $0.hasPrefix("app ") } == 20 && lines.contains("680 more in trouble: --pools lists them"))
     let all = FleetText(picture([worker], consumers: 1), width: 80, hasColour: false, listsPools: true).lines
-    #expect(all.count { $0.hasPrefix("app ") } == 50 && all.contains("650 more in trouble"))
+    #expect(all.count { $0.hasPrefix("app ") } == 20 + 50 && all.contains("650 more in trouble"))
+    #expect(all.contains("680 more in trouble: in the list below"))
+    let place = try #require(all.firstIndex { $0.hasPrefix("app ") }),
+      queues = try #require(all.firstIndex { $0.hasPrefix("QUEUE") })
+    #expect(place < queues)
   }
 
   @Test("histograms and counts that can't be are left out")
@@ -125,6 +129,17 @@ struct FleetTextTests {
     #expect(none.contains("no worker is running") && none.contains("push.send.normal"))
     let silent = FleetText(picture([], consumers: 2), width: 80, hasColour: true).lines.joined(separator: "\n")
     #expect(silent.contains("no worker answers") && silent.contains("\u{1B}[31m"))
+  }
+
+  @Test("says that workers run and take nothing, which is not that none runs", arguments: [true, false])
+  func idleWorkers(answer: Bool) throws {
+    var idle = picture(answer ? [try report("h:1", state: "in trouble", trouble: true)] : [], consumers: 0)
+    idle.queues = [.init(name: "push.send.normal", ready: 7), .init(name: "push.quarantine", ready: 0, consumers: 2)]
+    let said = FleetText(idle, width: 100, hasColour: true).lines.joined(separator: "\n")
+    #expect(said.contains("take nothing from the lanes: every provider is in trouble"), "\(said)")
+    #expect(!said.contains("no worker is running") && said.contains("no worker answers") == !answer, "\(said)")
+    idle.queues[0].consumers = 1
+    #expect(!FleetText(idle, width: 100, hasColour: true).lines.joined().contains("take nothing"))
   }
 
   @Test("as JSON is one object a line, by kinds")

@@ -72,10 +72,10 @@ struct HelpTests {
     for command in Pushfleet.commands {
       let fitted = HelpText(width: columns).fitted(command.help)
       #expect(Self.words(fitted) == Self.words(command.help), "\(command.name)")
-      // Left as it is, to be copied.
-      let lines = fitted.split(separator: "\n").prefix { !$0.hasPrefix("Example") }
       // An option and its longest word need as much.
-      for line in lines where columns >= 60 { #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)") }
+      for line in fitted.split(separator: "\n") where columns >= 80 || columns >= 60 && !line.contains("'") {
+        #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)")
+      }
     }
   }
 
@@ -106,12 +106,34 @@ struct HelpTests {
                        is
         --all          all
 
-      Example: pushfleet x list --config pushfleet.json5 --state gone
+      Example: pushfleet x list --config \\
+        pushfleet.json5 --state gone
       """
     #expect(HelpText(width: 48).fitted(help) == fitted)
   }
 
-  private static func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace) }
+  /// Without the backslashes at which the shell goes on.
+  private static func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace).filter { $0 != "\\" } }
+
+  @Test("an example that is broken is the same command for the shell", arguments: Pushfleet.commands.map { $0.name })
+  func example(name: String) throws {
+    let command = try #require(Pushfleet.commands.first { $0.name == name })
+    let example = try #require(CommandPage(command).example)
+    // What the shell makes of a line, without a word of it being run.
+    func words(_ line: String) throws -> String {
+      let script = "pushfleet() { printf '[%s]' \"$@\"; cat; }; man() { cat; }\n" + line.replacing(" > ", with: " to ")
+      return try ChildProcess.run(["/bin/bash", "-c", script]).output
+    }
+    let broken = WrappedText.command(example, width: 40)
+    #expect(try words(broken) == words(example) && !words(example).isEmpty)
+    #expect(broken.contains("\\\n") || example.count < 40)
+  }
+
+  @Test("the list of commands fits 80 columns")
+  func overview() throws {
+    let lines = try RegistrySite().run(["help"], isConfigured: false).output.split(separator: "\n")
+    #expect(lines.allSatisfy { $0.count < 80 } && lines.count > Pushfleet.commands.count)
+  }
 
   @Test("exit statuses are the same in the help, in the manual and in the README")
   func exitStatuses() throws {

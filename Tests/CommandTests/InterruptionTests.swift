@@ -28,4 +28,68 @@ struct InterruptionTests {
     #expect(child.wait() == 130)
     #expect(child.outputSoFar.contains("pushfleet: interrupted"), "\(child.outputSoFar)")
   }
+
+  /// What is written to it has been read once it is empty.
+  private func awaitRead(of pipe: Pipe) -> Bool {
+    for _ in 0..<9_000 {
+      var left: Int32 = 0
+      guard ioctl(pipe.fileHandleForReading.fileDescriptor, UInt(FIONREAD), &left) == 0, left > 0 else { return true }
+      usleep(10_000)
+    }
+    return false
+  }
+
+  @Test(
+    "says so, and that nothing was done, while it reads standard input",
+    arguments: [
+      (["explain", "-"], #"{"to":"#, "the request has not ended"), (["send", "--check", "-"], "{", "nothing was sent"),
+      (["topics", "subscribe", "news", "-"], "apns:00\n", "nothing was changed"),
+      (["topics", "unsubscribe", "news", "-"], "apns:00\n", "nothing was changed"),
+      (["groups", "create", "family", "-"], "apns:00\n", "nothing was changed"),
+      (["devices", "import", "--dry-run", "-"], "token,platform\n", "nothing was stored"),
+    ])
+  func reading(words: [String], input: String, said: String) throws {
+    let site = try RegistrySite()
+    _ = try site.store()
+    let pipe = Pipe()
+    let child = try ChildProcess(
+      [Program.path] + words + ["--config", site.configuration], environment: RegistrySite.environment, output: nil,
+      input: pipe.fileHandleForReading)
+    defer { child.end() }
+    try pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+    #expect(awaitRead(of: pipe), "\(child.outputSoFar)")
+    child.signal(2)
+    #expect(child.wait() == 130)
+    #expect(child.outputSoFar.contains("pushfleet: interrupted") && child.outputSoFar.contains(said), "\(child.outputSoFar)")
+  }
+
+  @Test("says so also where another part of it listened for signals before")
+  func listensAgain() throws {
+    let site = try RegistrySite()
+    let file = try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, "request.json")
+    let child = try ChildProcess(
+      [Program.path, "send", "--check", file, "--config", site.configuration], environment: RegistrySite.environment,
+      output: nil)
+    defer { child.end() }
+    #expect(child.waitForOutput("the broker can't be reached", seconds: 90), "\(child.outputSoFar)")
+    child.signal(2)
+    #expect(child.wait() == 130 && child.outputSoFar.contains("pushfleet: interrupted"), "\(child.outputSoFar)")
+  }
+
+  @Test("says how far it came between two batches", arguments: ["subscribe", "unsubscribe"])
+  func betweenBatches(word: String) throws {
+    let site = try RegistrySite()
+    try site.configure(#"registry: "\#(site.location)", registryLimits: { batch: 1 },"#)
+    _ = try site.store()
+    let names = (0..<50_000).map { "apns:\(token($0))" }.joined(separator: "\n")
+    let child = try ChildProcess(
+      [Program.path, "topics", word, "news", "-", "--config", site.configuration], environment: RegistrySite.environment,
+      output: nil, input: FileHandle(forReadingAtPath: try site.write(names, "names")))
+    defer { child.end() }
+    #expect(child.waitForOutput("device 1:", seconds: 90), "\(child.outputSoFar.prefix(500))")
+    child.signal(2)
+    #expect(child.wait() == 130)
+    let last = child.outputSoFar.suffix(200)
+    #expect(last.contains("interrupted: 0 of 50000 \(word)d; the same command again does no harm"), "\(last)")
+  }
 }

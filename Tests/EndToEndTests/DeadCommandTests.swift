@@ -1,6 +1,9 @@
 import Foundation
 import TestSupport
 import Testing
+import Worker
+
+@testable import pushfleet
 
 @Suite("pushfleet dead", .blocking)
 struct DeadCommandTests {
@@ -100,12 +103,52 @@ struct DeadCommandTests {
     #expect(try eventually { (3...4).contains(try site.depths(["dead", "send.high"]).reduce(0, +)) })
   }
 
-  private func publish(_ count: Int, _ site: Site) throws {
+  @Test("at a rate, lasts longer than the broker lets anybody hold a message, and looks at each letter once")
+  func longReplay() throws {
+    let broker = try Broker(configuration: ["consumer_timeout = 5000"], erlang: "-rabbit channel_tick_interval 500")
+    let site = try Site(broker: broker)
+    try site.configure(port: 1)
+    try site.declareTopology()
+    let stay = [0, 1, 7, 12]
+    try publish(20, site) { stay.contains($0) ? "nowhere" : "send.high" }
+    let replay = try LetterReplay(
+      try Configuration.load(path: site.file("pushfleet.json5"), environment: [:]), LetterFilter(), rate: 2, isDry: false,
+      hold: 1)
+    replay.handlesSignals = false
+    try replay.run()
+    #expect(replay.replayed == 16 && replay.refused.values.reduce(0, +) == 4, "\(replay.refused)")
+    #expect(try site.take("send.high").map(\.id) == (0..<20).filter { !stay.contains($0) }.map(String.init))
+    #expect(try site.take("dead").map(\.id) == stay.map(String.init))
+  }
+
+  @Test("shows letters once they are in their place again, however slowly they are read")
+  func slowReader() throws {
+    let site = try Site()
+    try site.configure(port: 1)
+    try site.declareTopology()
+    try publish(100, site, body: String(repeating: "x", count: 4_000))
+    let pipe = site.file("shown")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    let reader = open(pipe, O_RDWR)
+    let child = try ChildProcess(
+      ["/bin/bash", "-c", "exec '\(Program.path)' dead show --config '\(site.file("pushfleet.json5"))' > '\(pipe)'"],
+      environment: Site.environment, output: site.file("show.log"))
+    defer { child.end() }
+    var first = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+    #expect(poll(&first, 1, 90_000) == 1)
+    #expect(try site.depths(["dead"]) == [100])
+    close(reader)
+    _ = child.wait()
+  }
+
+  private func publish(
+    _ count: Int, _ site: Site, body: String = "{}", origin: (Int) -> String = { _ in "send.high" }
+  ) throws {
     try site.publish(
       lines: (0..<count).map {
         [
-          "body": "{}", "exchange": "\(site.prefix).dead", "routing_key": "dead",
-          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": "send.high"]],
+          "body": body, "exchange": "\(site.prefix).dead", "routing_key": "dead",
+          "properties": ["message_id": "\($0)", "headers": ["x-push-origin": origin($0)]],
         ]
       })
   }

@@ -46,6 +46,26 @@ struct DoctorTests {
         && misspelled.output.contains("bad.json5:1:3: error: brokr is not a setting: did you mean broker?"))
   }
 
+  @Test("tells a fleet whose every provider is in trouble from one without a worker")
+  func idleWorkers() throws {
+    let site = try Site()
+    try site.startSimulator()
+    let worker = try site.startWorker()
+    let config = ["--config", site.file("pushfleet.json5")]
+    site.stopSimulator()
+    try site.send(tokens: [token(1)])
+    var said = ""
+    #expect(
+      try eventually {
+        said = try site.run(["doctor"] + config).output
+        return said.contains("workers run, but take nothing: every provider is in trouble")
+      }, "\(said)")
+    #expect(said.contains("pushfleet status") && !said.contains("start a worker"), "\(said)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    #expect(try site.run(["doctor"] + config).output.contains("no worker consumes"))
+  }
+
   @Test("finds which permissions a worker lacks without an effect; one that can't answer status says so once and delivers")
   func permissions() throws {
     let site = try Site()

@@ -46,11 +46,13 @@ struct DocumentTests {
         .replacing("pushes.ndjson &", with: "pushes.ndjson 2> simulator.log &")
         .replacing("worker --config config.json5 &", with: "worker --config config.json5 > worker.log 2>&1 &") + "\n" + wait
     }
+    let end = "kill %1 %2"
+    #expect(try Self.text("README.md").contains("`\(end)`"))
     let script = """
       set -euo pipefail
       cd '\(site.folder.path)'
       PATH='\(URL(fileURLWithPath: Program.path).deletingLastPathComponent().path)':$PATH
-      trap 'trap - EXIT; kill $(jobs -p); wait' EXIT
+      trap 'trap - EXIT; \(end); wait' EXIT
       \(lines.joined(separator: "\n"))
       """
     let child = try ChildProcess(

@@ -8,11 +8,12 @@ struct ReplayTests {
   /// Moves what is in the dead letters to an exchange, and waits for the end of it.
   private func shovel(_ site: Site, to exchange: String, _ destination: [String: String] = [:]) throws {
     let name = "replay-\(site.prefix)"
-    var settings: [String: Any] = [
-      "src-protocol": "amqp091", "src-uri": "amqp://", "src-queue": "\(site.prefix).dead", "src-delete-after": "queue-length",
-      "dest-protocol": "amqp091", "dest-uri": "amqp://", "dest-exchange": "\(site.prefix).\(exchange)",
-      "dest-add-forward-headers": false, "ack-mode": "on-confirm",
-    ]
+    // The braces of the page's only shovel.
+    let page = try DocumentTests.text("docs/operations.md")
+    let shown = try #require(page.firstMatch(of: /set_parameter shovel replay '(\{[^}]*\})'/)).1
+    let object = try JSONSerialization.jsonObject(with: Data(shown.replacing("push.", with: "\(site.prefix).").utf8))
+    var settings = try #require(object as? [String: Any])
+    settings["dest-exchange"] = "\(site.prefix).\(exchange)"
     settings.merge(destination) { $1 }
     let text = String(decoding: try JSONSerialization.data(withJSONObject: settings), as: UTF8.self)
     try site.broker.control("set_parameter", "shovel", name, text)

@@ -200,6 +200,20 @@ struct RetryTests {
     #expect(try site.depths(["dead", "feedback"]) == [0, 0])
   }
 
+  @Test("a batch says which step of the ladder it waits for")
+  func waiting() throws {
+    let site = try Site()
+    try site.startSimulator(
+      script: [token(1): [["status": 429, "reason": "TooManyRequests"], ["status": 200]]],
+      settings: #"retry: { steps: ["2s"], attempts: 4 },"#)
+    try site.declareTopology()
+    try site.send(tokens: [token(1)])
+    let ended = try site.run(["worker", "--config", site.file("pushfleet.json5"), "--until-empty"])
+    #expect(ended.status == 0)
+    let said = Site.objects(ended.output).filter { $0["message"] as? String == "waiting" }
+    #expect(said.map { $0["for"] as? [String] } == [["\(site.prefix).retry.2s: 1"]], "\(ended.output)")
+  }
+
   @Test("an expired provider token is replaced once for everything in flight, and with it the connection")
   func expiredProviderToken() throws {
     let site = try Site()

@@ -15,11 +15,13 @@ final class Site {
   private(set) var port = 0
   private var children: [ChildProcess] = []
 
-  init(broker: Broker? = nil) throws {
+  /// - Parameter prefix: one that the broker has for this site alone; nil for a new one.
+  init(broker: Broker? = nil, prefix: String? = nil) throws {
     self.broker = try broker ?? .shared
     brokerURI = self.broker.uri
-    prefix = "t" + UUID().uuidString.prefix(8).lowercased()
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushfleet-\(prefix)")
+    let name = "t" + UUID().uuidString.prefix(8).lowercased()
+    self.prefix = prefix ?? name
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushfleet-\(name)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     certificates = try TestCertificates.make()
   }

@@ -9,9 +9,12 @@ struct ConfigurationCheckTests {
 
   /// Of a file with this text.
   private func check(_ text: String, _ environment: [String: String] = [:]) throws -> ConfigurationCheck {
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent("check-\(UUID().uuidString).json5")
+    // In a folder of its own, where no file of a credential is.
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("check-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("check.json5")
     try text.write(to: file, atomically: false, encoding: .utf8)
-    defer { try? FileManager.default.removeItem(at: file) }
     return ConfigurationCheck(path: file.path, environment: environment)
   }
 
@@ -61,6 +64,55 @@ struct ConfigurationCheckTests {
         "apps.com.a.apns.key", "apps.com.a.apns.ca", "apps.com.b.fcm.serviceAccount", "apps.com.b.fcm.ca",
       ], "\(found.findings)")
     #expect(found.findings.filter { !$0.isError } == [])
+  }
+
+  @Test(
+    "a topic that is no bundle ID is wrong, as requests to it would all be refused", arguments: ["", "a.b ", "a\\nb", "###"])
+  func topics(topic: String) throws {
+    let found = try check(
+      #"{ broker: "amqp://h", apps: { "com.a": { apns: [{ topic: "\#(topic)", certificate: "c" }] } } }"#)
+    #expect(found.findings.contains { $0.key == "apps.com.a.apns[0].topic" && $0.isError && $0.line == 1 }, "\(found.findings)")
+    let alone = try check(#"{ broker: "amqp://h", apps: { "com.a": { apns: { topic: "\#(topic)", certificate: "c" } } } }"#)
+    #expect(places(alone) == ["1:50 apps.com.a.apns.topic"], "\(alone.findings)")
+  }
+
+  @Test(
+    "one error hides no other of the same object",
+    arguments: [
+      (
+        "gateway: { http: { listen: '8080', certificate: 'x' } }",
+        ["gateway.http.listen", "gateway.http.key", "registry", "gateway.http.certificate"]
+      ),
+      (
+        "gateway: { http: { listen: 'h:1', certificate: 'x', key: 'y' } }, registry: 'sqlite:r.db'",
+        [
+          "gateway.http.certificate", "gateway.http.key",
+        ]
+      ),
+      (
+        "gateway: { apns: { listen: 'h:1', clients: 'x' } }",
+        ["gateway.apns.certificate", "gateway.apns.clients"]
+      ),
+      (
+        "gateway: { apns: { listen: '1', key: 'y', app: 'b' } }",
+        [
+          "gateway.apns.listen", "gateway.apns.certificate", "gateway.apns.key", "gateway.apns.app",
+        ]
+      ),
+      (
+        "gateway: { apns: { listen: 'h:1', certificate: 'x' } }",
+        [
+          "gateway.apns.key", "gateway.apns.clients", "gateway.apns.certificate",
+        ]
+      ),
+      ("richPages: { keep: '1', bytes: 1, url: 'ftp://x' }", ["richPages.keep", "richPages.bytes", "richPages.url"]),
+      ("broker: 'amqp://h', brokerFile: 'nosuch'", ["broker", "brokerFile"]),
+    ])
+  func collected(settings: String, keys: [String]) throws {
+    let broker = settings.hasPrefix("broker") ? "" : "broker: 'amqp://h',"
+    let found = try check("{ \(broker) \(settings), apps: { 'com.a': { \(Self.good) } } }")
+    #expect(Set(found.findings.filter(\.isError).compactMap(\.key)) == Set(keys + ["apps.com.a.apns.certificate"]))
+    #expect(found.findings.count(where: \.isError) == keys.count + 1, "\(found.findings)")
   }
 
   @Test("says what was meant")

@@ -115,6 +115,15 @@ final class ReloadTests {
     #expect(shelf.load(try configuration(text)).isEmpty)
   }
 
+  @Test("a topic that is no bundle ID is refused before anything is reloaded", arguments: ["", "a.b ", "a\\nb", "###"])
+  func badTopic(topic: String) throws {
+    _ = try configuration("{ a: { \(apns("key.p8", ", topic: 'a.b'")) } }")
+    let error = #expect(throws: ConfigurationError.self) {
+      try configuration("{ a: { \(apns("key.p8", ", topic: '\(topic)'")) } }")
+    }
+    #expect(error?.key == "apps.a.apns.topic")
+  }
+
   @Test("a sender that gets a credential of its own is served by it, and those it shared one with are left alone")
   func apart() throws {
     let shared = "{ a: { \(apns()), senders: { '1001': { \(apns()) }, '1002': { \(apns()) } } } }"

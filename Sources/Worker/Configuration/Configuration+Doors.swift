@@ -30,15 +30,18 @@ extension Configuration {
     }
     if gateway.http != nil, registry == nil { errors.append(.missingDoorRegistry) }
     check { () throws(ConfigurationError) in try requireBinaryApp() }
-    if let http = gateway.http {
+    for (setting, material) in doorMaterials {
+      check { () throws(ConfigurationError) in _ = try material.bytes(for: setting) }
+    }
+    func areReadable(_ settings: String...) -> Bool { !errors.contains { settings.contains($0.key) } }
+    if let http = gateway.http, areReadable("gateway.http.certificate", "gateway.http.key") {
       check { () throws(ConfigurationError) in try http.loadCertificate()?.refuseExpired(at: now) }
     }
-    if let apns = gateway.apns {
-      check { () throws(ConfigurationError) in
-        let certificate = try apns.loadCertificate()
-        _ = try apns.tls(certificate)
-        try certificate.refuseExpired(at: now)
-      }
+    if let apns = gateway.apns, areReadable("gateway.apns.certificate", "gateway.apns.key") {
+      var own: DoorCertificate?
+      check { () throws(ConfigurationError) in own = try apns.loadCertificate() }
+      if let own, areReadable("gateway.apns.clients") { check { () throws(ConfigurationError) in _ = try apns.tls(own) } }
+      check { () throws(ConfigurationError) in try own?.refuseExpired(at: now) }
     }
     var seen: [Endpoint: String] = [:]
     for (setting, address) in doorAddresses {

@@ -177,6 +177,7 @@ public struct ConfigurationCheck {
       "broker": .string("amqp://localhost"), "keyID": .string("AAAAAAAAAA"), "teamID": .string("AAAAAAAAAA"),
       "key": .string(placeholder), "serviceAccount": .string(placeholder),
       "apns": .object(["certificate": .string(placeholder)]),
+      "listen": .string("127.0.0.1:1"), "certificate": .string(placeholder), "clients": .string(placeholder),
     ]
   }
 
@@ -195,13 +196,18 @@ public struct ConfigurationCheck {
   private mutating func correct(_ value: ConfigurationValue, _ key: String) -> ConfigurationValue? {
     defer { corrected.insert(key) }
     let found = value.paths.filter { [key, key + "File"].contains(ConfigurationSource.name($0)) }
-    if !found.isEmpty { return found.reduce(value) { $0.removing($1) ?? $0 } }
+    // Where a value and its file give the same setting, the file stays: it may be wrong as well.
+    if let first = found.first { return value.removing(first) ?? value }
     // It is missing, or belongs to an object that is: by the name of what holds it.
     let holder = value.paths.filter { key.hasPrefix(ConfigurationSource.name($0) + ".") }.max { $0.count < $1.count } ?? []
     let last = String(key.split(separator: ".").last ?? "")
     if !corrected.contains(key + " filled"), let filling = Self.placeholders[last] {
       corrected.insert(key + " filled")
-      return value.replacing((holder + [last])[...], by: filling)
+      let filled = value.replacing((holder + [last])[...], by: filling)
+      let beside = holder + ["key"]
+      guard last == "certificate", value.value(at: beside) == nil else { return filled }
+      corrected.insert(ConfigurationSource.name(beside))
+      return filled?.replacing(beside[...], by: filling)
     }
     guard !holder.isEmpty else { return nil }
     // Of a list the whole goes, and nothing is to be found missing because of that.

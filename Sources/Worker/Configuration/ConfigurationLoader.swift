@@ -283,12 +283,13 @@ extension CredentialSet {
 extension APNsConfiguration {
   fileprivate init(_ reader: ConfigurationReader, appID: String) throws(ConfigurationError) {
     topic = try reader.string("topic") ?? appID
-    if APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
-      throw reader.error("topic", "is \(Shown.value(topic)): a topic is a bundle ID")
-    }
     topics = try reader.strings("topics") ?? []
+    let form = "a topic is a bundle ID, with a push type's suffix or without"
+    if APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
+      throw reader.error("topic", "is \(Shown.value(topic)): \(form)")
+    }
     for topic in topics where APNsHeader.apnsTopic.brokenRule(Array(topic.utf8)) != nil {
-      throw reader.error("topics", "has \(Shown.value(topic)): a topic is a bundle ID, with a push type's suffix or without")
+      throw reader.error("topics", "has \(Shown.value(topic)): \(form)")
     }
     environment =
       Environment(rawValue: try reader.choice("environment", of: Environment.allCases.map(\.rawValue)) ?? "production")

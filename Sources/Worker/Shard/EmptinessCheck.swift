@@ -1,4 +1,5 @@
 import AMQP
+import Wire
 
 /// Whether everything is done: the send, fan-out, retry and quarantine queues empty at several looks in a row.
 ///
@@ -21,5 +22,21 @@ struct EmptinessCheck {
   mutating func observe(_ counts: [Int]) -> Bool {
     emptyLooks = counts.allSatisfy { $0 == 0 } ? emptyLooks + 1 : 0
     return emptyLooks >= Self.looks
+  }
+}
+
+/// What a batch that has nothing in hand waits for: said at once, then every half minute.
+struct BatchNotice {
+  /// Seconds.
+  static let pause = 30.0
+  private var next: MonotonicTime?
+
+  /// - Parameter queues: with what is ready in each.
+  /// - Returns: those that aren't empty, where they are to be said.
+  mutating func due(_ queues: [(name: String, ready: Int)], at now: MonotonicTime) -> [String] {
+    let filled = queues.filter { $0.ready > 0 }
+    guard !filled.isEmpty, next.map({ now >= $0 }) ?? true else { return [] }
+    next = now.advanced(bySeconds: Self.pause)
+    return filled.map { "\($0.name): \($0.ready)" }
   }
 }

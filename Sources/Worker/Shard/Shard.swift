@@ -26,6 +26,7 @@ package final class Shard: TurnHook {
   let pools: PoolSet
   let spans: SpanExporter?
   private var emptiness: EmptinessCheck?
+  private var batchNotice = BatchNotice()
   private var isReloading = false
   private var expiryWatch = ExpiryWatch()
   private var fleetSize = FleetSize()
@@ -285,10 +286,17 @@ package final class Shard: TurnHook {
     let held = pipeline.holds.present.map {
       configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
     }
-    broker.countMessages(of: (emptiness?.queues ?? []) + held) { [weak self] counts in
+    let queues = (emptiness?.queues ?? []) + held
+    broker.countMessages(of: queues) { [weak self] counts in
       guard let self else { return }
+      if number == 0, isIdle, let counts { sayWaiting(zip(queues, counts).map { ($0, $1) }) }
       found(isIdle ? counts : nil)
     }
+  }
+
+  private func sayWaiting(_ queues: [(name: String, ready: Int)]) {
+    let filled = batchNotice.due(queues, at: time.now)
+    if !filled.isEmpty { log.info("waiting", ["for": LogList.first(of: filled)]) }
   }
 
   /// - Parameter counts: ready messages of each queue; nil where something is in hand, or the broker couldn't be asked.

@@ -41,8 +41,8 @@ enum DevicesImport {
   private static func load(
     _ file: ImportFile, _ given: BulkFormat?, _ target: ImportTarget, _ account: ImportAccount, _ interruption: Interruption
   ) throws {
-    let interrupted = CommandFailure(
-      .interrupted, "interrupted in \(file.name): what was stored stays, and importing the files again does no harm")
+    let harm = target.store == nil ? "nothing was stored" : stays
+    let interrupted = CommandFailure(.interrupted, "interrupted in \(file.name): \(harm)")
     guard var bytes = try file.read(chunk, unless: interruption) else { throw interrupted }
     var format = given ?? file.format(bytes)
     while format == nil {
@@ -69,11 +69,12 @@ enum DevicesImport {
     }
   }
 
+  private static let stays = "what was stored stays, and importing the files again does no harm"
+
   private static func failure(_ error: BulkError, _ file: String) -> CommandFailure {
     switch error {
     case .header: CommandFailure(.badInput, "\(file), line 1: \(error)")
-    case .store(let cause):
-      CommandFailure(ExitStatus(of: cause), "\(cause); what was stored stays, and importing the files again does no harm")
+    case .store(let cause): CommandFailure(ExitStatus(of: cause), "\(cause); \(stays)")
     }
   }
 

@@ -63,15 +63,20 @@ enum ExplainCommand: Command {
   }
 
   /// One byte more than a request may have is enough to refuse it.
-  private static func read(_ file: String, _ limits: JSONLimits) throws(CommandFailure) -> [UInt8] {
-    let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file)
+  private static func read(_ file: String, _ limits: JSONLimits) throws -> [UInt8] {
+    let unreadable = CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
+    guard let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file) else { throw unreadable }
+    let interruption = try Interruption()
     let most = limits.bytes + 1
     var body: [UInt8] = []
-    do {
-      guard let handle else { throw CocoaError(.fileNoSuchFile) }
-      while body.count < most, let chunk = try handle.read(upToCount: most - body.count), !chunk.isEmpty { body += chunk }
-    } catch {
-      throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
+    while body.count < most {
+      let chunk: [UInt8]?
+      do throws(SystemError) {
+        chunk = try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: most - body.count)
+      } catch { throw unreadable }
+      guard let chunk else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
+      if chunk.isEmpty { break }
+      body += chunk
     }
     return body
   }

@@ -40,13 +40,19 @@ enum GroupsCommand: Command {
     let session = try RegistrySession(options, isReading: word != "create")
     let app = try session.app(options)
     let words = options.operands.dropFirst()
-    let members = words.isEmpty ? [] : try RegistryNames.read(words)
+    let interruption = try Interruption()
+    let members = words.isEmpty ? [] : try RegistryNames.read(words, unless: interruption)
     // A group of devices is smaller than a change may be.
     let batch = options.has("users") ? session.configuration.registryLimits.batch : max(1, members.count)
     var key = word == "create" ? nil : try key(group, app, session.store)
     var failed: [Int] = []
     var start = 0
     repeat {
+      guard start == 0 || !interruption.hasCome else {
+        throw CommandFailure(
+          .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again"
+        )
+      }
       var change = ChangeText("group_\(word == "create" && key != nil ? "add" : word)", app: app)
       if let key {
         change.set("notification_key", String(decoding: key, as: UTF8.self))

@@ -84,16 +84,8 @@ struct ImportFile {
   /// What is there, at the end nothing.
   /// - Returns: nil where an interruption came before anything else.
   func read(_ count: Int, unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
-    let input = InputDescriptor(handle.fileDescriptor)
     do throws(SystemError) {
-      while !interruption.hasCome {
-        switch try input.read(atMost: count) {
-        case .bytes(let bytes): return bytes
-        case .end: return []
-        case .notYet: try interruption.wait(for: input)
-        }
-      }
-      return nil
+      return try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: count)
     } catch {
       throw CommandFailure(.badInput, "\(name) cannot be read further: \(error.reason)")
     }

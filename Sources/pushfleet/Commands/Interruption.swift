@@ -21,6 +21,19 @@ final class Interruption {
     watch.close()
   }
 
+  /// What is there, at the end nothing.
+  /// - Returns: nil where an interruption came before anything else.
+  func read(_ input: InputDescriptor, atMost count: Int) throws(SystemError) -> [UInt8]? {
+    while !hasCome {
+      switch try input.read(atMost: count) {
+      case .bytes(let bytes): return bytes
+      case .end: return []
+      case .notYet: try wait(for: input)
+      }
+    }
+    return nil
+  }
+
   var hasCome: Bool {
     loop.turn(waitingAtMost: 0)
     return count > 0

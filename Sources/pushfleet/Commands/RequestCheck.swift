@@ -14,14 +14,20 @@ struct RequestCheck {
   }
 
   /// How many are refused; each is said with its place.
-  func refused(in requests: RequestFiles) -> Int {
+  /// - Returns: nil where an interruption came first.
+  func refused(in requests: RequestFiles, unless interruption: Interruption) throws -> Int? {
     var refused = 0
-    while let request = requests.next() {
+    while !interruption.hasCome {
+      guard let request = requests.next() else {
+        guard let input = requests.awaited else { return refused + requests.refused }
+        try interruption.wait(for: input)
+        continue
+      }
       guard let rejection = rejection(of: request.body) else { continue }
       refused += 1
       Terminal.complain("\(request.place): \(rejection)")
     }
-    return refused + requests.refused
+    return nil
   }
 
   func rejection(of body: [UInt8]) -> Rejection? {

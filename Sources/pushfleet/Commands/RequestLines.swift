@@ -113,15 +113,23 @@ final class LineReader {
 enum StandardInput {
   private static let most = 256 << 20
 
-  static func read() throws(CommandFailure) -> [UInt8] {
-    let data: Data?
-    do { data = try FileHandle.standardInput.read(upToCount: most + 1) } catch {
-      throw CommandFailure(.badInput, "standard input cannot be read")
+  private static let piece = 1 << 20
+
+  /// - Returns: nil where an interruption came before its end.
+  static func read(unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
+    let input = InputDescriptor(FileHandle.standardInput.fileDescriptor)
+    var bytes: [UInt8] = []
+    while true {
+      let chunk: [UInt8]?
+      do throws(SystemError) { chunk = try interruption.read(input, atMost: piece) } catch {
+        throw CommandFailure(.badInput, "standard input cannot be read")
+      }
+      guard let chunk else { return nil }
+      if chunk.isEmpty { return bytes }
+      bytes += chunk
+      guard bytes.count <= most else {
+        throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
+      }
     }
-    guard let data, data.count > 0 else { return [] }
-    guard data.count <= most else {
-      throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
-    }
-    return [UInt8](data)
   }
 }

@@ -39,12 +39,19 @@ enum SendCommand: Command {
     let timeout = try options.integer("timeout", in: 1...86_400) ?? (options.has("wait") ? 60 : 300)
     let configuration = try options.configuration()
     let app = try configuration.application(options).map { String(decoding: $0, as: UTF8.self) }
-    let input = options.has("check") && options.operands.contains("-") ? try StandardInput.read() : nil
     func files(_ input: [UInt8]?) throws -> RequestFiles {
       try RequestFiles(options.operands, limits: configuration.limits.json, namesApp: app == nil, input: input)
     }
+    var input: [UInt8]?
     if options.has("check") {
-      let refused = try RequestCheck(configuration, app: app).refused(in: files(input))
+      let interruption = try Interruption()
+      let interrupted = CommandFailure(.interrupted, "interrupted: nothing was sent")
+      if options.operands.contains("-") {
+        guard let read = try StandardInput.read(unless: interruption) else { throw interrupted }
+        input = read
+      }
+      let check = RequestCheck(configuration, app: app)
+      guard let refused = try check.refused(in: files(input), unless: interruption) else { throw interrupted }
       if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests would be refused: none is sent") }
     }
     let requests = try files(input)

@@ -69,7 +69,7 @@ final class SendReport {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
       Terminal.say("pushfleet: \(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")
     }
-    if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests are not JSON objects") }
+    if refused > 0 { throw CommandFailure(.badInput, "\(refused) of the requests are refused") }
     if unknown > 0 { throw CommandFailure(.unavailable, "of \(unknown) requests it is not known what became") }
     if failed > 0 { throw CommandFailure(.badInput, "\(failed) of the requests did not reach every device") }
   }

@@ -28,10 +28,15 @@ enum TopicsCommand: Command {
     guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
     let session = try RegistrySession(options, isReading: word == "unsubscribe")
     let app = try session.app(options)
-    let devices = try RegistryNames.read(options.operands.dropFirst())
+    let interruption = try Interruption()
+    let devices = try RegistryNames.read(options.operands.dropFirst(), unless: interruption)
     var failures = 0
     let batch = session.configuration.registryLimits.batch
     for start in stride(from: 0, to: devices.count, by: batch) {
+      guard !interruption.hasCome else {
+        let done = "\(start - failures) of \(devices.count) \(word)d"
+        throw CommandFailure(.interrupted, "interrupted: \(done); the same command again does no harm")
+      }
       var change = ChangeText(word, app: app)
       change.set("topic", options.operands[0])
       change.set("tokens", Array(devices[start..<min(start + batch, devices.count)]))
@@ -88,17 +93,18 @@ enum TopicTable {
 
 /// Devices or users named on the command line or, for many, on standard input.
 enum RegistryNames {
-  static func read(_ words: ArraySlice<String>) throws(CommandFailure) -> [String] {
+  static func read(_ words: ArraySlice<String>, unless interruption: Interruption) throws -> [String] {
     var names: [String] = []
     for word in words {
       guard word == "-" else {
         names.append(word)
         continue
       }
-      while let line = readLine() {
-        let name = line.trimmingCharacters(in: .whitespacesAndNewlines)
-        if !name.isEmpty { names.append(name) }
+      guard let input = try StandardInput.read(unless: interruption) else {
+        throw CommandFailure(.interrupted, "interrupted: nothing was changed")
       }
+      let lines = String(decoding: input, as: UTF8.self).split(whereSeparator: \.isNewline)
+      names += lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
     guard !names.isEmpty else { throw CommandFailure(.badInput, "no device on standard input") }
     return names

@@ -20,6 +20,17 @@ enum WrappedText {
     lines(words, room: room(width: width, margin: rest.count)).enumerated().map { ($0 == 0 ? first : rest) + $1 }
   }
 
+  /// A line for the shell, which goes on after a backslash. What stands between quotation marks stays together.
+  static func command(_ line: String, width: Int) -> String {
+    var words = [""]
+    var quote: Character?
+    for character in line {
+      if character == quote { quote = nil } else if quote == nil, "'\"".contains(character) { quote = character }
+      if character == " ", quote == nil { words.append("") } else { words[words.count - 1].append(character) }
+    }
+    return lines(words, room: room(width: width, margin: 4)).joined(separator: " \\\n  ")
+  }
+
   /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
   static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
 }

@@ -20,6 +20,9 @@ enum Manual {
     """
   }
 
+  /// Columns for what isn't filled, beside the margin that it has on a terminal.
+  private static let width = 72
+
   private static func section(_ page: CommandPage) -> String {
     var lines = [".SS \(escaped(page.name)) \\- \(escaped(page.summary))", ".nf"]
     lines += page.usage.map(line) + [".fi"]
@@ -29,7 +32,9 @@ enum Manual {
       guard let words = option.words else { continue }
       lines += [".TP", ".B \\-\\-\(escaped(option.name))\(option.value.map { " \\fI\(escaped($0))\\fR" } ?? "")", line(words)]
     }
-    if let example = page.example { lines += [".PP", "Example:", ".nf", line(example), ".fi"] }
+    if let example = page.example {
+      lines += [".PP", "Example:", ".nf", line(WrappedText.command(example, width: width)), ".fi"]
+    }
     return lines.joined(separator: "\n")
   }
 

@@ -1,8 +1,10 @@
 """Opens a page in headless Chromium, in three widths, light and dark, and says how each looks; then waits for a text to appear.
 
 Usage: browser.py CHROMIUM URL FOLDER WORD    prints one JSON object per view, then reads a line, and prints another when WORD stands in the page.
+       browser.py CHROMIUM URL FOLDER --pictures PLACE    takes whole pages into PLACE: the pictures of docs/operations.md
 It speaks the DevTools protocol over Chromium's pipes: https://chromedevtools.github.io/devtools-protocol/
 """
+import base64
 import fcntl
 import json
 import os
@@ -80,26 +82,54 @@ class Browser:
 
 
 def main():
-    program, url, folder, word = sys.argv[1:]
+    program, url, folder, *words = sys.argv[1:]
     browser = Browser(program, folder)
     try:
-        look(browser, url, word)
+        if words[0] == "--pictures":
+            take_pictures(browser, url, words[1])
+        else:
+            look(browser, url, words[0])
     finally:
         browser.process.kill()
         browser.process.wait()
 
 
-def look(browser, url, word):
+def attach(browser):
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Runtime", "Log", "Page"):
         browser.call(f"{domain}.enable")
+
+
+def show(browser, url, scheme, width, height):
+    """Whether the page shows figures."""
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    browser.call("Page.navigate", url=url)
+    return browser.wait("document.querySelector('svg') !== null && document.body.innerText.includes('com.example.')")
+
+
+def take_pictures(browser, url, place):
+    attach(browser)
+    # They would take the page's margin.
+    browser.call("Emulation.setScrollbarsHidden", hidden=True)
+    for name, scheme, width in (("dashboard", "light", 1280), ("dashboard-dark", "dark", 820), ("dashboard-phone", "light", 390)):
+        if not show(browser, url, scheme, width, 800):
+            sys.exit("the page shows no figures")
+        # Rates are of what the page has seen since it was opened.
+        time.sleep(6)
+        size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
+        with open(f"{place}/{name}.png", "wb") as file:
+            file.write(base64.b64decode(picture))
+
+
+def look(browser, url, word):
+    attach(browser)
     for scheme in ("light", "dark"):
-        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         for width in WIDTHS:
-            browser.call("Emulation.setDeviceMetricsOverride", width=width, height=1600, deviceScaleFactor=1, mobile=False)
-            browser.call("Page.navigate", url=url)
-            is_shown = browser.wait("document.querySelector('svg') !== null && document.body.innerText.includes('com.example.')")
+            is_shown = show(browser, url, scheme, width, 1600)
             print(json.dumps({
                 "scheme": scheme, "width": width, "shown": is_shown,
                 "overflow": browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),

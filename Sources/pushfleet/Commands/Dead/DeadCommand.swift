@@ -67,15 +67,17 @@ enum DeadCommand: Command {
 
   private static func show(_ options: Options, _ filter: LetterFilter) throws {
     let asJSON = options.has("json")
+    // Whoever pages through letters takes his time: they are in their place again before the first is printed.
+    let spool = try Spool()
     var isFirst = true
     let look = try LetterLook(
       try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
     ) { letter in
-      if asJSON { return Terminal.print(letter.json) }
-      Terminal.print((isFirst ? "" : "\n") + letter.text)
+      spool.append(asJSON ? letter.json : Array(((isFirst ? "" : "\n") + letter.text).utf8))
       isFirst = false
     }
     try look.run()
+    try spool.print()
     if look.matched == 0, !asJSON { Terminal.say("no dead letters" + others(look)) }
   }
 

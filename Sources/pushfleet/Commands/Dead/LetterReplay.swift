@@ -30,11 +30,16 @@ final class LetterReplay: LetterWalk {
   /// Seconds that an interrupted replay waits for the confirmation of the letter that is on its way.
   private static let answerTimeout = 5.0
 
-  init(_ configuration: Configuration, _ filter: LetterFilter, rate: Double?, isDry: Bool) throws {
+  /// Counts the times that a letter was waited for, so that nothing happens to another one.
+  private var turn = 0
+
+  init(
+    _ configuration: Configuration, _ filter: LetterFilter, rate: Double?, isDry: Bool, hold: Double = LetterWalk.longestHold
+  ) throws {
     self.filter = filter
     self.rate = rate
     self.isDry = isDry
-    try super.init(configuration, name: "pushfleet dead replay", maximumBody: isDry ? 0 : Self.largestBody)
+    try super.init(configuration, name: "pushfleet dead replay", maximumBody: isDry ? 0 : Self.largestBody, hold: hold)
   }
 
   override var isEnough: Bool { isInterrupted || filter.limit.map { matched >= $0 } ?? false }
@@ -69,7 +74,15 @@ final class LetterReplay: LetterWalk {
     guard let rate else { return publish() }
     let pause = start.advanced(bySeconds: Double(replayed) / rate).seconds(since: loop.now)
     guard pause > 0 else { return publish() }
-    loop.schedule(after: pause) { [weak self] in self?.publish() }
+    publish(after: pause)
+  }
+
+  /// Unless the letter has gone back by then.
+  private func publish(after pause: Double) {
+    turn += 1
+    loop.schedule(after: pause) { [weak self, turn] in
+      if let self, turn == self.turn { publish() }
+    }
   }
 
   private func publish() {
@@ -80,7 +93,9 @@ final class LetterReplay: LetterWalk {
     publisher.publish(exchange: route.exchange, routingKey: route.routingKey, properties: route.properties, body: body, tag: 0)
   }
 
-  override func publisherReady(_ publisher: Publisher) { publish() }
+  override func publisherReady(_ publisher: Publisher) {
+    if route != nil, !isPublished { publishWhenDue() }
+  }
 
   override func confirmed(_ tag: Int) {
     isPublished = false
@@ -94,7 +109,7 @@ final class LetterReplay: LetterWalk {
     switch failure {
     case .nacked:
       reportFull()
-      loop.schedule(after: 1) { [weak self] in self?.publish() }
+      publish(after: 1)
     case .returned: refuse("no queue takes it; `pushfleet topology` declares what is missing")
     case .unencodable: refuse("its properties are too large to be published again")
     case .channelClosed(.notFound(let what)): refuse("\(what); `pushfleet topology` declares what is missing")
@@ -110,9 +125,22 @@ final class LetterReplay: LetterWalk {
   }
 
   private func conclude(_ step: Step) {
+    forget()
+    settle(step)
+  }
+
+  private func forget() {
+    turn += 1
     route = nil
     body = []
-    settle(step)
+  }
+
+  override var canGiveBack: Bool { !isPublished }
+
+  override func givesBack() {
+    // It is looked at again.
+    if route != nil { matched -= 1 }
+    forget()
   }
 
   // MARK: words

@@ -8,6 +8,9 @@ import Worker
 ///
 /// A quorum queue shows what it has only by delivering it. So letters are taken by portions, each by a consumer of its own on a channel of its
 /// own: the next one begins when the one before holds nothing but letters that stay. Here none is kept that has been looked at.
+///
+/// The broker closes the channel of who holds a message for longer than its `consumer_timeout`. So in a walk that lasts, all that is held goes
+/// back from time to time and is taken anew; what has been looked at stands first then.
 class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   enum Step {
     case keep, remove
@@ -28,11 +31,16 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// Seconds within which the broker puts back what was held, and those between two looks at it.
   private static let returnTimeout = 2.0
   private static let returnPause = 0.02
+  /// Seconds for which letters are held: well below RabbitMQ's half hour.
+  static let longestHold = 600.0
+  /// Seconds between the sight of what was put back and the next consumer: letters that came meanwhile can look like it.
+  private static let settlePause = 1.0
 
   let topology: Topology
   private let name: String
   private let maximumBody: Int
-  private let consuming: BrokerConnection
+  private let hold: Double
+  private var consuming: BrokerConnection
   private(set) weak var publisher: Publisher?
   private weak var consumer: Consumer?
 
@@ -48,18 +56,27 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// The letter that is waited for.
   private var current: Delivery?
   private var kept: [Int] = []
+  private var heldSince = MonotonicTime(nanoseconds: 0)
+  /// All that is held goes back, and the walk goes on then.
+  private var isGivingBack = false
+  /// Letters at the head of the queue that stay, and have been looked at before they were given back.
+  private var known = 0
   private var isProceeding = false
   private(set) var isEnding = false
   /// Everything is done with; what was held goes back.
   private var isReturning = false
   private var lastSign = MonotonicTime(nanoseconds: 0)
   private var isAsking = false
+  private var isWatched = false
 
-  /// - Parameter maximumBody: bytes of a letter's body that are wanted.
-  init(_ configuration: Configuration, name: String, maximumBody: Int) throws {
+  /// - Parameters:
+  ///   - maximumBody: bytes of a letter's body that are wanted.
+  ///   - hold: seconds for which letters are held.
+  init(_ configuration: Configuration, name: String, maximumBody: Int, hold: Double = LetterWalk.longestHold) throws {
     topology = configuration.topology
     self.name = name
     self.maximumBody = maximumBody
+    self.hold = hold
     let loop = try EventLoop()
     consuming = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
     try super.init(configuration, loop: loop)
@@ -70,7 +87,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   }
 
   private func makeConsumer(_ broker: BrokerURI) -> Consumer {
-    let portions = min(Self.mostPortions, expected / Int(Self.portion) + 1)
+    let portions = min(Self.mostPortions, (expected - removed) / Int(Self.portion) + 1)
     kept = Array(repeating: 0, count: portions)
     let consumer = Consumer(
       // Who pages through letters takes his time, and nothing is heard meanwhile: as rarely as the broker asks for it.
@@ -100,8 +117,14 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     guard let delivery = current else { return }
     current = nil
     finish(delivery, step)
-    proceed()
+    // Where one letter follows the other, this is the only moment at which none is on its way.
+    if !givesBackWhenDue() { proceed() }
   }
+
+  /// Whether what is held may go back now, the letter that is waited for as well.
+  var canGiveBack: Bool { true }
+  /// It goes back: the letter that is waited for comes again.
+  func givesBack() {}
 
   /// What had been done when the connection was lost, for the error.
   var progress: String { "nothing has been changed" }
@@ -117,9 +140,19 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   func end() {
     guard !isEnding else { return }
     isEnding = true
-    if let consumer { return consumer.closeInTurn() }
+    if isGivingBack {
+      if consumer == nil { leaveInTime() }
+      return
+    }
+    if let consumer { return close(consumer) }
     consuming.stop()
     leave()
+  }
+
+  /// Its answers are read also where deliveries were not.
+  private func close(_ consumer: Consumer) {
+    consumer.transport?.isReadingPaused = false
+    consumer.closeInTurn()
   }
 
   // MARK: the walk
@@ -143,7 +176,11 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
       removed += 1
       return consumer?.acknowledge(delivery.token) ?? ()
     }
-    let portion = delivery.consumer
+    keep(delivery.consumer)
+  }
+
+  /// A letter stays that the consumer of a portion has.
+  private func keep(_ portion: Int) {
     kept[portion] += 1
     guard kept[portion] == Int(Self.portion), portion + 1 < kept.count, done < expected else { return }
     consumer?.want(true, queue: portion + 1)
@@ -155,12 +192,48 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
       if current != nil || !waiting.isEmpty { lastSign = loop.now }
       let silence = loop.now.seconds(since: lastSign)
       if silence >= Self.deliveryTimeout {
-        return fail(
-          .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
+        // Somebody else has taken of what was put back.
+        guard isGivingBack, consumer == nil else {
+          return fail(
+            .unavailable, "the broker delivers nothing, though the queue \(topology.deadQueue) isn't empty; \(progress)")
+        }
+        takeAgain()
+      } else if !isGivingBack {
+        if silence >= Self.quiet { askForRest() }
+        _ = givesBackWhenDue()
       }
-      if silence >= Self.quiet { askForRest() }
       watch()
     }
+  }
+
+  /// - Returns: whether all that is held has begun to go back.
+  private func givesBackWhenDue() -> Bool {
+    guard let consumer, loop.now.seconds(since: heldSince) >= hold, canGiveBack, !isGivingBack, !isEnding, !isEnough,
+      done < expected
+    else { return false }
+    giveBack(consumer)
+    return true
+  }
+
+  private func giveBack(_ consumer: Consumer) {
+    isGivingBack = true
+    lastSign = loop.now
+    current = nil
+    waiting = Ring()
+    waitingBytes = 0
+    givesBack()
+    close(consumer)
+  }
+
+  private func takeAgain() {
+    guard isGivingBack, consumer == nil, !isEnding else { return }
+    isGivingBack = false
+    lastSign = loop.now
+    known = done - removed
+    delivered = removed
+    consuming = BrokerConnection(loop: loop, brokers: consuming.brokers)
+    consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
+    consuming.start()
   }
 
   /// What is neither ready nor here has gone to somebody else.
@@ -179,12 +252,23 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   /// The broker puts back what a channel held a moment after it has closed it: whoever looks next is to find it there.
   private func awaitReturn() {
     let left = expected - removed
-    guard left > 0, let publisher else { return leave() }
+    guard left > 0, let publisher else { return returned() }
     publisher.perform(.queueInspect(name: topology.deadQueue)) { [weak self] answer in
       guard let self else { return }
-      guard case .success(.queue(let ready, _)) = answer, ready < left else { return leave() }
+      guard case .success(.queue(let ready, _)) = answer, ready < left else { return returned() }
       loop.schedule(after: Self.returnPause) { [weak self] in self?.awaitReturn() }
     }
+  }
+
+  private func returned() {
+    if isEnding { return leave() }
+    loop.schedule(after: Self.settlePause) { [weak self] in self?.takeAgain() }
+  }
+
+  private func leaveInTime() {
+    isReturning = true
+    // A broker that takes nothing at present doesn't answer either.
+    loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
   }
 
   func leave() {
@@ -213,14 +297,20 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   func ready(_ consumer: Consumer) {
     consuming.established(at: loop.now)
     lastSign = loop.now
-    watch()
+    heldSince = loop.now
+    if !isWatched { watch() }
+    isWatched = true
   }
 
   func delivered(_ delivery: consuming Delivery) {
     lastSign = loop.now
     // What came since the walk began stays where it is.
-    guard delivered < expected, !isEnding else { return }
+    guard delivered < expected, !isEnding, !isGivingBack else { return }
     delivered += 1
+    if known > 0 {
+      known -= 1
+      return keep(delivery.consumer)
+    }
     waitingBytes += delivery.body.count
     waiting.append(delivery)
     if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
@@ -233,11 +323,9 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
 
   func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     self.consumer = nil
-    guard reason == .closedHere, isEnding else { return give(up: reason) }
+    guard reason == .closedHere, isEnding || isGivingBack else { return give(up: reason) }
     consuming.stop()
-    isReturning = true
-    // A broker that takes nothing at present doesn't answer either.
-    loop.schedule(after: Self.returnTimeout) { [weak self] in self?.leave() }
+    if isEnding { leaveInTime() }
     awaitReturn()
   }
 

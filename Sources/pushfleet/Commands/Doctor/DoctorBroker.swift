@@ -25,7 +25,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   private var hasDiffering = false
   private var rights: BrokerRights
   private var dead = 0
-  private var consumers = 0
+  private var consumers: LaneConsumers
   private var feedback = 0
   /// Asked by a publication that is under way.
   private var asked: BrokerRights.Question?
@@ -38,6 +38,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   init(_ configuration: Configuration, _ broker: BrokerAddress) throws {
     topology = configuration.topology
     rights = BrokerRights(topology)
+    consumers = LaneConsumers(topology)
     steps = topology.exchanges.map { .exchange(name: $0.name, type: $0.type, arguments: $0.arguments) }
     steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange]
     try super.init(configuration)
@@ -134,7 +135,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   private func note(_ queue: Topology.Queue, _ ready: Int, _ consumers: Int) {
     if queue.name == topology.deadQueue { dead = ready }
     if queue.name == topology.feedbackQueue { feedback = ready }
-    if queue.name == topology.sendQueue("normal") { self.consumers = consumers }
+    self.consumers.note(queue.name, consumers)
   }
 
   private func compare(_ queue: Topology.Queue, _ reason: ConnectionEnd) {
@@ -244,9 +245,14 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     if isBlocked {
       report(
         .unreachable, "the broker takes nothing: it is low on memory or disk",
-        "see `rabbitmqctl list_alarms`, or `rabbitmq-diagnostics alarms`")
+        "see `rabbitmq-diagnostics alarms`")
     }
-    if missingQueues.isEmpty, consumers == 0 { report(.warning, "no worker consumes: requests wait", "start a worker") }
+    if consumers.areIdle {
+      report(
+        .warning, "workers run, but take nothing: every provider is in trouble", "see which and why: `pushfleet status`")
+    } else if missingQueues.isEmpty, consumers.areNone {
+      report(.warning, "no worker consumes: requests wait", "start a worker")
+    }
     if dead > 0 { report(.warning, "\(Figures.count(Int64(dead))) dead letters", "look at them: `pushfleet dead list`") }
     if feedback > 100_000 {
       report(.warning, "\(Figures.count(Int64(feedback))) feedback events wait", "read them: `pushfleet feedback`")

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Worker
 
 /// A fleet at a moment.
 struct FleetPicture {
@@ -28,6 +29,13 @@ struct FleetPicture {
 
   /// Shards that haven't answered.
   var silent: Int { max(0, consumers - workers.reduce(0) { $0 + $1.shards }) }
+
+  /// Workers run, and none of them takes requests from the lanes.
+  var isIdle: Bool {
+    var seen = LaneConsumers(Topology(prefix: prefix, ladder: []))
+    for queue in queues { seen.note(queue.name, queue.consumers ?? 0) }
+    return seen.areIdle
+  }
 
   var json: [[UInt8]] {
     var lines = queues.map { queue in

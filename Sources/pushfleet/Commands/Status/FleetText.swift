@@ -21,9 +21,9 @@ struct FleetText {
   var lines: [String] {
     let problem = picture.problem.map { marked(cut($0), .bad) }
     // What is wrong comes first: a screen may end before the queues do.
-    let trouble = listsPools ? [] : pools
     let sections = [
-      [head, problem].compactMap(\.self), workers, trouble, latencies, queues, errors, campaigns, listsPools ? pools : [],
+      [head, problem].compactMap(\.self), workers, poolsInTrouble, latencies, queues, errors, campaigns,
+      listsPools ? allPools : [],
     ]
     return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
   }
@@ -39,10 +39,13 @@ struct FleetText {
   ]
 
   private var workers: [String] {
+    let idle = "take nothing from the lanes: every provider is in trouble"
     guard !picture.workers.isEmpty else {
       let words =
-        picture.silent > 0
-        ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
+        picture.isIdle
+        ? "no worker answers; those that run \(idle)"
+        : picture.silent > 0
+          ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
       return [marked(cut(words), .bad)]
     }
     let rows = picture.workers.map { worker in
@@ -55,6 +58,7 @@ struct FleetText {
     }
     var lines = table(Self.workerColumns, rows) { picture.workers[$0].state == "ok" ? nil : .bad }
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
+    if picture.isIdle { lines.append(marked(cut("workers \(idle)"), .bad)) }
     if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
     let versions = Set(picture.workers.map(\.version)).sorted()
     if versions.count > 1 {
@@ -90,23 +94,31 @@ struct FleetText {
     return rows.isEmpty ? [] : table(columns, rows)
   }
 
-  /// Of those in trouble, where not all are asked for.
+  /// Of those in trouble, before everything else.
   private static let mostPools = 20
 
-  private var pools: [String] {
+  private var poolsInTrouble: [String] {
     let pools = FleetPools(picture.workers)
-    let shown = listsPools ? pools.rows[...] : pools.rows.filter { $0.isInTrouble > 0 }.prefix(Self.mostPools)
+    return table(
+      Array(pools.rows.lazy.filter { $0.isInTrouble > 0 }.prefix(Self.mostPools)), of: pools,
+      more: listsPools ? "in the list below" : "--pools lists them")
+  }
+
+  private var allPools: [String] {
+    let pools = FleetPools(picture.workers)
+    return table(pools.rows, of: pools, more: nil)
+  }
+
+  private func table(_ shown: [FleetPools.Row], of pools: FleetPools, more place: String?) -> [String] {
     guard !shown.isEmpty else { return [] }
     let rows = shown.map { [$0.name, $0.state, count($0.connections), count($0.streams), $0.reason] }
     let columns: [TextTable.Column] = [
       .name("PROVIDER", least: 24), .text("STATE", least: 10, rank: 1), .figure("CONN", rank: 3), .figure("STREAMS", rank: 4),
       .text("WHY", least: 20, rank: 2),
     ]
-    var lines = table(columns, rows) {
-      shown[shown.startIndex + $0].isInTrouble > 0 ? .bad : nil
-    }
+    var lines = table(columns, rows) { shown[$0].isInTrouble > 0 ? .bad : nil }
     let more = pools.inTrouble - shown.count
-    if more > 0 { lines.append(marked(cut("\(count(more)) more in trouble\(listsPools ? "" : ": --pools lists them")"), .bad)) }
+    if more > 0 { lines.append(marked(cut("\(count(more)) more in trouble\(place.map { ": \($0)" } ?? "")"), .bad)) }
     return lines
   }
 

@@ -1,0 +1,218 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Each line that a document gives a reader to type is run by a test, or stands here with the reason why none does.
+@Suite("Every line that a document gives to type", .blocking)
+struct DocumentedLinesTests {
+  private enum Way {
+    /// Run by this suite, in the order of this list, and ends with 0.
+    case here
+    /// Run by this suite until it says something.
+    case until(String)
+    /// Run in a form that is over soon: with these words instead of the others.
+    case instead(String)
+    /// By a test of another suite, which takes it from the page or is named like this.
+    case elsewhere(String)
+    case left(String)
+  }
+
+  private static let benches = "minutes of measuring; that its words are known is tested here"
+  private static let engine = "there is no container engine"
+  private static let suite = "the suite itself"
+  private static let long = "builds first, and runs for minutes or hours"
+
+  /// By the document, and what the line begins with.
+  private static let rows: [(document: String, start: String, way: Way)] = [
+    ("docs/operations.md", "rabbitmqctl ", .here),
+    ("docs/operations.md", "rabbitmqadmin delete exchange", .left("a program that the management plugin serves")),
+    ("docs/operations.md", "pushfleet topology --holds", .here),
+    ("docs/operations.md", "pushfleet doctor --config F", .here),
+    ("docs/operations.md", "pushfleet config check F", .here),
+    ("docs/operations.md", "pushfleet status --config F", .here),
+    ("docs/operations.md", "pushfleet dead ", .here),
+    ("docs/operations.md", "rabbitmq-plugins enable", .elsewhere("ReplayTests.recipe")),
+    ("docs/operations.md", "rabbitmqctl set_parameter shovel", .elsewhere("ReplayTests.recipe")),
+    ("docs/operations.md", "pushfleet feedback --config F", .here),
+    ("docs/operations.md", "pushfleet trace 7f1c0c1e", .here),
+    ("docs/runbook.md", "rabbitmqctl status", .here),
+    ("docs/runbook.md", "rabbitmq-queues quorum_status", .here),
+    ("docs/runbook.md", "pushfleet top --pools", .here),
+    ("docs/runbook.md", "pushfleet campaigns resume ID", .elsewhere("SteeringTests")),
+    ("docs/scale.md", "rabbitmq-queues rebalance quorum", .here),
+    ("docs/scale.md", "pushfleet campaigns --follow", .here),
+    ("docs/registry.md", "pushfleet devices import", .here),
+    ("docs/registry.md", "sqlite3 ", .elsewhere("DocumentedToolsTests.sqlite")),
+    ("docs/registry.md", "pg_", .elsewhere("DocumentedToolsTests.postgres")),
+    ("docs/gateway.md", "pushfleet keys create --config F", .here),
+    ("docs/gateway.md", "pushfleet gateway --config F", .until("publishing")),
+    ("docs/gateway-apns.md", "openssl ", .elsewhere("DocumentedToolsTests.certificates")),
+    ("docs/migration.md", "pushfleet explain request.json", .here),
+    ("docs/migration.md", "pushfleet send --config config.json5", .here),
+    ("docs/migration.md", "pushfleet feedback --exec", .left("only named; the line is in docs/operations.md")),
+    ("docs/migration.md", "pushfleet devices import --dry-run", .left("only named; CommandTests.DevicesTests runs it")),
+    ("docs/producers.md", "pushfleet explain request.json", .here),
+    ("docs/producers.md", "pushfleet send --check", .left("only named; the line is in README.md")),
+    ("docs/reliability.md", "deploy/chaos", .instead("--schedule")),
+    ("docs/simulation.md", "deploy/simulate --prove", .left("builds the sources anew for each defect")),
+    ("docs/simulation.md", "deploy/simulate", .instead("fleetsim")),
+    ("docs/benchmarks.md", "deploy/bench", .left(benches)),
+    ("README.md", "pushfleet feedback --config config.json5", .here),
+    ("README.md", "pushfleet ", .elsewhere("DocumentTests.readme")),
+    ("README.md", "kill %1 %2", .elsewhere("DocumentTests.readme")),
+    ("README.md", "deploy/demo --keep", .left("CI runs it without --keep, from a fresh clone")),
+    ("README.md", "apt install", .left("deploy/test installs the package by deploy/check-package")),
+    ("README.md", "swift build", .left("deploy/test builds the program so")),
+    ("README.md", "docker ", .left(engine)), ("README.md", "deploy/compose/make-secrets", .left(engine)),
+    ("README.md", "systemctl ", .left("there is no systemd that runs")),
+    ("SECURITY.md", "pushfleet --version", .here),
+    ("CHANGELOG.md", "pushfleet --version", .here),
+    ("CONTRIBUTING.md", "deploy/chaos", .instead("--schedule")),
+    ("CONTRIBUTING.md", "deploy/simulate", .instead("fleetsim")),
+    ("CONTRIBUTING.md", "deploy/fuzz", .left(long)),
+    ("CONTRIBUTING.md", "deploy/test", .left(suite)), ("CONTRIBUTING.md", "PUSHFLEET_TEST_", .left(suite)),
+    ("CONTRIBUTING.md", "swift test", .left(suite)),
+    ("CONTRIBUTING.md", "venv/bin/python", .left("needs a package that CI doesn't have")),
+    ("CONTRIBUTING.md", "swift format", .left("deploy/test runs the formatter's check")),
+  ]
+
+  /// What begins a line for the shell.
+  private static var program: Regex<(Substring, Substring?, Substring)> {
+    /^([A-Z_]+=\S+ |sudo )?(pushfleet|deploy\/|rabbitmq|apt|docker|systemctl|openssl|sqlite3|pg_|kill|swift |venv\/)/
+  }
+
+  /// The lines of all documents, each with what it is to come to.
+  private static func lines() throws -> [(document: String, line: String)] {
+    let files = FileManager.default
+    let top = try files.contentsOfDirectory(atPath: DocumentTests.root.path).sorted()
+    let docs = try files.contentsOfDirectory(atPath: DocumentTests.root.appending(path: "docs").path).sorted().map {
+      "docs/\($0)"
+    }
+    return try (top + docs).filter { $0.hasSuffix(".md") }.flatMap { document in
+      let code = DocumentCode(try DocumentTests.text(document))
+      let lines = (code.lines + code.spans.filter(isLine)).filter { $0.contains(program) }
+      return lines.map { (document, $0) }
+    }
+  }
+
+  /// Not only the name of a command and its action.
+  private static func isLine(_ span: String) -> Bool {
+    let words = span.split(separator: " ").dropFirst()
+    return words.contains { !$0.allSatisfy { $0.isLowercase || $0 == "|" } } && !words.contains("COMMAND")
+      || span.hasPrefix("kill ")
+      || span.hasPrefix("docker ") || span.hasPrefix("apt ") || span.hasPrefix("rabbitmq") && !words.isEmpty
+  }
+
+  /// The row for a line: the most exact one.
+  private static func row(_ document: String, _ line: String) -> Int? {
+    rows.indices.filter { rows[$0].document == document && line.hasPrefix(rows[$0].start) }
+      .max { rows[$0].start.count < rows[$1].start.count }
+  }
+
+  @Test("is known, and no other one is")
+  func complete() throws {
+    let lines = try Self.lines()
+    let known = lines.map { Self.row($0.document, $0.line) }
+    for (line, row) in zip(lines, known) where row == nil {
+      Issue.record("\(line.document): no test runs \(line.line)")
+    }
+    for row in Self.rows.indices where !known.contains(row) {
+      Issue.record("\(Self.rows[row].document) has no line that begins with \(Self.rows[row].start)")
+    }
+    let tests = DocumentTests.root.appending(path: "Tests/EndToEndTests")
+    for case .elsewhere(let name) in Self.rows.map(\.way) {
+      let parts = name.split(separator: ".")
+      let text = try String(contentsOf: tests.appending(path: "\(parts[0]).swift"), encoding: .utf8)
+      #expect(parts.count == 1 || text.contains("func \(parts[1])("), "\(name)")
+    }
+  }
+
+  // MARK: running them
+
+  /// What the lines name, in a folder, beside a broker that is theirs alone.
+  private static func prepare() throws -> Site {
+    let site = try Site(broker: try Broker(), prefix: "push")
+    try site.startSimulator(script: [token(9): ["status": 410, "reason": "Unregistered"]])
+    let port = try FreePorts.take(1)[0]
+    try site.configureFleet(
+      "sqlite:registry.db", settings: "trace: { keep: '1h' }, gateway: { http: { listen: '127.0.0.1:\(port)' } },")
+    for name in ["F", "config.json5"] {
+      try FileManager.default.copyItem(atPath: site.file("pushfleet.json5"), toPath: site.file(name))
+    }
+    try site.declareTopology()
+    try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, to: "request.json")
+    try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, to: "requests.ndjson")
+    try site.write("platform,token\napns,\(token(1))\n", to: "devices.csv")
+    try site.write("#!/bin/sh\ncat > pruned\n", to: "prune-tokens")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: site.file("prune-tokens"))
+    let id = "7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55"
+    try site.publish([
+      (["to": token(2), "notification": ["body": "x"]], ["message_id": id]),
+      (["to": token(9), "notification": ["body": "x"]], ["message_id": "gone"]),
+    ])
+    try site.drain()
+    let now = ISO8601DateFormatter().string(from: Date())
+    try site.publish(
+      lines: [("Unavailable", "away", "replayed"), ("InvalidParameters", "unknown key", "dropped")].map { error, reason, id in
+        let headers = [
+          "x-push-error": error, "x-push-reason": reason, "x-push-failed-at": now,
+          "x-push-origin": "send.high",
+        ]
+        return [
+          "body": ["to": token(1), "data": ["m": id]], "exchange": "push.dead", "routing_key": "dead",
+          // Of another application than those that are sent back.
+          "properties": ["message_id": id, "app_id": id == "replayed" ? Site.app : "other", "headers": headers],
+        ]
+      })
+    return site
+  }
+
+  /// Runs a line in the site's folder, by a shell that has the broker's environment.
+  private static func run(_ line: String, in site: Site, until words: String?) throws {
+    let folder = URL(filePath: Program.path).deletingLastPathComponent().path
+    var script = line
+    if let words {
+      let log = site.file("until-\(UUID().uuidString)")
+      script =
+        "\(line) > '\(log)' 2>&1 & until grep -q '\(words)' '\(log)'; do kill -0 $!; sleep 0.05; done; kill $!; wait || true"
+    }
+    let environment =
+      "set -euo pipefail; cd '\(site.folder.path)'; PATH='\(folder)':$PATH; export PUSHFLEET_CONFIG=F SWIFT_BACKTRACE=enable=no"
+    do { try site.broker.run(["/bin/bash", "-c", "\(environment)\n\(script)"]) } catch { Issue.record("\(line): \(error)") }
+  }
+
+  @Test("runs as it stands there, but for addresses and the names of files")
+  func lines() throws {
+    let site = try Self.prepare()
+    var ran: Set<String> = []
+    for (document, line) in try Self.lines() {
+      guard let row = Self.row(document, line), ran.insert(line).inserted else { continue }
+      switch Self.rows[row].way {
+      case .here: try Self.run(line, in: site, until: nil)
+      case .until(let words): try Self.run(line, in: site, until: words)
+      case .instead("--schedule"):
+        let chaos = line.replacing("deploy/chaos", with: DocumentTests.root.appending(path: "deploy/chaos").path)
+        try Self.run(
+          chaos.split(separator: " #")[0] + (line.contains("--self-check") ? "" : " --schedule"), in: site, until: nil)
+      case .instead:
+        let fleetsim = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "fleetsim").path
+        let few = line.replacing("deploy/simulate", with: fleetsim).replacing(/--seeds \d+/, with: "")
+        let seeds = line.contains("--seed ") ? "" : " --seeds 1"
+        try Self.run(few.split(separator: " #")[0] + seeds, in: site, until: nil)
+      case .elsewhere, .left: break
+      }
+    }
+    #expect(try site.depths(["dead", "send.high", "feedback"]) == [0, 1, 0])
+    #expect(try String(contentsOfFile: site.file("pruned"), encoding: .utf8).contains(token(9)))
+  }
+
+  @Test("a bench is one that deploy/bench knows")
+  func benches() throws {
+    let help = try ChildProcess.run([DocumentTests.root.appending(path: "deploy/bench").path, "--help"]).output
+    for (document, line) in try Self.lines() where document == "docs/benchmarks.md" {
+      for word in line.split(separator: " #")[0].split(separator: " ").dropFirst() where Int(word) == nil {
+        #expect(help.contains("\n  \(word) "), "\(line)")
+      }
+    }
+  }
+}
