@@ -15,7 +15,7 @@ struct BooksTests {
     calm.fewGoAways(since: 60)
     #expect(
       calm.holds(at: 17, for: 2) && !calm.holds(at: 19, for: 2) && !calm.holds(at: 34, for: 2) && calm.holds(at: 35, for: 2))
-    #expect(!calm.holds(at: 68, for: 2) && calm.holds(at: 69, for: 2))
+    #expect(!calm.holds(at: 66, for: 2) && calm.holds(at: 67, for: 2))
     calm.note(.pathDead, from: 90, for: 0)
     #expect(calm.holds(at: 87, for: 2) && !calm.holds(at: 88, for: 2) && !calm.holds(at: 95, for: 2))
   }
@@ -32,7 +32,7 @@ struct BooksTests {
     #expect(calm.latest(for: 65) == 77)
     calm.fewGoAways(since: 60)
     #expect(
-      calm.latest(for: 57) == 59 && calm.latest(for: 61) == nil && calm.latest(for: 65) == 69 && calm.latest(for: 70) == 72)
+      calm.latest(for: 57) == 59 && calm.latest(for: 61) == nil && calm.latest(for: 65) == 67 && calm.latest(for: 70) == 72)
     calm.note(.pathDead, from: 90, for: 0)
     #expect(calm.latest(for: 87) == 89 && calm.latest(for: 88) == nil && calm.latest(for: 1_000) == nil)
     #expect(Calm(isKnown: false).latest(for: 10) == nil)

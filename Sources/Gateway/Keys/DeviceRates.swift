@@ -4,8 +4,8 @@ import Wire
 /// queues of all. Time is an argument.
 struct DeviceRates {
   /// Requests a second, and at once.
-  private static let (rate, burst) = (10.0, 20.0)
-  /// Installations that are remembered: one that has been quiet for two seconds has nothing to be remembered for.
+  private static let (rate, burst) = (10.0, 100.0)
+  /// Installations that are remembered: one that has been quiet for ten seconds has nothing to be remembered for.
   private static let most = 16_384
 
   private struct Bucket {
