@@ -37,17 +37,17 @@ struct RequestHeaders {
       if let next, next != name { isOdd = true }
       next = value.map { $0 + valueCount + 2 }
     }
-    if strcasecmp(name, "content-length") == 0 {
+    switch nameCount {
+    case 14 where strcasecmp(name, "content-length") == 0:
       lengths += 1
       let rest = text.drop { $0 >= 0x30 && $0 <= 0x39 }
       if rest.count == text.count || !rest.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { isOdd = true }
-    } else if strcasecmp(name, "transfer-encoding") == 0 {
+    case 17 where strcasecmp(name, "transfer-encoding") == 0:
       encodings += 1
       if value.map({ strcasecmp($0, "chunked") != 0 }) ?? true { isOdd = true }
-    } else if strcasecmp(name, "host") == 0 {
-      hosts += 1
-    } else if strcasecmp(name, "authorization") == 0 {
-      credentials += 1
+    case 4 where strcasecmp(name, "host") == 0: hosts += 1
+    case 13 where strcasecmp(name, "authorization") == 0: credentials += 1
+    default: break
     }
   }
 
@@ -55,11 +55,11 @@ struct RequestHeaders {
   private static func isOfName(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: marks.contains(byte)
+    // !#$%&'*+-.^_`|~
+    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
+    default: false
     }
   }
-
-  private static let marks = Array("!#$%&'*+-.^_`|~".utf8)
 }
 
 private func look(
