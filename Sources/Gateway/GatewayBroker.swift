@@ -27,7 +27,7 @@ final class GatewayBroker {
 
   /// Publications under way before further ones are refused.
   private static let window = 8_192
-  /// Seconds for which the broker may block before whoever waits is told.
+  /// Seconds for which the broker may block before whoever waits is answered.
   private static let blockedGrace = 2.0
   /// Bytes of an answer that are kept: results of a thousand devices, or the failed ones of an audience.
   private static let maximumAnswer = 4 << 20
@@ -45,7 +45,7 @@ final class GatewayBroker {
   private var answers: [UInt64: Answer] = [:]
   private var lastQuestion: UInt64
   private var onClosed: (() -> Void)?
-  /// When whoever waits is told that the broker blocks.
+  /// When whoever waits is answered that the broker blocks.
   private var blockedLimit: TimerToken?
 
   init(loop: EventLoop, topology: Topology, brokers: [BrokerAddress], log: Log, figures: GatewayFigures) {
@@ -80,7 +80,7 @@ final class GatewayBroker {
 
   /// - Parameters:
   ///   - question: of ``expectAnswer(_:)``, where an answer is wanted.
-  ///   - isPatient: waits for its confirm while the broker blocks, however long that is; others are told that it is not known.
+  ///   - isPatient: waits for its confirm while the broker blocks, however long that is; others are answered that it is not known.
   ///   - then: called once, in this call where the message is refused at once.
   func publish(
     exchange: String, routingKey: String, properties: BasicProperties, body: [UInt8], question: UInt64? = nil,

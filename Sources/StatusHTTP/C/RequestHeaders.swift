@@ -9,7 +9,7 @@ struct RequestHeaders {
   /// Where the next line begins if the last one ended with CR LF and has no other line end and no NUL within.
   private var next: UnsafePointer<CChar>?
 
-  /// - Returns: they can't be told apart from others.
+  /// - Returns: they can be read in more than one way.
   static func areAmbiguous(_ connection: OpaquePointer, isChunkable: Bool) -> Bool {
     var headers = RequestHeaders()
     withUnsafeMutablePointer(to: &headers) { headers in

@@ -108,7 +108,7 @@ public struct Rehearsal {
         at: now, &report)
     }
 
-    /// Why the request isn't for FCM where the sender has no credential: a text that can be nobody's token is called so where the
+    /// Why the request isn't for FCM where the sender has no credential: a text that can't be a token is called so where the
     /// application has none.
     public var withoutFCM: Rejection {
       if lacksFCM {
