@@ -40,10 +40,9 @@ extension Pipeline: LookUpHandler {
     }
   }
 
-  /// The application has no FCM, whoever sends: what looks like a token of FCM's for want of another form is another sender's, or none.
   private func lacksFCM(_ entry: InFlight, _ routes: Routes) -> Bool {
     guard routes.fcm == nil, let app = entry.app else { return false }
-    return apps[app].routes.fcm == nil && apps[app].senders.values.allSatisfy { $0.fcm == nil }
+    return apps[app].lacksFCM
   }
 
   private func refuseUnless(_ canBeToken: Bool, _ place: Int, _ entry: InFlight) {
@@ -212,6 +211,11 @@ extension Pipeline.Routes {
     guard let route = apnsRoute(environment) else { return nil }
     return broadcasts[environment ?? (route.pool == production?.pool ? .production : .sandbox)] ?? route
   }
+}
+
+extension Pipeline.App {
+  /// It has no FCM, whoever sends: what looks like a token of FCM's for want of another form is another sender's, or none.
+  var lacksFCM: Bool { routes.fcm == nil && senders.values.allSatisfy { $0.fcm == nil } }
 }
 
 extension Rejection {

@@ -171,10 +171,9 @@ public struct Rehearsal {
     let deadlineOfFCM =
       parsed.expiration == nil
       ? entry.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.published)
-    let lacksFCM = apps[app].routes.fcm == nil && apps[app].senders.values.allSatisfy { $0.fcm == nil }
     return .success(
       Admitted(
-        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry, lacksFCM: lacksFCM,
-        question.now))
+        entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,
+        lacksFCM: apps[app].lacksFCM, question.now))
   }
 }
