@@ -16,8 +16,9 @@ public enum CredentialProbe {
 
   /// Seconds for an answer, and for a connection.
   private static let timeout = 10.0
-  /// A token as APNs issues them, for no device.
-  private static let deviceToken = String(repeating: "0123456789abcdef", count: 4)
+  /// A token as APNs issues them, for no device: of one that is none, APNs might say so before it looks at the topic.
+  package static let apnsDevice = String(repeating: "0123456789abcdef", count: 4)
+  package static let fcmDevice = "pushfleet-doctor"
 
   /// - Returns: what has to be kept until `completion` is called.
   /// - Throws: when the key can't sign.
@@ -30,7 +31,7 @@ public enum CredentialProbe {
       authorization = try credential.token(ProviderToken.number(at: time.wallClock)).authorization
     }
     let push = request(
-      .apns(credentials.target, topic: topic, authorization: authorization, device: deviceToken),
+      .apns(credentials.target, topic: topic, authorization: authorization, device: apnsDevice),
       interpret: { APNsReply.interpret(status: $0.status, body: $0.body) }, completion)
     push.start(time, dialer, credentials.target)
     return push
@@ -75,7 +76,7 @@ public enum CredentialProbe {
   ) -> AnyObject {
     let template = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project).template
     let push = request(
-      .fcm(template, authorization: Array("Bearer ".utf8) + token, device: "pushfleet-doctor"),
+      .fcm(template, authorization: Array("Bearer ".utf8) + token, device: fcmDevice),
       interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
     push.start(time, dialer, credentials.target)
     return push

@@ -14,7 +14,7 @@ public enum PoolState: Equatable, Sendable {
   case paused(reason: String)
   /// Connecting failed. → connecting
   case backingOff(reason: String)
-  /// The provider refuses the credential; one request a minute asks again. → probing
+  /// The provider refuses the credential; a canary asks again once a minute. → idle, connecting
   case stopped(reason: String)
   /// → closed
   case closing

@@ -6,7 +6,7 @@ import Wire
 /// Three things hold a pool back, each for itself: failures and throttling (``Circuit``), refusals for want of quota, which pause it when
 /// there are several in a row, and a credential that the provider refuses.
 struct PoolHealth {
-  /// Seconds between requests that ask whether a stopped credential is accepted again.
+  /// Seconds between canaries that ask whether a stopped credential is accepted again.
   static let stoppedProbeInterval = 60.0
   /// The longest the whole pool waits on the word of one answer, in seconds.
   static let longestPause = 600.0
@@ -24,10 +24,15 @@ struct PoolHealth {
     var reason: String
     /// What a push ends with that can't wait.
     var code: PushError
-    var probeAt: MonotonicTime
+    var askAt: MonotonicTime
     /// A push that was in flight and is taken shows that others are.
     var yields: Bool
-    var isProbing = false
+    /// It is a topic that was refused.
+    var isOfTopic: Bool
+    /// False while the refusal may concern one push alone: a canary is asking. → true
+    var isCertain: Bool
+    /// The provider is to be asked. → false
+    var isDue = false
   }
 
   /// The circuit has opened, or stays open for longer than it was to.
@@ -49,12 +54,12 @@ struct PoolHealth {
   private(set) var hasFailed = false
 
   /// How many pushes may be in flight in all.
-  var allowance: Int { min(circuit.allowance, stop.map { $0.isProbing ? 1 : 0 } ?? .max) }
+  var allowance: Int { stop == nil ? circuit.allowance : 0 }
   var isPaused: Bool { circuit.allowance == 0 }
   /// One request at a time until the provider has answered one.
   var isProbing: Bool { circuit.state == .halfOpen }
 
-  /// Why nothing goes out that has left before; nil where it may. A stopped credential's probe is a push of the caller's.
+  /// Why nothing goes out that has left before; nil where it may.
   var refusal: NotSentReason? { stop != nil ? .unauthorised : isPaused ? .unreachable : nil }
 
   // MARK: Answers
@@ -123,22 +128,23 @@ struct PoolHealth {
 
   // MARK: The credential
 
-  /// - Returns: false when it was stopped already, and is so for longer.
-  mutating func stopCredential(_ reason: String, _ code: PushError, yields: Bool, at now: MonotonicTime) -> Bool {
-    let isNew = stop == nil
-    hasFailed = true
-    stop = Stop(reason: reason, code: code, probeAt: now.advanced(bySeconds: Self.stoppedProbeInterval), yields: yields)
+  /// - Parameter isCertain: false to ask at once whether the refusal concerns others.
+  /// - Returns: true when it is certain now and was not before.
+  mutating func stopCredential(
+    _ reason: String, _ code: PushError, yields: Bool, isOfTopic: Bool = false, isCertain: Bool = true, at now: MonotonicTime
+  ) -> Bool {
+    let isNew = isCertain && stop?.isCertain != true
+    if isCertain { hasFailed = true }
+    stop = Stop(
+      reason: reason, code: code, askAt: isCertain ? now.advanced(bySeconds: Self.stoppedProbeInterval) : now, yields: yields,
+      isOfTopic: isOfTopic, isCertain: isCertain, isDue: !isCertain)
     return isNew
   }
 
   /// The provider takes the credential, or there is another one.
-  /// - Returns: false when it wasn't stopped.
-  mutating func resumeCredential() -> Bool {
-    defer {
-      stop = nil
-      hasFailed = false
-    }
-    return stop != nil
+  mutating func resumeCredential() {
+    stop = nil
+    hasFailed = false
   }
 
   // MARK: Connections and time
@@ -164,15 +170,15 @@ struct PoolHealth {
   }
 
   var deadline: MonotonicTime {
-    guard let stop, !stop.isProbing else { return circuit.deadline }
-    return min(circuit.deadline, stop.probeAt)
+    guard let stop, !stop.isDue else { return circuit.deadline }
+    return min(circuit.deadline, stop.askAt)
   }
 
   /// - Returns: true when a pause has ended.
   mutating func advance(to now: MonotonicTime) -> Bool {
     let wasPaused = isPaused
     circuit.advance(to: now)
-    if let stop, now >= stop.probeAt { self.stop?.isProbing = true }
+    if let stop, now >= stop.askAt { self.stop?.isDue = true }
     return wasPaused && !isPaused
   }
 }

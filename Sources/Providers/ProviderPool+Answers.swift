@@ -103,7 +103,7 @@ extension ProviderPool: ConnectionSetOwner {
     let isAlone = scope == .thisPush || scope == .everyPushUntilTaken && trust.isTakenFromOthers
     guard isAlone else {
       guard hasOtherAuthorisation(slot, meaning, on: connection) else {
-        return refuse(slot, meaning, response, on: connection, yields: scope == .everyPushUntilTaken)
+        return refuse(slot, meaning, response, on: connection, scope)
       }
       connections.replace(connection)
       if slots[slot].wasReauthorised { return giveBack(slot, .unauthorised) }
@@ -124,14 +124,15 @@ extension ProviderPool: ConnectionSetOwner {
     }
   }
 
-  /// Nothing more goes out but a probe now and then, and the push has not been sent.
+  /// Nothing more goes out until the provider takes the credential, and the push has not been sent.
   private func refuse(
-    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, yields: Bool = false
+    _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection,
+    _ scope: RefusalScope = .everyPush
   ) {
     // What was in flight when the credential stopped says nothing new.
     if health.stop == nil || connection.phase == .open {
       if let offset = clockOffset(in: response), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
-      stopCredential(meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot), yields: yields)
+      stopCredential(meaning, for: slot, scope)
     }
     giveBack(slot, .unauthorised)
   }

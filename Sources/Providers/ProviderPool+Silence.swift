@@ -57,7 +57,12 @@ extension ProviderPool {
     silence.ask(
       with: Canary(
         time, dialer, connections.target, request: { [weak self] in self?.canaryRequest() },
-        answered: { [weak self] in self?.canaryAnswered(askedAt: $0) }))
+        answered: { [weak self] response, askedAt in
+          // That a provider has no room, or is in trouble of another kind, pushes find out.
+          guard response.status < 500, response.status != 429 else { return false }
+          self?.canaryAnswered(askedAt: askedAt)
+          return true
+        }))
   }
 
   private func canaryAnswered(askedAt: MonotonicTime) {

@@ -40,6 +40,8 @@ public class ProviderPool {
   /// When the provider answered last, or was first waited for since.
   final var heardAt = MonotonicTime(nanoseconds: 0)
   final var silence = SilenceWatch()
+  /// Asks whether a stopped credential is taken.
+  final var credentialCanary: Canary?
   /// A caller found no capacity and is to be notified when there is some.
   private(set) var isStarved = false
   /// The number of the connection that the push came back by which is being reported.
@@ -68,6 +70,8 @@ public class ProviderPool {
   func forget(_ slot: Int) {}
   /// What asks whether the provider answers, with the current authorisation; nil while there is none, or nothing in flight shows what to ask for.
   func canaryRequest() -> ProbeRequest? { nil }
+  /// What asks whether the provider takes the credential, with the current authorisation; nil while there is none.
+  func credentialRequest() -> ProbeRequest? { nil }
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
   /// What an answer means to the push in `slot` and what to do about it, for operators.
   func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { "" }
@@ -86,6 +90,8 @@ public class ProviderPool {
   func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
     meaning.connection == .stopProject ? .everyPushUntilTaken : .everyPush
   }
+  /// The credential is refused to the push in `slot`, and is asked for as that push's application has it.
+  func noteRefused(_ slot: Int) {}
   /// The provider's name for the message, of a delivered one.
   func messageName(in response: Response) -> [UInt8]? { nil }
   /// The generation of the authorisation that `submit` would use; nil while there is none.
@@ -176,6 +182,7 @@ public class ProviderPool {
       _ = authorise()
       if connections.sendableStreams == 0 { connections.want() }
     }
+    askForCredential()
     rearm()
   }
 
@@ -184,6 +191,7 @@ public class ProviderPool {
     isClosing = true
     giveBackResends(.shutDown)
     silence.end()
+    credentialCanary = nil
     providerClosing()
     connections.close()
   }
@@ -267,16 +275,6 @@ public class ProviderPool {
     }
   }
 
-  // MARK: The credential
-
-  final func stopCredential(_ reason: String, _ code: PushError, _ advice: String, yields: Bool = false) {
-    let isNew = health.stopCredential(reason, code, yields: yields, at: time.now)
-    connections.replaceAll()
-    if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName)) }
-    giveBackResends(.unauthorised)
-    rearm()
-  }
-
   /// The provider takes no push, or the token endpoint gives no token, by the present credential.
   public var isCredentialRefused: Bool { health.stop != nil }
 
@@ -292,15 +290,10 @@ public class ProviderPool {
     rearm()
   }
 
-  final func credentialAccepted() {
-    guard health.resumeCredential() else { return }
-    observed(.credentialAccepted)
-    if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
-  }
-
   /// A new credential takes over: pushes in flight finish with the old one.
   final func credentialReplaced(target: DialTarget) {
-    _ = health.resumeCredential()
+    health.resumeCredential()
+    credentialCanary = nil
     trust = AuthorisationTrust()
     trialSlot = -1
     silence.end()
@@ -328,6 +321,7 @@ public class ProviderPool {
     connections.deadlineReached(at: now)
     providerDeadlineReached(at: now)
     checkSilence(at: now)
+    askForCredential()
     if isStarved, health.allowance > 0, connections.sendableStreams == 0 { connections.want() }
     advance()
     rearm()

@@ -95,6 +95,21 @@ struct ProviderFaultTests {
     #expect(try site.deliveries() == [token(1): 1, token(3): 1, token(4): 1])
   }
 
+  @Test("a first push whose topic the key doesn't cover is a dead letter, and holds up no other push of a fresh worker")
+  func firstTopicDisallowed() throws {
+    let site = try Site()
+    try site.startSimulator(script: [token(0): ["status": 400, "reason": "TopicDisallowed"]])
+    try site.declareTopology()
+    let call = ##"{"to":"\##(token(0))","apns":{"headers":{"apns-push-type":"voip"},"payload":{"aps":{}}}}"##
+    try site.send(lines: [call] + (1...5).map { ##"{"to":"\##(token($0))","notification":{"title":"a"}}"## })
+    let began = Date()
+    try site.drain()
+    #expect(Date().timeIntervalSince(began) < 30)
+    #expect(try site.take("dead").map { $0.header("x-push-reason") } == ["TopicDisallowed"])
+    let delivered = try site.deliveries()
+    #expect((1...5).allSatisfy { delivered[token($0)] == 1 } && delivered[token(0)] == nil)
+  }
+
   @Test(
     "a credential that the provider refuses holds the requests, and only what lives for now alone ends; all go out once it is right"
   )

@@ -267,22 +267,72 @@ struct APNsAuthorisationTests {
     }
   }
 
-  @Test("the topic of another push type stops a credential that has taken nothing, and not one that takes alerts")
-  func topicOfPushType() throws {
-    let refusal = ScriptedProvider.Answer.status(400, #"{"reason":"TopicDisallowed"}"#)
-    let bench = try APNsBench(certificate: true)
-    bench.provider.answer = { $0.header("apns-topic") == "com.example.app.voip" ? refusal : .status(200) }
+  @Test(
+    "a pool's first push, to a push type's topic that the credential lacks, has the app's own topic asked for, and stops nothing",
+    arguments: [false, true], ["TopicDisallowed", "BadTopic"])
+  func topicOfPushType(certificate: Bool, reason: String) throws {
+    let bench = try APNsBench(certificate: certificate)
+    bench.sendsAgain = true
+    bench.provider.answer = {
+      $0.header("apns-topic") == "com.example.app.voip" ? .status(400, #"{"reason":"\#(reason)"}"#) : .status(200)
+    }
+    bench.headers = #","apns-push-type":"voip""#
+    bench.offer(0..<100)
+    bench.world.settle()
+    bench.headers = ""
+    bench.offer(100..<200)
+    bench.world.settle()
+    let asked = bench.provider.requests.filter(\.asksForCredential)
+    #expect(asked.map { $0.header("apns-topic") } == ["com.example.app"] && bench.delivered == 100 && !bench.apns.isStopped)
+    #expect((0..<100).allSatisfy { bench.answers[$0]?.reaction == .credential(.invalidPackageName) })
+    #expect(!bench.events.contains { if case .credentialStopped = $0 { true } else { false } })
+    #expect(bench.events.contains { if case .alarm(reason, _, _) = $0 { true } else { false } })
+  }
+
+  @Test("where the app's own topic is refused as well, pushes of every type wait until it is taken, and none of them asks")
+  func allTopics() throws {
+    let bench = try APNsBench()
+    bench.sendsAgain = true
+    bench.provider.answer = { _ in .status(400, #"{"reason":"TopicDisallowed"}"#) }
     bench.headers = #","apns-push-type":"voip""#
     bench.offer([0])
+    bench.world.advance(by: 600)
+    #expect(bench.apns.state == .stopped(reason: "TopicDisallowed") && bench.answers.isEmpty)
+    #expect(bench.provider.requests.count { !$0.asksForCredential } == 1)
+    #expect((10...11).contains(bench.provider.requests.count - 1))
+    let stops = bench.events.compactMap { if case .credentialStopped(_, let advice, _) = $0 { advice } else { nil } }
+    #expect(stops.count == 1 && stops[0].hasSuffix("(the topic is com.example.app)"))
+    bench.provider.answer = { _ in .status(200) }
+    bench.world.advance(by: 61)
+    #expect(bench.delivered == 1 && bench.events.contains(.credentialAccepted))
+  }
+
+  @Test("a push that is refused whenever it comes delays others by a minute at most each time")
+  func poison() throws {
+    let bench = try APNsBench()
+    bench.sendsAgain = true
+    bench.provider.answer = {
+      $0.device == APNsBench.device(0) ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200)
+    }
+    bench.offer([0, 1, 2, 3])
     bench.world.settle()
-    #expect(bench.apns.isStopped && bench.answers.isEmpty)
-    let other = try APNsBench(certificate: true)
-    other.provider.answer = bench.provider.answer
-    other.warmUp()
-    other.headers = #","apns-push-type":"voip""#
-    other.offer([0])
-    other.world.settle()
-    #expect(!other.apns.isStopped && other.answers[0]?.reaction == .credential(.invalidPackageName))
+    #expect(bench.apns.isStopped && bench.delivered == 0)
+    bench.world.advance(by: 61)
+    #expect(bench.delivered == 3)
+  }
+
+  @Test("a certificate for another push type alone refuses alerts one by one, and goes on with what it is for")
+  func certificateForOtherType() throws {
+    let bench = try APNsBench(certificate: true, topics: ["com.example.app.voip"])
+    bench.provider.answer = {
+      $0.header("apns-topic") == "com.example.app.voip" ? .status(200) : .status(400, #"{"reason":"TopicDisallowed"}"#)
+    }
+    bench.offer(0..<10)
+    bench.world.settle()
+    bench.headers = #","apns-push-type":"voip""#
+    bench.offer(10..<20)
+    bench.world.settle()
+    #expect(bench.delivered == 10 && bench.answers.count == 20 && !bench.apns.isStopped)
   }
 
   @Test("any number of pushes in a row whose push type's topic the credential lacks stop nothing where alerts have been taken")

@@ -8,10 +8,10 @@ final class APNsBench: Sender {
   let provider = ScriptedProvider()
   let apns: APNsPool
 
-  init(certificate: Bool = false, settings: APNsPool.Settings = .init()) throws {
+  init(certificate: Bool = false, topics: [String] = [], settings: APNsPool.Settings = .init()) throws {
     let target = DialTarget(host: "apns.test", port: 443, tls: nil)
     let authentication: APNsCredentials.Authentication =
-      certificate ? .certificate(notAfter: 1_900_000_000) : .token(try TestKeys.tokenCredential())
+      certificate ? .certificate(notAfter: 1_900_000_000, topics: topics) : .token(try TestKeys.tokenCredential())
     apns = APNsPool(
       credentials: APNsCredentials(authentication: authentication, target: target), time: world.time, dialer: world,
       settings: settings)

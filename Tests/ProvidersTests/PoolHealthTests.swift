@@ -91,13 +91,19 @@ struct PoolHealthTests {
     #expect(!isNew && health.deadline == at(70))
     #expect(answer(.retry(.outage, .unavailable), retryAfter: 100, at: 20) != nil)
     _ = health.advance(to: at(70))
-    #expect(health.stop?.isProbing == true && health.allowance == 0, "paused all the same")
+    #expect(health.stop?.isDue == true && health.isPaused)
     let hasEnded = health.advance(to: at(131))
-    #expect(hasEnded && health.allowance == 1 && health.refusal == .unauthorised)
-    var wasStopped = health.resumeCredential()
-    #expect(wasStopped && health.refusal == nil)
-    wasStopped = health.resumeCredential()
-    #expect(!wasStopped)
+    #expect(hasEnded && health.allowance == 0 && health.refusal == .unauthorised)
+    health.resumeCredential()
+    #expect(health.stop == nil && health.allowance == 1 && health.refusal == nil)
+  }
+
+  @Test("asks at once where a refusal may concern one push alone, which is no trouble until that is known")
+  mutating func suspected() {
+    var isNew = health.stopCredential("TopicDisallowed", .invalidPackageName, yields: true, isCertain: false, at: at(0))
+    #expect(!isNew && health.stop?.isDue == true && !health.hasFailed && health.allowance == 0)
+    isNew = health.stopCredential("TopicDisallowed", .invalidPackageName, yields: true, at: at(1))
+    #expect(isNew && health.stop?.isDue == false && health.hasFailed && health.deadline == at(61))
   }
 
   @Test("sends a probe first after an outage of the connection")

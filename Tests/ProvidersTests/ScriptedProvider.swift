@@ -16,6 +16,8 @@ final class ScriptedProvider: ServerSessionHandler {
     var device: String { path.split(separator: "/").last.map(String.init) ?? "" }
     /// It asks APNs only whether it answers.
     var isCanary: Bool { path == "/3/device/0" }
+    /// It asks APNs only whether the credential is taken.
+    var asksForCredential: Bool { device == CredentialProbe.apnsDevice }
     func header(_ name: String) -> String? {
       headers.first { $0.name.elementsEqual(name.utf8) }.map { String(decoding: $0.value, as: UTF8.self) }
     }

@@ -5,8 +5,8 @@ import TLS
 public struct APNsCredentials: Sendable {
   public enum Authentication: Sendable {
     case token(TokenCredential)
-    /// The certificate is in the TLS context; `notAfter` in UNIX seconds.
-    case certificate(notAfter: Int64)
+    /// The certificate is in the TLS context; `notAfter` in UNIX seconds. `topics`: those that it says it is for, where it says so.
+    case certificate(notAfter: Int64, topics: [String] = [])
   }
 
   public let authentication: Authentication
@@ -25,10 +25,17 @@ public struct APNsCredentials: Sendable {
 
   /// - Parameter tls: with the certificate.
   public init(certificate: Identity, endpoint: Endpoint, tls: TLSClientContext) {
-    authentication = .certificate(notAfter: certificate.notAfter)
+    authentication = .certificate(notAfter: certificate.notAfter, topics: certificate.topics)
     target = DialTarget(host: endpoint.host, port: endpoint.port, tls: tls)
   }
 
   /// When the certificate ends, in UNIX seconds; nil for a key, which doesn't.
-  public var notAfter: Int64? { if case .certificate(let end) = authentication { end } else { nil } }
+  public var notAfter: Int64? { if case .certificate(let end, _) = authentication { end } else { nil } }
+
+  /// A certificate says that it is for other push types' forms of a topic, and not for the topic.
+  func isForOtherTypes(of topic: [UInt8]) -> Bool {
+    guard case .certificate(_, let topics) = authentication else { return false }
+    let topic = String(decoding: topic, as: UTF8.self)
+    return !topics.contains(topic) && topics.contains { $0.hasPrefix(topic + ".") }
+  }
 }

@@ -31,6 +31,8 @@ public final class APNsPool: ProviderPool {
   private var choice = TokenChoice()
   /// The next push is to try the token on trial; which one does is `trialSlot`.
   private var isTrying = false
+  /// The topic that a stopped credential is asked for with: the application's own.
+  private var askedTopic: [UInt8] = []
   /// When the clock is looked at again.
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
@@ -98,8 +100,14 @@ public final class APNsPool: ProviderPool {
     guard authorise() != nil, let push = pushes.lazy.compactMap(\.self).first(where: { !$0.template.isBroadcast }) else {
       return nil
     }
-    let topic = String(decoding: push.topic, as: UTF8.self)
-    return .apns(credentials.target, topic: topic, authorization: token?.authorization, device: Canary.apnsDevice)
+    return request(for: push.topic, to: Canary.apnsDevice)
+  }
+
+  override func credentialRequest() -> ProbeRequest? { request(for: askedTopic, to: CredentialProbe.apnsDevice) }
+
+  private func request(for topic: [UInt8], to device: String) -> ProbeRequest {
+    .apns(
+      credentials.target, topic: String(decoding: topic, as: UTF8.self), authorization: token?.authorization, device: device)
   }
 
   override func interpret(_ response: Response) -> ReplyMeaning {
@@ -114,20 +122,26 @@ public final class APNsPool: ProviderPool {
 
   override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
     let words = APNsReply.words(for: meaning)
-    guard meaning.connection == .stopTopic, let topic = slot.flatMap({ pushes[$0]?.topic }) else { return words }
+    guard meaning.connection == .stopTopic else { return words }
+    let topic = slot.flatMap { pushes[$0]?.topic } ?? askedTopic
     return "\(words) (the topic is \(String(decoding: topic, as: UTF8.self)))"
+  }
+
+  override func noteRefused(_ slot: Int) {
+    guard let template = pushes[slot]?.template else { return }
+    if let topic = template.appTopic ?? (askedTopic.isEmpty ? template.topic : nil) { askedTopic = topic }
   }
 
   override var credentialName: String {
     if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
   }
 
-  /// A credential that takes alerts may lack the topic of another push type, however many ask for it; one that a request chose is its
-  /// own affair.
+  /// A credential that takes alerts may lack the topic of another push type, however many ask for it, and a certificate may be for another push
+  /// type alone; a topic that a request chose is its own affair.
   override func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
     guard meaning.connection == .stopTopic else { return .everyPush }
     return switch pushes[slot]?.template.topicOrigin {
-    case .app: .everyPush
+    case .app: pushes[slot].map { credentials.isForOtherTypes(of: $0.topic) } == true ? .thisPush : .everyPush
     case .pushType: hasBeenTaken ? .thisPush : .everyPushUntilTaken
     case .request, nil: .thisPush
     }

@@ -1,8 +1,8 @@
 import HTTP2
 import Wire
 
-/// Asks a provider that has fallen silent whether it answers again: by requests that reach nobody, one at a time, on a connection of their
-/// own, since those that pushes went out on may be dead, or have no stream left.
+/// Asks a provider that has fallen silent whether it answers again, or one that has refused a credential whether it takes it: by requests that
+/// reach nobody, one at a time, on a connection of their own, since those that pushes went out on may be dead, or have no stream left.
 package final class Canary: ClientSessionHandler {
   /// What stands in the place of a device's token: not even a simulator takes it for one.
   package static let apnsDevice = "0"
@@ -14,7 +14,7 @@ package final class Canary: ClientSessionHandler {
   private let dialer: any Dialer
   private let target: DialTarget
   private let request: () -> ProbeRequest?
-  private let answered: (_ askedAt: MonotonicTime) -> Void
+  private let answered: (_ response: Response, _ askedAt: MonotonicTime) -> Bool
   private var session: ClientSession?
   private var transport: (any Transport)?
   private var askedAt = MonotonicTime(nanoseconds: 0)
@@ -24,10 +24,10 @@ package final class Canary: ClientSessionHandler {
 
   /// - Parameters:
   ///   - request: nil while there is none to be made.
-  ///   - answered: called once at most, and never from within `init` or `stop`.
+  ///   - answered: says whether the answer was what is wanted; if not, it is asked again. Never called from within `init` or `stop`.
   init(
     _ time: Turn, _ dialer: any Dialer, _ target: DialTarget, request: @escaping () -> ProbeRequest?,
-    answered: @escaping (_ askedAt: MonotonicTime) -> Void
+    answered: @escaping (_ response: Response, _ askedAt: MonotonicTime) -> Bool
   ) {
     self.time = time
     self.dialer = dialer
@@ -81,10 +81,8 @@ package final class Canary: ClientSessionHandler {
   package func answersReady(in session: ClientSession) {
     while let (_, response) = session.nextAnswer() {
       guard !isOver else { return }
-      // That a provider has no room, or is in trouble of another kind, pushes find out.
-      guard response.status < 500, response.status != 429 else { return pause { $0.ask() } }
+      guard answered(response, askedAt) else { return pause { $0.ask() } }
       isOver = true
-      answered(askedAt)
     }
   }
 

@@ -126,9 +126,12 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   override func forget(_ slot: Int) { payloads[slot] = [] }
 
-  override func canaryRequest() -> ProbeRequest? {
+  override func canaryRequest() -> ProbeRequest? { request(to: Canary.fcmDevice) }
+  override func credentialRequest() -> ProbeRequest? { request(to: CredentialProbe.fcmDevice) }
+
+  private func request(to device: String) -> ProbeRequest? {
     guard authorise() != nil, let token else { return nil }
-    return .fcm(headers.template, authorization: token.authorization, device: Canary.fcmDevice)
+    return .fcm(headers.template, authorization: token.authorization, device: device)
   }
 
   override func interpret(_ response: Response) -> ReplyMeaning {

@@ -90,6 +90,15 @@ public final class APNsTemplate: Sendable {
     identity = DeviceIdentity(messageID: context.messageID)
   }
 
+  /// The app's own topic; nil where the request named another one.
+  public var appTopic: [UInt8]? {
+    switch topicOrigin {
+    case .app: topic
+    case .pushType: isBroadcast ? topic : topic.dropLast(pushType.topicSuffix.utf8.count)
+    case .request: nil
+    }
+  }
+
   /// What kind of token it goes to, in feedback's words.
   public var kindName: String { kind?.name ?? String(decoding: pushType.word, as: UTF8.self) }
   /// What APNs says of its token concerns an activity, not the app on its device.

@@ -273,7 +273,9 @@ final class Books {
       world.mix(value)
     }
     guard !entry.token.isEmpty else { return }
-    guard entry.tokenText != Canary.apnsDevice, entry.tokenText != Canary.fcmDevice else { return readCanary(entry) }
+    guard ![Canary.apnsDevice, Canary.fcmDevice].contains(entry.tokenText) else { return readCanary(entry) }
+    // What asks for a credential names no device of the workload's.
+    guard ![CredentialProbe.apnsDevice, CredentialProbe.fcmDevice].contains(entry.tokenText) else { return }
     guard let messageID = Self.messageID(in: entry.payload) else {
       return world.fail("\(entry.tokenText) was sent what no request of the workload says")
     }
