@@ -35,30 +35,48 @@ enum Terminal {
   static func complain(_ sentence: String) { say("pushfleet: \(sentence)") }
 }
 
-/// A bar on a terminal's last line, never wider than it; silent where nobody looks.
+/// A bar on a terminal's last line, never wider than it. There is none where nobody looks, where the total isn't known, and for what is done at
+/// once. At its end it becomes a line like any other.
 struct ProgressBar {
   private static let longest = 30
 
   private let title: String
+  /// 0 where it isn't known.
   private let total: Int
   private var lastDrawn = -1
+  private var isAtEnd = false
 
   init(_ title: String, total: Int) {
     self.title = title
-    self.total = max(total, 1)
+    self.total = total
+  }
+
+  /// Bytes of all files; 0 where one of them is standard input, a pipe, or something else without a length.
+  static func total(of files: [String]) -> Int {
+    var total = 0
+    for file in files {
+      let path = URL(fileURLWithPath: file).resolvingSymlinksInPath().path
+      let facts = try? FileManager.default.attributesOfItem(atPath: path)
+      guard file != "-", facts?[.type] as? FileAttributeType == .typeRegular, let size = facts?[.size] as? Int else { return 0 }
+      total += size
+    }
+    return total
   }
 
   mutating func update(_ done: Int) {
-    let percent = done * 100 / total
-    guard Terminal.isInteractive, percent != lastDrawn else { return }
+    let percent = percent(done)
+    guard Terminal.isInteractive, total > 0, !isAtEnd, percent != lastDrawn else { return }
+    isAtEnd = percent == 100
+    if isAtEnd, lastDrawn < 0 { return }
     lastDrawn = percent
-    Terminal.show("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))")
+    // The cursor goes back to the line's beginning: what another process writes there covers the bar, and doesn't follow it.
+    Terminal.show("\r\(line(done, width: TerminalWidth.ofErrors ?? 80))\(isAtEnd ? "\n" : "\r")")
   }
 
   /// What doesn't fit is left out, the figures first. The terminal's last column stays free: some go on to the next line after it.
   func line(_ done: Int, width: Int) -> String {
-    let percent = done * 100 / total
-    let figures = " (\(done) of \(total))"
+    let percent = percent(done)
+    let figures = " (\(clamped(done)) of \(total))"
     let ends = "\(title)  \(percent)%"
     let withFigures = width > ends.count + figures.count + Self.longest / 3
     let room = min(Self.longest, width - 1 - ends.count - (withFigures ? figures.count : 0))
@@ -68,13 +86,14 @@ struct ProgressBar {
     return "\(title) \(bar) \(percent)%\(withFigures ? figures : "")"
   }
 
-  func finish() {
-    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.say("") }
-  }
+  /// A file may grow while it is read.
+  private func clamped(_ done: Int) -> Int { max(0, min(done, total)) }
 
-  /// Makes room for a result's line: the bar moves on below it.
+  private func percent(_ done: Int) -> Int { total > 0 ? clamped(done) * 100 / total : 0 }
+
+  /// Makes room for another line: the bar moves on below it, where there is more to come.
   mutating func clear() {
-    if Terminal.isInteractive, lastDrawn >= 0 { Terminal.show("\r\u{1B}[K") }
+    if Terminal.isInteractive, lastDrawn >= 0, !isAtEnd { Terminal.show("\r\u{1B}[K") }
     lastDrawn = -1
   }
 

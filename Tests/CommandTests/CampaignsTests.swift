@@ -153,10 +153,13 @@ struct CampaignsTests {
     #expect(lines.count == 4 && lines.allSatisfy { $0.count <= width }, "\(lines)")
     #expect((width >= 104) == lines[2].contains("█") && (width < 40) != lines[2].contains("5,500"), "\(lines)")
     let bar = ProgressBar("importing", total: 1_000_000)
-    for done in [0, 7_864, 1_000_000] { #expect(bar.line(done, width: width).count < max(width, 2)) }
+    for done in [-1, 0, 7_864, 1_000_000, 1_000_193, .max] { #expect(bar.line(done, width: width).count < max(width, 2)) }
     #expect(
       bar.line(500_000, width: 80)
         == "importing \(String(repeating: "█", count: 15))\(String(repeating: "░", count: 15)) 50% (500000 of 1000000)")
+    #expect(bar.line(1_000_193, width: 80).hasSuffix(" 100% (1000000 of 1000000)"))
+    // Of which nobody knows the length.
+    #expect(ProgressBar("sending", total: 0).line(193, width: width).count < max(width, 2))
   }
 
   @Test(

@@ -31,8 +31,10 @@ struct TerminalTests {
     let log = site.file("terminal-\(UUID().uuidString)")
     let child = try ChildProcess(
       [
-        "/usr/bin/python3", Site.support("terminal.py"), "--columns", "\(columns)", "--until", text, "--", Program.path,
-      ] + words + ["--config", site.file("pushfleet.json5")],
+        "/usr/bin/python3", Site.support("terminal.py"), "--columns", "\(columns)",
+      ] + (text.isEmpty ? [] : ["--until", text, "--keys", "q"]) + ["--", Program.path] + words + [
+        "--config", site.file("pushfleet.json5"),
+      ],
       environment: Site.environment.merging(["TERM": "xterm-256color"]) { $1 }.merging(environment) { $1 }, output: log)
     let status = child.wait()
     let screen = try String(contentsOfFile: log, encoding: .utf8)

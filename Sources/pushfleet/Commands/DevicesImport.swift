@@ -17,8 +17,7 @@ enum DevicesImport {
     let files = try options.operands.map(ImportFile.init)
     let target = try ImportTarget(options)
     let account = ImportAccount(
-      totalBytes: files.reduce(0) { $0 + $1.size },
-      rejects: try options["rejects"].map { try RejectsFile($0, source: options.operands[0]) })
+      options.operands, rejects: try options["rejects"].map { try RejectsFile($0, source: options.operands[0]) })
     let interruption = try Interruption()
     let begun = ContinuousClock.now
     var stopped: CommandFailure?

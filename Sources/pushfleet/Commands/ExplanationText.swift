@@ -15,7 +15,7 @@ extension Explanation {
       case .failure(let rejection): paragraphs[paragraphs.count - 1] += "\n" + Self.indented(refusalLines(rejection, width))
       case .success(let sending):
         paragraphs[paragraphs.count - 1] += "\n" + Self.indented(Self.requestLines(sending))
-        paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar)))
+        paragraphs.append(Self.indented(Self.payloadLines(sending, withBar: withBar && width >= Self.widthWithBar)))
         paragraphs.append(Self.indented(Self.lossLines(sending.losses.entries, width, hasColour)))
       }
     }
@@ -57,6 +57,9 @@ extension Explanation {
         "\(padded(header.name, width))  \(header.value)" + (header.note.map { " (\($0))" } ?? "")
       }
   }
+
+  /// Columns that the bar's line needs.
+  private static let widthWithBar = 72
 
   private static func payloadLines(_ sending: Sending, withBar: Bool) -> [String] {
     // A level deeper than the request that it was made of.

@@ -63,21 +63,17 @@ final class RejectsFile {
 /// A file of devices, or standard input.
 struct ImportFile {
   let name: String
-  /// Bytes; 0 where it isn't known.
-  let size: Int
   private let handle: FileHandle
 
   init(_ path: String) throws(CommandFailure) {
     name = path == "-" ? "standard input" : path
     if path == "-" {
       handle = .standardInput
-      size = 0
     } else {
       guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
         facts[.type] as? FileAttributeType != .typeDirectory, let opened = FileHandle(forReadingAtPath: path)
       else { throw CommandFailure(.badInput, "\(Shown.path(path)) cannot be read\(Shown.reason(path))") }
       handle = opened
-      size = facts[.size] as? Int ?? 0
     }
   }
 
@@ -105,21 +101,20 @@ struct ImportFile {
 final class ImportAccount: BulkImportHandler {
   private(set) var total = (rows: 0, stored: 0, refused: 0, bytes: 0)
   private var file = ""
-  private var bar: ProgressBar?
+  private var bar: ProgressBar
 
   let rejects: RejectsFile?
   /// The one under way.
   weak var load: BulkImport?
 
-  /// - Parameter totalBytes: 0 where it isn't known: then there is no bar.
-  init(totalBytes: Int, rejects: RejectsFile?) {
+  init(_ files: [String], rejects: RejectsFile?) {
     self.rejects = rejects
-    if totalBytes > 0 { bar = ProgressBar("importing", total: totalBytes) }
+    bar = ProgressBar("importing", total: ProgressBar.total(of: files))
   }
 
   func begin(_ file: String) { self.file = file }
 
-  func update(_ count: BulkCount) { bar?.update(total.bytes + count.bytes) }
+  func update(_ count: BulkCount) { bar.update(total.bytes + count.bytes) }
 
   func end(_ count: BulkCount) {
     update(count)
@@ -129,12 +124,11 @@ final class ImportAccount: BulkImportHandler {
     total.bytes += count.bytes
   }
 
-  func finish() { bar?.finish() }
+  func finish() { bar.clear() }
 
   func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) {
     rejects?.append(row, header: load?.header ?? [])
-    let sentence = "\(file), line \(line): \(error.rawValue): \(reason.printable)"
-    if bar == nil { Terminal.complain(sentence) } else { bar?.interrupt(sentence) }
+    bar.interrupt("\(file), line \(line): \(error.rawValue): \(reason.printable)")
   }
 
   func progressed(_ count: BulkCount) {}

@@ -18,7 +18,9 @@ final class RequestFiles {
   private var files: ArraySlice<String>
   private var lines: LineReader?
   private(set) var bytesRead = 0
+  /// 0 where it isn't known.
   let totalBytes: Int
+  var complain: (String) -> Void = Terminal.complain
   private(set) var refused = 0
   private(set) var isAtEnd = false
   /// What the next request has to be waited for on; nil where it need not be.
@@ -35,17 +37,14 @@ final class RequestFiles {
     self.limits = limits
     self.namesApp = namesApp
     self.input = input
-    var total = 0
     for file in files where file != "-" {
-      let attributes = try? FileManager.default.attributesOfItem(atPath: file)
-      guard let size = attributes?[.size] as? Int, attributes?[.type] as? FileAttributeType != .typeDirectory,
-        FileManager.default.isReadableFile(atPath: file)
+      let facts = try? FileManager.default.attributesOfItem(atPath: file)
+      guard let facts, facts[.type] as? FileAttributeType != .typeDirectory, FileManager.default.isReadableFile(atPath: file)
       else {
         throw CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
       }
-      total += size
     }
-    totalBytes = total
+    totalBytes = ProgressBar.total(of: files)
     self.files = files[...]
   }
 
@@ -70,7 +69,7 @@ final class RequestFiles {
       if line.bytes.allSatisfy(LineReader.isSpace) { continue }
       if let problem = problem(in: line.bytes) {
         refused += 1
-        Terminal.say("pushfleet: \(reader.name), line \(line.number): \(problem)")
+        complain("\(reader.name), line \(line.number): \(problem)")
         continue
       }
       return Request(id: UUIDText.random(), body: line.bytes, place: "\(reader.name), line \(line.number)")

@@ -46,6 +46,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
     bar = ProgressBar("sending", total: requests.totalBytes)
     try super.init(configuration, connectTimeout: min(timeout, BrokerClient.connectTimeout))
+    requests.complain = { [unowned self] in bar.interrupt($0) }
     connection.makeMachine = { [unowned self] broker in
       user = isSigned ? Array(broker.user.utf8) : nil
       return Publisher(
@@ -86,7 +87,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     self.publisher = publisher
     bar.update(requests.bytesRead)
     if outstanding.isEmpty, requests.isAtEnd, unanswered.isEmpty {
-      bar.finish()
+      bar.clear()
       publisher.close()
     }
   }
@@ -126,7 +127,10 @@ final class RequestSender: BrokerClient, PublisherHandler {
   }
 
   func confirmed(_ tag: Int) {
-    if let request = outstanding.removeValue(forKey: tag) { report.confirmed(request) }
+    if let request = outstanding.removeValue(forKey: tag) {
+      if report.prints == .ids { bar.clear() }
+      report.confirmed(request)
+    }
     progressAt = loop.now
     fullSince = nil
     renewWhenSettled()
@@ -173,7 +177,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
   }
 
   override func interrupt() {
-    bar.finish()
+    bar.clear()
     fail(.interrupted, "interrupted: \(account)")
   }
 
@@ -214,7 +218,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
       guard let self else { return }
       if inputWatch != nil, outstanding.isEmpty, unanswered.isEmpty { progressAt = loop.now }
       guard loop.now.seconds(since: progressAt) >= timeout else { return watch() }
-      bar.finish()
+      bar.clear()
       let isWaiting = outstanding.isEmpty && !unanswered.isEmpty
       fail(
         .unavailable,

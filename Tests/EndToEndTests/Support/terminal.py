@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Runs a command on a terminal of a given size and prints what the terminal got, byte for byte.
 
-With --until, the keys are typed once that text has come; without it the command has to end by itself. Exits as the command does.
+Each --until has its --keys, which are typed once that text has come, one after the other; without any the command has to end by itself.
+Exits as the command does.
 """
 
 import argparse
@@ -20,8 +21,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--columns", type=int, default=80)
     parser.add_argument("--lines", type=int, default=60)
-    parser.add_argument("--until", default="")
-    parser.add_argument("--keys", default="q")
+    parser.add_argument("--until", action="append", default=[])
+    parser.add_argument("--keys", action="append", default=[])
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     # The size stands before the command begins.
@@ -33,10 +34,16 @@ def main():
         os.login_tty(slave)
         os.execv(options.command[0], options.command)
     os.close(slave)
-    got, awaited = b"", options.until.encode()
+    got, typed = b"", 0
+    awaited = list(zip(options.until, options.keys, strict=True))
+    # What the command leaves running may keep the terminal: once the command has ended, only what is there is read.
+    ended = os.pidfd_open(child)
     while True:
-        if not select.select([master], [], [], PATIENCE)[0]:
+        ready = select.select([master, ended], [], [], PATIENCE)[0]
+        if not ready:
             sys.exit(f"nothing came for {PATIENCE} s after {got[-2000:]!r}")
+        if master not in ready:
+            break
         try:
             data = os.read(master, 65536)
         except OSError:  # EIO: nobody has the terminal any more
@@ -44,9 +51,9 @@ def main():
         if not data:
             break
         got += data
-        if awaited and awaited in got:
-            os.write(master, options.keys.encode())
-            awaited = b""
+        while awaited and (place := got.find(awaited[0][0].encode(), typed)) >= 0:
+            typed = place + len(awaited[0][0].encode())
+            os.write(master, awaited.pop(0)[1].encode())
     sys.stdout.buffer.write(got)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 

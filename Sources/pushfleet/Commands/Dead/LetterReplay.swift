@@ -21,7 +21,7 @@ final class LetterReplay: LetterWalk {
   /// A copy is on its way.
   private var isPublished = false
   private var begun: MonotonicTime?
-  private var bar = ProgressBar("replaying", total: 1)
+  private var bar = ProgressBar("replaying", total: 0)
   private var hasBar = false
   private var nextReport = MonotonicTime(nanoseconds: 0)
   /// Seconds between two words about a queue that goes on being full.
@@ -186,7 +186,7 @@ final class LetterReplay: LetterWalk {
   override func end() {
     if !isEnding, hasBar, !isDry {
       bar.update(done)
-      bar.finish()
+      bar.clear()
     }
     super.end()
   }
