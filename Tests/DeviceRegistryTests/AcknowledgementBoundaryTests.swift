@@ -30,8 +30,8 @@ import Testing
     ("read", #""badge_option":"keep""#, nil), ("read", #""badge_option":"reset""#, nil),
     ("read", #""badge_option":"Reset""#, "badge_option: expected keep, reset or update"),
     ("read", #""badge_option":0"#, "badge_option: expected a string"),
-    ("read", #""badge_option":"reset","badge":1"#, "badge: only beside the badge_option update"),
-    ("read", #""badge":1"#, "badge: only beside the badge_option update"),
+    ("read", #""badge_option":"reset","badge":1"#, nil), ("read", #""badge_option":"keep","badge":"all""#, nil),
+    ("read", #""badge":1"#, nil),
     ("read", #""badge_option":"update""#, "badge: expected a whole number from 1 to 1000"),
   ]
 

@@ -83,6 +83,7 @@ struct AcknowledgementTests {
     #expect(try counter(registry) == 0)
     #expect(try badge(registry, "m4") == 1)
     for number in [1, 10, 1_000] {
+      _ = try badge(registry, "u\(number)")
       #expect(
         try say(registry, #"{"op":"read","token":"t","message_id":"u\#(number)","badge_option":"update","badge":\#(number)}"#)
           == "n")
@@ -93,7 +94,12 @@ struct AcknowledgementTests {
       #expect(refusal.hasPrefix("InvalidParameters: badge: expected a whole number"), "\(wrong): \(refusal)")
     }
     #expect(try counter(registry) == 1_000)
-    #expect(try say(registry, #"{"op":"read","token":"t","message_id":"w"}"#) == "n")
+    #expect(try badge(registry, "w") == 1_001)
+    for beside in [#""badge":7"#, #""badge_option":"keep","badge":0"#, #""badge_option":"reset","badge":"all""#] {
+      let answer = try say(registry, #"{"op":"read","token":"t","message_id":"w",\#(beside)}"#)
+      #expect(answer == (beside == #""badge":7"# ? "n" : "r"), "\(beside): \(answer)")
+    }
+    #expect(try counter(registry) == 1_000)
   }
 
   @Test("A badge is forced without a message, and once however often its message is delivered (UP-14)", arguments: Backend.all)
@@ -176,13 +182,17 @@ struct AcknowledgementTests {
   @Test("What is noted counts in the campaign of its message, once", arguments: Backend.all)
   func campaigns(_ backend: Backend) throws {
     let registry = try backend.open()
-    _ = try registry.register("t")
-    _ = try registry.register("u")
+    _ = try registry.register("t", #""topics":["x"]"#)
+    _ = try registry.register("u", #""topics":["x"]"#)
     _ = try registry.store.createCampaign(
       CampaignDescription(
         id: Array("c".utf8), app: TestRegistry.app, messageID: Array("m".utf8), target: Array("/topics/x".utf8), total: 2,
         highWater: 2),
       now: 1)
+    _ = try registry.store.openPage(
+      PageOpening(
+        campaign: Array("c".utf8), page: 0, copy: 1, app: TestRegistry.app,
+        content: .members(.topic(Array("x".utf8)), after: 0, upTo: 2, limit: 9)), now: 1)
     for _ in 0..<2 {
       try say(
         registry,
@@ -248,7 +258,6 @@ struct AcknowledgementTests {
       (#"{"op":"received","message_id":"m"}"#, "expected exactly one of registration, token, installation"),
       (#"[{"op":"received","token":"t","message_id":"m"},{"op":"seen","token":"t"}]"#, "[1]: op: expected one of"),
       (#"{"op":"badge","token":"t","badge":3,"message_id":"m"}"#, "message_id: not a field of badge"),
-      (#"{"op":"read","token":"t","message_id":"m","badge":3}"#, "badge: only beside"),
       (#"{"op":"read","token":"t","message_id":"m","badge_option":"Force"}"#, "badge_option: expected"),
       (#"{"op":"received","token":"t","push_key":"12"}"#, "push_key: expected 40"),
       (#"{"op":"received","token":"t","message_id":""}"#, "message_id: 0 bytes"),

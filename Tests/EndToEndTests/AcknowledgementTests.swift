@@ -76,6 +76,44 @@ struct AcknowledgementTests {
     #expect(try site.take("receipts").map { $0.json["message_id"] as? String } == ["m", "m"])
   }
 
+  @Test("what was never sent to the device is unknown: no badge, no receipt, no campaign", arguments: RegistryKind.all)
+  func unsent(_ registry: RegistryKind) throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    try site.startFleet(try registry.make(), settings: #"receipts: true, metrics: "127.0.0.1:\#(port)","#)
+    try site.importDevices(1...1, #""topics":["all"]"#)
+    try site.importDevices(2...2, #""topics":["another"]"#)
+    let worker = try site.startWorker()
+    func send(_ messageID: String, _ target: [String: Any]) throws {
+      try site.broadcast(messageID, to: target)
+      #expect(try eventually { try site.take("results", count: 1).first?.id == messageID })
+    }
+    let counted = ["to": token(1), "notification": ["body": "b", "badge": "auto"]] as [String: Any]
+    for message in ["m1", "m2"] { try send(message, counted) }
+    try send("all", ["to": "/topics/all", "notification": ["body": "b"]])
+    try site.acknowledge([
+      ["op": "read", "token": token(1), "message_id": "never"], ["op": "read", "token": token(2), "message_id": "m1"],
+      [
+        ["op": "received", "token": token(2), "message_id": "all"], ["op": "read", "token": token(2), "message_id": "all"],
+        ["op": "received", "token": token(1), "message_id": "all"], ["op": "read", "token": token(1), "message_id": "m1"],
+      ],
+    ])
+    #expect(try eventually { try site.depths(["acks"]) == [0] })
+    try send("m3", counted)
+    #expect(
+      eventually {
+        HTTPProbe(port: port).ask("/metrics")?.body.contains(#"outcome="unknown"} 4"#) == true
+      })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let badges = try site.pushes().compactMap { ($0.payload["aps"] as? [String: Any])?["badge"] as? Int }
+    #expect(badges == [1, 2, 2])
+    let receipts = try site.take("receipts").map { "\($0.json["event"] ?? "") \($0.json["message_id"] ?? "")" }
+    #expect(receipts.sorted() == ["Read m1", "Received all"])
+    let campaign = try #require(try site.campaigns()["all"])
+    #expect(campaign["received"] as? Int == 1 && campaign["read"] as? Int == 0)
+  }
+
   @Test("who may not send to an application acknowledges nothing for it")
   func rights() throws {
     let site = try Site()

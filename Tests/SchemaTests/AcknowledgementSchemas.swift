@@ -24,6 +24,8 @@ enum AcknowledgementSchemas {
 
   private static let message: [JSONValue] = ["message_id", "push_key", "seqno"].map { ["required": [.string($0)]] }
 
+  private static let number: JSONValue = ["type": "integer", "minimum": 1, "maximum": 1_000]
+
   private static let one: JSONValue = [
     "type": "object", "required": ["op", "app"], "additionalProperties": false,
     "properties": [
@@ -43,7 +45,7 @@ enum AcknowledgementSchemas {
         "pattern": .string(Pattern.atMost(9_007_199_254_740_991, digits: 16)),
       ],
       "at": ["description": "when; else when it arrives", "type": "string", "pattern": .string(Pattern.timestampSince1970)],
-      "badge_option": ["enum": ["keep", "reset", "update"]], "badge": ["type": "integer", "minimum": 1, "maximum": 1_000],
+      "badge_option": ["enum": ["keep", "reset", "update"]], "badge": ["description": "read only where a number is needed"],
       "feedback": ["description": "a device's own mark; nothing follows from it"],
     ],
     "allOf": [
@@ -54,7 +56,7 @@ enum AcknowledgementSchemas {
           "properties": ["message_id": false, "push_key": false, "seqno": false],
           "if": ["required": ["badge_option"]],
           "then": ["properties": ["badge_option": ["const": "reset"], "badge": false]],
-          "else": ["required": ["badge"]],
+          "else": ["required": ["badge"], "properties": ["badge": number]],
         ], "else": ["oneOf": .array(message)],
       ],
       [
@@ -65,8 +67,7 @@ enum AcknowledgementSchemas {
         "if": ["properties": ["op": ["const": "read"]]],
         "then": [
           "if": ["properties": ["badge_option": ["const": "update"]], "required": ["badge_option"]],
-          "then": ["required": ["badge"]],
-          "else": ["properties": ["badge": false]],
+          "then": ["required": ["badge"], "properties": ["badge": number]],
         ],
       ],
     ],

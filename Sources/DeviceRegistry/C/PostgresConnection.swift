@@ -112,6 +112,10 @@ final class PostgresConnection: SQLSession {
     isInTransaction = true
   }
 
+  func hold(_ intent: TransactionIntent) throws(RegistryError) {
+    if case .notes = intent { try execute(hold(2)) }
+  }
+
   func commit() throws(RegistryError) {
     try execute("COMMIT")
     isInTransaction = false
@@ -127,9 +131,13 @@ final class PostgresConnection: SQLSession {
   /// batch sees what the one before it stored, also where the database's default is a stricter isolation: its snapshot would be
   /// taken before the lock is had. Readers and campaigns don't wait for them.
   private func begin(holding lock: Int) -> String {
+    "BEGIN ISOLATION LEVEL READ COMMITTED; \(hold(lock))"
+  }
+
+  private func hold(_ lock: Int) -> String {
     """
-    BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = \(options.lockTimeout); \
-    SELECT pg_advisory_xact_lock(1885760628, \(lock)); SET LOCAL lock_timeout = 0
+    SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, \(lock)); \
+    SET LOCAL lock_timeout = 0
     """
   }
 

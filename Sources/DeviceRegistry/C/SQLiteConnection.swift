@@ -137,6 +137,9 @@ final class SQLiteConnection: SQLSession {
 
   func begin(_ intent: TransactionIntent) throws(RegistryError) { try run(Self.beginImmediate, []) }
 
+  /// The file has one writer.
+  func hold(_ intent: TransactionIntent) {}
+
   /// What is answered from here on must be in the file that others find, and not in one that was deleted or replaced.
   func commit() throws(RegistryError) {
     guard FileFacts.identity(path) == identity else {

@@ -173,9 +173,6 @@ private struct AcknowledgementReader {
 
   private func rule(_ values: Values) throws(ChangeRefusal) -> BadgeRule {
     let option = values[.badgeOption] == nil ? Array("keep".utf8) : try text(values, .badgeOption)
-    if option != Array("update".utf8), values[.badge] != nil {
-      throw ChangeRefusal(.invalidParameters, "badge: only beside the badge_option update")
-    }
     switch String(decoding: option, as: UTF8.self) {
     case "keep": return .keep
     case "reset": return .reset

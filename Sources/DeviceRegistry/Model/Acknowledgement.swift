@@ -18,6 +18,8 @@ public struct Acknowledgement: Equatable, Sendable {
   public var occasion: [UInt8]?
   /// Its message was delivered before: it may have been noted without its receipt.
   public var isRedelivered = false
+  /// The registry keeps each message of its application.
+  public var isMessageKept = false
 
   public init(app: [UInt8], device: DeviceReference, operation: Operation, at: Int64, occasion: [UInt8]? = nil) {
     self.app = app
@@ -49,7 +51,7 @@ public enum AcknowledgementOutcome: Equatable, Sendable {
   case noted(Receipt?)
   /// It was noted before. The receipt is that of the first time, for one that was redelivered.
   case repeated(Receipt?)
-  /// Names no device that is known, or no message by its push key.
+  /// Names no device that is known, or a message that wasn't sent to it as far as the registry knows.
   case unknown
 }
 

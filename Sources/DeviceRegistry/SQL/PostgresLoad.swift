@@ -213,6 +213,9 @@ extension SQL {
           AND (d.sender <> l.sender OR d.platform <> l.platform OR d.token <> l.token)))
       OR (l.installation IS NOT NULL AND EXISTS (
         SELECT 1 FROM devices d WHERE \(ofToken) AND d.installation <> l.installation))
+      OR (l.user_name IS NOT NULL AND EXISTS (
+        SELECT 1 FROM devices d JOIN badges b ON b.device = \(counterOfDevice) AND b.badge <> 0
+        LEFT JOIN users u ON u.id = d.user_id WHERE \(ofToken) AND (u.name IS NULL OR u.name <> l.user_name)))
       OR (l.kind IS NOT NULL AND EXISTS (SELECT 1 FROM devices d WHERE \(ofToken) AND d.kind <> l.kind))
       OR (l.topics > 0 AND EXISTS (
         SELECT 1 FROM devices d WHERE \(ofToken)

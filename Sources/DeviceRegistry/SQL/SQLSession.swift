@@ -88,6 +88,8 @@ protocol SQLSession: AnyObject {
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result
 
   func begin(_ intent: TransactionIntent) throws(RegistryError)
+  /// Within a transaction: from here on it is for this as well.
+  func hold(_ intent: TransactionIntent) throws(RegistryError)
   func commit() throws(RegistryError)
   /// Never throws: a connection that can't roll back is dropped.
   func rollback()

@@ -8,7 +8,7 @@ extension SQLStore {
     guard !acknowledgements.isEmpty else { return [] }
     return try transaction(.notes) { () throws(RegistryError) in
       let devices = try speakers(acknowledgements)
-      let messages = try messages(of: acknowledgements, devices)
+      let messages = try sent(try messages(of: acknowledgements, devices), acknowledgements, devices)
       let isNew = try note(acknowledgements, devices, messages, now)
       try applyBadgeRules(acknowledgements, devices, isNew)
       try countForCampaigns(acknowledgements, messages, isNew)
@@ -19,20 +19,6 @@ extension SQLStore {
       if wantsReceipts { try addReceipts(acknowledgements, devices, messages, &outcomes) }
       return outcomes
     }
-  }
-
-  /// A device that speaks.
-  private struct Speaker {
-    let key: RegistryKey
-    let user: Int64?
-    /// Whose notes and badge these are, shared by an installation's devices.
-    let counter: Int64
-  }
-
-  /// The message, or the occasion, that is noted.
-  private struct Noted {
-    let key: Int64
-    let id: [UInt8]
   }
 
   func keepMessage(_ messageID: [UInt8], now: Int64) throws(RegistryError) {
@@ -218,7 +204,21 @@ extension SQLStore {
   }
 }
 
-private struct AcknowledgedSend: Hashable {
+/// A device that speaks.
+struct Speaker {
+  let key: RegistryKey
+  let user: Int64?
+  /// Whose notes and badge these are, shared by an installation's devices.
+  let counter: Int64
+}
+
+/// The message, or the occasion, that is noted.
+struct Noted {
+  let key: Int64
+  let id: [UInt8]
+}
+
+struct AcknowledgedSend: Hashable {
   let app: [UInt8]
   let message: [UInt8]
 }

@@ -22,7 +22,7 @@ extension SQLStore {
           case .look: break
           }
         }
-        try setBadges(badges)
+        try setBadges(badges, SQL.countBadge)
         try session.runEach(
           SQL.noteBadge, new.map { [.int(message), .int($0), .int(now), .int(badges[$0])] }
         ) { _, _ in }
@@ -85,9 +85,9 @@ extension SQLStore {
     return badges
   }
 
-  func setBadges(_ badges: [Int64: Int64]) throws(RegistryError) {
+  func setBadges(_ badges: [Int64: Int64], _ statement: Statement = SQL.setBadge) throws(RegistryError) {
     guard !badges.isEmpty else { return }
-    try session.runEach(SQL.setBadge, badges.sorted { $0.key < $1.key }.map { [.int($0.key), .int($0.value)] }) { _, _ in }
+    try session.runEach(statement, badges.sorted { $0.key < $1.key }.map { [.int($0.key), .int($0.value)] }) { _, _ in }
   }
 }
 
@@ -102,6 +102,12 @@ extension SQL {
   static let badge = Statement("SELECT badge FROM badges WHERE device = ?1")
   static let setBadge = Statement(
     "INSERT INTO badges (device, badge) VALUES (?1, ?2) ON CONFLICT (device) DO UPDATE SET badge = excluded.badge")
+  /// A message has moved it.
+  static let countBadge = Statement(
+    """
+    INSERT INTO badges (device, badge, counted) VALUES (?1, ?2, 1)
+    ON CONFLICT (device) DO UPDATE SET badge = excluded.badge, counted = 1
+    """)
   static let notedBadge = Statement("SELECT badge FROM notes WHERE message = ?1 AND device = ?2 AND badge IS NOT NULL")
   static let noteBadge = Statement(
     """

@@ -36,6 +36,15 @@ extension SQLStore {
     try session.firstInt(SQL.sharesCounterBeyond, [.int(counter), .int(app), .text(installation)]) != nil
   }
 
+  /// A user is bound to devices with these counters: each starts at 0, unless the user has one of its devices already.
+  func startOver(_ counters: Set<Int64>, for user: Int64) throws(RegistryError) {
+    for counter in counters.sorted() {
+      guard try session.firstInt(SQL.othersBadge, [.int(counter), .int(user)]) != nil else { continue }
+      try session.hold(.notes)
+      try setBadges([counter: 0])
+    }
+  }
+
   /// What is kept of a counter goes with its last device.
   func dropCounter(_ counter: Int64) throws(RegistryError) {
     try session.run(SQL.deleteBadge, [.int(counter)])
@@ -56,11 +65,16 @@ extension SQL {
     """
     UPDATE devices SET counter = ?3 WHERE app = ?1 AND installation = ?2 AND (counter IS NULL OR counter <> ?3)
     """)
-  private static let ofCounter = "(d.counter = ?1 OR (d.id = ?1 AND d.counter IS NULL))"
+  static let ofCounter = "(d.counter = ?1 OR (d.id = ?1 AND d.counter IS NULL))"
   static let sharesCounter = Statement("SELECT d.id FROM devices d WHERE \(ofCounter) AND d.id <> ?2 LIMIT 1")
   static let sharesCounterBeyond = Statement(
     """
     SELECT d.id FROM devices d WHERE \(ofCounter) AND (d.app <> ?2 OR d.installation IS NULL OR d.installation <> ?3) LIMIT 1
+    """)
+  static let othersBadge = Statement(
+    """
+    SELECT b.device FROM badges b WHERE b.device = ?1 AND b.badge <> 0
+      AND NOT EXISTS (SELECT 1 FROM devices d WHERE \(ofCounter) AND d.user_id = ?2)
     """)
   static let deleteBadge = Statement(
     "DELETE FROM badges WHERE device = ?1 AND NOT EXISTS (SELECT 1 FROM devices d WHERE \(ofCounter))")

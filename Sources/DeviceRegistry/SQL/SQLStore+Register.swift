@@ -45,7 +45,9 @@ extension SQLStore {
       {
         return .refused(.tooManyDevices, reason: "user: at most \(limits.devicesPerUser) devices for a user")
       }
-      user = try makeUser(name, registration.name, app, known: known)
+      let bound = try makeUser(name, registration.name, app, known: known)
+      try startOver(Set((others + [holder, owner].compactMap(\.self)).map(\.counter)), for: bound)
+      user = bound
     }
 
     let key: RegistryKey

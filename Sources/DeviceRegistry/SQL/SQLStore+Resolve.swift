@@ -81,7 +81,7 @@ extension SQLStore {
   }
 
   /// The user, device group, topic or whole application that a text names as a target.
-  private static func audience(_ text: [UInt8]) -> Audience? {
+  static func audience(_ text: [UInt8]) -> Audience? {
     switch Target.classify(text) {
     case .success(.user(let id)): .user(id)
     case .success(.group(let key)): .group(key)

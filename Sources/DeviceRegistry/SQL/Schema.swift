@@ -35,7 +35,7 @@ enum Schema {
   ]
 
   private static let migrations: [[String]] = [
-    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence,
+    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting,
   ]
 
   private static let first = [
@@ -167,6 +167,9 @@ enum Schema {
     "CREATE TABLE change_fence (id {int} NOT NULL PRIMARY KEY, epoch {int} NOT NULL) {rows}",
     "INSERT INTO change_fence (id, epoch) VALUES (1, 0)",
   ]
+
+  /// Which counters messages have moved: 1 for those.
+  private static let counting = ["ALTER TABLE badges ADD COLUMN counted {int} NOT NULL DEFAULT 0"]
 
   private static let pauses = [
     "ALTER TABLE campaigns ADD COLUMN stopped_at {int}", "ALTER TABLE campaigns ADD COLUMN idle {int} NOT NULL DEFAULT 0",

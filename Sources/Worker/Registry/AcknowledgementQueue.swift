@@ -119,10 +119,11 @@ final class AcknowledgementQueue: ChangeFeedHandler {
       messageID: delivery.properties.messageID, now: time.wallClock)
     guard case .success(var said) = read else { return read }
     for index in said.indices {
-      if let producer = message.producer, let app = apps.index(of: said[index].app),
-        let refusal = apps[app].rights.refusal(of: producer)
-      {
-        return .failure(ChangeRefusal(.notAllowed, refusal.reason))
+      if let app = apps.index(of: said[index].app) {
+        if let producer = message.producer, let refusal = apps[app].rights.refusal(of: producer) {
+          return .failure(ChangeRefusal(.notAllowed, refusal.reason))
+        }
+        said[index].isMessageKept = apps[app].isUPMC
       }
       said[index].isRedelivered = delivery.redelivered || message.mayBeNoted
     }

@@ -1,0 +1,135 @@
+import PushCore
+
+/// Whether a message was sent to the device that acknowledges it, as far as the registry knows (docs/registry.md).
+extension SQLStore {
+  /// The messages, without those that the device wasn't sent.
+  func sent(
+    _ messages: [Noted?], _ acknowledgements: [Acknowledgement], _ devices: [Speaker?]
+  ) throws(RegistryError) -> [Noted?] {
+    var sent = messages
+    var asked: [(index: Int, isRead: Bool, values: [SQLValue])] = []
+    for (index, acknowledgement) in acknowledgements.enumerated() {
+      guard let message = messages[index], let device = devices[index] else { continue }
+      let isRead: Bool
+      switch acknowledgement.operation {
+      case .received: isRead = false
+      case .read: isRead = true
+      case .badge: continue
+      }
+      asked.append((index, isRead, [.int(message.key), .int(device.counter)]))
+    }
+    guard !asked.isEmpty else { return sent }
+    var isBelieved = [Bool](repeating: false, count: asked.count)
+    var ofSend: [AcknowledgedSend: [Int]] = [:]
+    try session.runEach(SQL.traces, asked.map(\.values)) { place, row in
+      let (index, isRead, _) = asked[place]
+      let isNoted = !row.isNull(0) || !row.isNull(isRead ? 2 : 1)
+      let countsElsewhere = !row.isNull(3)
+      let (isKept, isCounting) = (!row.isNull(4), row.int(5) != 0)
+      if isNoted {
+        isBelieved[place] = true
+      } else if !countsElsewhere, let message = messages[index] {
+        isBelieved[place] = isKept || !(acknowledgements[index].isMessageKept || (isRead && isCounting))
+        ofSend[AcknowledgedSend(app: acknowledgements[index].app, message: message.id), default: []].append(place)
+      }
+    }
+    for (send, reaches) in try reach(of: ofSend.keys.map(\.self)) {
+      let places = ofSend[send] ?? []
+      let counters = Set(places.compactMap { devices[asked[$0].index]?.counter }).sorted()
+      var members: Set<Int64> = []
+      for reach in reaches { members.formUnion(try self.members(among: counters, of: reach, send.app)) }
+      for place in places { isBelieved[place] = devices[asked[place].index].map { members.contains($0.counter) } ?? false }
+    }
+    for place in asked.indices where !isBelieved[place] { sent[asked[place].index] = nil }
+    return sent
+  }
+
+  /// The audience of a broadcast, and the highest number of a device that it has come to.
+  private struct Reach {
+    let target: [UInt8]
+    let end: Int64
+  }
+
+  private func reach(of sends: [AcknowledgedSend]) throws(RegistryError) -> [AcknowledgedSend: [Reach]] {
+    var reach: [AcknowledgedSend: [Reach]] = [:]
+    guard !sends.isEmpty else { return reach }
+    try session.runEach(SQL.reach, sends.map { [.blob($0.message), .text($0.app)] }) { place, row in
+      reach[sends[place], default: []].append(Reach(target: row.bytes(0), end: row.int(1)))
+    }
+    return reach
+  }
+
+  /// Of these counters, those with a device in the audience.
+  private func members(among counters: [Int64], of reach: Reach, _ app: [UInt8]) throws(RegistryError) -> Set<Int64> {
+    guard let app = try knownApp(app) else { return [] }
+    let statement: Statement
+    var owner: Int64?
+    switch Self.audience(ofBroadcast: reach.target) {
+    case .all: (statement, owner) = (SQL.isReached, app)
+    case .topic(let name): (statement, owner) = (SQL.isReachedByTopic, try knownTopic(name, app))
+    case .user(let name):
+      (statement, owner) = (SQL.isReachedByUser, try session.firstInt(SQL.userByName, [.int(app), .text(name)]))
+    case .group(let key): (statement, owner) = (SQL.isReachedByGroup, try readGroup(.key(key), app)?.key.id)
+    case .condition(let condition): return try members(among: counters, upTo: reach.end, condition, app)
+    }
+    guard let owner else { return [] }
+    var members: Set<Int64> = []
+    try session.runEach(statement, counters.map { [.int($0), .int(reach.end), .int(owner)] }) { place, _ in
+      members.insert(counters[place])
+    }
+    return members
+  }
+
+  private func members(
+    among counters: [Int64], upTo end: Int64, _ condition: Condition, _ app: Int64
+  ) throws(RegistryError) -> Set<Int64> {
+    var bits: [Int64: UInt32] = [:]
+    for (index, name) in condition.topics.enumerated() {
+      if let topic = try knownTopic(name, app) { bits[topic] = 1 << UInt32(index) }
+    }
+    var subscribed: [Int64: (counter: Int64, topics: UInt32)] = [:]
+    try session.runEach(SQL.topicsOfReached, counters.map { [.int($0), .int(end)] }) { place, row in
+      subscribed[row.int(0), default: (counters[place], 0)].topics |= bits[row.int(1)] ?? 0
+    }
+    return Set(subscribed.values.filter { condition.matches($0.topics) }.map(\.counter))
+  }
+
+  private static func audience(ofBroadcast target: [UInt8]) -> Audience {
+    if let audience = audience(target) { return audience }
+    // A topic's name alone is how a request in FCM v1's shape names it.
+    return (try? Condition.parse(target)).map { .condition($0) } ?? .topic(target)
+  }
+}
+
+extension SQL {
+  /// What the device has noted of the message; whether other devices have counted it; whether the message is kept; and whether messages
+  /// have moved the device's counter. The lowest device's note is enough: of a message that counts, devices are noted before they get it.
+  static let traces = Statement(
+    """
+    SELECT n.badge, n.received_at, n.read_at, (SELECT o.badge FROM notes o WHERE o.message = ?1 ORDER BY o.device LIMIT 1),
+      (SELECT m.message FROM messages m WHERE m.message = ?1), (SELECT b.counted FROM badges b WHERE b.device = ?2)
+    FROM (SELECT 1) one LEFT JOIN notes n ON n.message = ?1 AND n.device = ?2
+    """)
+  static let reach = Statement(
+    """
+    SELECT c.target, COALESCE((
+      SELECT p.page_end FROM campaign_pages p WHERE p.campaign = c.id AND p.page_end IS NOT NULL ORDER BY p.page DESC LIMIT 1), 0)
+    FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
+    """)
+  private static let reached = "SELECT d.id FROM devices d WHERE \(ofCounter) AND d.id <= ?2 AND"
+  static let isReached = Statement("\(reached) d.app = ?3 LIMIT 1")
+  static let isReachedByTopic = Statement(
+    "\(reached) EXISTS (SELECT 1 FROM members m WHERE m.topic = ?3 AND m.device = d.id) LIMIT 1")
+  static let isReachedByUser = Statement("\(reached) d.user_id = ?3 LIMIT 1")
+  static let isReachedByGroup = Statement(
+    """
+    \(reached) EXISTS (
+      SELECT 1 FROM group_members g
+      WHERE g.group_id = ?3 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
+    LIMIT 1
+    """)
+  static let topicsOfReached = Statement(
+    """
+    SELECT d.id, m.topic FROM devices d LEFT JOIN members m ON m.device = d.id WHERE \(ofCounter) AND d.id <= ?2
+    """)
+}
