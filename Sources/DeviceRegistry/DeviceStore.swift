@@ -91,6 +91,12 @@ public protocol DeviceStore: AnyObject {
   // MARK: For commands
 
   func device(_ reference: DeviceReference, app: [UInt8]) throws(RegistryError) -> [DeviceRecord]
+  /// A user's, in ascending order of their numbers, gone ones included.
+  func devices(ofUser user: [UInt8], app: [UInt8], limit: Int) throws(RegistryError) -> [DeviceRecord]
+  /// The page of a campaign on which a device of the audience is, by its number; nil while no page has come as far.
+  func page(of campaign: [UInt8], reaching device: Int64) throws(RegistryError) -> CampaignPage?
+  /// When a device acknowledged messages, in the order of their ids.
+  func acknowledgements(of messages: [[UInt8]], by device: Int64) throws(RegistryError) -> [AcknowledgementTimes]
   /// Devices in ascending order of their numbers, of one app or of all.
   func devices(app: [UInt8]?, after id: Int64, limit: Int) throws(RegistryError) -> [DeviceRecord]
   /// The same of one state other than active, which they have had since `since` or later.

@@ -17,7 +17,7 @@ struct TraceTextTests {
        "due_at":"2026-11-20T22:22:00.000Z"}
       """
     let round = try #require(TraceRound(Array(line.utf8)))
-    return TraceText(prefix: "push", width: width).text(of: [round])
+    return try TraceText(prefix: "push", width: width).text(of: TraceStory([round], pageRounds: [], nil))
   }
 
   @Test("fits a terminal of 80 columns, broken between words below the times, and says all that it says elsewhere")
@@ -34,6 +34,11 @@ struct TraceTextTests {
   @Test("in a pipe, has a line for each thing that happened")
   func wide() throws {
     let lines = try Self.text().split(separator: "\n")
-    #expect(lines.contains { $0.hasPrefix("21:22:00.700") && $0.hasSuffix("because: ServiceUnavailable") }, "\(lines)")
+    #expect(
+      lines.contains {
+        $0.hasPrefix("21:22:00.700")
+          && $0.hasSuffix(
+            "moved to push.retry.1h because of ServiceUnavailable; the next attempt is at 22:22:00.000 at the earliest")
+      }, "\(lines)")
   }
 }

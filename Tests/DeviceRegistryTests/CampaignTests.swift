@@ -179,4 +179,29 @@ struct CampaignTests {
     #expect(try store.setState(.paused, of: Self.id, now: 2_000) && store.setState(.running, of: Self.id, now: 5_000))
     #expect(try store.campaign(Self.id)?.idle == 3_000)
   }
+
+  @Test("The page that a device is on is the first that ends behind it", arguments: Backend.all)
+  func pageReaching(_ backend: Backend) throws {
+    let registry = try backend.open()
+    _ = try registry.store.createCampaign(Self.description, now: 1_000)
+    let ids = try (1...5).map { number in
+      _ = try registry.register("t\(number)", #""topics":["news"],"user":"anna""#)
+      return try #require(try registry.record("t\(number)")?.id)
+    }
+    for (page, after) in [(Int64(0), Int64(0)), (1, ids[1])] {
+      _ = try registry.store.openPage(
+        PageOpening(
+          campaign: Self.id, page: page, copy: 1, app: TestRegistry.app,
+          content: .members(.topic(Array("news".utf8)), after: after, upTo: 9_000, limit: 2)), now: 2_000)
+    }
+    _ = try registry.store.pageDone(report(0, sent: 1, failed: 1), now: 3_000)
+    #expect(
+      try registry.store.page(of: Self.id, reaching: ids[1]) == CampaignPage(number: 0, isDone: true, sent: 1, failed: 1))
+    #expect(try registry.store.page(of: Self.id, reaching: ids[2])?.isDone == false)
+    #expect(try registry.store.page(of: Self.id, reaching: ids[4]) == nil)
+    #expect(try registry.store.page(of: [9], reaching: ids[0]) == nil)
+    _ = try registry.mark("t2", .gone(since: 9_000))
+    let anna = try registry.store.devices(ofUser: Array("anna".utf8), app: TestRegistry.app, limit: 10)
+    #expect(anna.map(\.id) == ids && anna[1].state == .gone && anna[1].markedAt != nil)
+  }
 }

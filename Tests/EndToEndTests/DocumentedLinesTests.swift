@@ -35,6 +35,7 @@ struct DocumentedLinesTests {
     ("docs/operations.md", "rabbitmqctl set_parameter shovel", .elsewhere("ReplayTests.recipe")),
     ("docs/operations.md", "pushfleet feedback --config F", .here),
     ("docs/operations.md", "pushfleet trace 7f1c0c1e", .here),
+    ("docs/operations.md", "pushfleet trace --", .elsewhere("TraceTests.deviceStory")),
     ("docs/runbook.md", "rabbitmqctl status", .here),
     ("docs/runbook.md", "rabbitmq-queues quorum_status", .here),
     ("docs/runbook.md", "pushfleet top --pools", .here),

@@ -56,11 +56,69 @@ struct TraceTests {
     #expect((try trace("list").first?["outcomes"] as? [String: Int]) == ["delivered": 2, "NotRegistered": 1])
 
     let text = try site.run(["trace", "busy", "--config", site.file("pushfleet.json5")])
-    for words in ["message busy", "answered 503", "went on to \(site.prefix).retry.1h", "has not come back"] {
+    for words in ["message busy", "answered 503", "moved to \(site.prefix).retry.1h", "has not come back"] {
       #expect(text.output.contains(words), "\(text.output)")
     }
     let unknown = try site.run(["trace", "nobody", "--config", site.file("pushfleet.json5")])
     #expect(unknown.status == 65 && unknown.output.contains(#"nothing is known of "nobody""#), "\(unknown.output)")
+  }
+
+  @Test("tells what a device was sent by a broadcast, though the page's note names others, and what its user did")
+  func deviceStory() throws {
+    let site = try Site()
+    let later = (Int(Date().timeIntervalSince1970) + 3_600) * 1_000
+    try site.startFleet(
+      script: [
+        token(3): ["status": 410, "reason": "Unregistered", "timestamp": later],
+        token(4): ["status": 413, "reason": "PayloadTooLarge"],
+      ], settings: "breaker: { percent: 90, sample: 1000 },")
+    try site.importDevices(1...100, #""topics":["all"]"#)
+    try site.importDevices([3], #""topics":["all"],"user":"carl""#)
+    try site.importDevices([60], #""topics":["all"],"user":"anna","installation":"phone""#)
+    let worker = try site.startWorker()
+    try site.broadcast("m")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    try site.acknowledge([
+      ["op": "received", "token": token(60), "message_id": "m", "at": "2026-11-20T18:25:01Z"],
+      ["op": "read", "token": token(60), "message_id": "m", "at": "2026-11-20T18:26:10Z"],
+    ])
+    #expect(try eventually { try site.campaigns()["m"]?["read"] as? Int == 1 })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let campaign = try #require(try site.campaigns()["m"]?["id"] as? String)
+
+    func trace(_ words: [String]) throws -> Site.Ended {
+      try site.run(["trace"] + words + ["--config", site.file("pushfleet.json5")])
+    }
+    let strangers = (1...100).filter { $0 != 60 }.map { "0000…" + token($0).suffix(4) }
+    for words in [
+      [token(60)], ["--user", "anna"], ["--installation", "phone"],
+      ["--campaign", String(campaign.prefix(9)), "--token", token(60)],
+    ] {
+      let json = try trace(words + ["--json"])
+      let told = try #require(Site.objects(json.output).first)
+      #expect(json.status == 0 && Site.objects(json.output).count == 1, "\(json.output)")
+      #expect(told["message_id"] as? String == "m" && told["outcome"] as? String == "delivered", "\(json.output)")
+      let acknowledged = (told["acknowledgements"] as? [[String: Any]])?.first
+      #expect(acknowledged?["received_at"] as? String == "2026-11-20T18:25:01.000Z")
+      #expect(acknowledged?["read_at"] as? String == "2026-11-20T18:26:10.000Z")
+      let text = try trace(words)
+      for words in ["message m", "accepted by APNs", "received by the app", "18:26:10.000  read by the user"] {
+        #expect(text.output.contains(words), "\(text.output)")
+      }
+      #expect(!strangers.contains { text.output.contains($0) || json.output.contains($0) }, "\(text.output)")
+    }
+    let dead = try #require(Site.objects(try trace([token(3), "--json"]).output).first)
+    #expect((dead["pushes"] as? [[String: Any]])?.compactMap { $0["status"] as? Int } == [410])
+    let text = try trace([token(4)])
+    #expect(text.output.contains("this device and 99 others") && text.output.contains("PayloadTooLarge"), "\(text.output)")
+    #expect(text.output.contains("message m, application \(Site.app): MessageTooBig"), "\(text.output)")
+    let nobody = try trace(["--user", "nobody"])
+    #expect(nobody.status == 65 && nobody.output.contains("no such device"), "\(nobody.output)")
+    #expect(try trace(["--campaign", campaign, "m"]).status == 64)
+
+    let gone = try site.run(["devices", "show", "--user", "carl", "--config", site.file("pushfleet.json5")])
+    #expect(gone.status == 0 && gone.output.contains("gone") && gone.output.contains(" since 20"), "\(gone.output)")
   }
 
   @Test(

@@ -15,6 +15,24 @@ public struct DeviceRecord: Equatable, Sendable {
   public var markedAt: Int64?
 }
 
+/// A page of a campaign, as it was opened or reported.
+public struct CampaignPage: Equatable, Sendable {
+  /// From 0.
+  public var number: Int64
+  public var isDone: Bool
+  /// Devices of the page; of one that isn't done, those of earlier rounds.
+  public var sent: Int64
+  public var failed: Int64
+}
+
+/// When a device acknowledged a message, in Unix milliseconds; nil where it did not.
+public struct AcknowledgementTimes: Equatable, Sendable {
+  public var received: Int64?
+  public var read: Int64?
+
+  public var isEmpty: Bool { received == nil && read == nil }
+}
+
 /// Devices that are alike.
 public struct DeviceCount: Equatable, Sendable {
   public var app: [UInt8]

@@ -196,10 +196,12 @@ extension SQLStore {
     return names
   }
 
-  private func times(of notes: [[SQLValue]]) throws(RegistryError) -> [(received: Int64?, read: Int64?)] {
-    var times = [(received: Int64?, read: Int64?)](repeating: (nil, nil), count: notes.count)
+  func times(of notes: [[SQLValue]]) throws(RegistryError) -> [AcknowledgementTimes] {
+    var times = [AcknowledgementTimes](repeating: AcknowledgementTimes(), count: notes.count)
     guard !notes.isEmpty else { return times }
-    try session.runEach(SQL.noteTimes, notes) { index, row in times[index] = (row.optionalInt(0), row.optionalInt(1)) }
+    try session.runEach(SQL.noteTimes, notes) { index, row in
+      times[index] = AcknowledgementTimes(received: row.optionalInt(0), read: row.optionalInt(1))
+    }
     return times
   }
 }

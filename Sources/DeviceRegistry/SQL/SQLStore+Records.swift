@@ -81,6 +81,7 @@ extension SQL {
     FROM devices d LEFT JOIN users u ON u.id = d.user_id
     """
   static let recordByID = Statement("\(recordQuery) WHERE d.id = ?1")
+  static let recordsOfUser = Statement("\(recordQuery) WHERE d.user_id = ?1 ORDER BY d.id LIMIT ?2")
   static let records = Statement("\(recordQuery) WHERE d.id > ?1 ORDER BY d.id LIMIT ?2")
   static let recordsOfApp = Statement("\(recordQuery) WHERE d.id > ?1 AND d.app = ?3 ORDER BY d.id LIMIT ?2")
   static let recordsInState = Statement(

@@ -44,7 +44,11 @@ extension DeviceRecord {
     let topics = device.topics.map { String(printing: $0) }.joined(separator: ", ")
     let facts: [(String, String?)] = [
       ("registration", String(printing: registration)), ("app", String(printing: device.app)),
-      ("state", state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")),
+      (
+        "state",
+        state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")
+          + (markedAt.map { " since " + String(decoding: Timestamp.text($0), as: UTF8.self) } ?? "")
+      ),
       ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
       ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
       ("installation", device.installation.map { String(printing: $0) }),

@@ -20,7 +20,7 @@ enum DevicesCommand: Command {
     registered when it is imported, unless registered_at says since when the token is known: then a token that died later is
     found out, and a device that is gone since then stays gone. Without it, importing a file again brings gone devices back.
 
-    export writes what import reads; gone devices are left out. show finds gone ones as well, except by --user. list prints those
+    export writes what import reads; gone devices are left out. show finds gone ones as well, and says since when. list prints those
     that are in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause) or
     stale (not registered for longer than registryStaleAfter).
 
@@ -118,17 +118,12 @@ enum DevicesCommand: Command {
     }
   }
 
-  private static func records(
+  static func records(
     _ kind: String, _ text: [UInt8], _ app: [UInt8], _ store: any DeviceStore
   ) throws -> [DeviceRecord] {
     switch kind {
     case "installation": return try store.device(.installation(text), app: app)
-    case "user":
-      return try TokenKind.allCases.flatMap { kind in
-        let devices = try store.page(of: .user(text), kind: kind, app: app, after: 0, upTo: .max, limit: 10_000).devices
-        let ofKind = (0..<devices.count).filter { devices[$0].kind == kind }
-        return try ofKind.flatMap { try store.device(.registration(devices.registration($0)), app: app) }
-      }
+    case "user": return try store.devices(ofUser: text, app: app, limit: 10_000)
     default:
       switch Target.classify(text) {
       case .success(.registration): return try store.device(.registration(text), app: app)

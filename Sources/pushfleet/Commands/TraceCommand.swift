@@ -1,4 +1,4 @@
-import AMQP
+import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
@@ -6,115 +6,121 @@ import Worker
 
 enum TraceCommand: Command {
   static let name = "trace"
-  static let summary = "tell what became of a request"
+  static let summary = "tell what became of a request, or what a device was sent"
   static let help = """
-    Usage: pushfleet trace ID --config FILE [--json]
+    Usage: pushfleet trace ID --config FILE [--app APP] [--json]
+           pushfleet trace (--token T | --user U | --installation I) --config FILE [--app APP] [--campaign C] [--json]
 
     Tells what became of a request, round by round: when it was received, from which queue and how old; its devices; each push
     with its connection, answer and round trip; what it waits for; how it ended. ID is a message id, the apns-id of a push, a
-    provider's token or a registration: of a token, all its requests are shown.
+    provider's token or a registration. Of a device, all its requests are shown, and of their pushes only those to the device.
 
-    Workers note each request as it is acknowledged, for as long as trace.keep says (a day), whether they still run or not. What
-    is still unread in a queue, or in a worker's hand, is not noted yet. Exit status 65 when nothing is known of the ID.
+    With a registry, the broadcasts are included whose audience the device belongs to now, with what the registry and the trace
+    know of the page that it is on, and when the app and its user acknowledged a message.
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --json          print one JSON object per round
+    Workers note requests as they are acknowledged, for as long as trace.keep says (a day): all that failed or expired, and of the
+    others as many in a second as trace.perSecond says. What is still unread in a queue, or in a worker's hand, is not noted yet.
+    Exit status 65 when nothing is known of the ID.
+
+      --config FILE      the configuration (or PUSHFLEET_CONFIG)
+      --token T          a provider's token or a registration, as ID
+      --user U           all devices of a user
+      --installation I   all tokens of an installation
+      --app APP          only this application
+      --campaign C       only this broadcast, by its campaign's id or the beginning of it
+      --json             print one JSON object per round, and one per broadcast whose page the trace does not tell of
 
     Example: pushfleet trace 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55 --config pushfleet.json5
     """
 
   static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
-    guard let id = options.operands.first, options.operands.count == 1, !id.isEmpty else {
-      throw CommandFailure(.usage, "one ID is needed: a message id, an apns-id, a token or a registration")
-    }
+    let options = try Options(
+      arguments, values: ["config", "app", "token", "user", "installation", "campaign"], flags: ["json"])
+    let question = try TraceQuestion(options)
     let configuration = try options.configuration()
-    let reader = try TraceReader(configuration, subject: TraceSubject(id))
-    try reader.run()
-    let rounds = reader.rounds
-    guard !rounds.isEmpty else { throw CommandFailure(.badInput, unknown(id, configuration, leftOut: reader.leftOut)) }
-    for round in rounds where options.has("json") { Terminal.print(round.line) }
-    if !options.has("json") {
-      let text = TraceText(prefix: configuration.prefix, width: TerminalWidth.ofOutput ?? .max)
-      Terminal.print(text.text(of: rounds))
+    let history = try question.history(options, configuration)
+    let reader = try TraceReader(configuration, subject: TraceSubject(question, history))
+    // A fleet without a trace still has a registry.
+    do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {
+      Terminal.complain("pushfleet: \(failure.message)")
+    }
+    let story = try TraceStory(reader.rounds, pageRounds: reader.pageRounds, history)
+    guard !story.isEmpty else {
+      throw CommandFailure(.badInput, question.unknown(configuration, history, leftOut: reader.leftOut))
+    }
+    if options.has("json") {
+      for line in story.json { Terminal.print(line) }
+    } else {
+      Terminal.print(TraceText(prefix: configuration.prefix, width: TerminalWidth.ofOutput ?? .max).text(of: story))
+    }
+  }
+}
+
+/// What is asked for: a request, or devices.
+struct TraceQuestion {
+  enum Kind: String { case id, token, user, installation }
+
+  let kind: Kind
+  let text: String
+  /// The broadcast that alone is asked for.
+  let campaign: String?
+
+  init(_ options: Options) throws(CommandFailure) {
+    let given = [Kind.token, .user, .installation].compactMap { kind in options[kind.rawValue].map { (kind, $0) } }
+    let all = given + options.operands.map { (.id, $0) }
+    guard all.count == 1, let (kind, text) = all.first, !text.isEmpty else {
+      throw CommandFailure(
+        .usage, "one ID is needed (a message id, an apns-id, a token or a registration), or --token, --user or --installation")
+    }
+    campaign = options["campaign"]
+    guard campaign == nil || kind != .id else {
+      throw CommandFailure(.usage, "--campaign needs a device: name it by --token, --user or --installation")
+    }
+    self.kind = kind
+    self.text = text
+  }
+
+  /// - Returns: nil where the ID names no device that the registry knows.
+  /// - Throws: when the registry is needed, and it can't be read.
+  func history(_ options: Options, _ configuration: Configuration) throws -> DeviceHistory? {
+    guard kind != .id || configuration.registry != nil else { return nil }
+    let session: RegistrySession
+    do { session = try RegistrySession(options, isReading: true) } catch {
+      guard kind == .id else { throw error }
+      Terminal.complain("pushfleet: the registry can't be read, so broadcasts and acknowledgements are left out: \(error)")
+      return nil
+    }
+    let app = try session.optionalApp(options)
+    let devices = try (app.map { [$0] } ?? configuration.apps.map { Array($0.id.utf8) }).flatMap { app in
+      try records(app, session.store)
+    }
+    guard !devices.isEmpty else {
+      if kind == .id || kind == .token && campaign == nil { return nil }
+      throw CommandFailure(.badInput, "--\(kind.rawValue): the registry has no such device")
+    }
+    return try DeviceHistory(
+      of: devices, campaign: campaign.map { try CampaignsCommand.find($0, in: session.store) }, in: session.store)
+  }
+
+  private func records(_ app: [UInt8], _ store: any DeviceStore) throws -> [DeviceRecord] {
+    guard kind == .id || kind == .token else {
+      return try DevicesCommand.records(kind.rawValue, Array(text.utf8), app, store)
+    }
+    guard case .success(let target) = Target.classify(Array(text.utf8)) else { return [] }
+    switch target {
+    case .registration: return try DevicesCommand.records("registration", Array(text.utf8), app, store)
+    case .apns, .fcm: return try DevicesCommand.records("token", Array(text.utf8), app, store)
+    case .fcmTopics, .channel, .topic, .all, .user, .group, .invalid: return []
     }
   }
 
-  private static func unknown(_ id: String, _ configuration: Configuration, leftOut: Int) -> String {
+  func unknown(_ configuration: Configuration, _ history: DeviceHistory?, leftOut: Int) -> String {
     let kept =
-      configuration.trace == nil ? "trace.keep is \"none\"" : "it is still to be received, or ended longer ago than is kept"
-    let omitted = leftOut > 0 ? ", or is one of \(leftOut) that trace.perSecond left out" : ""
-    return "nothing is known of \(Shown.value(id)): \(kept)\(omitted)"
-  }
-}
-
-/// One round of a request, as a worker noted it.
-struct TraceRound {
-  let line: [UInt8]
-  let fields: [String: Any]
-
-  init?(_ line: [UInt8]) {
-    guard let object = try? JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] else { return nil }
-    self.line = line
-    fields = object
-  }
-
-  func text(_ name: String) -> String { (fields[name] as? String ?? "").printable }
-  func number(_ name: String) -> Int? { (fields[name] as? NSNumber)?.intValue }
-  var pushes: [[String: Any]] { fields["pushes"] as? [[String: Any]] ?? [] }
-}
-
-/// Whom or what is asked for.
-struct TraceSubject {
-  /// Texts of which one stands in every line that concerns it.
-  private let words: [[UInt8]]
-
-  init(_ id: String) {
-    let text = Array(id.utf8)
-    var words = [text]
-    if case .success(let target) = Target.classify(text) {
-      switch target {
-      case .apns(let token), .fcm(let token), .fcmTopics(let token), .channel(let token), .registration(let token):
-        words.append(RequestTraceName.of(token))
-      case .topic, .all, .user, .group, .invalid: break
-      }
-    }
-    self.words = words.map { word in
-      var quoted: [UInt8] = []
-      quoted.appendSafeJSONString(word)
-      return quoted
-    }
-  }
-
-  func stands(in body: [UInt8]) -> Bool { words.contains { body.has($0) } }
-
-  /// By its fields: what a word stands in may be another's reason.
-  func concerns(_ round: TraceRound) -> Bool {
-    let named = ["message_id"].compactMap { round.fields[$0] as? String }
-    let pushes = round.pushes.flatMap { push in
-      ["apns_id", "provider_name", "token_name", "registration_name"].compactMap { push[$0] as? String }
-    }
-    return (named + pushes).contains { text in
-      var quoted: [UInt8] = []
-      quoted.appendSafeJSONString(text)
-      return words.contains(quoted)
-    }
-  }
-}
-
-extension [UInt8] {
-  /// Whether `word` stands in it: Horspool's search, for bodies are many and large.
-  fileprivate func has(_ word: [UInt8]) -> Bool {
-    guard !word.isEmpty, count >= word.count else { return word.isEmpty }
-    var skips = [Int](repeating: word.count, count: 256)
-    for (place, byte) in word.dropLast().enumerated() { skips[Int(byte)] = word.count - 1 - place }
-    var end = word.count - 1
-    while end < count {
-      var place = word.count - 1
-      while place >= 0, self[end - (word.count - 1 - place)] == word[place] { place -= 1 }
-      if place < 0 { return true }
-      end += skips[Int(self[end])]
-    }
-    return false
+      configuration.trace == nil
+      ? "trace.keep is \"none\"" : "it is still to be received, or ended longer ago than trace.keep says"
+    let omitted = leftOut > 0 ? ", or is one of \(leftOut) successes that trace.perSecond left out" : ""
+    let broadcasts =
+      history == nil ? "" : "; no broadcast that the registry keeps has the device in its audience now"
+    return "nothing is known of \(Shown.value(text)): \(kept)\(omitted)\(broadcasts)"
   }
 }

@@ -1,4 +1,6 @@
+import DeviceRegistry
 import Foundation
+import PushCore
 
 /// A trace for people: a heading for each request, and below it what happened when.
 struct TraceText {
@@ -7,25 +9,90 @@ struct TraceText {
   var width = Int.max
   private static let indent = String(repeating: " ", count: 14)
 
-  func text(of rounds: [TraceRound]) -> String {
-    var texts: [String] = []
-    var seen: Set<String> = []
-    for round in rounds {
-      let id = round.text("message_id")
-      guard seen.insert(id).inserted else { continue }
-      texts.append(request(rounds.filter { $0.text("message_id") == id }))
-    }
-    return texts.joined(separator: "\n\n")
+  func text(of story: TraceStory) -> String {
+    (story.requests.map(text) + story.broadcasts.map(text)).joined(separator: "\n\n")
   }
 
-  private func request(_ rounds: [TraceRound]) -> String {
-    guard let first = rounds.first, let last = rounds.last else { return "" }
-    var lines = ["message \(first.text("message_id")), \(application(first)): \(last.text("outcome"))"]
+  private func text(of request: TraceStory.Request) -> String {
+    guard let first = request.rounds.first, let last = request.rounds.last else { return "" }
+    var lines = ["message \(first.text("message_id")), \(application(first.text("app"))): \(outcome(of: last))"]
     lines.append(String(first.text("received_at").prefix(10)) + ", UTC")
     if !first.text("published_at").isEmpty { lines.append(time(first.text("published_at")) + "published") }
-    for round in rounds { lines += self.lines(of: round) }
+    for round in request.rounds { lines += self.lines(of: round) }
     if last.text("outcome") == "waits" { lines.append(Self.indent + "it has not come back from there yet") }
-    return (fitted(lines[0], margin: "  ", isHeading: true) + lines.dropFirst().flatMap { fitted($0, margin: Self.indent) })
+    return joined(lines + self.lines(of: request.acknowledgements))
+  }
+
+  /// A broadcast of which the trace names others alone.
+  private func text(of broadcast: TraceStory.Broadcast) -> String {
+    let campaign = broadcast.broadcast.campaign
+    let device = broadcast.broadcast.device
+    let begun = TraceStory.time(campaign.createdAt)
+    var lines = [
+      "message \(String(printing: campaign.description.messageID)), \(application(String(printing: campaign.description.app))): "
+        + outcome(of: broadcast)
+    ]
+    lines.append(String(begun.prefix(10)) + ", UTC")
+    lines.append(time(begun) + "broadcast \(campaign.id) to \(String(printing: campaign.description.target)) began")
+    lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform == .apns ? "APNs" : "FCM")")
+    if let page = broadcast.broadcast.page {
+      let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
+      lines.append(Self.indent + "the device is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
+    } else {
+      lines.append(Self.indent + "the broadcast is \(campaign.state.name); it has not come to this device")
+    }
+    return joined(lines + self.lines(of: broadcast.acknowledgements))
+  }
+
+  private func outcome(of broadcast: TraceStory.Broadcast) -> String {
+    switch broadcast.outcome {
+    case .accepted: "accepted by \(broadcast.broadcast.device.device.platform == .apns ? "APNs" : "FCM")"
+    case .unknown(let failed):
+      "unknown: \(Figures.count(failed)) devices of its page failed, and the trace does not name them all"
+    case .left(let state): "not sent: the device is \(state.word) since before the broadcast"
+    case .open: "waits: the broadcast is \(broadcast.broadcast.campaign.state.name)"
+    case .notSent: "not sent: the broadcast was \(broadcast.broadcast.campaign.state.name) before"
+    }
+  }
+
+  /// Of a device that was asked for, by the last push to it; of a request as a whole otherwise.
+  private func outcome(of round: TraceRound) -> String {
+    let platforms = Set(round.pushes.compactMap { $0["platform"] as? String }.map { $0 == "apns" ? "APNs" : "FCM" })
+    let name = platforms.count == 1 ? platforms.first : nil
+    guard round.others > 0 else { return wholeOutcome(round, provider: name) }
+    return words(round.pushes.last?["outcome"] as? String ?? "", provider: name)
+  }
+
+  private func wholeOutcome(_ round: TraceRound, provider: String? = nil) -> String {
+    words(round.text("outcome"), provider: provider)
+  }
+
+  private func words(_ outcome: String, provider: String?) -> String {
+    switch outcome {
+    case "delivered": provider.map { "accepted by \($0)" } ?? "accepted"
+    case "delivered in part": "accepted in part"
+    default: outcome.printable
+    }
+  }
+
+  private func lines(of acknowledgements: [TraceStory.Acknowledgement]) -> [String] {
+    acknowledgements.flatMap { acknowledgement in
+      let device = "on \(ends(of: acknowledgement.device))"
+      let received = acknowledgement.times.received.map { ($0, "received by the app \(device)") }
+      let read = acknowledgement.times.read.map { ($0, "read by the user \(device)") }
+      return [received, read].compactMap(\.self).map { moment, words in time(TraceStory.time(moment)) + words }
+    }
+  }
+
+  /// Of a device's token, as the trace shows it.
+  private func ends(of device: DeviceRecord) -> String {
+    let token = device.device.token
+    return token.count < 24
+      ? String(printing: device.registration) : String(printing: token.prefix(4) + Array("…".utf8) + token.suffix(4))
+  }
+
+  private func joined(_ lines: [String]) -> String {
+    (fitted(lines[0], margin: "  ", isHeading: true) + lines.dropFirst().flatMap { fitted($0, margin: Self.indent) })
       .joined(separator: "\n")
   }
 
@@ -36,8 +103,8 @@ struct TraceText {
     return WrappedText.lines(words, first: String(start), rest: margin, width: width)
   }
 
-  private func application(_ round: TraceRound) -> String {
-    round.text("app").isEmpty ? "no application that is known" : "application \(round.text("app"))"
+  private func application(_ name: String) -> String {
+    name.isEmpty ? "no application that is known" : "application \(name)"
   }
 
   private func lines(of round: TraceRound) -> [String] {
@@ -56,7 +123,9 @@ struct TraceText {
       lines.append(Self.indent + "\(error.printable): \(round.text("reason"))")
     }
     if let outcomes = round.fields["outcomes"] as? [String: Any] {
-      let counts = outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key.printable)" }
+      let counts = outcomes.sorted { $0.key < $1.key }.map { code, count in
+        "\(count) \(code == "delivered" ? "accepted" : code.printable)"
+      }
       lines.append(Self.indent + "of its devices: \(counts.joined(separator: ", "))")
     }
     lines.append(time(round.text("ended_at")) + end(of: round))
@@ -65,6 +134,7 @@ struct TraceText {
 
   private func devices(_ round: TraceRound) -> String {
     let count = round.number("devices") ?? 0
+    guard round.others == 0 else { return "this device and \(round.others) other\(round.others == 1 ? "" : "s")" }
     let from = round.fields["registered"] as? Bool == true ? "found in the registry" : "named by the request"
     return count == 0 ? "no device yet" : "\(count) device\(count == 1 ? "" : "s"), \(from)"
   }
@@ -77,13 +147,14 @@ struct TraceText {
     if !text("pool").isEmpty { sent += " by \(text("pool"))" }
     if let connection = number("connection") { sent += ", connection \(connection)" }
     var lines = [time(text("sent_at")) + sent]
-    let error = text("error").isEmpty ? text("outcome") : "\(text("error")), \(text("reason"))"
+    let outcome = text("outcome") == "delivered" ? "accepted" : text("outcome")
+    let error = text("error").isEmpty ? outcome : "\(text("error")), \(text("reason"))"
     if let status = number("status") {
       lines.append(Self.indent + "answered \(status) after \(duration(number("round_trip_ms") ?? 0)): \(error)")
     } else if let silent = number("silent_ms") {
       lines.append(Self.indent + "no answer within \(duration(silent)), the device may have it: \(error)")
     } else if push["sent"] as? Bool == false {
-      lines.append(Self.indent + "certainly not processed: \(text("reason"))")
+      lines.append(Self.indent + "not processed by the provider: \(text("reason"))")
     }
     if !text("apns_id").isEmpty { lines.append(Self.indent + "apns-id \(text("apns_id"))") }
     if !text("provider_name").isEmpty { lines.append(Self.indent + "the provider calls it \(text("provider_name"))") }
@@ -96,13 +167,13 @@ struct TraceText {
     if let events = round.number("feedback") { parts.append("\(events) in \(prefix).feedback") }
     let consequences = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
     let acknowledged =
-      round.fields["acknowledged"] as? Bool == true ? "acknowledged" : "its channel was lost: the broker delivers it again"
+      round.fields["acknowledged"] as? Bool == true ? "done" : "its channel was lost: the broker delivers it again"
     let place = round.text("waits_in")
-    guard !place.isEmpty else { return "\(acknowledged): \(round.text("outcome"))\(consequences)" }
-    let because = round.text("waits_because").isEmpty ? "" : ", because: \(round.text("waits_because"))"
-    let due =
-      round.text("due_at").isEmpty ? "" : ", not before \(time(round.text("due_at")).trimmingCharacters(in: .whitespaces))"
-    return "\(acknowledged): went on to \(prefix).\(place)\(due)\(because)\(consequences)"
+    guard !place.isEmpty else { return "\(acknowledged): \(wholeOutcome(round))\(consequences)" }
+    let because = round.text("waits_because").isEmpty ? "" : " because of \(round.text("waits_because"))"
+    let due = time(round.text("due_at")).trimmingCharacters(in: .whitespaces)
+    let until = due.isEmpty ? "" : "; the next attempt is at \(due) at the earliest"
+    return "moved to \(prefix).\(place)\(because)\(until)\(consequences)"
   }
 
   /// Of a time of RFC 3339, the time of day.

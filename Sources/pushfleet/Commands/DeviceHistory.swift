@@ -1,0 +1,100 @@
+import DeviceRegistry
+import PushCore
+
+/// Devices, and the broadcasts whose audience they belong to now, as the registry knows them.
+struct DeviceHistory {
+  struct Broadcast {
+    let campaign: Campaign
+    let device: DeviceRecord
+    /// The page with the device; nil while the broadcast has not come as far.
+    let page: CampaignPage?
+  }
+
+  let devices: [DeviceRecord]
+  /// The one broadcast that was asked for.
+  let campaign: Campaign?
+  let broadcasts: [Broadcast]
+  private let store: any DeviceStore
+
+  /// The newest broadcasts are looked at.
+  private static let mostCampaigns = 10_000
+  /// Broadcasts of a device that are told of.
+  private static let mostBroadcasts = 100
+
+  init(of devices: [DeviceRecord], campaign: Campaign?, in store: any DeviceStore) throws(RegistryError) {
+    self.devices = devices
+    self.campaign = campaign
+    self.store = store
+    let campaigns = if let campaign { [campaign] } else { try store.campaigns(limit: Self.mostCampaigns) }
+    var broadcasts: [Broadcast] = []
+    for device in devices {
+      var room = Self.mostBroadcasts
+      for campaign in campaigns
+      where campaign.description.app == device.device.app && device.id <= campaign.description.highWater {
+        guard room > 0, try Self.isMember(device, of: campaign, store) else { continue }
+        room -= 1
+        broadcasts.append(
+          Broadcast(
+            campaign: campaign, device: device, page: try store.page(of: campaign.description.id, reaching: device.id)))
+      }
+    }
+    self.broadcasts = broadcasts
+  }
+
+  private static func isMember(
+    _ device: DeviceRecord, of campaign: Campaign, _ store: any DeviceStore
+  ) throws(RegistryError) -> Bool {
+    let text = campaign.description.target
+    // Broadcasts go to the tokens that alerts go to, unless their request says otherwise.
+    guard device.device.kind == nil || device.device.platform == .fcm else { return false }
+    if let condition = try? Condition.parse(text) {
+      var subscribed: UInt32 = 0
+      for (index, topic) in condition.topics.enumerated() where device.device.topics.contains(topic) {
+        subscribed |= 1 << UInt32(index)
+      }
+      return condition.matches(subscribed)
+    }
+    switch Target.classify(text) {
+    case .success(.all): return true
+    case .success(.topic(let topic)): return device.device.topics.contains(topic)
+    case .success(.user(let user)): return device.device.user == user
+    case .success(.group(let key)):
+      guard let group = try store.group(.key(key), app: device.device.app) else { return false }
+      return group.devices.contains(device.registration) || device.device.user.map { group.users?.contains($0) == true } == true
+    default: return false
+    }
+  }
+
+  /// When each device acknowledged messages, in the order of the ids.
+  func acknowledgements(of messages: [[UInt8]]) throws(RegistryError) -> [(DeviceRecord, [AcknowledgementTimes])] {
+    var times: [(DeviceRecord, [AcknowledgementTimes])] = []
+    for device in devices { times.append((device, try store.acknowledgements(of: messages, by: device.id))) }
+    return times
+  }
+}
+
+extension DeviceHistory.Broadcast {
+  /// What became of the device.
+  enum Outcome: Equatable {
+    case accepted
+    /// It is one of the page's devices, of which so many failed.
+    case unknown(failed: Int64)
+    /// The device is of the state since before the broadcast.
+    case left(DeviceState)
+    /// The broadcast has not come as far, or not to the end of the page.
+    case open
+    /// Cancelled before it came as far.
+    case notSent
+  }
+
+  /// - Parameter failures: devices of the page that failed and are known by name to be others.
+  func outcome(failures: Int) -> Outcome {
+    if device.state == .gone || device.state == .stale, let since = device.markedAt, since <= campaign.createdAt {
+      return .left(device.state)
+    }
+    guard let page else { return campaign.state.isOver ? .notSent : .open }
+    guard page.isDone else { return .open }
+    if campaign.state == .cancelled { return page.sent + page.failed == 0 ? .notSent : .unknown(failed: page.failed) }
+    return page.failed <= Int64(failures) ? .accepted : .unknown(failed: page.failed)
+  }
+}

@@ -1,0 +1,133 @@
+import DeviceRegistry
+import PushCore
+import Worker
+
+/// All that is known of a request or of devices: rounds of the trace, broadcasts without one, and acknowledgements.
+struct TraceStory {
+  /// A request's rounds, in the order in which they were received.
+  struct Request {
+    let id: String
+    let rounds: [TraceRound]
+    let acknowledgements: [Acknowledgement]
+  }
+
+  struct Acknowledgement {
+    let device: DeviceRecord
+    let times: AcknowledgementTimes
+  }
+
+  /// A broadcast of which the trace names others alone.
+  struct Broadcast {
+    let broadcast: DeviceHistory.Broadcast
+    let outcome: DeviceHistory.Broadcast.Outcome
+    let acknowledgements: [Acknowledgement]
+  }
+
+  let requests: [Request]
+  let broadcasts: [Broadcast]
+  var isEmpty: Bool { requests.isEmpty && broadcasts.isEmpty }
+
+  /// - Parameter pageRounds: rounds of pages with one of the devices, which may name others alone.
+  init(_ rounds: [TraceRound], pageRounds: [TraceRound], _ history: DeviceHistory?) throws(RegistryError) {
+    var order: [String] = []
+    var byID: [String: [TraceRound]] = [:]
+    for round in rounds {
+      let id = round.text("message_id")
+      if byID[id] == nil { order.append(id) }
+      byID[id, default: []].append(round)
+    }
+    let told = Set(
+      rounds.flatMap { round in round.pushes.compactMap { ($0["registration_name"] as? String).map { round.page + $0 } } })
+    let untold = (history?.broadcasts ?? []).filter { !told.contains($0.place + $0.registrationName) }
+
+    let messages = order.map { Array($0.utf8) } + untold.map(\.campaign.description.messageID)
+    let all = try history?.acknowledgements(of: messages) ?? []
+    func acknowledgements(_ place: Int, of device: DeviceRecord? = nil) -> [Acknowledgement] {
+      all.compactMap { owner, times in
+        guard device == nil || device?.id == owner.id, !times[place].isEmpty else { return nil }
+        return Acknowledgement(device: owner, times: times[place])
+      }
+    }
+    requests = order.enumerated().map { place, id in
+      Request(id: id, rounds: byID[id] ?? [], acknowledgements: acknowledgements(place))
+    }
+    broadcasts = untold.enumerated().map { place, broadcast in
+      let failures = pageRounds.reduce(0) { $1.page == broadcast.place ? $0 + $1.failures : $0 }
+      return Broadcast(
+        broadcast: broadcast, outcome: broadcast.outcome(failures: failures),
+        acknowledgements: acknowledgements(order.count + place, of: broadcast.device))
+    }
+  }
+
+  var json: [[UInt8]] {
+    requests.flatMap { request in
+      request.rounds.enumerated().map { place, round in
+        guard place == request.rounds.count - 1, !request.acknowledgements.isEmpty else { return round.line }
+        var round = round
+        round.set(
+          "acknowledgements",
+          request.acknowledgements.map { acknowledgement in
+            var object = ["registration": String(decoding: acknowledgement.device.registration, as: UTF8.self)]
+            object["received_at"] = acknowledgement.times.received.map(Self.time)
+            object["read_at"] = acknowledgement.times.read.map(Self.time)
+            return object
+          })
+        return round.line
+      }
+    } + broadcasts.map(\.json)
+  }
+
+  static func time(_ milliseconds: Int64) -> String { String(decoding: Timestamp.text(milliseconds), as: UTF8.self) }
+}
+
+extension TraceRound {
+  /// Names a page of a campaign; empty for what is none.
+  fileprivate var page: String { number("page").map { "\(text("campaign"))/\($0)/" } ?? "" }
+}
+
+extension DeviceHistory.Broadcast {
+  fileprivate var place: String { page.map { "\(campaign.id)/\($0.number)/" } ?? "" }
+  fileprivate var registrationName: String { String(decoding: RequestTraceName.of(device.registration), as: UTF8.self) }
+}
+
+extension TraceStory.Broadcast {
+  fileprivate var json: [UInt8] {
+    var line = JSONObjectWriter()
+    line.set("message_id", broadcast.campaign.description.messageID)
+    line.set("app", broadcast.campaign.description.app)
+    line.set("campaign", broadcast.campaign.description.id)
+    line.set("registration", broadcast.device.registration)
+    if let page = broadcast.page {
+      line.set("page", page.number)
+      line.set("page_sent", page.sent)
+      line.set("page_failed", page.failed)
+    }
+    line.set("outcome", outcome.word)
+    line.set("begun_at", time: broadcast.campaign.createdAt)
+    if !acknowledgements.isEmpty {
+      line.set(
+        "acknowledgements",
+        objects: acknowledgements.map { acknowledgement in
+          { object in
+            object.set("registration", acknowledgement.device.registration)
+            object.set("received_at", time: acknowledgement.times.received)
+            object.set("read_at", time: acknowledgement.times.read)
+          }
+        })
+    }
+    return line.closed()
+  }
+}
+
+extension DeviceHistory.Broadcast.Outcome {
+  /// As the trace says it.
+  var word: String {
+    switch self {
+    case .accepted: "delivered"
+    case .unknown: "unknown"
+    case .left(let state): state.word
+    case .open: "waits"
+    case .notSent: "not sent"
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import PushCore
+import Worker
+
+/// The texts by which a trace knows a request or a device.
+struct TraceSubject {
+  /// A line that concerns the subject has one of them as a value.
+  private let names: Set<String>
+  /// A broadcast's page with one of the devices: its campaign's id.
+  private let pages: [String: Set<Int>]
+  /// What is looked for in a message of the trace, before its lines are read.
+  private let words: [[UInt8]]
+  /// The one broadcast that is asked for.
+  private let campaign: String?
+
+  init(_ question: TraceQuestion, _ history: DeviceHistory?) {
+    var names: Set = [question.text]
+    func add(_ name: [UInt8]) { names.insert(String(decoding: RequestTraceName.of(name), as: UTF8.self)) }
+    if case .success(let target) = Target.classify(Array(question.text.utf8)) {
+      switch target {
+      case .apns(let token), .fcm(let token), .fcmTopics(let token), .channel(let token), .registration(let token): add(token)
+      case .topic, .all, .user, .group, .invalid: break
+      }
+    }
+    for device in history?.devices ?? [] {
+      add(device.device.token)
+      add(device.registration)
+    }
+    var pages: [String: Set<Int>] = [:]
+    for broadcast in history?.broadcasts ?? [] {
+      if let page = broadcast.page { pages[broadcast.campaign.id, default: []].insert(Int(page.number)) }
+    }
+    self.names = names
+    self.pages = pages
+    campaign = question.campaign == nil ? nil : history?.campaign?.id ?? ""
+    words = (names + Array(pages.keys)).map { name in
+      var quoted: [UInt8] = []
+      quoted.appendSafeJSONString(name)
+      return quoted
+    }
+  }
+
+  /// Whether one of its texts is in a body.
+  func isNamed(in body: some Collection<UInt8>) -> Bool {
+    let body = Array(body)
+    return words.contains { body.has($0) }
+  }
+
+  /// The round as far as it concerns the subject; nil where it does not.
+  func part(of round: TraceRound) -> TraceRound? {
+    if let campaign, round.text("campaign") != campaign { return nil }
+    if let id = round.fields["message_id"] as? String, names.contains(id) { return round }
+    let own = round.pushes.filter { push in
+      ["apns_id", "provider_name", "token_name", "registration_name"].contains { key in
+        (push[key] as? String).map(names.contains) == true
+      }
+    }
+    return own.isEmpty ? nil : round.narrowed(to: own)
+  }
+
+  /// Whether it is of a page on which one of the devices is.
+  func hasPage(of round: TraceRound) -> Bool {
+    guard let page = round.number("page") else { return false }
+    return pages[round.text("campaign")]?.contains(page) == true
+  }
+}
+
+/// One round of a request, as a worker noted it.
+struct TraceRound {
+  private(set) var line: [UInt8]
+  private(set) var fields: [String: Any]
+  /// Devices of the round that are left out, as they were not asked for.
+  private(set) var others = 0
+
+  init?(_ line: [UInt8]) {
+    guard let object = try? JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] else { return nil }
+    self.line = line
+    fields = object
+  }
+
+  func text(_ name: String) -> String { (fields[name] as? String ?? "").printable }
+  func number(_ name: String) -> Int? { (fields[name] as? NSNumber)?.intValue }
+  var pushes: [[String: Any]] { fields["pushes"] as? [[String: Any]] ?? [] }
+  /// Pushes that failed, as far as the round names them.
+  var failures: Int { pushes.count { $0["error"] != nil } }
+
+  func narrowed(to own: [[String: Any]]) -> TraceRound {
+    let devices = Set(own.compactMap { $0["token_name"] as? String }).count
+    var round = self
+    round.others = max((number("devices") ?? 0) - max(devices, 1), 0)
+    guard own.count < pushes.count else { return round }
+    round.fields["pushes"] = own
+    round.encode()
+    return round
+  }
+
+  mutating func set(_ name: String, _ value: Any) {
+    fields[name] = value
+    encode()
+  }
+
+  private mutating func encode() {
+    let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+    if let data = try? JSONSerialization.data(withJSONObject: fields, options: options) { line = Array(data) }
+  }
+}
+
+extension [UInt8] {
+  /// Whether `word` stands in it: Horspool's search, for bodies are many and large.
+  fileprivate func has(_ word: [UInt8]) -> Bool {
+    guard !word.isEmpty, count >= word.count else { return word.isEmpty }
+    var skips = [Int](repeating: word.count, count: 256)
+    for (place, byte) in word.dropLast().enumerated() { skips[Int(byte)] = word.count - 1 - place }
+    var end = word.count - 1
+    while end < count {
+      var place = word.count - 1
+      while place >= 0, self[end - (word.count - 1 - place)] == word[place] { place -= 1 }
+      if place < 0 { return true }
+      end += skips[Int(self[end])]
+    }
+    return false
+  }
+}
