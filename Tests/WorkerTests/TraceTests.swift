@@ -10,19 +10,21 @@ struct TraceTests {
   private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(bySeconds: seconds) }
 
   @Test(
-    "a second has room for so many requests, the last quarter of it for those that didn't simply succeed; the rest is counted")
+    "all failures are noted; a second has room for so many others, the last quarter of it for those that wait; the rest is counted"
+  )
   func budget() throws {
     let recorder = TraceRecorder(perSecond: 8)
-    #expect((0..<20).count { _ in recorder.admits(isPlain: true, at: time(1)) } == 6)
-    #expect((0..<20).count { _ in recorder.admits(isPlain: false, at: time(1.9)) } == 2)
+    #expect((0..<20).count { _ in recorder.admits(.success, at: time(1)) } == 6)
+    #expect((0..<20).count { _ in recorder.admits(.other, at: time(1.9)) } == 2)
+    #expect((0..<20).allSatisfy { _ in recorder.admits(.failure, at: time(1.9)) })
     #expect(recorder.omittedInAll == 32 && recorder.beyondRate == 32)
-    #expect(recorder.admits(isPlain: true, at: time(2)))
+    #expect(recorder.admits(.success, at: time(2)))
     recorder.append { $0.append(contentsOf: "{}".utf8) }
     let (body, requests) = try #require(recorder.take())
     #expect(String(decoding: body, as: UTF8.self) == "{}\n{\"left_out\":32}\n" && requests == 1)
     #expect(recorder.take() == nil)
     recorder.isOn = false
-    #expect(!recorder.admits(isPlain: false, at: time(9)))
+    #expect(!recorder.admits(.failure, at: time(9)))
     recorder.confirmed(2)
     recorder.lost(3)
     #expect(recorder.notTaken == 4 && recorder.confirmedInAll == 2 && recorder.beyondRate == 32)
@@ -32,9 +34,12 @@ struct TraceTests {
   func bounded() {
     let recorder = TraceRecorder(perSecond: 100_000)
     var noted = 0
-    for _ in 0..<50_000 where recorder.admits(isPlain: false, at: time(1)) {
-      recorder.append { $0.append(contentsOf: Array(repeating: 0x20, count: 400)) }
-      noted += 1
+    for outcome in [TraceRecorder.Outcome.other, .failure] {
+      for _ in 0..<25_000 where recorder.admits(outcome, at: time(1)) {
+        recorder.append { $0.append(contentsOf: Array(repeating: 0x20, count: 400)) }
+        noted += 1
+      }
+      #expect(recorder.lines.count >= (outcome == .other ? 1 << 19 : 1 << 20))
     }
     #expect(recorder.lines.count < 2 << 20 && recorder.omittedInAll == 50_000 - noted)
   }

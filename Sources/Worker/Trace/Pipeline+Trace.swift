@@ -36,7 +36,7 @@ extension Pipeline {
   /// The request is acknowledged.
   func traceEnd(_ entry: InFlight) {
     guard let tracer, tracer.isOn else { return }
-    guard tracer.admits(isPlain: entry.isPlainSuccess, at: time.now) else { return }
+    guard tracer.admits(entry.traced, at: time.now) else { return }
     tracer.append { TraceRecord(entry, self).append(to: &$0) }
   }
 
@@ -44,8 +44,9 @@ extension Pipeline {
 }
 
 extension InFlight {
-  /// Every device has it, at the first attempt.
-  fileprivate var isPlainSuccess: Bool {
-    attempts == 0 && trace.next == nil && trace.refusal == nil && !trace.isDuplicate && isDelivered
+  fileprivate var traced: TraceRecorder.Outcome {
+    if trace.next != nil || trace.isDuplicate || dryRun != nil { return .other }
+    guard trace.refusal == nil, isDelivered else { return .failure }
+    return attempts == 0 ? .success : .other
   }
 }

@@ -1,10 +1,19 @@
 import PushCore
 import Wire
 
-/// The lines of a shard's trace until they are published: as many in a second as the settings allow, and what is out of the ordinary before
-/// what went well.
+/// The lines of a shard's trace until they are published: all requests that failed or expired, and of the others as many in a second as the
+/// settings allow.
 final class TraceRecorder {
-  /// Bytes that wait to be published.
+  enum Outcome {
+    /// Each device was reached at the first attempt.
+    case success
+    /// It waits, went on elsewhere, or needed more attempts.
+    case other
+    /// It ended, and not every device was reached.
+    case failure
+  }
+
+  /// Bytes that wait to be published. The second half is for failures.
   private static let mostBytes = 1 << 20
 
   private let perSecond: Int
@@ -23,9 +32,8 @@ final class TraceRecorder {
 
   init(perSecond: Int) { self.perSecond = perSecond }
 
-  /// Whether a request is noted; it counts as left out where not.
-  /// - Parameter isPlain: nothing but success.
-  func admits(isPlain: Bool, at now: MonotonicTime) -> Bool {
+  /// Whether a request is noted. It counts as left out if it is not.
+  func admits(_ outcome: Outcome, at now: MonotonicTime) -> Bool {
     guard isOn else {
       notTaken += 1
       return false
@@ -34,12 +42,18 @@ final class TraceRecorder {
       windowEnd = now.advanced(bySeconds: 1)
       noted = 0
     }
-    guard noted < (isPlain ? max(perSecond * 3 / 4, 1) : perSecond), lines.count < Self.mostBytes else {
+    let hasRoom =
+      switch outcome {
+      case .success: noted < max(perSecond * 3 / 4, 1) && lines.count < Self.mostBytes / 2
+      case .other: noted < perSecond && lines.count < Self.mostBytes / 2
+      case .failure: lines.count < Self.mostBytes
+      }
+    guard hasRoom else {
       omitted += 1
       beyondRate += 1
       return false
     }
-    noted += 1
+    if outcome != .failure { noted += 1 }
     return true
   }
 
