@@ -24,7 +24,8 @@ struct CommandOutcomeTests {
     let worker = try site.startWorker()
     let good = try site.write(Self.request(token(1)), to: "good.json")
     let delivered = try site.run(["send", "--wait"] + config + [good])
-    #expect(delivered.status == 0 && delivered.output.contains("good.json, line 1: delivered to 1"), "\(delivered.output)")
+    #expect(
+      delivered.status == 0 && delivered.output.contains("good.json, line 1: accepted by APNs for 1"), "\(delivered.output)")
 
     let list = #"{"registration_ids":["\#(token(1))","\#(token(2))"],"notification":{"body":"x"}}"#
     let lines = [Self.request(token(1)), list, Self.request(token(3)), #"{"to":"\#(token(1))","notifcation":{}}"#, "[]"]
@@ -32,9 +33,10 @@ struct CommandOutcomeTests {
     let mixed = try site.run(["send", "--wait"] + config + [file])
     #expect(mixed.status == 65)
     for words in [
-      "line 1: delivered to 1", "line 2: delivered to 1, failed for 1: target 2: InvalidRegistration: BadDeviceToken",
+      "line 1: accepted by APNs for 1",
+      "line 2: accepted by APNs for 1, failed for 1: target 2: InvalidRegistration: BadDeviceToken",
       "line 3: failed: NotRegistered", "line 4: failed: InvalidParameters: notifcation: unknown key at byte",
-      "4 sent, 1 refused, 1 delivered, 3 failed",
+      "4 sent, 1 refused, 1 accepted, 3 failed",
     ] { #expect(mixed.output.contains(words), "\(words) is not in \(mixed.output)") }
 
     let json = Site.objects(try site.run(["send", "--wait", "--json"] + config + [good]).output)

@@ -61,7 +61,8 @@ struct DocumentTests {
     let output = screen.lines.joined()
     #expect(status == 0, "\(output)")
     for words in [
-      "request.json, line 1: delivered to 1", "Portugal vs. Denmark", "standard input, line 1: delivered to 1",
+      "request.json, line 1: accepted by APNs for 1", "Portugal vs. Denmark",
+      "standard input, line 1: accepted by APNs and FCM for 1",
       // A narrow table leaves out what the target is called.
       columns < 80 ? "CAMPAIGN" : "/topics/news",
       "InvalidParameters: notifcation: unknown key", "refused",

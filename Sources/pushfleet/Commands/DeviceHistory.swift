@@ -73,6 +73,23 @@ struct DeviceHistory {
   }
 }
 
+extension DeviceHistory {
+  /// Why a request to a user reached no device; nil where the registry can't be read.
+  static func unreachable(user: [UInt8], app: [UInt8], _ options: Options) -> String? {
+    guard let session = try? RegistrySession(options, isReading: true),
+      let devices = try? session.store.devices(ofUser: user, app: app, limit: 1_000)
+    else { return nil }
+    guard !devices.isEmpty else { return "no device is registered for the user" }
+    let words = devices.filter { $0.state != .active }.map { device in
+      let reason = device.reason.map { String(printing: $0) }
+      let since = device.markedAt.map { "since \(Figures.time($0))" }
+      let why = [reason, since].compactMap(\.self).joined(separator: " ")
+      return "1 device is \(device.state.word)\(why.isEmpty ? "" : " (\(why))")"
+    }
+    return words.isEmpty ? nil : words.joined(separator: "; ")
+  }
+}
+
 extension DeviceHistory.Broadcast {
   /// What became of the device.
   enum Outcome: Equatable {

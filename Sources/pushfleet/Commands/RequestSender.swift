@@ -19,7 +19,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
   private var next = 0
   private let report: SendReport
   /// Published, and its outcome has not come.
-  private var unanswered: [[UInt8]: String] = [:]
+  private var unanswered: [[UInt8]: SendReport.Awaited] = [:]
   /// Seconds without progress after which it gives up.
   private let timeout: Double
   private var progressAt = MonotonicTime(nanoseconds: 0)
@@ -120,7 +120,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     if report.prints == .outcomes {
       properties.replyTo = Publisher.replyTo
       properties.correlationID = request.id
-      unanswered[request.id] = request.place
+      unanswered[request.id] = SendReport.Awaited(request)
     }
     properties.timestamp = UInt64(Date().timeIntervalSince1970)
     publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)
@@ -199,16 +199,16 @@ final class RequestSender: BrokerClient, PublisherHandler {
   private static let longestOutcome = 4 << 20
 
   func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
-    guard let id = reply.properties.correlationID, let place = unanswered.removeValue(forKey: id) else { return }
+    guard let id = reply.properties.correlationID, let awaited = unanswered.removeValue(forKey: id) else { return }
     progressAt = loop.now
     bar.clear()
-    report.outcome(reply.body, id, place)
+    report.outcome(reply.body, id, awaited)
     pump(publisher)
   }
 
   /// What is not known is said to be so.
   func reportUnanswered() {
-    for (id, place) in unanswered.sorted(by: { $0.value < $1.value }) { report.unknown(id, place) }
+    for (id, awaited) in unanswered.sorted(by: { $0.value.place < $1.value.place }) { report.unknown(id, awaited.place) }
     unanswered.removeAll()
   }
 
@@ -238,9 +238,9 @@ final class RequestSender: BrokerClient, PublisherHandler {
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     let again = Set(outstanding.values.map(\.id))
-    for (id, place) in unanswered where !again.contains(id) {
+    for (id, awaited) in unanswered where !again.contains(id) {
       unanswered[id] = nil
-      report.unknown(id, place)
+      report.unknown(id, awaited.place)
     }
     guard isRenewing else { return reason == .closedHere ? finish() : lost(reason) }
     isRenewing = false

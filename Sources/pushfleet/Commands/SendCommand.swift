@@ -20,7 +20,7 @@ enum SendCommand: Command {
       --lane LANE     high or normal (the default)
       --check         first see whether a worker would refuse any of them; if so, say why and publish none (exit status 65)
       --ids           print each request's message id once it is confirmed
-      --wait          print what became of each request, and end with status 65 when a device was not reached, 69 when an outcome
+      --wait          print what became of each request, and end with status 65 when a device, or all, were not reached, 69 when an outcome
                       didn't come; that of a topic comes when all of its devices have been sent to
       --timeout S     give up (exit status 69) after so many seconds without progress: 300, with --wait 60
       --json          print JSON: of --ids and --wait one object per request, and one when done
@@ -56,7 +56,8 @@ enum SendCommand: Command {
     }
     let requests = try files(input)
     let report = SendReport(
-      asJSON: options.has("json"), prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing)
+      asJSON: options.has("json"), prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing,
+      unreachable: { user in app.flatMap { DeviceHistory.unreachable(user: user, app: Array($0.utf8), options) } })
     let client = try RequestSender(
       configuration, requests, app: options["app"], lane: lane, timeout: Double(timeout), report: report)
     defer { client.reportUnanswered() }

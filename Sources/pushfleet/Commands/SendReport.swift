@@ -6,18 +6,38 @@ import Worker
 final class SendReport {
   enum Prints { case nothing, ids, outcomes }
 
+  /// A request whose outcome is waited for.
+  struct Awaited {
+    let place: String
+    /// The user that it is sent to; nil where it is sent to something else.
+    let user: [UInt8]?
+
+    init(_ request: RequestFiles.Request) {
+      place = request.place
+      let fields = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
+      guard let to = fields?["to"] as? String, case .success(.user(let user)) = Target.classify(Array(to.utf8)) else {
+        user = nil
+        return
+      }
+      self.user = user
+    }
+  }
+
   let prints: Prints
   private let asJSON: Bool
   private(set) var sent = 0
-  /// Requests whose outcome is that each device was reached, that one wasn't, or that didn't come.
+  /// Requests whose outcome is that each device was reached, that one or all weren't, or that didn't come.
   private var delivered = 0
   private var failed = 0
   private var unknown = 0
   private var lastID = ""
+  /// Says of a user's devices why none was reached; nil where it isn't known.
+  private let unreachable: ([UInt8]) -> String?
 
-  init(asJSON: Bool, prints: Prints) {
+  init(asJSON: Bool, prints: Prints, unreachable: @escaping ([UInt8]) -> String? = { _ in nil }) {
     self.asJSON = asJSON
     self.prints = prints
+    self.unreachable = unreachable
   }
 
   func confirmed(_ request: RequestFiles.Request) {
@@ -32,20 +52,38 @@ final class SendReport {
   }
 
   /// - Parameter body: a result's (docs/schema/result.schema.json), or that of a topic.
-  func outcome(_ body: [UInt8], _ id: [UInt8], _ place: String) {
+  func outcome(_ body: [UInt8], _ id: [UInt8], _ awaited: Awaited) {
+    let place = awaited.place
     guard let result = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] else { return unknown(id, place) }
     let (success, failure) = (result["success"] as? Int ?? 0, result["failure"] as? Int ?? 0)
-    if failure > 0 { failed += 1 } else { delivered += 1 }
+    if failure > 0 || success == 0 { failed += 1 } else { delivered += 1 }
     guard !asJSON else { return Terminal.print(body) }
     let reasons = (result["results"] as? [[String: Any]] ?? []).enumerated().compactMap { index, target -> String? in
       guard let error = target["error"] as? String else { return nil }
       let reason = (target["reason"] as? String).map { ": \($0)" } ?? ""
       return (success + failure > 1 ? "target \(index + 1): " : "") + (error + reason).printable
     }
-    var words = success > 0 || failure == 0 ? "delivered to \(success)" : "failed"
+    let why = reasons + Self.counts(result["failures"] as? [[String: Any]] ?? [])
+    var words =
+      success > 0 ? "accepted by \(Self.provider(result)) for \(success)" : failure > 0 ? "failed" : "reached no device"
     if success > 0, failure > 0 { words += ", failed for \(failure)" }
-    Terminal.print(
-      "\(String(printing: id))  \(place): \(words)\(reasons.isEmpty ? "" : ": " + reasons.joined(separator: "; "))")
+    if success + failure == 0, let user = awaited.user, let reason = unreachable(user) { words += ": " + reason }
+    Terminal.print("\(String(printing: id))  \(place): \(words)\(why.isEmpty ? "" : ": " + why.joined(separator: "; "))")
+  }
+
+  /// Of a list, the ids say whose they are.
+  private static func provider(_ result: [String: Any]) -> String {
+    let ids = (result["results"] as? [[String: Any]] ?? []).compactMap { $0["message_id"] as? String }
+    let ofFCM = ids.count { $0.hasPrefix("projects/") }
+    return ids.isEmpty || (1..<ids.count).contains(ofFCM) ? "APNs and FCM" : ofFCM > 0 ? "FCM" : "APNs"
+  }
+
+  /// Of an audience, how many devices failed, by code and platform.
+  private static func counts(_ failures: [[String: Any]]) -> [String] {
+    failures.compactMap { failure in
+      guard let error = failure["error"] as? String, let count = failure["count"] as? Int else { return nil }
+      return "\(count) \(error)".printable
+    }
   }
 
   func unknown(_ id: [UInt8], _ place: String) {
@@ -60,7 +98,9 @@ final class SendReport {
   /// - Parameter refused: lines that are no requests, and were not sent.
   func end(refused: Int) throws(CommandFailure) {
     var figures = [("sent", sent), ("refused", refused)]
-    if prints == .outcomes { figures += [("delivered", delivered), ("failed", failed), ("unknown", unknown)] }
+    if prints == .outcomes {
+      figures += [(asJSON ? "delivered" : "accepted", delivered), ("failed", failed), ("unknown", unknown)]
+    }
     if asJSON {
       var line = JSONObjectWriter()
       for (name, figure) in figures { line.set(name, Int64(figure)) }
