@@ -73,5 +73,6 @@ public enum PoolEvent: Equatable, Sendable {
 
 /// Where a pool's events go.
 public protocol PoolObserver: AnyObject {
-  func observed(_ event: PoolEvent, from pool: ProviderPool)
+  /// - Parameter name: of the account that it concerns, or of the pool's oldest.
+  func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool)
 }

@@ -19,7 +19,7 @@ struct PoolHealth {
   static let deviceTrip = 50
   static let devicePause = 1.0
 
-  /// The provider refuses the credential.
+  /// The provider refuses the credential, or an application's topic.
   struct Stop: Equatable {
     var reason: String
     /// What a push ends with that can't wait.
@@ -27,12 +27,20 @@ struct PoolHealth {
     var askAt: MonotonicTime
     /// A push that was in flight and is taken shows that others are.
     var yields: Bool
-    /// It is a topic that was refused.
-    var isOfTopic: Bool
     /// False while the refusal may concern one push alone: a canary is asking. → true
     var isCertain: Bool
     /// The provider is to be asked. → false
-    var isDue = false
+    var isDue: Bool
+
+    /// - Parameter isCertain: false to ask at once whether the refusal concerns others.
+    init(_ reason: String, _ code: PushError, yields: Bool, isCertain: Bool, at now: MonotonicTime) {
+      self.reason = reason
+      self.code = code
+      self.yields = yields
+      self.isCertain = isCertain
+      isDue = !isCertain
+      askAt = isCertain ? now.advanced(bySeconds: PoolHealth.stoppedProbeInterval) : now
+    }
   }
 
   /// The circuit has opened, or stays open for longer than it was to.
@@ -128,17 +136,9 @@ struct PoolHealth {
 
   // MARK: The credential
 
-  /// - Parameter isCertain: false to ask at once whether the refusal concerns others.
-  /// - Returns: true when it is certain now and was not before.
-  mutating func stopCredential(
-    _ reason: String, _ code: PushError, yields: Bool, isOfTopic: Bool = false, isCertain: Bool = true, at now: MonotonicTime
-  ) -> Bool {
-    let isNew = isCertain && stop?.isCertain != true
-    if isCertain { hasFailed = true }
-    stop = Stop(
-      reason: reason, code: code, askAt: isCertain ? now.advanced(bySeconds: Self.stoppedProbeInterval) : now, yields: yields,
-      isOfTopic: isOfTopic, isCertain: isCertain, isDue: !isCertain)
-    return isNew
+  mutating func stopCredential(_ stop: Stop) {
+    self.stop = stop
+    hasFailed = true
   }
 
   /// The provider takes the credential, or there is another one.

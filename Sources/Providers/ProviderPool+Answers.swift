@@ -45,6 +45,13 @@ extension ProviderPool: ConnectionSetOwner {
     trust.took(isReplaced ? nil : slots[slot].generation)
     if slot == trialSlot, !isReplaced { trialSucceeded(with: slots[slot].generation) }
     if !connection.hasServed || health.stop != nil { served(connection) }
+    let account = slots[slot].account
+    if accounts[account]?.hasBeenTaken == false || !refusedTopics.isEmpty, !isReplaced { taken(account) }
+  }
+
+  private func taken(_ account: Int) {
+    if let stop = accounts[account]?.stop, !stop.yields { return }
+    topicAccepted(account)
   }
 
   private func served(_ connection: PooledConnection) {
@@ -63,8 +70,9 @@ extension ProviderPool: ConnectionSetOwner {
   }
 
   private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
-    guard let count = alarms.raised(meaning.reason, at: time.now) else { return }
-    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count))
+    let account = slots[slot].account
+    guard let count = accounts[account]?.alarms.raised(meaning.reason, at: time.now) else { return }
+    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot, of: account), count: count), of: account)
   }
 
   // MARK: Refusals of the authorisation
@@ -100,7 +108,8 @@ extension ProviderPool: ConnectionSetOwner {
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
     let scope = scope(of: meaning, slot)
-    let isAlone = scope == .thisPush || scope == .everyPushUntilTaken && trust.isTakenFromOthers
+    let isOfTopic = meaning.connection == .stopTopic
+    let isAlone = scope == .thisPush || scope == .everyPushUntilTaken && !isOfTopic && trust.isTakenFromOthers
     guard isAlone else {
       guard hasOtherAuthorisation(slot, meaning, on: connection) else {
         return refuse(slot, meaning, response, on: connection, scope)
@@ -129,10 +138,14 @@ extension ProviderPool: ConnectionSetOwner {
     _ slot: Int, _ meaning: ReplyMeaning, _ response: Response, on connection: PooledConnection,
     _ scope: RefusalScope = .everyPush
   ) {
-    // What was in flight when the credential stopped says nothing new.
-    if health.stop == nil || connection.phase == .open {
+    // A refusal of a push that was in flight when the credential or the topic stopped says nothing new.
+    let topicStop = accounts[slots[slot].account]?.stop
+    let isNews =
+      meaning.connection == .stopTopic
+      ? topicStop.map { !$0.isCertain && scope == .everyPush } ?? true : health.stop == nil || connection.phase == .open
+    if isNews {
       if let offset = clockOffset(in: response), abs(offset) > 60 { observed(.clockOff(seconds: offset)) }
-      stopCredential(meaning, for: slot, scope)
+      stop(meaning, for: slot, scope)
     }
     giveBack(slot, .unauthorised)
   }
@@ -187,5 +200,10 @@ extension ProviderPool: ConnectionSetOwner {
 
   func setClosed() { isClosed = true }
 
-  func observed(_ event: PoolEvent) { observer?.observed(event, from: self) }
+  func observed(_ event: PoolEvent) { observed(event, of: nil) }
+
+  /// - Parameter account: nil where it concerns all.
+  func observed(_ event: PoolEvent, of account: Int?) {
+    observer?.observed(event, of: account.flatMap { accounts[$0]?.name } ?? name, from: self)
+  }
 }

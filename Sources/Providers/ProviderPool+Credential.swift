@@ -1,57 +1,105 @@
 import HTTP2
 import PushCore
+import Wire
 
-/// A credential that the provider refuses stops the pool. A ``Canary`` asks whether it is taken again, once a minute while something waits: a push could
-/// be refused for what it wants itself, and would stop all others for as long as it is there.
+/// A credential that the provider refuses stops the pool; an application's topic that it refuses stops that application's account. A ``Canary`` asks
+/// whether it is taken again, once a minute while something waits: a push could be refused for what it wants itself, and would stop all others for as
+/// long as it is there.
 extension ProviderPool {
-  final func stopCredential(_ meaning: ReplyMeaning, for slot: Int?, _ scope: RefusalScope) {
-    if let slot { noteRefused(slot) }
+  /// The provider has refused the push in `slot` for its credential, or for the topic of its account.
+  final func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
+    noteRefused(slot)
     stopCredential(
-      meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot), yields: scope == .everyPushUntilTaken,
-      isOfTopic: meaning.connection == .stopTopic,
-      isCertain: slot == nil || meaning.connection != .stopTopic || scope == .everyPush)
+      meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot, of: slots[slot].account),
+      topicOf: meaning.connection == .stopTopic ? slots[slot].account : nil, yields: scope == .everyPushUntilTaken,
+      isCertain: meaning.connection != .stopTopic || scope == .everyPush)
   }
 
+  /// - Parameter topicOf: the account whose topic it is; nil where it is the credential.
   final func stopCredential(
-    _ reason: String, _ code: PushError, _ advice: String, yields: Bool = false, isOfTopic: Bool = false, isCertain: Bool = true
+    _ reason: String, _ code: PushError, _ advice: String, topicOf account: Int? = nil, yields: Bool = false,
+    isCertain: Bool = true
   ) {
-    credentialCanary = nil
-    let isNew = health.stopCredential(reason, code, yields: yields, isOfTopic: isOfTopic, isCertain: isCertain, at: time.now)
-    connections.replaceAll()
-    if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName)) }
-    giveBackResends(.unauthorised)
+    let isNew = isCertain && stop(of: account)?.isCertain != true
+    let stop = PoolHealth.Stop(reason, code, yields: yields, isCertain: isCertain, at: time.now)
+    if let account {
+      guard accounts[account] != nil else { return }
+      if accounts[account]?.stop == nil { refusedTopics.append(account) }
+      accounts[account]?.stop = stop
+      accounts[account]?.canary = nil
+    } else {
+      health.stopCredential(stop)
+      credentialCanary = nil
+      connections.replaceAll()
+      giveBackResends(.unauthorised)
+    }
+    if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName), of: account) }
     rearm()
   }
 
+  private func stop(of account: Int?) -> PoolHealth.Stop? {
+    if let account { accounts[account]?.stop } else { health.stop }
+  }
+
+  /// When the provider is asked for a refused topic next.
+  final var topicDeadline: MonotonicTime {
+    refusedTopics.reduce(.distantFuture) { next, account in
+      guard let stop = accounts[account]?.stop, !stop.isDue else { return next }
+      return min(next, stop.askAt)
+    }
+  }
+
+  final func askForTopics(at now: MonotonicTime) {
+    for account in refusedTopics {
+      if let stop = accounts[account]?.stop, now >= stop.askAt { accounts[account]?.stop?.isDue = true }
+      askForTopic(of: account)
+    }
+  }
+
+  final func askForTopic(of account: Int) {
+    guard let record = accounts[account], record.stop?.isDue == true, record.canary == nil, record.isStarved, health.stop == nil
+    else {
+      return
+    }
+    accounts[account]?.canary = canary(for: account)
+  }
+
   final func askForCredential() {
-    guard health.stop?.isDue == true, credentialCanary == nil, isWaitingForRoom, !isClosing, !health.isPaused else { return }
+    guard health.stop?.isDue == true, credentialCanary == nil, isWaitingForRoom else { return }
+    credentialCanary = canary(for: nil)
+  }
+
+  private func canary(for account: Int?) -> Canary? {
+    guard !isClosing, !health.isPaused else { return nil }
     var generation = 0
-    credentialCanary = Canary(
+    return Canary(
       time, dialer, connections.target,
       request: { [weak self] in
         guard let self, let current = authorise() else { return nil }
         generation = current
-        return credentialRequest()
-      }, answered: { [weak self] response, _ in self?.credentialAnswered(response, generation) ?? true })
+        return credentialRequest(of: account ?? refusedAccount)
+      }, answered: { [weak self] response, _ in self?.credentialAnswered(response, generation, account) ?? true })
   }
 
-  /// - Returns: false where the answer says nothing of the credential.
-  private func credentialAnswered(_ response: Response, _ generation: Int) -> Bool {
-    guard let stop = health.stop else { return true }
+  /// - Returns: false where the answer says nothing of the credential or the topic.
+  private func credentialAnswered(_ response: Response, _ generation: Int, _ account: Int?) -> Bool {
+    guard let stop = stop(of: account) else { return true }
     let meaning = interpret(response)
     let isTaken =
       switch meaning.connection {
       case .keep, .replace: response.status != 403
-      case .stopTopic: !stop.isOfTopic
+      case .stopTopic: account == nil
       default: false
       }
     if isTaken, response.status >= 500 || response.status == 429 { return false }
     if isTaken {
       trust.took(generation)
       trialSucceeded(with: generation)
-      credentialAccepted()
+      if let account { topicAccepted(account) } else { credentialAccepted() }
     } else if !hasOtherAuthorisation(meaning, after: generation) {
-      stopCredential(meaning, for: nil, stop.yields ? .everyPushUntilTaken : .everyPush)
+      let advice = advice(meaning, for: nil, of: account ?? refusedAccount)
+      stopCredential(
+        meaning.reason, meaning.reaction.code ?? .unavailable, advice, topicOf: account, yields: stop.yields)
     } else {
       return false
     }
@@ -71,10 +119,36 @@ extension ProviderPool {
   }
 
   final func credentialAccepted() {
-    guard let stop = health.stop else { return }
+    guard health.stop != nil else { return }
     credentialCanary = nil
     health.resumeCredential()
-    if stop.isCertain { observed(.credentialAccepted) }
+    observed(.credentialAccepted)
     if isWaitingForRoom, connections.sendableStreams == 0 { connections.want() }
+  }
+
+  /// The provider has taken a push of the account, or would take one.
+  final func topicAccepted(_ account: Int) {
+    accounts[account]?.hasBeenTaken = true
+    guard let stop = accounts[account]?.stop else { return }
+    refusedTopics.removeAll { $0 == account }
+    accounts[account]?.stop = nil
+    accounts[account]?.canary = nil
+    if stop.isCertain { observed(.credentialAccepted, of: account) }
+    guard accounts[account]?.isStarved == true else { return }
+    accounts[account]?.isStarved = false
+    handler?.capacityAvailable(in: self)
+  }
+
+  /// There is another credential.
+  final func forgetRefusals() {
+    health.resumeCredential()
+    credentialCanary = nil
+    for account in accounts.indices where accounts[account] != nil {
+      accounts[account]?.hasBeenTaken = false
+      accounts[account]?.stop = nil
+      accounts[account]?.canary = nil
+      accounts[account]?.isStarved = false
+    }
+    refusedTopics = []
   }
 }

@@ -2,8 +2,8 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One credential of one application in one shard: its connections, its authorisation, its pace. What the pools of both providers have in
-/// common: slots, sending again, timers.
+/// One credential in one shard, of all applications that have it: its connections, its authorisation, its pace. What the pools of both providers
+/// have in common: slots, sending again, timers.
 ///
 /// A pool is confined to its shard's loop. It keeps nothing waiting that it was not handed: what exceeds `capacity` stays with the caller
 /// (and so in the broker). A push handed over is in exactly one place until it is reported back: on a stream, in `resends` or in `unauthorised`. The latter two
@@ -26,6 +26,15 @@ public class ProviderPool {
   let dialer: any Dialer
   let connections: ConnectionSet
   var slots = SlotTable()
+  /// By their numbers; nil for those that are closed.
+  final var accounts: [PoolAccount.Record?] = []
+  final var closedAccounts: [Int] = []
+  /// Accounts whose topic the provider refuses.
+  final var refusedTopics: [Int] = []
+  /// The account whose push was refused last.
+  final var refusedAccount = 0
+  /// For the caller: how many accounts still wait for their part of the free streams.
+  public final var contenders = 0
   /// Slots waiting to be sent again, first come first served.
   private var resends = Ring<Int>()
   /// Wait for another authorisation than the one that others go out with.
@@ -36,7 +45,6 @@ public class ProviderPool {
   final var trialSlot = -1
   /// Whether a new connection carries one request at a time until the provider has answered one.
   var probesFirst: Bool
-  final var alarms = AlarmGate()
   /// When the provider answered last, or was first waited for since.
   final var heardAt = MonotonicTime(nanoseconds: 0)
   final var silence = SilenceWatch()
@@ -71,14 +79,12 @@ public class ProviderPool {
   /// What asks whether the provider answers, with the current authorisation; nil while there is none, or nothing in flight shows what to ask for.
   func canaryRequest() -> ProbeRequest? { nil }
   /// What asks whether the provider takes the credential, with the current authorisation; nil while there is none.
-  func credentialRequest() -> ProbeRequest? { nil }
+  func credentialRequest(of account: Int) -> ProbeRequest? { nil }
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
   /// What an answer means to the push in `slot` and what to do about it, for operators.
-  func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { "" }
+  func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String { "" }
   /// The credential, for operators: its ids, never its secrets.
   var credentialName: String { "" }
-  /// The provider has taken a push with the present credential.
-  final var hasBeenTaken: Bool { trust.hasBeenTaken }
   /// Whom a refusal of the credential, or of what belongs to it, concerns.
   enum RefusalScope {
     case everyPush
@@ -192,6 +198,7 @@ public class ProviderPool {
     giveBackResends(.shutDown)
     silence.end()
     credentialCanary = nil
+    for account in refusedTopics { accounts[account]?.canary = nil }
     providerClosing()
     connections.close()
   }
@@ -267,7 +274,13 @@ public class ProviderPool {
       slots.expected - resends.count < health.allowance, authorise() != nil, paceAllowance() > 0,
       let slot = resends.popFirst()
     {
-      if handler?.isWanted(tag: slots[slot].tag) ?? true { transmit(slot) } else { giveBack(slot, .unwanted) }
+      if accounts[slots[slot].account]?.stop != nil {
+        giveBack(slot, .unauthorised)
+      } else if handler?.isWanted(tag: slots[slot].tag) ?? true {
+        transmit(slot)
+      } else {
+        giveBack(slot, .unwanted)
+      }
     }
     if isStarved, room > 0 {
       isStarved = false
@@ -292,21 +305,21 @@ public class ProviderPool {
 
   /// A new credential takes over: pushes in flight finish with the old one.
   final func credentialReplaced(target: DialTarget) {
-    health.resumeCredential()
-    credentialCanary = nil
+    let isWanted = isStarved || refusedTopics.contains { accounts[$0]?.isStarved == true }
+    forgetRefusals()
     trust = AuthorisationTrust()
     trialSlot = -1
     silence.end()
     let wasUsed = connections.isOpen || connections.isConnecting
     connections.replaceAll(target: target)
-    if wasUsed || isStarved { wantsCapacity() }
+    if wasUsed || isWanted { wantsCapacity() }
     authorisationSettled()
   }
 
   // MARK: Time
 
   final func rearm() {
-    let next = min(health.deadline, connections.deadline, providerDeadline, silence.checkAt)
+    let next = min(health.deadline, connections.deadline, providerDeadline, silence.checkAt, topicDeadline)
     guard next < armedFor, !isClosed else { return }
     armedFor = next
     time.schedule(at: next) { [weak self] in self?.deadlineReached(armed: next) }
@@ -322,6 +335,7 @@ public class ProviderPool {
     providerDeadlineReached(at: now)
     checkSilence(at: now)
     askForCredential()
+    askForTopics(at: now)
     if isStarved, health.allowance > 0, connections.sendableStreams == 0 { connections.want() }
     advance()
     rearm()

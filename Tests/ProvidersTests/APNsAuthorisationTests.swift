@@ -74,7 +74,7 @@ struct APNsAuthorisationTests {
     bench.offer(0..<5)
     bench.world.advance(by: 30)
     #expect(bench.tokensSeen.count == 2)
-    #expect(bench.apns.isStopped)
+    #expect(bench.isStopped)
     #expect(bench.answers.count == 1 && bench.notSent.allSatisfy { $0.why == .unauthorised })
     bench.world.advance(by: 600)
     #expect(bench.answers.count == 1)
@@ -140,7 +140,7 @@ struct APNsAuthorisationTests {
     arguments: [(429, "TooManyProviderTokenUpdates"), (403, "InvalidProviderToken"), (403, "ExpiredProviderToken")])
   func nextRefused(status: Int, reason: String) throws {
     let (bench, old) = try atTheHalfHour(.status(status, #"{"reason":"\#(reason)"}"#))
-    #expect(bench.delivered == 101 && bench.notSent.isEmpty && !bench.apns.isStopped)
+    #expect(bench.delivered == 101 && bench.notSent.isEmpty && !bench.isStopped)
     #expect(bench.provider.requests.count { $0.authorization != old } == 1)
     bench.world.advance(by: 4 * 60)
     bench.offer(100..<200)
@@ -196,9 +196,9 @@ struct APNsAuthorisationTests {
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<100)
     bench.world.settle()
-    #expect(bench.apns.state == .stopped(reason: "InvalidProviderToken"))
+    #expect(bench.account.state == .stopped(reason: "InvalidProviderToken"))
     #expect(bench.answers.isEmpty && bench.notSent.map(\.why) == [.unauthorised])
-    #expect(bench.apns.refusalCode == .invalidAPNsCredential)
+    #expect(bench.account.refusalCode == .invalidAPNsCredential)
     #expect(
       bench.events.contains(
         .credentialStopped(
@@ -232,7 +232,7 @@ struct APNsAuthorisationTests {
     }
     bench.provider.answer = { _ in .status(200) }
     bench.world.settle()
-    #expect(bench.apns.isStopped && bench.delivered == 51 && bench.waiting.count == 50)
+    #expect(bench.isStopped && bench.delivered == 51 && bench.waiting.count == 50)
     bench.world.advance(by: 61)
     #expect(bench.delivered == 101 && bench.answers.count == 101)
     #expect(bench.events.count { if case .credentialStopped = $0 { true } else { false } } == 1)
@@ -246,8 +246,8 @@ struct APNsAuthorisationTests {
       bench.provider.answer = { _ in .status(400, #"{"reason":"\#(reason)"}"#) }
       bench.offer(0..<100)
       bench.world.advance(by: 200)
-      #expect(bench.apns.state == .stopped(reason: reason))
-      #expect(bench.answers.isEmpty && bench.provider.requests.count <= 5 && bench.apns.refusalCode == .invalidPackageName)
+      #expect(bench.account.state == .stopped(reason: reason))
+      #expect(bench.answers.isEmpty && bench.provider.requests.count <= 5 && bench.account.refusalCode == .invalidPackageName)
       let stops = bench.events.compactMap {
         if case .credentialStopped(_, let advice, _) = $0 { advice } else { nil }
       }
@@ -261,7 +261,7 @@ struct APNsAuthorisationTests {
       chosen.provider.answer = { _ in .status(400, #"{"reason":"\#(reason)"}"#) }
       chosen.offer(0..<100)
       chosen.world.settle()
-      #expect(chosen.answers.count == 100 && !chosen.apns.isStopped)
+      #expect(chosen.answers.count == 100 && !chosen.isStopped)
       #expect(chosen.answers.values.allSatisfy { $0.reaction == .credential(.invalidPackageName) })
       #expect(chosen.events.count { if case .alarm(reason, _, 1) = $0 { true } else { false } } == 1)
     }
@@ -283,7 +283,7 @@ struct APNsAuthorisationTests {
     bench.offer(100..<200)
     bench.world.settle()
     let asked = bench.provider.requests.filter(\.asksForCredential)
-    #expect(asked.map { $0.header("apns-topic") } == ["com.example.app"] && bench.delivered == 100 && !bench.apns.isStopped)
+    #expect(asked.map { $0.header("apns-topic") } == ["com.example.app"] && bench.delivered == 100 && !bench.isStopped)
     #expect((0..<100).allSatisfy { bench.answers[$0]?.reaction == .credential(.invalidPackageName) })
     #expect(!bench.events.contains { if case .credentialStopped = $0 { true } else { false } })
     #expect(bench.events.contains { if case .alarm(reason, _, _) = $0 { true } else { false } })
@@ -297,7 +297,7 @@ struct APNsAuthorisationTests {
     bench.headers = #","apns-push-type":"voip""#
     bench.offer([0])
     bench.world.advance(by: 600)
-    #expect(bench.apns.state == .stopped(reason: "TopicDisallowed") && bench.answers.isEmpty)
+    #expect(bench.account.state == .stopped(reason: "TopicDisallowed") && bench.answers.isEmpty)
     #expect(bench.provider.requests.count { !$0.asksForCredential } == 1)
     #expect((10...11).contains(bench.provider.requests.count - 1))
     let stops = bench.events.compactMap { if case .credentialStopped(_, let advice, _) = $0 { advice } else { nil } }
@@ -316,7 +316,7 @@ struct APNsAuthorisationTests {
     }
     bench.offer([0, 1, 2, 3])
     bench.world.settle()
-    #expect(bench.apns.isStopped && bench.delivered == 0)
+    #expect(bench.isStopped && bench.delivered == 0)
     bench.world.advance(by: 61)
     #expect(bench.delivered == 3)
   }
@@ -332,7 +332,7 @@ struct APNsAuthorisationTests {
     bench.headers = #","apns-push-type":"voip""#
     bench.offer(10..<20)
     bench.world.settle()
-    #expect(bench.delivered == 10 && bench.answers.count == 20 && !bench.apns.isStopped)
+    #expect(bench.delivered == 10 && bench.answers.count == 20 && !bench.isStopped)
   }
 
   @Test("any number of pushes in a row whose push type's topic the credential lacks stop nothing where alerts have been taken")
@@ -346,7 +346,7 @@ struct APNsAuthorisationTests {
       bench.headers = #","apns-push-type":"voip""#
       bench.offer(0..<100)
       bench.world.settle()
-      #expect(!bench.apns.isStopped && bench.notSent.isEmpty)
+      #expect(!bench.isStopped && bench.notSent.isEmpty)
       #expect((0..<100).allSatisfy { bench.answers[$0]?.reaction == .credential(.invalidPackageName) })
       bench.headers = ""
       bench.offer(100..<200)
@@ -377,7 +377,7 @@ struct APNsAuthorisationTests {
     bench.provider.answer = { _ in .status(403, #"{"reason":"BadCertificateEnvironment"}"#) }
     bench.offer([1])
     bench.world.settle()
-    #expect(bench.apns.state == .stopped(reason: "BadCertificateEnvironment"))
+    #expect(bench.account.state == .stopped(reason: "BadCertificateEnvironment"))
   }
 
   @Test("the provider's date tells an operator that the clock is wrong")
@@ -400,7 +400,7 @@ struct APNsAuthorisationTests {
     bench.provider.answer = { _ in .status(403, #"{"reason":"InvalidProviderToken"}"#) }
     bench.offer(0..<10)
     bench.world.advance(by: 90)
-    #expect(bench.apns.isStopped && bench.tokensSeen.count == 1)
+    #expect(bench.isStopped && bench.tokensSeen.count == 1)
     let wrong = bench.provider.requests[0].authorization
     bench.provider.answer = {
       $0.authorization == wrong ? .status(403, #"{"reason":"InvalidProviderToken"}"#) : .status(200)
@@ -455,7 +455,7 @@ struct APNsAuthorisationTests {
     }
     bench.world.settle()
     #expect(bench.delivered == 41)
-    #expect(!bench.apns.isStopped)
+    #expect(!bench.isStopped)
     #expect(bench.tokensSeen.count == 2)
     #expect(bench.world.openConnections.count == 1)
   }

@@ -27,7 +27,7 @@ final class APNsBench: Sender {
   override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), tag: tag) }
 
   static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
-  static func push(_ tag: Int, _ headers: String = "") -> APNsPush {
+  static func push(_ tag: Int, _ headers: String = "", topic: String = "com.example.app") -> APNsPush {
     let body = """
       {"to":"apns:ab","priority":"high","apns":{"payload":{"aps":{"alert":"\(tag)"}},"headers":
       {"apns-id":"00000000-0000-5000-8000-000000000000","apns-expiration":"0"\(headers)}}}
@@ -36,7 +36,7 @@ final class APNsBench: Sender {
     guard
       let request = try? SendRequest(parsing: Array(body.utf8)),
       let template = try? APNsTemplate.make(
-        request, settings: APNsSettings(topic: "com.example.app"),
+        request, settings: APNsSettings(topic: topic),
         context: TranslationContext(now: 0, deadline: 60_000, messageID: Array("m".utf8)), report: &report
       ).get()
     else { preconditionFailure("the request is a good one") }

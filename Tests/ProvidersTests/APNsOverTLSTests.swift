@@ -70,7 +70,7 @@ struct APNsOverTLSTests {
     let simulator = try simulate { $0.providerKey = TestKeys.otherP256 }
     let shard = try Shard(token(simulator))
     shard.offer(0..<10)
-    #expect(shard.loop.run { shard.apns.isStopped })
+    #expect(shard.loop.run { shard.isStopped })
     #expect(shard.apns.state == .stopped(reason: "InvalidProviderToken"))
     #expect(shard.answers.isEmpty && shard.notSent.map(\.why) == [.unauthorised])
     simulator.stop()

@@ -154,7 +154,7 @@ struct FCMPoolTests {
     bench.provider.answer = { _ in FCMBench.error(401, "UNAUTHENTICATED") }
     bench.offer(0..<50)
     bench.world.advance(by: 30)
-    #expect(bench.fcm.isStopped)
+    #expect(bench.isStopped)
     #expect(bench.tokensGiven <= 3)
     #expect(bench.answers.count + bench.notSent.count == 50)
     bench.provider.answer = { FCMBench.success($0) }
@@ -179,7 +179,7 @@ struct FCMPoolTests {
     #expect(bench.answers.count == 12_500 && bench.notSent.isEmpty && bench.delivered > 12_300)
     #expect(
       bench.answers.values.allSatisfy { $0.reaction == .delivered || $0.reaction == .retry(.refreshedToken, .unavailable) })
-    #expect(bench.tokensGiven == 2 && !bench.fcm.isStopped)
+    #expect(bench.tokensGiven == 2 && !bench.isStopped)
     #expect(bench.world.connections.count <= 4)
     #expect(bench.events.count < 10)
   }
@@ -201,7 +201,7 @@ struct FCMPoolTests {
     }
     bench.world.advance(by: 20)
     #expect(bench.answers.count == 12_501 && bench.notSent.isEmpty && bench.delivered > 12_300)
-    #expect(bench.tokensGiven == 1 && bench.oauth.requests.count <= 2 && !bench.fcm.isStopped)
+    #expect(bench.tokensGiven == 1 && bench.oauth.requests.count <= 2 && !bench.isStopped)
   }
 
   @Test("a token that nobody is taken with any more, and no other to be had: pushes wait, hardly any is spent")
@@ -249,11 +249,11 @@ struct FCMPoolTests {
     bench.provider.answer = { $0.body == Array("0".utf8) ? FCMBench.error(404, "NOT_FOUND") : FCMBench.success($0) }
     bench.offer(0..<100)
     bench.world.advance(by: 5)
-    #expect(bench.delivered == 99 && bench.answers[0]?.reaction == .credential(.internalServerError) && !bench.fcm.isStopped)
+    #expect(bench.delivered == 99 && bench.answers[0]?.reaction == .credential(.internalServerError) && !bench.isStopped)
     bench.provider.answer = { _ in FCMBench.error(404, "NOT_FOUND") }
     bench.offer(100..<200)
     bench.world.advance(by: 5)
-    #expect(bench.fcm.isStopped && (101...120).contains(bench.answers.count))
+    #expect(bench.isStopped && (101...120).contains(bench.answers.count))
   }
 
   @Test("no more than the quota leaves in a minute")

@@ -85,10 +85,13 @@ struct PoolHealthTests {
 
   @Test("asks once a minute whether a stopped credential is taken again, and still keeps to a pause")
   mutating func stopped() {
-    var isNew = health.stopCredential("InvalidProviderToken", .invalidAPNsCredential, yields: false, at: at(0))
-    #expect(isNew && health.allowance == 0 && health.refusal == .unauthorised && health.deadline == at(60))
-    isNew = health.stopCredential("InvalidProviderToken", .invalidAPNsCredential, yields: false, at: at(10))
-    #expect(!isNew && health.deadline == at(70))
+    func refusal(at seconds: Double) -> PoolHealth.Stop {
+      .init("InvalidProviderToken", .invalidAPNsCredential, yields: false, isCertain: true, at: at(seconds))
+    }
+    health.stopCredential(refusal(at: 0))
+    #expect(health.hasFailed && health.allowance == 0 && health.refusal == .unauthorised && health.deadline == at(60))
+    health.stopCredential(refusal(at: 10))
+    #expect(health.deadline == at(70))
     #expect(answer(.retry(.outage, .unavailable), retryAfter: 100, at: 20) != nil)
     _ = health.advance(to: at(70))
     #expect(health.stop?.isDue == true && health.isPaused)
@@ -98,12 +101,12 @@ struct PoolHealthTests {
     #expect(health.stop == nil && health.allowance == 1 && health.refusal == nil)
   }
 
-  @Test("asks at once where a refusal may concern one push alone, which is no trouble until that is known")
-  mutating func suspected() {
-    var isNew = health.stopCredential("TopicDisallowed", .invalidPackageName, yields: true, isCertain: false, at: at(0))
-    #expect(!isNew && health.stop?.isDue == true && !health.hasFailed && health.allowance == 0)
-    isNew = health.stopCredential("TopicDisallowed", .invalidPackageName, yields: true, at: at(1))
-    #expect(isNew && health.stop?.isDue == false && health.hasFailed && health.deadline == at(61))
+  @Test("asks at once where a refusal may concern one push alone")
+  func suspected() {
+    let suspected = PoolHealth.Stop("TopicDisallowed", .invalidPackageName, yields: true, isCertain: false, at: at(0))
+    #expect(suspected.isDue && suspected.askAt == at(0))
+    let certain = PoolHealth.Stop("TopicDisallowed", .invalidPackageName, yields: true, isCertain: true, at: at(1))
+    #expect(!certain.isDue && certain.askAt == at(61))
   }
 
   @Test("sends a probe first after an outage of the connection")

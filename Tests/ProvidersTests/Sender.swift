@@ -21,11 +21,12 @@ class Sender: PoolHandler, PoolObserver {
   }
 
   func pump() {
-    while !waiting.isEmpty, pool.capacity > 0 { hand(waiting.removeFirst()) }
-    if !waiting.isEmpty { pool.wantsCapacity() }
+    while !waiting.isEmpty, account.capacity > 0 { hand(waiting.removeFirst()) }
+    if !waiting.isEmpty { account.wantsCapacity() }
   }
 
   var pool: ProviderPool { preconditionFailure() }
+  private(set) lazy var account = pool.openAccount("test")
   func hand(_ tag: Int) { preconditionFailure() }
 
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
@@ -42,12 +43,12 @@ class Sender: PoolHandler, PoolObserver {
   func unknown(tag: Int, reason: String, from pool: ProviderPool) { unknown.append((tag, reason)) }
   func isWanted(tag: Int) -> Bool { !expired.contains(tag) }
   func capacityAvailable(in pool: ProviderPool) { pump() }
-  func observed(_ event: PoolEvent, from pool: ProviderPool) { events.append(event) }
+  func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool) { events.append(event) }
 
   var delivered: Int { answers.values.count { $0.reaction == .delivered } }
 }
 
-extension ProviderPool {
-  /// The provider refuses the credential itself.
-  var isStopped: Bool { if case .stopped = state { true } else { false } }
+extension Sender {
+  /// The provider refuses the credential itself, or the topic.
+  var isStopped: Bool { if case .stopped = account.state { true } else { false } }
 }

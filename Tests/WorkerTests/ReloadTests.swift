@@ -31,8 +31,9 @@ final class ReloadTests {
     return try Configuration.load(path: file("c.json5"), environment: [:])
   }
 
+  /// - Parameter key: its name's first letter is the last of the key's id.
   func apns(_ key: String = "key.p8", _ more: String = "") -> String {
-    "apns: { key: '\(key)', keyID: 'ABC123DEFG', teamID: 'DEF123GHIJ', ca: '\(files.authority)'\(more) }"
+    "apns: { key: '\(key)', keyID: 'ABC123DEF\(key.prefix(1))', teamID: 'DEF123GHIJ', ca: '\(files.authority)'\(more) }"
   }
 
   func fcm(_ more: String = "") throws -> String {

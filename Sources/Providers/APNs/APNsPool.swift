@@ -2,7 +2,7 @@ import HTTP2
 import PushCore
 import Wire
 
-/// One APNs credential: as a rule one long-lived connection, whose streams the server's SETTINGS limit.
+/// One APNs credential: as a rule one long-lived connection, whose streams the server's SETTINGS limit, for all topics that it has.
 ///
 /// With token authentication a new connection carries one push until APNs has answered one, and so does a new token. One that APNs calls
 /// expired is replaced once for all pushes in flight, together with the connection; each of them is sent again once.
@@ -31,8 +31,6 @@ public final class APNsPool: ProviderPool {
   private var choice = TokenChoice()
   /// The next push is to try the token on trial; which one does is `trialSlot`.
   private var isTrying = false
-  /// The topic that a stopped credential is asked for with: the application's own.
-  private var askedTopic: [UInt8] = []
   /// When the clock is looked at again.
   private var tokenCheckAt = MonotonicTime(nanoseconds: .min)
 
@@ -57,9 +55,11 @@ public final class APNsPool: ProviderPool {
   }
 
   /// Hands a push over. Requires `capacity > 0`.
-  /// - Parameter wantsName: what the sandbox calls the push is to be read from its answer.
-  public func send(_ push: consuming APNsPush, tag: Int, wantsName: Bool = false) {
-    let slot = slots.take(tag: tag)
+  /// - Parameters:
+  ///   - account: the number of the ``PoolAccount`` whose push it is.
+  ///   - wantsName: what the sandbox calls the push is to be read from its answer.
+  public func send(_ push: consuming APNsPush, tag: Int, account: Int = 0, wantsName: Bool = false) {
+    let slot = slots.take(tag: tag, account: account)
     slots[slot].wantsName = wantsName
     if slot == pushes.count { pushes.append(push) } else { pushes[slot] = push }
     transmit(slot)
@@ -103,7 +103,9 @@ public final class APNsPool: ProviderPool {
     return request(for: push.topic, to: Canary.apnsDevice)
   }
 
-  override func credentialRequest() -> ProbeRequest? { request(for: askedTopic, to: CredentialProbe.apnsDevice) }
+  override func credentialRequest(of account: Int) -> ProbeRequest? {
+    request(for: accounts[account]?.topic ?? [], to: CredentialProbe.apnsDevice)
+  }
 
   private func request(for topic: [UInt8], to device: String) -> ProbeRequest {
     .apns(
@@ -120,16 +122,19 @@ public final class APNsPool: ProviderPool {
   /// Its place among the kept headers.
   private static let uniqueID = keptHeaders.count
 
-  override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String {
+  override func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String {
     let words = APNsReply.words(for: meaning)
     guard meaning.connection == .stopTopic else { return words }
-    let topic = slot.flatMap { pushes[$0]?.topic } ?? askedTopic
+    let topic = slot.flatMap { pushes[$0]?.topic } ?? accounts[account]?.topic ?? []
     return "\(words) (the topic is \(String(decoding: topic, as: UTF8.self)))"
   }
 
   override func noteRefused(_ slot: Int) {
-    guard let template = pushes[slot]?.template else { return }
-    if let topic = template.appTopic ?? (askedTopic.isEmpty ? template.topic : nil) { askedTopic = topic }
+    refusedAccount = slots[slot].account
+    guard let template = pushes[slot]?.template, let record = accounts[refusedAccount] else { return }
+    if let topic = template.appTopic ?? (record.topic.isEmpty ? template.topic : nil) {
+      accounts[refusedAccount]?.topic = topic
+    }
   }
 
   override var credentialName: String {
@@ -142,7 +147,7 @@ public final class APNsPool: ProviderPool {
     guard meaning.connection == .stopTopic else { return .everyPush }
     return switch pushes[slot]?.template.topicOrigin {
     case .app: pushes[slot].map { credentials.isForOtherTypes(of: $0.topic) } == true ? .thisPush : .everyPush
-    case .pushType: hasBeenTaken ? .thisPush : .everyPushUntilTaken
+    case .pushType: accounts[slots[slot].account]?.hasBeenTaken == true ? .thisPush : .everyPushUntilTaken
     case .request, nil: .thisPush
     }
   }

@@ -5,6 +5,8 @@ struct SlotTable {
   struct Slot {
     /// The caller's.
     var tag: Int
+    /// The number of the ``PoolAccount`` whose push it is.
+    let account: Int
     /// Of the provider or access token the push went out with.
     var generation = 0
     /// When it was handed to a connection last.
@@ -20,25 +22,41 @@ struct SlotTable {
     fileprivate(set) var isOverlooked = false
   }
 
+  /// Pushes, of one account or of all.
+  struct Count {
+    fileprivate(set) var all = 0
+    fileprivate var overlooked = 0
+    /// Without those whose answer is not expected any more.
+    var expected: Int { all - overlooked }
+  }
+
   private(set) var slots: [Slot] = []
   private var free: [Int] = []
+  private var total = Count()
+  /// By the numbers of accounts.
+  private var accounts = [Count()]
 
-  var count: Int { slots.count - free.count }
-  private var overlooked = 0
-  /// Without those whose answer is not expected any more.
-  var expected: Int { count - overlooked }
+  var count: Int { total.all }
+  var expected: Int { total.expected }
+  func count(of account: Int) -> Count { accounts[account] }
+
+  mutating func openAccount(_ number: Int) {
+    if number == accounts.count { accounts.append(Count()) }
+  }
 
   subscript(index: Int) -> Slot {
     _read { yield slots[index] }
     _modify { yield &slots[index] }
   }
 
-  mutating func take(tag: Int) -> Int {
+  mutating func take(tag: Int, account: Int) -> Int {
+    total.all += 1
+    accounts[account].all += 1
     if let index = free.popLast() {
-      slots[index] = Slot(tag: tag)
+      slots[index] = Slot(tag: tag, account: account)
       return index
     }
-    slots.append(Slot(tag: tag))
+    slots.append(Slot(tag: tag, account: account))
     return slots.count - 1
   }
 
@@ -46,6 +64,8 @@ struct SlotTable {
   mutating func release(_ index: Int) -> Int {
     expect(index)
     slots[index].isInUse = false
+    total.all -= 1
+    accounts[slots[index].account].all -= 1
     free.append(index)
     return slots[index].tag
   }
@@ -53,13 +73,15 @@ struct SlotTable {
   /// No answer is expected any more of what has been handed over so far, though one may come.
   mutating func overlookAll() {
     for index in slots.indices where slots[index].isInUse { slots[index].isOverlooked = true }
-    overlooked = count
+    total.overlooked = total.all
+    for number in accounts.indices { accounts[number].overlooked = accounts[number].all }
   }
 
   /// An answer is expected again, because the push goes out again.
   mutating func expect(_ index: Int) {
     guard slots[index].isOverlooked else { return }
     slots[index].isOverlooked = false
-    overlooked -= 1
+    total.overlooked -= 1
+    accounts[slots[index].account].overlooked -= 1
   }
 }

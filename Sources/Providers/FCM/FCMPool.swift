@@ -95,7 +95,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   /// Hands over a request body `{"message":{…}}`. Requires `capacity > 0`.
   /// - Parameter wantsName: FCM's name for the message is to be read from its answer, which costs as much as sending does.
   public func send(payload: [UInt8], tag: Int, wantsName: Bool) {
-    let slot = slots.take(tag: tag)
+    let slot = slots.take(tag: tag, account: 0)
     slots[slot].wantsName = wantsName
     if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
     transmit(slot)
@@ -127,7 +127,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   override func forget(_ slot: Int) { payloads[slot] = [] }
 
   override func canaryRequest() -> ProbeRequest? { request(to: Canary.fcmDevice) }
-  override func credentialRequest() -> ProbeRequest? { request(to: CredentialProbe.fcmDevice) }
+  override func credentialRequest(of account: Int) -> ProbeRequest? { request(to: CredentialProbe.fcmDevice) }
 
   private func request(to device: String) -> ProbeRequest? {
     guard authorise() != nil, let token else { return nil }
@@ -139,7 +139,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
       status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)
   }
 
-  override func advice(_ meaning: ReplyMeaning, for slot: Int?) -> String { FCMReply.words(for: meaning) }
+  override func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String { FCMReply.words(for: meaning) }
 
   override public var isCredentialRefused: Bool { super.isCredentialRefused || tokens.isRefused }
 

@@ -35,6 +35,15 @@ package enum CredentialSource: Hashable, Sendable {
   case apns(APNsConfiguration.Credential, host: String, port: Int, ca: Material?)
   case fcm(serviceAccount: Material, host: String, port: Int, isEndpointGiven: Bool, ca: Material?)
 
+  /// Its ids and its endpoint, without its files.
+  var identity: [String] {
+    switch self {
+    case .apns(.token(_, let keyID, let teamID), let host, let port, _): ["APNs key", keyID, teamID, host, "\(port)"]
+    case .apns(.certificate, let host, let port, _): ["APNs certificate", host, "\(port)"]
+    case .fcm(_, let host, let port, let isEndpointGiven, _): ["FCM", host, "\(port)", "\(isEndpointGiven)"]
+    }
+  }
+
   /// What it is made of besides the authorities, by the names of the settings.
   var materials: [(name: String, material: Material)] {
     switch self {

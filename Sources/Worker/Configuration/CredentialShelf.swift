@@ -18,16 +18,17 @@ struct CredentialShelf {
     var errors: [ConfigurationError] = []
     var loaded: [CredentialPlace: LoadedCredential] = [:]
     var known: [CredentialSource: LoadedCredential?] = [:]
-    let earlier = Dictionary(credentials.values.map { ($0.fingerprint, $0) }, uniquingKeysWith: { first, _ in first })
+    var byContent = Dictionary(credentials.values.map { ($0.fingerprint, $0) }, uniquingKeysWith: { first, _ in first })
     for (place, source) in configuration.credentials {
       if known[source] == nil {
         do throws(ConfigurationError) {
           let trust = try trusts.trust(source.ca, files, for: "\(place.setting).ca")
           let fingerprint = try Self.fingerprint(of: source, place.setting, trust, files)
-          known[source] =
-            if let same = earlier[fingerprint] { same } else {
-              try LoadedCredential(source, setting: place.setting, fingerprint: fingerprint, files: files, trust: trust)
-            }
+          if byContent[fingerprint] == nil {
+            byContent[fingerprint] = try LoadedCredential(
+              source, setting: place.setting, fingerprint: fingerprint, files: files, trust: trust)
+          }
+          known[source] = byContent[fingerprint]
         } catch {
           errors.append(error)
           errors += Self.unreadable(source, place.setting, files).filter { $0.key != error.key }
@@ -59,11 +60,12 @@ struct CredentialShelf {
     return errors
   }
 
+  /// The same for equal contents of different files.
   private static func fingerprint(of source: CredentialSource, _ setting: String, _ trust: Trust, _ files: MaterialCache)
     throws(ConfigurationError) -> Int
   {
     var hasher = Hasher()
-    hasher.combine(source)
+    hasher.combine(source.identity)
     hasher.combine(trust.digest)
     for (name, material) in source.materials { hasher.combine(try files.digest(of: material, for: "\(setting).\(name)")) }
     return hasher.finalize()

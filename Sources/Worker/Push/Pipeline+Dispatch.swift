@@ -76,37 +76,62 @@ extension Pipeline {
     owners?.flush()
     failRefused()
     var all = active.reduce(0) { $0 + counted($1) }
-    for index in active where !pools[index].isEmpty {
-      let own = counted(index)
-      watch(index)
-      dispatch(index, beside: all - own)
-      all += counted(index) - own
+    var waiting = active.filter { !pools[$0].isEmpty }
+    if waiting.contains(where: { pools[$0].pool.openAccounts > 1 }) {
+      waiting.sort { (pools[$0].servedTurn, $0) < (pools[$1].servedTurn, $1) }
     }
+    turns += 1
+    for index in waiting { watch(index) }
+    while !waiting.isEmpty { waiting = serve(waiting, &all) }
     collapses.flush()
   }
 
-  /// Pushes on the pool's streams, as far as they count against what others may send.
-  private func counted(_ index: Int) -> Int { min(pools[index].pool.inFlight, prefetch) }
+  /// Accounts that share a connection have equal parts of its free streams.
+  /// - Parameter waiting: the ones that were served longest ago first.
+  /// - Returns: those that have sent their part, and have more.
+  private func serve(_ waiting: [Int], _ all: inout Int) -> [Int] {
+    for index in waiting { pools[index].pool.contenders += 1 }
+    return waiting.filter { index in
+      let own = counted(index)
+      let hasMore = dispatch(index, beside: all - own)
+      all += counted(index) - own
+      return hasMore
+    }
+  }
 
-  private func dispatch(_ index: Int, beside others: Int) {
-    guard !isDraining else { return }
-    let pool = pools[index].pool
-    var room = share(of: index, pool.capacity, beside: others)
-    guard room > 0 else { return pool.wantsCapacity() }
+  /// Pushes on the pool's streams, as far as they count against what others may send.
+  private func counted(_ index: Int) -> Int { min(pools[index].account.inFlight, prefetch) }
+
+  /// - Returns: true when its part of the free streams ended it.
+  private func dispatch(_ index: Int, beside others: Int) -> Bool {
+    let account = pools[index].account
+    let contenders = account.pool.contenders
+    account.pool.contenders -= 1
+    guard !isDraining else { return false }
+    var room = share(of: index, account.capacity, beside: others)
+    guard room > 0 else {
+      account.wantsCapacity()
+      return false
+    }
+    pools[index].servedTurn = turns
+    let most = contenders > 1 ? account.inFlight + (account.capacity + contenders - 1) / contenders : .max
     while !outbox.isFull {
-      if room == 0 { room = share(of: index, pool.capacity, beside: others) }
+      if room == 0 { room = share(of: index, account.capacity, beside: others) }
       guard room > 0 else { break }
+      room = min(room, most - account.inFlight)
+      guard room > 0 else { return !pools[index].isEmpty }
       switch pools[index].popFirst() {
       case .returned(let push):
         room -= 1
         if let entry = waitingEntry(push), !asksFirst(entry, .returned(push), index) {
-          send(entry, push.recipient, by: pools[index].provider)
+          send(entry, push.recipient, by: pools[index].provider, account.number)
         }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room)
-      case nil: return
+      case nil: return false
       }
     }
-    if pool.capacity == 0, !pools[index].isEmpty { pool.wantsCapacity() }
+    if account.capacity == 0, !pools[index].isEmpty { account.wantsCapacity() }
+    return false
   }
 
   private func append(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
@@ -128,7 +153,7 @@ extension Pipeline {
       room -= 1
       return
     }
-    let provider = pools[pool].provider
+    let (provider, account) = (pools[pool].provider, pools[pool].account.number)
     keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
@@ -138,12 +163,12 @@ extension Pipeline {
           return pools[pool].putBack(rest, of: entry)
         }
         room -= 1
-        send(entry, next, by: provider)
+        send(entry, next, by: provider, account)
       }
     }
   }
 
-  private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider) {
+  private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
     let now = time.wallClock
     guard now <= entry.deadline else { return expire(entry, index) }
     guard !isReplaced(entry, index) else { return collapse(entry, index) }
@@ -153,7 +178,7 @@ extension Pipeline {
       noteSent(entry, index, pool)
       pool.send(
         template.stamp(token: entry.recipients[index].token, fill: fill(entry, index)),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
+        tag: PushTag(entry: entry.index, recipient: index).rawValue, account: account, wantsName: entry.wantsResult(results))
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       noteSent(entry, index, pool)

@@ -12,7 +12,7 @@ extension Pipeline {
   /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
   func watch(_ index: Int) {
     let now = time.now
-    let isInTrouble = pools[index].pool.isInTrouble(at: now)
+    let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
     pools[index].bulkhead.note(
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
@@ -84,7 +84,7 @@ extension Pipeline {
 
   /// The provider answers again, and there is nothing to try it with.
   private func lacksProbe(_ pool: Int) -> Bool {
-    pools[pool].isEmpty && pools[pool].pool.takesProbe
+    pools[pool].isEmpty && pools[pool].account.takesProbe
   }
 
   /// Seconds that what is held waits here for its provider: below it more is taken, above it less.
@@ -134,7 +134,7 @@ extension Pipeline {
   private func takeAside(_ pool: Int) {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
     // Where nothing held is there to try the provider with, one request that has come of late is.
-    var isTried = pools[pool].pool.expected > 0 || pools[pool].hasHeld
+    var isTried = pools[pool].account.expected > 0 || pools[pool].hasHeld
     takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed) { takeAside($0, $1, pool, &isTried) }
   }
 
@@ -207,9 +207,9 @@ extension Pipeline {
       isTried = true
       return false
     }
-    let reason = pools[pool].pool.state.trouble ?? "the provider doesn't answer"
+    let reason = pools[pool].account.state.trouble ?? "the provider doesn't answer"
     if entry.isNowOrNever {
-      fail(entry, index, pools[pool].pool.refusalCode, reason: reason)
+      fail(entry, index, pools[pool].account.refusalCode, reason: reason)
     } else {
       park(entry, index, Self.shortestParking, reason)
     }
@@ -230,7 +230,7 @@ extension Pipeline {
   /// - Parameter others: of the other pools, by ``counted(_:)``.
   func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
     guard isShared, capacity > 0 else { return capacity }
-    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].pool.expected)
+    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].account.expected)
   }
 }
 

@@ -6,7 +6,7 @@ extension Pipeline {
   func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
     guard !entry.isNowOrNever else {
-      return fail(entry, index, pools[entry.recipients[index].pool].pool.refusalCode, reason: reason)
+      return fail(entry, index, pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
     }
     counters.parked += 1
     count(.parked, entry, index)

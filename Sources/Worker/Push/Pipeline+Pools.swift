@@ -11,14 +11,15 @@ extension Pipeline {
   func rest() {
     active.removeAll { index in
       let lanes = pools[index]
-      let rests = lanes.isEmpty && lanes.pool.inFlight == 0 && !lanes.bulkhead.isClosed && lanes.bulkhead.troubledSince == nil
+      let rests =
+        lanes.isEmpty && lanes.account.inFlight == 0 && !lanes.bulkhead.isClosed && lanes.bulkhead.troubledSince == nil
       if rests { pools[index].isActive = false }
       return rests
     }
   }
 
   /// Pushes on streams.
-  var onStreams: Int { active.reduce(0) { $0 + pools[$1].pool.inFlight } }
+  var onStreams: Int { active.reduce(0) { $0 + pools[$1].account.inFlight } }
 
   /// Pools that a report names at most, beside those in trouble and those of applications that have a hold queue.
   private static let mostReported = 100
@@ -35,7 +36,8 @@ extension Pipeline {
   }
 
   /// Takes over pools that a reload has made, by their numbers.
-  func take(_ made: [(number: Int, lanes: PoolLanes)]) {
+  /// - Parameter moved: those that go by another connection from now on.
+  func take(_ made: [(number: Int, lanes: PoolLanes)], moved: [(number: Int, lanes: PoolLanes)]) {
     for (number, lanes) in made {
       if number == pools.count {
         pools.append(lanes)
@@ -44,13 +46,14 @@ extension Pipeline {
         pools[number] = lanes
       }
     }
+    for (number, lanes) in moved { pools[number].move(to: lanes) }
     bodies.isShared = apps.count > 1
   }
 
   /// They are closed, and no request in hand goes by them.
   func forget(pools closed: [Int]) {
     guard !closed.isEmpty else { return }
-    for number in closed { pools[number] = PoolLanes(pools[number].provider) }
+    for number in closed { pools[number] = PoolLanes(pools[number].provider, pools[number].account) }
     active.removeAll { !pools[$0].isActive }
   }
 

@@ -84,6 +84,8 @@ final class Pipeline: OutboxOwner {
   var pools: [PoolLanes]
   /// Pools that something waits for or is on its way to, or that are in trouble.
   var active: [Int] = []
+  /// Counts dispatches.
+  var turns = 0
   /// Requests with devices that no pool takes, whose dead letters are to be published.
   var refusals = Ring<PoolLanes.Waiting>()
   /// When it may be said again that messages wait for a newer worker.
@@ -102,8 +104,6 @@ final class Pipeline: OutboxOwner {
   var tracer: TraceRecorder?
   /// nil where no collector is configured.
   var spans: SpanExporter?
-  /// What the configuration calls a pool.
-  var poolName: (ProviderPool) -> String = { _ in "" }
   let holds: Holds
   var isDraining = false
   var ahead = DeliveriesAhead()
@@ -156,8 +156,8 @@ final class Pipeline: OutboxOwner {
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].pool.inFlight == 0 }
-      && !table.entries.contains { $0.isInUse && !$0.ledger.isOrphan && $0.ledger.owed > 0 }
+    outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].account.inFlight == 0 }
+      && !table.entries.contains { $0.isInUse && !$0.ledger.isOrphan && !$0.ledger.isSettled }
   }
 
   // MARK: admitted

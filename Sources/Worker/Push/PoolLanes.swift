@@ -1,18 +1,11 @@
 import Providers
 import Wire
 
-/// A pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
+/// An account with a pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
 struct PoolLanes {
   enum Provider {
     case apns(APNsPool)
     case fcm(FCMPool)
-
-    var base: ProviderPool {
-      switch self {
-      case .apns(let pool): pool
-      case .fcm(let pool): pool
-      }
-    }
   }
 
   struct Waiting {
@@ -59,7 +52,8 @@ struct PoolLanes {
     }
   }
 
-  let provider: Provider
+  private(set) var provider: Provider
+  private(set) var account: PoolAccount
   /// The most urgent first; what was held comes before what the normal lane has brought since.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
   private static let held = WorkQueue.sendNormal.rawValue
@@ -74,10 +68,21 @@ struct PoolLanes {
   var bulkhead = Bulkhead()
   /// It is among those that the pipeline looks at.
   var isActive = false
+  /// In which turn it was last given streams.
+  var servedTurn = 0
 
-  init(_ provider: Provider) { self.provider = provider }
+  init(_ provider: Provider, _ account: PoolAccount) {
+    self.provider = provider
+    self.account = account
+  }
 
-  var pool: ProviderPool { provider.base }
+  /// Another pool sends everything that waits from now on.
+  mutating func move(to lanes: PoolLanes) {
+    provider = lanes.provider
+    account = lanes.account
+  }
+
+  var pool: ProviderPool { account.pool }
   var isEmpty: Bool { count == 0 }
   /// Something from a hold queue waits.
   var hasHeld: Bool { !lanes[Self.held].isEmpty }

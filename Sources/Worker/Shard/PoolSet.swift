@@ -3,18 +3,23 @@ import PushCore
 import Reactor
 import Wire
 
-/// A shard's applications and their pools: a pool for each credential with its settings, whichever applications and senders it serves.
+/// A shard's applications and their pools: a pool for each credential with its settings, and in it an account for each application, whichever
+/// senders it serves. An account is known by the number of its lanes.
 final class PoolSet {
   let apps = Applications()
-  /// By number. What was begun with a pool that nobody uses any longer still finishes there; when it has, the pool is closed and its number is
-  /// free for another.
+  /// By number. What was begun with an account that nobody uses any longer still finishes there; when it has, the account is closed and its number
+  /// is free for another.
   private(set) var lanes: [PoolLanes] = []
-  /// Of each pool; nil for one that is closed.
+  /// Of each account; nil for one that is closed.
   private var recipes: [PoolRecipe?] = []
   private var numbers: [PoolRecipe: Int] = [:]
   private var free: [Int] = []
   private var made: [Int] = []
-  private var names: [ObjectIdentifier: String] = [:]
+  private var moved: Set<Int> = []
+  /// APNs pools, by what they are made of.
+  private var shared: [PoolRecipe: APNsPool] = [:]
+  /// Pools that have no account any longer, and still have pushes in flight.
+  private var left: [ProviderPool] = []
   /// What is taken over, by the application's id.
   private var setups: [String: ApplicationSetup] = [:]
   /// What is to be taken over.
@@ -34,12 +39,13 @@ final class PoolSet {
     sharers = setup.configuration.shards
     _ = reload(setup)
     _ = takeMade()
+    _ = takeMoved()
   }
 
   func connect(handler: any PoolHandler, observer: any PoolObserver) {
     self.handler = handler
     self.observer = observer
-    for lane in lanes { connect(lane.provider.base) }
+    for lane in lanes { connect(lane.pool) }
   }
 
   private func connect(_ pool: ProviderPool) {
@@ -61,9 +67,6 @@ final class PoolSet {
     return providers
   }
 
-  /// For logs.
-  func name(of pool: ProviderPool) -> String { names[ObjectIdentifier(pool)] ?? "unknown" }
-
   /// When certificates end, the soonest first.
   private(set) var expiries: [ShardReport.Expiry] = []
 
@@ -72,7 +75,7 @@ final class PoolSet {
       guard recipes[number] != nil, case .apns(let pool) = lanes[number].provider, let end = pool.credentialNotAfter else {
         return nil
       }
-      return .init(name: name(of: pool), notAfter: end)
+      return .init(name: lanes[number].account.name, notAfter: end)
     }
     expiries.sort { ($0.notAfter, $0.name) < ($1.notAfter, $1.name) }
   }
@@ -81,6 +84,12 @@ final class PoolSet {
   func takeMade() -> [(number: Int, lanes: PoolLanes)] {
     defer { made = [] }
     return made.map { ($0, lanes[$0]) }
+  }
+
+  /// Those that go by another connection since the last call.
+  func takeMoved() -> [(number: Int, lanes: PoolLanes)] {
+    defer { moved = [] }
+    return moved.sorted().map { ($0, lanes[$0]) }
   }
 
   // MARK: taking over a setup
@@ -175,16 +184,23 @@ final class PoolSet {
     }
   }
 
-  /// The pool keeps what waits for it and its connections' place in line; new connections are made the new way.
-  private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ pool: Int) {
-    let isReplaced = old.credential !== recipe.credential
-    switch (lanes[pool].provider, recipe.credential.value) {
+  /// The account keeps what waits for it; new connections are made the new way. A pool that is its alone keeps its place in line.
+  private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ number: Int) {
+    switch (lanes[number].provider, recipe.credential.value) {
     case (.apns(let pool), .apns(let credentials)):
-      if isReplaced || old.requestTimeout != recipe.requestTimeout {
+      guard old.shared != recipe.shared else { return }
+      if pool.openAccounts == 1, shared[recipe.shared] == nil {
+        shared[old.shared] = nil
+        shared[recipe.shared] = pool
         pool.replaceCredentials(credentials, requestTimeout: recipe.requestTimeout)
+      } else {
+        let account = lanes[number].account
+        lanes[number].move(to: apnsLanes(credentials, recipe, name: account.name))
+        moved.insert(number)
+        close(account, of: old)
       }
     case (.fcm(let pool), .fcm(let credentials)):
-      if isReplaced { pool.replaceCredentials(credentials) }
+      if old.credential !== recipe.credential { pool.replaceCredentials(credentials) }
       if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: share(of: recipe)) }
     // A place's reach decides which of the two it is.
     default: break
@@ -195,17 +211,13 @@ final class PoolSet {
     if let number = numbers[recipe] { return number }
     let new: PoolLanes
     switch recipe.credential.value {
-    case .apns(let credentials):
-      var settings = APNsPool.Settings()
-      settings.requestTimeout = recipe.requestTimeout
-      settings.isSandbox = recipe.environment == .sandbox
-      let pool = APNsPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
-      new = PoolLanes(.apns(pool))
+    case .apns(let credentials): new = apnsLanes(credentials, recipe, name: use.place.name)
     case .fcm(let credentials):
       var settings = FCMPool.Settings()
       settings.messagesPerMinute = share(of: recipe)
       let pool = FCMPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
-      new = PoolLanes(.fcm(pool))
+      connect(pool)
+      new = PoolLanes(.fcm(pool), pool.openAccount(use.place.name))
     }
     let number = free.popLast() ?? lanes.count
     if number == lanes.count {
@@ -217,9 +229,19 @@ final class PoolSet {
     }
     numbers[recipe] = number
     made.append(number)
-    names[ObjectIdentifier(new.pool)] = use.place.name
-    connect(new.pool)
     return number
+  }
+
+  /// With an account of the pool that the recipe's credential has, or with a new pool.
+  private func apnsLanes(_ credentials: APNsCredentials, _ recipe: PoolRecipe, name: String) -> PoolLanes {
+    if let pool = shared[recipe.shared] { return PoolLanes(.apns(pool), pool.openAccount(name)) }
+    var settings = APNsPool.Settings()
+    settings.requestTimeout = recipe.requestTimeout
+    settings.isSandbox = recipe.environment == .sandbox
+    let pool = APNsPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
+    connect(pool)
+    shared[recipe.shared] = pool
+    return PoolLanes(.apns(pool), pool.openAccount(name))
   }
 
   // MARK: quotas
@@ -248,6 +270,8 @@ final class PoolSet {
   /// - Parameter inHand: what requests in hand go by; asked for only where something waits for that.
   /// - Returns: the pools that were closed.
   func letGo(inHand: @autoclosure () -> (apps: Set<Int>, pools: Set<Int>)) -> [Int] {
+    for pool in left where pool.inFlight == 0 { pool.shutdown() }
+    left.removeAll { $0.inFlight == 0 }
     guard !apps.gone.isEmpty || !apps.withFormerSenders.isEmpty || !apps.unusedPools.isEmpty else { return [] }
     var inHand = inHand()
     for app in apps.gone.union(apps.withFormerSenders).sorted() {
@@ -257,19 +281,30 @@ final class PoolSet {
         apps.clear(app)
       }
     }
-    let closing = apps.unusedPools.sorted().filter { !inHand.pools.contains($0) && lanes[$0].pool.inFlight == 0 }
+    let closing = apps.unusedPools.sorted().filter { !inHand.pools.contains($0) && lanes[$0].account.inFlight == 0 }
     for number in closing { close(number) }
     if !closing.isEmpty { noteExpiries() }
     return closing
   }
 
   private func close(_ number: Int) {
-    let pool = lanes[number].pool
-    pool.shutdown()
-    names[ObjectIdentifier(pool)] = nil
-    if let recipe = recipes[number] { numbers[recipe] = nil }
+    if let recipe = recipes[number] {
+      numbers[recipe] = nil
+      close(lanes[number].account, of: recipe)
+    }
     recipes[number] = nil
     apps.forget(pool: number)
     free.append(number)
   }
+
+  /// The last account's end is the pool's, when what is in flight has ended.
+  private func close(_ account: PoolAccount, of recipe: PoolRecipe) {
+    account.pool.close(account)
+    guard account.pool.openAccounts == 0 else { return }
+    shared[recipe.shared] = nil
+    if account.pool.inFlight == 0 { account.pool.shutdown() } else { left.append(account.pool) }
+  }
+
+  /// At the shard's end: connections are closed before their event loop is.
+  func shutdown() { for pool in lanes.map(\.pool) + left { pool.shutdown() } }
 }

@@ -1,16 +1,23 @@
 import PushCore
 
-/// What a pool is made of. Whoever wants the same shares a pool.
+/// The properties of an account and its pool. Uses with an equal recipe share both.
 struct PoolRecipe: Hashable {
   let credential: LoadedCredential
   /// Seconds that APNs may take to answer.
   var requestTimeout = 0.0
   /// What the fleet may send by FCM.
   var messagesPerMinute = 0
-  /// The bundle id or the package: applications are kept apart, whatever their credential reaches.
-  let application: String
+  /// The bundle id or the package: applications have accounts of their own, whatever their credential reaches.
+  private(set) var application: String
   /// Of APNs; nil for FCM.
   var environment: APNsConfiguration.Environment?
+
+  /// The properties of the pool: one of APNs has an account for each application.
+  var shared: PoolRecipe {
+    var shared = self
+    if environment != nil { shared.application = "" }
+    return shared
+  }
 
   static func == (a: PoolRecipe, b: PoolRecipe) -> Bool {
     a.credential === b.credential && a.requestTimeout == b.requestTimeout && a.messagesPerMinute == b.messagesPerMinute

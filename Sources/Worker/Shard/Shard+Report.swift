@@ -59,11 +59,11 @@ extension Shard {
   }
 
   private func pool(_ number: Int) -> ShardReport.Pool {
-    let pool = pipeline.pools[number].pool
-    let state = pool.state
+    let account = pipeline.pools[number].account
+    let state = account.state
     return .init(
-      name: pools.name(of: pool), isInTrouble: pipeline.isTroubled(number), isCredentialRefused: pool.isCredentialRefused,
-      connections: pool.openConnections, streams: pool.inFlight, state: state.word, reason: state.trouble)
+      name: account.name, isInTrouble: pipeline.isTroubled(number), isCredentialRefused: account.isCredentialRefused,
+      connections: account.pool.openConnections, streams: account.inFlight, state: state.word, reason: state.trouble)
   }
 }
 

@@ -103,7 +103,6 @@ package final class Shard: TurnHook {
     pipeline.acknowledger = broker
     pipeline.tracer = broker.trace?.recorder
     pipeline.spans = spans
-    pipeline.poolName = { [pools] in pools.name(of: $0) }
     holds.broker = broker
     broker.holds.handler = self
     broker.holds.onQueueLost = { holds.lost() }
@@ -128,7 +127,7 @@ package final class Shard: TurnHook {
 
   /// Lets go of connections and registry, and says how it ended and what was done.
   package func close() -> (Fleet.End, Counters) {
-    for lanes in pipeline.pools { lanes.pool.shutdown() }
+    pools.shutdown()
     registry?.close()
     return (end ?? .done, counters)
   }
@@ -270,7 +269,7 @@ package final class Shard: TurnHook {
   /// Some applications in each turn: where all of thousands change, what is sent for them doesn't wait until they have.
   private func advanceReload() {
     let isDone = pools.advance(Self.reloadPortion)
-    pipeline.take(pools.takeMade())
+    pipeline.take(pools.takeMade(), moved: pools.takeMoved())
     guard isDone else {
       time.schedule(after: 0) { [weak self] in self?.advanceReload() }
       return
@@ -341,41 +340,40 @@ extension Shard: HoldFeedHandler {
 }
 
 extension Shard: PoolObserver {
-  private func poolName(_ pool: ProviderPool) -> String { pools.name(of: pool) }
   private static func provider(of pool: ProviderPool) -> PushCounts.Provider { pool is FCMPool ? .fcm : .apns }
 
-  package func observed(_ event: PoolEvent, from pool: ProviderPool) {
+  package func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool) {
     switch event {
     case .connected:
       connectionsOpened[Self.provider(of: pool).rawValue] += 1
-      log.info("connected to the provider", ["pool": poolName(pool)])
-    case .disconnected(let reason): log.info("provider connection ended", ["pool": poolName(pool), "reason": reason])
+      log.info("connected to the provider", ["pool": name])
+    case .disconnected(let reason): log.info("provider connection ended", ["pool": name, "reason": reason])
     case .goAway(let reason):
       goAways[Self.provider(of: pool).rawValue] += 1
-      log.info("provider sent GOAWAY", ["pool": poolName(pool), "reason": reason])
-    case .tokenRefreshed: log.info("provider token in use", ["pool": poolName(pool)])
-    case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": poolName(pool), "reason": reason])
+      log.info("provider sent GOAWAY", ["pool": name, "reason": reason])
+    case .tokenRefreshed: log.info("provider token in use", ["pool": name])
+    case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": name, "reason": reason])
     case .tokenRefused(let reason, let credential):
       log.error(
         "credential refused by the token endpoint",
         [
-          "pool": poolName(pool), "credential": credential, "reason": reason,
+          "pool": name, "credential": credential, "reason": reason,
           "advice": "check that the project still has this key, and this machine's clock",
         ])
     case .credentialStopped(let reason, let advice, let credential):
       log.error(
         "credential refused by the provider",
-        ["pool": poolName(pool), "credential": credential, "reason": reason, "advice": advice])
+        ["pool": name, "credential": credential, "reason": reason, "advice": advice])
     case .alarm(let reason, let advice, let count):
       log.error(
         "the provider refuses pushes: an operator has to fix the cause",
-        ["pool": poolName(pool), "reason": reason, "advice": advice, "pushes": count])
-    case .credentialAccepted: log.info("credential accepted again", ["pool": poolName(pool)])
+        ["pool": name, "reason": reason, "advice": advice, "pushes": count])
+    case .credentialAccepted: log.info("credential accepted again", ["pool": name])
     case .backingOff(let seconds, let reason):
-      log.warning("provider unreachable", ["pool": poolName(pool), "again_in_seconds": seconds, "reason": reason])
+      log.warning("provider unreachable", ["pool": name, "again_in_seconds": seconds, "reason": reason])
     case .paused(let seconds, let reason):
-      log.warning("provider is throttling: pool paused", ["pool": poolName(pool), "seconds": seconds, "reason": reason])
-    case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": poolName(pool), "seconds": seconds])
+      log.warning("provider is throttling: pool paused", ["pool": name, "seconds": seconds, "reason": reason])
+    case .clockOff(let seconds): log.error("this machine's clock is off", ["pool": name, "seconds": seconds])
     }
   }
 }

@@ -205,7 +205,9 @@ struct MetricsText {
       samples { $0.isCredentialRefused ? 0 : 1 })
     format.gauges(
       "pushfleet_pool_in_trouble", "1 while the provider serves nothing by the credential.", samples { $0.isInTrouble ? 1 : 0 })
-    format.gauges("pushfleet_provider_connections", "Open connections to the provider.", samples(\.connections))
+    format.gauges(
+      "pushfleet_provider_connections", "Open connections to the provider; a shared one counts with each pool.",
+      samples(\.connections))
     format.gauges("pushfleet_provider_streams", "Pushes waiting for the provider's answer.", samples(\.streams))
     format.gauges(
       "pushfleet_credential_not_after_timestamp_seconds",

@@ -45,10 +45,10 @@ extension Pipeline {
     span.attribute("network.protocol.name", "http")
     span.attribute("network.protocol.version", "2")
     if pools.indices.contains(recipient.pool) {
-      let pool = pools[recipient.pool].pool
-      span.attribute("server.address", pool.server.host)
-      span.attribute("server.port", .number(Int64(pool.server.port)))
-      span.attribute("pushfleet.pool", poolName(pool))
+      let account = pools[recipient.pool].account
+      span.attribute("server.address", account.pool.server.host)
+      span.attribute("server.port", .number(Int64(account.pool.server.port)))
+      span.attribute("pushfleet.pool", account.name)
     }
     if case .answered(let status) = push.answer { span.attribute("http.response.status_code", .number(Int64(status))) }
     if isAPNs, recipient.kind != .channel {

@@ -87,7 +87,7 @@ struct TraceRecord {
     text("platform", isAPNs ? "apns" : "fcm", &line, isFirst: true)
     appendToken(of: push.recipient, recipient, &line)
     if pipeline.pools.indices.contains(recipient.pool) {
-      text("pool", pipeline.poolName(pipeline.pools[recipient.pool].pool), &line)
+      text("pool", pipeline.pools[recipient.pool].account.name, &line)
     }
     if push.connection > 0 { number("connection", Int64(push.connection), &line) }
     time("sent_at", push.sentAt, &line)
