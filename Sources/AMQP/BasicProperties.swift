@@ -19,6 +19,8 @@ public struct BasicProperties: Equatable, Sendable {
   public var appID: [UInt8]?
   /// The headers that came were malformed or nested too deep; `headers` has those of them that can be read.
   public var hasUnreadableHeaders = false
+  /// How many bytes of headers came, where the reader has left some out because they were too many; otherwise 0.
+  public var omittedHeaders = 0
 
   public init() {}
 }

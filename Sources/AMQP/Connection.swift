@@ -16,6 +16,8 @@ public class Connection: Machine {
   public private(set) var server: BrokerServer?
   /// The largest frame in either direction, overhead included.
   private(set) var frameMax: Int
+  /// Of a content header that comes in.
+  private var headerMax = 0
   /// The highest number that a channel may have.
   private(set) var channelMax: UInt16 = 1
   /// Time of the latest call into the machine.
@@ -145,6 +147,7 @@ public class Connection: Machine {
     cause = nil
     heartbeat = 0
     frameMax = Int(settings.frameMax)
+    headerMax = frameMax
     heartbeatDeadline = .distantFuture
     silenceDeadline = .distantFuture
     phaseDeadline = now.advanced(bySeconds: settings.handshakeTimeout)
@@ -277,7 +280,8 @@ public class Connection: Machine {
       return nil
     }
     let size = Int(bytes.bigEndian(UInt32.self, at: offset + 3))
-    guard size <= frameMax - Frame.overhead else {
+    let limit = bytes.byte(at: offset) == Frame.contentHeader ? headerMax : frameMax
+    guard size <= limit - Frame.overhead else {
       protocolError("a frame of \(size) bytes exceeds the limit agreed on")
       return nil
     }
@@ -368,6 +372,8 @@ public class Connection: Machine {
       offeredHeartbeat == 0 || settings.heartbeat == 0
       ? max(offeredHeartbeat, settings.heartbeat) : min(offeredHeartbeat, settings.heartbeat)
     frameMax = Int(agreed)
+    let offeredToOthers = min(offered == 0 ? .max : offered, Frame.largestOffered)
+    headerMax = Int(max(agreed, offeredToOthers)) + Frame.addedByBroker
     heartbeat = Double(seconds)
     self.channelMax = channelMax == 0 ? mostChannels : min(channelMax, mostChannels)
     send(.tuneOK(channelMax: self.channelMax, frameMax: agreed, heartbeat: seconds), channel: 0)

@@ -44,4 +44,7 @@ public struct Delivery: Sendable {
 
   /// The body was larger than the limit and only its beginning was kept.
   public var isTruncated: Bool { UInt64(body.count) < bodySize }
+
+  /// Bytes that it takes beyond what every delivery takes.
+  public var weight: Int { body.count + properties.headers.encoded.count }
 }

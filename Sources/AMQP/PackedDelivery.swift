@@ -6,6 +6,7 @@ public struct PackedDelivery: Sendable {
   public let token: DeliveryToken
   private let redelivered: Bool
   private let hasUnreadableHeaders: Bool
+  private let omittedHeaders: Int32
   private let exchange: [UInt8]
   private let routingKey: [UInt8]
   private let bodySize: UInt64
@@ -18,6 +19,7 @@ public struct PackedDelivery: Sendable {
     token = delivery.token
     redelivered = delivery.redelivered
     hasUnreadableHeaders = delivery.properties.hasUnreadableHeaders
+    omittedHeaders = Int32(truncatingIfNeeded: delivery.properties.omittedHeaders)
     exchange = delivery.exchange
     routingKey = delivery.routingKey
     bodySize = delivery.bodySize
@@ -46,6 +48,7 @@ public struct PackedDelivery: Sendable {
     var cache = PropertyCache()
     if let properties = BasicProperties(&cursor, in: bytes, cache: &cache) { delivery.properties = properties }
     delivery.properties.hasUnreadableHeaders = hasUnreadableHeaders
+    delivery.properties.omittedHeaders = Int(omittedHeaders)
     delivery.body = Array(content[Int(bodyStart)...])
     return delivery
   }

@@ -179,8 +179,11 @@ public final class Publisher: Connection {
     let size = output.count - sizeAt - 4
     output.setBigEndian(UInt32(size), at: sizeAt)
     output.append(Frame.end)
-    return size <= frameMax - Frame.overhead
+    return size <= frameMax - Frame.overhead - min(Self.headerReserve, frameMax / 4)
   }
+
+  /// Bytes of a frame that stay free for headers that the broker adds: other clients may take no larger frame than was agreed on.
+  private static let headerReserve = 4 * 1024
 
   private func appendBody(_ body: [UInt8]) {
     let limit = frameMax - Frame.overhead

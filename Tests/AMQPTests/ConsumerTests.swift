@@ -37,6 +37,46 @@ struct ConsumerTests {
     #expect(deliveries.map(\.bodySize) == [12, 6, 7] && deliveries.map(\.isTruncated) == [true, false, true])
   }
 
+  @Test("A content header may exceed the frame agreed on by 64 KiB, which the broker has added; nothing else may")
+  func largeHeader() {
+    func table(_ count: Int) -> [UInt8] {
+      Say.long(Say.short("k") + [UInt8(ascii: "S")] + Say.long([UInt8](repeating: 0x68, count: count)))
+    }
+    let limit = 131_072 - 8 + 65_536
+    let header = Say.header(size: 2, flags: 1 << 13, table(limit - 14 - 11))
+    #expect(header.count == limit + 8)
+    for size in [1, 7, 65_536, header.count] {
+      let script = ConsumerScript()
+      script.say(Say.deliver(1) + header + Say.body(bytes("ab")) + Say.message(2), inPiecesOf: size)
+      #expect(script.recorder.deliveries.map(\.body) == [bytes("ab"), bytes("x")] && script.recorder.events.isEmpty)
+      #expect(script.recorder.deliveries.first?.properties.headers.string("k")?.count == limit - 25)
+    }
+    // Cut anywhere near its ends.
+    for cut in Array(0...32) + Array(header.count - 32...header.count) {
+      let script = ConsumerScript()
+      script.say(Say.deliver(1), Array(header[..<cut]))
+      script.say(Array(header[cut...]), Say.body(bytes("ab")))
+      #expect(script.recorder.deliveries.count == 1, "\(cut)")
+    }
+    // A broker that lets other connections have larger frames.
+    for (offered, most) in [(262_144, 262_144), (0, 1 << 20), (4 << 20, 1 << 20)] as [(UInt32, Int)] {
+      for beyond in [0, 1] {
+        let script = ConsumerScript(isReady: false)
+        script.say(Say.start() + Say.tune(frameMax: offered) + Say.openOK + ConsumerScript.consuming(1) + Say.deliver(1))
+        script.say([2, 0, 1] + Say.be(UInt32(most - 8 + 65_536 + beyond)))
+        #expect(script.driver.isOpen == (beyond == 0), "\(offered)")
+      }
+    }
+    for (type, size) in [(2, limit + 1), (1, 131_072 - 7), (3, 131_072 - 7), (8, 131_072 - 7)] as [(UInt8, Int)] {
+      let script = ConsumerScript()
+      script.say(Say.deliver(1), [type, 0, 1] + Say.be(UInt32(size)))
+      guard case .ended(.protocolError)? = script.recorder.events.first else {
+        Issue.record("a frame of type \(type) with \(size) bytes: \(script.recorder.events)")
+        return
+      }
+    }
+  }
+
   @Test("Every property arrives")
   func properties() {
     let script = ConsumerScript()

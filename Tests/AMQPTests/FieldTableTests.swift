@@ -48,6 +48,7 @@ struct PackedDeliveryTests {
       delivery.properties.deliveryMode = 2
       delivery.properties.headers.append("x-push-sender", .text("1"))
       delivery.properties.hasUnreadableHeaders = true
+      delivery.properties.omittedHeaders = 131_000
       delivery.bodySize = 1 << 40
     }
     let packed = PackedDelivery(delivery)

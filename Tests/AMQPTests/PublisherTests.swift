@@ -190,6 +190,31 @@ struct PublisherTests {
     #expect(script.recorder.events == (1...4).map { .failed($0, .unencodable) })
   }
 
+  @Test("A content header leaves 4 KiB of its frame to what the broker adds", arguments: [(131_072, 4_096), (4_096, 1_024)])
+  func headerReserve(_ frameMax: Int, _ reserve: Int) {
+    let script = PublisherScript(tune: Say.tune(frameMax: UInt32(frameMax)))
+    // Of the frame: 8 around the payload, 14 before the values, 4 of the table's length, 7 of the entry.
+    let most = frameMax - reserve - 8 - 14 - 4 - 7
+    for (tag, count) in [most, most + 1].enumerated() {
+      var properties = BasicProperties()
+      properties.headers.append("k", .string([UInt8](repeating: 0x68, count: count)))
+      script.publisher.publish(exchange: [], routingKey: [], properties: properties, body: [], tag: tag)
+    }
+    #expect(script.heard().filter { $0.name == "header" }.map(\.payload.count) == [frameMax - reserve - 8])
+    #expect(script.recorder.events == [.failed(1, .unencodable)])
+  }
+
+  @Test("A return of a message whose header exceeds the frame agreed on is settled as any other")
+  func largeReturn() {
+    let script = PublisherScript()
+    script.publish(5..<6)
+    let filler = Say.long(Say.short("k") + [UInt8(ascii: "S")] + Say.long([UInt8](repeating: 0x68, count: 131_072)))
+    let header = Say.header(size: 1, flags: 1 << 7 | 1 << 13, filler + Say.short("5"))
+    script.say(Say.method(1, 60, 50, Say.be(UInt16(312)) + Say.short("NO_ROUTE") + Say.short("") + Say.short("k")))
+    script.say(header, Say.body(bytes("b")), Say.ack(1))
+    #expect(script.recorder.events == [.failed(5, .returned(code: 312))])
+  }
+
   @Test("Commands are asked one by one on their own channel, and a failed one only reopens that")
   func commands() {
     let script = PublisherScript()
