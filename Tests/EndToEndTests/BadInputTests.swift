@@ -115,11 +115,14 @@ struct BadInputTests {
       BadInput("long app", "InvalidParameters", "app_id", body, ["app_id": String(repeating: "a", count: 255)]),
       BadInput("unknown sender", "MismatchSenderId", "x-push-sender", body, ["headers": ["x-push-sender": "42"]]),
       BadInput(
-        "headers that fill a frame", "InvalidJSON", "at byte", "{",
+        "headers that fill a frame", "InvalidParameters", "headers: 130821 bytes, the limit is 16384", body,
         ["headers": ["own": String(repeating: "h", count: 130_800), "other": "x"]]),
       BadInput(
-        "a sender that fills a frame", "MismatchSenderId", "x-push-sender", body,
+        "a sender that fills a frame", "InvalidParameters", "the limit is 16384", body,
         ["headers": ["x-push-sender": String(repeating: "h", count: 130_900)]]),
+      BadInput(
+        "a large unknown sender", "MismatchSenderId", "x-push-sender", body,
+        ["headers": ["x-push-sender": String(repeating: "h", count: 16_000)]]),
       BadInput("forged record", "InvalidRegistration", "to", #"{"registration_ids":["../x"]}"#, forged([3, 0, 0, 0, 0, 0, 1])),
     ]
   }
@@ -196,7 +199,7 @@ struct BadInputTests {
       ["message_id": ""], ["message_id": "a/b c<d>ü"], ["content_type": "Application/JSON; charset=utf-8"],
       ["content_encoding": "utf-8"], ["type": "x", "correlation_id": String(repeating: "c", count: 255)],
       ["headers": ["a": ["b": ["c": ["d": [1, ["e": "f"]]]]], "n": 1, "t": true, "x-death": [["count": 5]]]],
-      ["headers": ["own": String(repeating: "h", count: 130_500)]],
+      ["headers": ["own": String(repeating: "h", count: 16_375)]],
       ["headers": ["x-push-retry-attempts": 99_999, "x-push-retry-deadline": -1]],
       ["headers": ["x-push-origin": "fanout.high", "x-push-error": "Unavailable"]],
       ["headers": [String(repeating: "ü", count: 120): "x"]],

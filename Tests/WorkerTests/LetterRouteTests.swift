@@ -100,6 +100,19 @@ struct LetterRouteTests {
     #expect(route(letter(by: "push.return", key: "", [:])) == nil)
   }
 
+  @Test("more headers of a producer's than workers take are left out, and what workers have noted goes along")
+  func manyHeaders() {
+    let own = FieldValue.string([UInt8](repeating: 1, count: 100_000))
+    let page: FieldTable = [
+      "own": own, "x-push-page": .text("p"), "x-push-sender": .text("s"), "x-push-origin": .text("fanout.high"),
+    ]
+    #expect(route(letter(page))?.headers == ["x-push-page", "x-push-sender", "x-push-origin"])
+    #expect(
+      route(letter(by: "push.send", key: "urgent", ["own": own, "x-push-sender": .text("s")]))?.headers == ["x-push-sender"])
+    let few = FieldValue.string([UInt8](repeating: 1, count: 16_000))
+    #expect(route(letter(by: "push.send", key: "urgent", ["own": few]))?.headers == ["own"])
+  }
+
   @Test("what can't be sent as it was stays")
   func unreadable() {
     var unreadable = letter(["x-push-origin": .text("send.high")])

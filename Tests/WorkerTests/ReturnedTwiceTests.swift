@@ -38,6 +38,21 @@ struct ReturnedTwiceTests {
     #expect(publications.first?.properties.headers["x-push-reason"] == .text("headers: malformed, or nested too deep"))
   }
 
+  @Test("with more headers than a message may have it is refused, without them")
+  func tooManyHeaders() throws {
+    let worker = try worker()
+    worker.accept(returned(["own": .string([UInt8](repeating: 1, count: 20_000)), "x-push-sender": .text("1001")]))
+    #expect(worker.pipeline.bodies.total < 10_000)
+    let publications = worker.publications.compactMap { _ in worker.arrive() }
+    #expect(publications.map(\.kind) == [.deadLetter, .result])
+    let headers = try #require(publications.first).properties.headers
+    #expect(headers.string("x-push-reason")?.starts(with: "headers: 20".utf8) == true && headers["own"] == nil)
+    #expect(headers["x-push-sender"] == .text("1001"))
+    worker.confirm()
+    worker.confirm()
+    #expect(worker.held.isEmpty && worker.pipeline.bodies.total == 0)
+  }
+
   private func alone() -> FanoutModel.Message {
     var message = FanoutModel.broadcast("b")
     message.exchange = "push.retry"

@@ -90,7 +90,8 @@ final class BrokerSession: Acknowledger {
 
   private func makeFeed(_ content: ChangeFeed.Content, _ queue: String, _ dial: @escaping BrokerConnection.Dial) -> ChangeFeed {
     let feed = ChangeFeed(
-      content, queue: queue, prefetch: configuration.prefetch, time: time, log: log,
+      content, queue: queue, prefetch: configuration.prefetch, noteReader: NoteReader(prefix: topology.prefix), time: time,
+      log: log,
       settings: { [name] in ConnectionSettings(broker: $0, name: "\(name), \(content.role)") },
       connection: { [unowned self] in BrokerConnection(time: time, brokers: consuming.brokers, dial: dial) })
     feed.onQueueLost = { [unowned self] in restoreTopology() }

@@ -21,6 +21,7 @@ final class ChangeFeed: ChangeSource {
   private let settings: (BrokerURI) -> ConnectionSettings
   private let content: Content
   private let subscription: Consumer.Subscription
+  private let noteReader: NoteReader
   private let makeConnection: () -> BrokerConnection
   private let time: Turn
   private let log: Log
@@ -56,11 +57,12 @@ final class ChangeFeed: ChangeSource {
   }
 
   init(
-    _ content: Content, queue: String, prefetch: Int, time: Turn, log: Log,
+    _ content: Content, queue: String, prefetch: Int, noteReader: NoteReader, time: Turn, log: Log,
     settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
   ) {
     self.content = content
+    self.noteReader = noteReader
     subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, content.prefetch)))
     self.time = time
     self.log = log
@@ -76,7 +78,7 @@ final class ChangeFeed: ChangeSource {
   func acknowledge(_ delivery: Delivery) {
     throttle.progressed()
     consumer?.acknowledge(delivery.token)
-    if window.done(delivery.body.count) { leave() }
+    if window.done(delivery.weight) { leave() }
   }
 
   /// The broker gives the queue to nobody else before the channel that consumes it is gone, and a channel that answers is there.
@@ -157,8 +159,9 @@ extension ChangeFeed: ConsumerHandler {
   }
 
   func delivered(_ delivery: consuming Delivery) {
+    noteReader.limitHeaders(of: &delivery, queue: nil)
     // A stopping worker leaves them to the broker and the next one.
-    if case .open = state, !isDraining, window.take(delivery.body.count) { handler?.registryChangeDelivered(delivery) }
+    if case .open = state, !isDraining, window.take(delivery.weight) { handler?.registryChangeDelivered(delivery) }
   }
 
   func cancelled(queue: Int) {

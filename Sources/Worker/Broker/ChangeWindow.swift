@@ -5,7 +5,7 @@
 /// unread with all behind it, which keeps the order, and comes again by the next connection once those before it are done. That costs it a return,
 /// and each return has brought at least a few changes to their end: the prefetch and the largest change bound their number.
 struct ChangeWindow {
-  /// Bytes of bodies.
+  /// Bytes of bodies and headers.
   static let budget = 16 << 20
 
   private var count = 0

@@ -45,6 +45,8 @@ extension Topology {
 
 /// What sends a dead letter back to where it came from.
 ///
+/// More headers of a producer's than workers take are left out.
+///
 /// Notes of a worker's count again there, so they are kept only on what no producer can have written: letters of workers, and what the broker
 /// took out of queues that only workers publish to. Of everything else, the notes are left out.
 public struct LetterRoute: Equatable, Sendable {
@@ -147,7 +149,7 @@ public struct LetterRoute: Equatable, Sendable {
     self.exchange = Array(exchange.utf8)
     self.routingKey = Array(routingKey.utf8)
     self.properties = properties
-    self.properties.headers = headers
+    self.properties.headers = NoteReader.limited(headers)
     self.properties.deliveryMode = 2
     self.properties.userID = nil
   }

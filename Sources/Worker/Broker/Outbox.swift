@@ -357,7 +357,8 @@ final class Outbox {
       // which is one that the configuration names.
       let isSentOn = [.retry, .hold, .page].contains(slots[slot]?.kind)
       slots[slot]?.properties.dropForeignHeaders(keepingSender: isSentOn)
-      offerAgainLater(slot, because: "its headers outgrow a frame")
+      let id = slots[slot]?.properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "without an id"
+      offerAgainLater(slot, because: "the headers of the message \(id) outgrow a frame: it goes without its producer's")
     case .channelClosed(let reason) where slots[slot]?.kind == .reply:
       if case .accessRefused = reason, wasSuspect { mayReply = false }
       if wasSuspect { giveUpReply(slot, because: "\(reason)") } else { suspects.append(slot) }

@@ -39,18 +39,21 @@ struct Publication {
   var queue = 0
   /// It was on its way when its channel or connection ended.
   var mayHaveArrived = false
+  /// What the shard counts it as until it is confirmed, in bytes.
+  var weight = 0
 }
 
 extension Publication {
-  /// What it holds until it is confirmed, in bytes; a request's own body counts with the request.
-  var weight: Int {
-    switch kind {
-    case .feedback, .result, .receipt, .reply: Self.properties + body.count
-    case .deadLetter, .retry, .hold, .page: Self.properties
+  /// What it holds, in bytes; a request's own body counts with the request.
+  var size: Int {
+    let headers = Self.properties + properties.headers.encoded.count
+    return switch kind {
+    case .feedback, .result, .receipt, .reply: headers + body.count
+    case .deadLetter, .retry, .hold, .page: headers
     }
   }
 
-  /// About what properties and headers take.
+  /// About what properties take beside the headers.
   private static let properties = 1_024
 }
 

@@ -44,8 +44,8 @@ extension Pipeline {
 
   func takeAhead(_ delivery: consuming Delivery, from queue: WorkQueue) {
     let line = line(of: delivery, queue)
-    bodies.add(delivery.body.count)
-    bodies.remove(delivery.body.count, keptFor: nil)
+    bodies.add(delivery.weight)
+    bodies.remove(delivery.weight, keptFor: nil)
     let packed = PackedDelivery(delivery)
     bodies.addLeaving(packed.count + BodiesInHand.aheadOverhead)
     ahead.append(packed, line)

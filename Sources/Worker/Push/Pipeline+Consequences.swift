@@ -4,6 +4,8 @@ import AMQP
 extension Pipeline {
   func publish(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
+    var publication = publication
+    publication.weight = publication.size
     if publication.kind == .retry || publication.kind == .hold { entry.isPutOff = true }
     entry.ledger.owes()
     trace(publication, entry)
@@ -119,7 +121,7 @@ extension Pipeline {
 
   func release(_ entry: InFlight) {
     closeAccount(entry, .givenBack)
-    bodies.remove(entry.delivery.body.count, keptFor: entry.keptFor)
+    bodies.remove(entry.delivery.weight, keptFor: entry.keptFor)
     table.remove(entry)
   }
 }

@@ -4,7 +4,7 @@ import PushCore
 /// no attempt.
 extension Pipeline {
   func hasRoom(for entry: InFlight) -> Bool {
-    guard let app = entry.app, bodies.keep(entry.delivery.body.count, for: app) else { return false }
+    guard let app = entry.app, bodies.keep(entry.delivery.weight, for: app) else { return false }
     entry.keptFor = app
     return true
   }

@@ -166,6 +166,7 @@ final class Pipeline: OutboxOwner {
   ///   - isAlone: it comes from the quarantine.
   ///   - hold: the application whose hold queue it comes from; nil for a lane.
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
+    noteReader.limitHeaders(of: &delivery, queue: queue)
     counters.received += 1
     if delivery.redelivered { counters.redelivered += 1 }
     if hold == nil, !isAlone, hasToWait(delivery, from: queue) { return takeAhead(delivery, from: queue) }
@@ -176,9 +177,9 @@ final class Pipeline: OutboxOwner {
   func begin(
     _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil, isSeen: Bool = false
   ) {
-    if isSeen { bodies.addLeaving(delivery.body.count) } else { bodies.add(delivery.body.count) }
-    // A copy has only those of its headers that can be read, and would pass: what is refused for the others is refused here.
-    if !delivery.properties.hasUnreadableHeaders {
+    if isSeen { bodies.addLeaving(delivery.weight) } else { bodies.add(delivery.weight) }
+    // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
+    if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
       if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
       if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }

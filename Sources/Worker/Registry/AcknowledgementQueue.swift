@@ -113,6 +113,7 @@ final class AcknowledgementQueue: ChangeFeedHandler {
 
   private func read(_ message: Message) -> Result<[Acknowledgement], ChangeRefusal> {
     let delivery = message.delivery
+    if let reason = NoteReader.refusal(of: delivery.properties) { return .failure(ChangeRefusal(.invalidParameters, reason)) }
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let read = Acknowledgement.parse(
       delivery.body, size: delivery.bodySize, defaultApp: named ?? apps.only.map { apps[$0].id },

@@ -114,6 +114,9 @@ final class ChangeQueue: ChangeFeedHandler {
       return conclude(number, .refused(.notAllowed, reason: "reply_to: not a queue that answers may go to"))
     }
     let delivery = change.delivery
+    if let reason = NoteReader.refusal(of: delivery.properties) {
+      return conclude(number, .refused(.invalidParameters, reason: reason))
+    }
     let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
     let defaultApp = named ?? apps.only.map { apps[$0].id }
     switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {

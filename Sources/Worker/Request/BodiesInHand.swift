@@ -1,4 +1,4 @@
-/// The bytes of bodies that a shard holds, and for which applications.
+/// The bytes of bodies and headers that a shard holds, and for which applications.
 ///
 /// An application's request has room where the application then holds no more than is left free: one alone may take half of the budget,
 /// n of them each an n-plus-first part, and there is always some for one that has none. Where only one is configured, all is its own.

@@ -35,7 +35,7 @@ struct NoteReader {
   /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
   func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool { isFleets(exchange, queue) }
 
-  private func isFleets(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
+  func isFleets(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
     isReturned(exchange) || queue?.isFanOut == true && exchange == fanOut
   }
 
@@ -54,6 +54,7 @@ struct NoteReader {
   func notes(
     on properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue, at now: Int64
   ) -> FleetNotes {
+    if let reason = Self.refusal(of: properties) { return Self.refused(reason) }
     guard !properties.hasUnreadableHeaders else { return Self.refused("headers: malformed, or nested too deep") }
     let isReturned = isReturned(exchange)
     guard isReturned || queue.isFanOut else { return .none }

@@ -126,8 +126,8 @@ enum SettledTargets {
     static let named: UInt8 = 5
   }
 
-  /// Bytes of the record with names, above which it goes without: it must fit the frame of a message's headers, 128 KiB.
-  private static let longest = 110_000
+  /// Bytes of the record with names, above which it goes without: with the producer's headers it must fit a frame of 128 KiB.
+  private static let longest = 100_000
 
   /// - Parameter names: whether a recipient's name at the provider is wanted; nil when none is.
   static func encode(_ recipients: [Recipient], byToken: Bool = false, names: ((Int) -> Bool)? = { _ in true }) -> [UInt8] {

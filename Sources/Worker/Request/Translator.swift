@@ -12,7 +12,8 @@ struct Translator {
   static let environmentHeader = "x-push-environment"
   /// The headers that are the producer's own and stay with the request wherever it goes.
   static let unknownHeader = "x-push-unknown"
-  static let choices = [senderHeader, environmentHeader, unknownHeader].map { Array($0.utf8) }
+  static let choiceNames = [senderHeader, environmentHeader, unknownHeader]
+  static let choices = choiceNames.map { Array($0.utf8) }
 
   /// What a producer chooses beside the body.
   struct Choice {

@@ -161,7 +161,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     guard !isProceeding else { return }
     isProceeding = true
     while current == nil, !isEnding, !isEnough, let delivery = waiting.popFirst() {
-      waitingBytes -= delivery.body.count
+      waitingBytes -= delivery.weight
       let step = visit(delivery)
       if case .wait = step { current = delivery } else { finish(delivery, step) }
     }
@@ -311,7 +311,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
       known -= 1
       return keep(delivery.consumer)
     }
-    waitingBytes += delivery.body.count
+    waitingBytes += delivery.weight
     waiting.append(delivery)
     if waitingBytes > Self.mostWaiting { consumer?.transport?.isReadingPaused = true }
     proceed()
