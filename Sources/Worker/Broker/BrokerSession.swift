@@ -48,6 +48,12 @@ final class BrokerSession: Acknowledger {
   /// The publisher is ready, and the outbox does not have it yet.
   private var isPublisherNew = false
   private var noticesLogged: [TopologyNotice] = []
+  /// Why it could not be declared the last time; nil once it has been.
+  private var refusalLogged: String?
+  /// Of the first shard, and of each shard of a batch.
+  private(set) var watch: TopologyWatch?
+  /// It ends when nothing comes any more, so it has to know what was missing by which messages come back.
+  private let isBatch: Bool
   /// Applications whose hold queue was declared here.
   private var heldApps: Set<String> = []
   /// Questions on their way for hold queues, by tags below zero.
@@ -55,7 +61,8 @@ final class BrokerSession: Acknowledger {
   private var lastQuestion = 0
   private var onClosed: (() -> Void)?
 
-  init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, outbox: Outbox) {
+  init(_ setup: ShardSetup, host: any ShardHost, log: Log, shard: Int, isBatch: Bool, outbox: Outbox) {
+    self.isBatch = isBatch
     configuration = setup.configuration
     time = host.time
     self.log = log
@@ -83,6 +90,13 @@ final class BrokerSession: Acknowledger {
     outbox.renewConnection = { [unowned self] in publisher?.close() }
     publishing.makeMachine = { [unowned self] in makePublisher($0) }
     consuming.makeMachine = { [unowned self] in makeConsumer($0) }
+    if shard == 0 || isBatch {
+      watch = TopologyWatch(
+        topology, time: time, log: log,
+        publisher: { [unowned self] in
+          publisher.flatMap { $0.isReady && !$0.isBlocked && !isDeclaring && !isDraining ? $0 : nil }
+        }, restore: { [unowned self] in restoreTopology() })
+    }
     guard configuration.registry != nil else { return }
     changes = makeFeed(.changes, topology.registryQueue, dial)
     acknowledgements = makeFeed(.acknowledgements, topology.acknowledgementQueue, dial)
@@ -101,7 +115,10 @@ final class BrokerSession: Acknowledger {
 
   private var feeds: [ChangeFeed] { [changes, acknowledgements].compactMap(\.self) }
 
-  func start() { publishing.start() }
+  func start() {
+    publishing.start()
+    watch?.start()
+  }
 
   private func makePublisher(_ broker: BrokerURI) -> Publisher {
     let publisher = Publisher(
@@ -265,12 +282,15 @@ final class BrokerSession: Acknowledger {
       case .success(let notices):
         for notice in notices where !noticesLogged.contains(notice) { log.warning("\(notice)") }
         noticesLogged = notices
+        refusalLogged = nil
+        watch?.declared()
         for app in heldApps.sorted() { declare(topology.holdCommands(app)[...]) { _ in } }
         startConsuming()
       case .failure(let failure) where failure.reason.isFatalConfiguration:
         handler?.topologyRefused("\(failure); delete it, or choose another prefix")
       case .failure(let failure):
-        log.warning("the topology could not be declared", ["reason": "\(failure)"])
+        if refusalLogged != "\(failure)" { log.warning("the topology could not be declared", ["reason": "\(failure)"]) }
+        refusalLogged = "\(failure)"
         // A user without the permission to declare may still consume what an operator has declared.
         if case .accessRefused = failure.reason { return startConsuming() }
         time.schedule(after: Self.declarationPause) { [weak self] in self?.restoreTopology() }
@@ -311,7 +331,13 @@ extension BrokerSession: PublisherHandler {
     // Declared first: under an alarm the broker reads nothing more of a connection once it has published. But what is to be published
     // doesn't wait long for a queue that can't be declared.
     isPublisherNew = true
-    declareTopology(on: publisher)
+    if isBatch, !isConsuming, let watch {
+      watch.lookFirst(publisher) { [weak self, weak publisher] in
+        if let publisher, publisher.isReady { self?.declareTopology(on: publisher) }
+      }
+    } else {
+      declareTopology(on: publisher)
+    }
     time.schedule(after: Self.declarationPause) { [weak self, weak publisher] in
       if let publisher { self?.publish(on: publisher) }
     }

@@ -11,6 +11,8 @@ struct EmptinessCheck {
 
   let queues: [String]
   private var emptyLooks = 0
+  /// When the first look of those in a row was.
+  private(set) var emptySince = MonotonicTime(nanoseconds: 0)
 
   init(prefix: String, steps: [RetryStep]) {
     let topology = Topology(prefix: prefix, ladder: steps)
@@ -19,8 +21,9 @@ struct EmptinessCheck {
 
   /// - Parameter counts: ready messages of each queue.
   /// - Returns: true when all have been empty for long enough.
-  mutating func observe(_ counts: [Int]) -> Bool {
+  mutating func observe(_ counts: [Int], at now: MonotonicTime) -> Bool {
     emptyLooks = counts.allSatisfy { $0 == 0 } ? emptyLooks + 1 : 0
+    if emptyLooks <= 1 { emptySince = now }
     return emptyLooks >= Self.looks
   }
 }

@@ -97,7 +97,7 @@ package final class Shard: TurnHook {
       } else {
         nil
       }
-    broker = BrokerSession(setup, host: host, log: log, shard: number, outbox: outbox)
+    broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
     pipeline.acknowledger = broker
@@ -301,8 +301,13 @@ package final class Shard: TurnHook {
   /// - Parameter counts: ready messages of each queue; nil where something is in hand, or the broker couldn't be asked.
   private func found(_ counts: [Int]?) {
     guard drainDeadline == nil else { return }
-    let isEmpty = counts.map { emptiness?.observe($0) == true } ?? false
+    var isEmpty = counts.map { emptiness?.observe($0, at: time.now) == true } ?? false
     if counts == nil { emptiness = nil }
+    // What the broker holds because it can't route it is counted in no queue.
+    if isEmpty, let watch = broker.watch, let since = emptiness?.emptySince, !watch.isSound(since: since) {
+      isEmpty = false
+      watch.look()
+    }
     if control.batch.note(number, isEmpty: isEmpty) { drain() }
   }
 

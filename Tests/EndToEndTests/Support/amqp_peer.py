@@ -8,7 +8,7 @@ publish: each line of standard input is {"body": …, "properties": {…}, "rout
 move:    takes all messages that wait in a queue, sets the first byte of a header, and publishes them elsewhere.
 ask:     publishes as publish does, with a reply_to of its own, and prints each reply as consume does: --count of them. Replies come
          directly, or to an exclusive queue: --queue names it, "" leaves that to the broker.
-try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"purge"|"consume", …}, done on a channel of its own; prints "ok", or the
+try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"unbind"|"purge"|"consume", …}, done on a channel of its own; prints "ok", or the
          code with which the broker closes the channel.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
@@ -121,6 +121,8 @@ def attempt(channel, line):
         channel.queue_declare(name, durable=True, arguments=line.get("arguments", {}))
     elif line["do"] == "bind":
         channel.queue_bind(name, line["exchange"], line.get("routing_key", ""))
+    elif line["do"] == "unbind":
+        channel.queue_unbind(name, line["exchange"], line.get("routing_key", ""), line.get("arguments", {}))
     elif line["do"] == "purge":
         channel.queue_purge(name)
     elif line["do"] == "consume":
