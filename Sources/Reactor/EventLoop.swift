@@ -35,6 +35,7 @@ public final class EventLoop {
   private var slots: [(source: (any EventSource)?, generation: UInt32)] = []
   private var freeSlots: [UInt32] = []
   private var hooks: [WeakHook] = []
+  private var closingHooks: [any TurnHook] = []
   private var dirty: [Link] = []
   private var flushing: [Link] = []
   private var resuming: [Link] = []
@@ -43,7 +44,7 @@ public final class EventLoop {
   private var nextResolution = 0
   /// Who waits at a gate, by ticket.
   private var admissions: [Int: () -> Void] = [:]
-  private var isInTurn = false
+  public private(set) var isInTurn = false
   private var isStopping = false
 
   /// - Throws: when the process is out of descriptors.
@@ -84,6 +85,7 @@ public final class EventLoop {
     time.endsEvents()
     runHooks()
     flushLinks()
+    if !closingHooks.isEmpty { time.requestAnother() }
   }
 
   /// The monotonic clock as this turn began.
@@ -123,12 +125,16 @@ public final class EventLoop {
   /// Calls the hook, held weakly, at the end of every turn from now on, in the order the hooks were added.
   public func afterEvents(_ hook: any TurnHook) { hooks.append(WeakHook(hook: hook)) }
 
+  /// Calls the hook once, when all others have been called at the end of this turn; at the end of the next one where that is too late.
+  public func atEndOfTurn(_ hook: any TurnHook) { closingHooks.append(hook) }
+
   private func runHooks() {
     var isGone = false
     for entry in hooks {
       if let hook = entry.hook { hook.turnEnding(at: now) } else { isGone = true }
     }
     if isGone { hooks.removeAll { $0.hook == nil } }
+    while let hook = closingHooks.popLast() { hook.turnEnding(at: now) }
   }
 
   private func openMail() {

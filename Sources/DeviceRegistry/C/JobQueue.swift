@@ -26,10 +26,10 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  func append(_ job: Job) {
+  func append(_ more: [Job]) {
     locked {
-      jobs.append(job)
-      if jobs.count == 1 { pthread_cond_signal(changed) }
+      if jobs.isEmpty { pthread_cond_signal(changed) }
+      jobs += more
     }
   }
 
@@ -46,6 +46,10 @@ final class JobQueue<Job: Sendable>: @unchecked Sendable {
     locked {
       while jobs.isEmpty, !isClosed { pthread_cond_wait(changed, mutex) }
       guard !jobs.isEmpty else { return nil }
+      if jobs.count <= limit {
+        defer { jobs = [] }
+        return jobs
+      }
       let taken = Array(jobs.prefix(limit))
       jobs.removeFirst(taken.count)
       return taken

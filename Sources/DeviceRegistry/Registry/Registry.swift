@@ -46,7 +46,7 @@ public struct RegistryOptions: Sendable {
 ///
 /// Opens by itself and comes back by itself. While the database is full, damaged, down or slow, requests are refused at once with the
 /// reason, so that what needs no registry goes on undisturbed; while somebody holds a lock, only writes are. Confined to the loop's thread.
-public final class Registry: RegistryDoor {
+public final class Registry: RegistryDoor, TurnHook {
   public enum Condition: Equatable {
     /// Requests wait for the first attempt to open. Becomes available or unavailable.
     case opening
@@ -67,6 +67,8 @@ public final class Registry: RegistryDoor {
   private weak var handler: (any RegistryHandler)?
   /// When each request under way was submitted: they are answered in order.
   private var submitted = Ring<MonotonicTime>()
+  /// Submitted in this turn of the loop: what comes together is handed over together, and shares transactions.
+  private var gathered: [StoreThread.Job] = []
   private var progressedAt = MonotonicTime(nanoseconds: 0)
   private var era = 0
   private var changeEra = 0
@@ -107,7 +109,20 @@ public final class Registry: RegistryDoor {
       }
     }
     submitted.append(loop.now)
-    thread.submit(StoreThread.Job(tag: tag, era: era, changeEra: changeEra, now: loop.wallClock, request: request))
+    gathered.append(StoreThread.Job(tag: tag, era: era, changeEra: changeEra, now: loop.wallClock, request: request))
+    if !loop.isInTurn || gathered.count == StoreThread.jobsPerTurn {
+      handOver()
+    } else if gathered.count == 1 {
+      loop.atEndOfTurn(self)
+    }
+  }
+
+  public func turnEnding(at now: MonotonicTime) { handOver() }
+
+  private func handOver() {
+    guard !gathered.isEmpty else { return }
+    thread.submit(gathered)
+    gathered.removeAll(keepingCapacity: true)
   }
 
   public func withdrawChanges() { changeEra = thread.changeEra.add(1, ordering: .relaxed).newValue }
@@ -116,6 +131,7 @@ public final class Registry: RegistryDoor {
   public func close() {
     condition = .closed
     handler = nil
+    handOver()
     thread.close()
   }
 

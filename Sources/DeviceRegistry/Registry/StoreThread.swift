@@ -43,7 +43,7 @@ final class StoreThread: Sendable {
   }
 
   func start() throws(SystemError) { try startThread(named: "registry") { [self] in run() } }
-  func submit(_ job: Job) { queue.append(job) }
+  func submit(_ jobs: [Job]) { queue.append(jobs) }
   func close() { queue.close() }
 
   // MARK: On the thread
@@ -99,5 +99,5 @@ final class StoreThread: Sendable {
     mailbox.post { [front] _ in if let registry = front.registry { body(registry) } }
   }
 
-  private static let jobsPerTurn = 128
+  static let jobsPerTurn = 128
 }
