@@ -101,15 +101,24 @@ extension Pipeline {
     }
   }
 
-  /// Why a request can't be translated, by the ways for which that is so.
+  /// Why a request can't be translated, by the ways for which that is so. What comes of it otherwise is sent.
   private func refusals(of entry: InFlight) -> [PushWay: Rejection] {
-    entry.waysToSend.reduce(into: [:]) { refusals, way in
+    var refusals: [PushWay: Rejection] = [:]
+    for way in entry.waysToSend {
+      if case .failure(let rejection) = translateForSending(entry, way) { refusals[way] = rejection }
+    }
+    return refusals
+  }
+
+  private func translateForSending(_ entry: InFlight, _ way: PushWay) -> Result<Void, Rejection> {
+    guard entry.parsed?.isDryRun == false else {
       var report: LossReport?
-      if case .failure(let rejection)? = translate(
-        entry, way.platform, pool: way.pool, isBroadcast: way.isChannel, &report)
-      {
-        refusals[way] = rejection
-      }
+      return translate(entry, way.platform, pool: way.pool, isBroadcast: way.isChannel, &report) ?? .success(())
+    }
+    return switch way.platform {
+    case .apns:
+      makeAPNsTemplate(of: entry, pool: way.pool, isBroadcast: way.isChannel, at: time.wallClock).map { _ in }
+    case .fcm: makeFCMTemplate(of: entry, at: time.wallClock).map { _ in }
     }
   }
 

@@ -206,47 +206,61 @@ extension Pipeline {
   func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     let isBroadcast = entry.recipients[index].kind == .channel
-    if entry.apnsPool == pool, let template = entry.apns, template.isBroadcast == isBroadcast { return template }
-    var report: LossReport?
-    switch translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report) {
+    if entry.apnsPool == pool, let template = entry.apns, template.isBroadcast == isBroadcast {
+      letGoOfBody(entry)
+      return template
+    }
+    switch makeAPNsTemplate(of: entry, pool: pool, isBroadcast: isBroadcast, at: now) {
     case .success(let template):
-      log.debug("translated", ["message_id": entry.messageID, "platform": "apns"])
-      entry.apns = template
-      entry.apnsPool = pool
-      // The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed after this.
-      if entry.recipients.count == 1, !entry.isPage, entry.arrival == nil, !entry.wantsResult(results) {
-        entry.parsed = nil
-      }
+      letGoOfBody(entry)
       return template
     case .failure(let rejection):
       failDevice(entry, index, rejection)
       return nil
     }
+  }
+
+  /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
+  private func letGoOfBody(_ entry: InFlight) {
+    if entry.recipients.count == 1, !entry.isPage, entry.arrival == nil, !entry.wantsResult(results) { entry.parsed = nil }
+  }
+
+  /// Translates, and keeps what comes of it.
+  func makeAPNsTemplate(
+    of entry: InFlight, pool: Int, isBroadcast: Bool, at now: Int64
+  ) -> Result<APNsTemplate, Rejection> {
+    var report: LossReport?
+    let made = translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report)
+    if case .success(let template) = made {
+      log.debug("translated", ["message_id": entry.messageID, "platform": "apns"])
+      entry.apns = template
+      entry.apnsPool = pool
+    }
+    return made
   }
 
   /// What devices of a list take may be too large for its topics.
   func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
-    guard let template = madeFCMTemplate(of: entry, index, at: now) else { return nil }
-    guard entry.recipients[index].kind != .device, let request = entry.request,
-      let refusal = template.refusalForTopics(of: request)
-    else { return template }
-    failDevice(entry, index, refusal)
+    switch entry.fcm.map({ .success($0) }) ?? makeFCMTemplate(of: entry, at: now) {
+    case .success(let template):
+      guard entry.recipients[index].kind != .device, let request = entry.request,
+        let refusal = template.refusalForTopics(of: request)
+      else { return template }
+      failDevice(entry, index, refusal)
+    case .failure(let rejection): failDevice(entry, index, rejection)
+    }
     return nil
   }
 
-  private func madeFCMTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
-    if let template = entry.fcm { return template }
+  func makeFCMTemplate(of entry: InFlight, at now: Int64) -> Result<FCMTemplate, Rejection> {
     var report: LossReport?
     // What FCM only validates needs no page.
-    switch translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report) {
-    case .success(let template):
+    let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
+    if case .success(let template) = made {
       log.debug("translated", ["message_id": entry.messageID, "platform": "fcm"])
       entry.fcm = template
-      return template
-    case .failure(let rejection):
-      failDevice(entry, index, rejection)
-      return nil
     }
+    return made
   }
 }
 
