@@ -2,13 +2,12 @@
 
 import json
 import sqlite3
-import subprocess
 import time
 
 import pika
 
-from measure import Part, measured, say
-from services import APP
+from measure import Part
+from services import APP, device
 
 TOGETHER = 1000
 
@@ -45,17 +44,8 @@ class Acknowledgements(Part):
 
     def _noted(self, name, publish, location=None, **settings):
         """How many a second a worker notes that finds them all in its queue, and what it costs: in a new file, or at `location`."""
-        registry, count = self.site.folder / f"{name}.db", self.site.count
-        for leftover in self.site.folder.glob(f"{name}.db*"):
-            leftover.unlink()
-        config = self.site.configure(name, registry=location or f"sqlite:{registry}", **settings)
-        rows = self.site.folder / "acks.csv"
-        if not rows.exists():
-            say(f"writing {count:,} devices")
-            rows.write_text("platform,token,installation\n" + "".join(f"apns,{token(n)},i-{n:010d}\n" for n in range(count)))
-        measured([self.site.pushfleet, "devices", "import", "--config", config, str(rows)])
-        if location:
-            self._ask(location, "TRUNCATE pushfleet.notes")
+        count = self.site.count
+        config, registry = self.site.register(name, count, location, **settings)
         publish(count)
         worker = self.site.start_worker(config, "--json")
         database = None if location else sqlite3.connect(f"file:{registry}?mode=ro", uri=True)
@@ -64,7 +54,7 @@ class Acknowledgements(Part):
         while last[1] < count and time.monotonic() < end:
             time.sleep(0.05)
             if location:
-                noted = int(self._ask(location, "SELECT count(*) FROM pushfleet.notes"))
+                noted = int(self.site.ask_postgres("SELECT count(*) FROM pushfleet.notes"))
             else:
                 noted = database.execute("SELECT count(*) FROM notes").fetchone()[0]
             last = (time.monotonic(), noted)
@@ -81,10 +71,6 @@ class Acknowledgements(Part):
         connection.close()
         return (last[1] - first[1]) / max(last[0] - first[0], 1e-3), cost
 
-    @staticmethod
-    def _ask(location, statement):
-        return subprocess.run(["psql", "-XqAt", "-c", statement, location], check=True, capture_output=True, text=True).stdout
-
     def _publish_single(self, count):
         path = self.site.folder / "ack"
         path.write_text(json.dumps({"op": "received", "token": "@" * 64, "message_id": "m", "app": APP}, separators=(",", ":")))
@@ -94,11 +80,7 @@ class Acknowledgements(Part):
         connection, channel = self.site.channel()
         channel.confirm_delivery()
         for start in range(0, count, TOGETHER):
-            said = [{"op": "read" if n % 2 else "received", "token": token(n), "message_id": "m"} for n in range(start, min(start + TOGETHER, count))]
+            said = [{"op": "read" if n % 2 else "received", "token": device(n), "message_id": "m"} for n in range(start, min(start + TOGETHER, count))]
             channel.basic_publish(
                 "push.acks", "ack", json.dumps(said, separators=(",", ":")), pika.BasicProperties(app_id=APP, delivery_mode=2))
         connection.close()
-
-
-def token(number):
-    return f"{number:08x}" * 8

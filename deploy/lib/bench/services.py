@@ -4,13 +4,14 @@ import contextlib
 import json
 import pathlib
 import socket
+import subprocess
 import sys
 import time
 import uuid
 
 import pika
 
-from measure import Running, measured
+from measure import Running, measured, say
 
 APP, PROJECT = "com.example.app", "example"
 # Distinct devices of single pushes, as paths differ from push to push at the providers too.
@@ -26,8 +27,14 @@ PAYLOAD = {
 }
 
 
-def request(target):
-    return json.dumps({"to": target, **PAYLOAD}, separators=(",", ":"))
+def request(target, badge=None):
+    notification = PAYLOAD["notification"] | ({"badge": badge} if badge else {})
+    return json.dumps({"to": target, **PAYLOAD, "notification": notification}, separators=(",", ":"))
+
+
+def device(number):
+    """The APNs token of a device of single pushes."""
+    return f"{number:08x}" * 8
 
 
 class Site:
@@ -47,7 +54,7 @@ class Site:
         """nghttpd answers a POST to an existing file with 200 and the file: empty ones, as APNs' answers are, and FCM's answers."""
         www = self.folder / "www"
         for number in range(DEVICES):
-            (www / "3" / "device" / (f"{number:08x}" * 8)).touch()
+            (www / "3" / "device" / device(number)).touch()
         sending = www / "v1" / "projects" / PROJECT
         sending.mkdir(parents=True)
         (sending / "messages:send").write_text(f'{{"name":"projects/{PROJECT}/messages/0:1500415314455276%31bd1c9631bd1c96"}}\n')
@@ -109,10 +116,30 @@ class Site:
         """Messages published or consumed by librabbitmq's blocking interface: CPU microseconds a message."""
         return float(measured([self.floor, mode, str(self.broker_port), queue, str(count), *more]).output.split()[1])
 
-    def publish_many(self, queue, target, count):
+    def publish_many(self, queue, target, count, badge=None):
         path = self.folder / "request"
-        path.write_text(request(target))
+        path.write_text(request(target, badge))
         return self.amqp("publish", queue, count, str(path), str(DEVICES))
+
+    # The registry
+
+    def register(self, name, count, location=None, **settings):
+        """A registry with as many devices, in a new file or at `location`; returns the configuration that names it, and the file."""
+        path = self.folder / f"{name}.db"
+        for leftover in self.folder.glob(f"{name}.db*"):
+            leftover.unlink()
+        config = self.configure(name, registry=location or f"sqlite:{path}", **settings)
+        rows = self.folder / f"devices-{count}.csv"
+        if not rows.exists():
+            say(f"writing {count:,} devices")
+            rows.write_text("platform,token,installation\n" + "".join(f"apns,{device(n)},i-{n:010d}\n" for n in range(count)))
+        measured([self.pushfleet, "devices", "import", "--config", config, str(rows)])
+        if location:
+            self.ask_postgres("TRUNCATE pushfleet.notes, pushfleet.badges")
+        return config, path
+
+    def ask_postgres(self, statement):
+        return subprocess.run(["psql", "-XqAt", "-c", statement, self.postgres], check=True, capture_output=True, text=True).stdout
 
     # The worker
 

@@ -1,7 +1,7 @@
 """Single pushes: the worker against the floor of its own libraries, FCM against APNs, and translation alone."""
 
 from measure import Part, measured
-from services import APNS_TOKEN, FCM_TOKEN, request
+from services import APNS_TOKEN, DEVICES, FCM_TOKEN, request
 
 QUEUE, FLOOR_QUEUE = "push.send.normal", "floor"
 
@@ -14,10 +14,15 @@ class Worker(Part):
         ("worker, CPU per push to APNs", "apns_us", "{:.2f} µs"),
         ("worker, CPU per push to FCM", "fcm_us", "{:.2f} µs"),
         ("worker, pushes per second", "pushes_per_second", "{:,.0f}"),
+        ("worker, CPU per push with a badge, SQLite", "badge_us", "{:.2f} µs"),
+        ("worker, CPU per push with a badge, PostgreSQL", "badge_postgres_us", "{:.2f} µs"),
+        ("worker, pushes with a badge per second, SQLite", "badges_per_second", "{:,.0f}"),
     ]
     limits = [
         ("push to APNs, to the floor", "ratio", 3.0, "{:.2f}×"),
         ("push to FCM, to one to APNs", "fcm_to_apns", 1.3, "{:.2f}×"),
+        ("push with a badge, to one without, SQLite", "badge_ratio", 1.6, "{:.2f}×"),
+        ("push with a badge, PostgreSQL, by the clock", "badge_postgres_wall_us", 100.0, "{:.1f} µs"),
         ("peak memory", "peak_rss_mib", 64.0, "{:.1f} MiB"),
         # A leak of 64 bytes a request is found.
         ("peak memory, above that for a quarter of the requests", "growth_mib", 4.0, "{:.1f} MiB"),
@@ -34,15 +39,25 @@ class Worker(Part):
         amqp = site.amqp("consume", FLOOR_QUEUE, count)
         quarter = self.deliver("apns:" + APNS_TOKEN, max(count // 4, 1))
         apns, fcm = self.deliver("apns:" + APNS_TOKEN, count), self.deliver("fcm:" + FCM_TOKEN, count)
+        badges, served = self.count_badges("badges"), self.count_badges("badges-postgres", site.postgres)
         push = apns.cpu / count * 1e6
         return {"h2load_us": h2load, "amqp_us": amqp, "apns_us": push, "fcm_us": fcm.cpu / count * 1e6,
                 "ratio": push / (h2load + amqp), "fcm_to_apns": fcm.cpu / apns.cpu,
+                "badge_us": badges.cpu / count * 1e6, "badge_postgres_us": served.cpu / count * 1e6,
+                "badge_ratio": badges.cpu / apns.cpu, "badges_per_second": count / max(badges.wall - idle.wall, 1e-3),
+                "badge_postgres_wall_us": max(served.wall - idle.wall, 1e-3) / count * 1e6,
                 "pushes_per_second": count / max(apns.wall - idle.wall, 1e-3),
-                "peak_rss_mib": max(apns.memory, fcm.memory), "growth_mib": max(apns.memory - quarter.memory, 0)}
+                "peak_rss_mib": max(cost.memory for cost in (apns, fcm, badges, served)), "growth_mib": max(apns.memory - quarter.memory, 0)}
 
     def deliver(self, target, count):
         self.site.publish_many(QUEUE, target, count)
         return self.site.work(count)
+
+    def count_badges(self, name, location=None):
+        """The same requests with a badge that counts, for devices that are registered."""
+        config, _ = self.site.register(name, DEVICES, location)
+        self.site.publish_many(QUEUE, "apns:" + APNS_TOKEN, self.site.count, badge="auto")
+        return self.site.work(self.site.count, config)
 
 
 class Translation(Part):
