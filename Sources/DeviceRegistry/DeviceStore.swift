@@ -61,19 +61,18 @@ public protocol DeviceStore: AnyObject {
   /// The newest first.
   func campaigns(limit: Int) throws(RegistryError) -> [Campaign]
 
-  // MARK: Acknowledgements and badges
+  // MARK: What is noted
+
+  /// Notes what comes together, as one by one: all of it is stored when it returns, and where it throws, none of it, or what is safe to repeat.
+  /// - Parameter notes: with the time of each.
+  /// - Returns: the answers in order, and whether anything was to be written.
+  func note(_ notes: [(note: Note, now: Int64)]) throws(RegistryError) -> (answers: [NoteAnswer], hasWritten: Bool)
 
   /// Notes what devices say in one transaction: all of it is stored when it returns, nothing when it throws. A reception and a read are
   /// noted once for a device and message, whoever says it again; the badge rule of a read is applied with it.
   func acknowledge(
     _ acknowledgements: [Acknowledgement], wantsReceipts: Bool, now: Int64
   ) throws(RegistryError) -> [AcknowledgementOutcome]
-  /// Keeps a message's id for acknowledgements that name it by its key.
-  func keepMessage(_ messageID: [UInt8], now: Int64) throws(RegistryError)
-  /// The badge that a message has on each device, counted once for a device and message however often it is asked for; nil for a token
-  /// that isn't registered.
-  func countBadges(_ count: BadgeCount, now: Int64) throws(RegistryError) -> [Int64?]
-
   // MARK: Requests that wait
 
   /// Notes which requests wait: the newest in each place stands, whoever comes later. Places once each.
@@ -83,8 +82,6 @@ public protocol DeviceStore: AnyObject {
 
   // MARK: Content that pushes have no room for
 
-  /// Keeps it, or what is left of its life is made longer; gives the name of its page, the same each time.
-  func keepPage(_ page: ContentPage, now: Int64) throws(RegistryError) -> [UInt8]
   /// Nil where there is no such page, or no longer.
   func content(ofPage name: [UInt8], now: Int64) throws(RegistryError) -> [UInt8]?
 
@@ -130,14 +127,6 @@ public protocol DeviceStore: AnyObject {
   ) throws(RegistryError) -> Bool
   /// False where it had none.
   func removeSecret(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Bool
-
-  /// Takes a request in hand that has an idempotency key, until a time; where one of this name is known, says so instead.
-  func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws(RegistryError) -> GatewayRequest?
-  /// Notes what became of it; nil forgets one that was not taken. What was settled before stands.
-  /// - Returns: what stands.
-  func settleRequest(
-    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
-  ) throws(RegistryError) -> GatewayRequest.State?
 
   // MARK: Upkeep
 

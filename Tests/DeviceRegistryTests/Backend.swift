@@ -1,4 +1,5 @@
 import Foundation
+import PushCore
 import TestSupport
 import Testing
 
@@ -137,3 +138,36 @@ final class TemporaryFolder: Sendable {
 }
 
 func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
+
+/// One note by itself.
+extension DeviceStore {
+  func note(_ note: Note, now: Int64) throws -> NoteAnswer { try #require(try self.note([(note, now)]).answers.first) }
+
+  func countBadges(_ count: BadgeCount, now: Int64) throws -> [Int64?] {
+    guard case .badges(let badges) = try note(.badges(count), now: now) else { throw TestFailure("no badges") }
+    return badges
+  }
+
+  func keepMessage(_ id: [UInt8], now: Int64) throws { _ = try note(.message(id), now: now) }
+
+  func keepPage(_ page: ContentPage, now: Int64) throws -> [UInt8] {
+    guard case .page(let name) = try note(.page(page), now: now) else { throw TestFailure("no page") }
+    return name
+  }
+
+  func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws -> GatewayRequest? {
+    guard case .claim(let known) = try note(.claim(name: name, body: body, until: until), now: now) else {
+      throw TestFailure("no claim")
+    }
+    return known
+  }
+
+  func settleRequest(
+    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
+  ) throws -> GatewayRequest.State? {
+    guard case .settle(let stands) = try note(.settle(name: name, state, until: until), now: now) else {
+      throw TestFailure("no settlement")
+    }
+    return stands
+  }
+}

@@ -6,7 +6,7 @@ import Testing
 @testable import Reactor
 
 /// Collects what a registry says.
-private final class Recorder: RegistryHandler {
+final class Recorder: RegistryHandler {
   var answers: [(tag: Int, answer: any Sendable)] = []
   var failures: [(tag: Int, error: RegistryError)] = []
   var conditions: [RegistryError?] = []

@@ -39,6 +39,9 @@ struct StatementTests {
     ("appDeviceIDs", SQL.appDeviceIDs), ("devicesByID", SQL.devicesByID), ("highestDevice", SQL.highestDevice),
     ("sampleMembers", SQL.sampleMembers), ("sampleApp", SQL.sampleApp), ("sampleUser", SQL.sampleUser),
     ("recordsOfApp", SQL.recordsOfApp), ("topicsOfDevice", SQL.topicsOfDevice), ("goneDevices", SQL.goneDevices),
+    ("counterByNumber", SQL.counterByNumber.statement), ("counterByToken", SQL.counterByToken.statement),
+    ("badge", SQL.badge.statement),
+    ("requestByName", SQL.requestByName.statement), ("pageByDigest", SQL.pageByDigest.statement),
     ("campaignByID", SQL.campaignByID), ("loadPage", SQL.loadPage),
   ]
 }

@@ -80,6 +80,19 @@ final class PostgresConnection: SQLSession {
     }
   }
 
+  func runRows(
+    _ statement: RowsStatement, _ columns: [SQLColumn], _ each: (Int, PostgresRow) -> Void
+  ) throws(RegistryError) {
+    guard let count = columns.first?.count, count > 0 else { return }
+    let arrays = columns.map { column in
+      switch column {
+      case .ints(let values): SQLValue.blob(PostgresBytes.array(values))
+      case .blobs(let values): SQLValue.blob(PostgresBytes.array(values, type: PostgresBytes.bytea))
+      }
+    }
+    try run(statement.statement, arrays) { row in each(Int(row.int(row.count - 1)) - 1, row) }
+  }
+
   func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (PostgresRow) -> Void) throws(RegistryError) {
     guard !ids.isEmpty else { return }
     try run(statement, [.blob(PostgresBytes.array(ids))], each)
@@ -97,13 +110,19 @@ final class PostgresConnection: SQLSession {
 
   // MARK: Transactions
 
+  /// A transaction costs round trips, and holds up others.
+  func lookAndWrite(
+    _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
+  ) throws(RegistryError) -> Bool {
+    guard let intent = try look() else { return false }
+    try transaction(intent, write)
+    return true
+  }
+
   func begin(_ intent: TransactionIntent) throws(RegistryError) {
     do throws(RegistryError) {
-      switch intent {
-      case .devices: try execute(begin(holding: 1))
-      case .notes: try execute(begin(holding: 2))
-      case .campaigns, .requests: try execute("BEGIN")
-      }
+      let locks = locks(for: intent)
+      try execute(locks.isEmpty ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED; \(locks)")
     } catch {
       // The server is in the transaction even where the lock wasn't to be had.
       rollback()
@@ -112,9 +131,7 @@ final class PostgresConnection: SQLSession {
     isInTransaction = true
   }
 
-  func hold(_ intent: TransactionIntent) throws(RegistryError) {
-    if case .notes = intent { try execute(hold(2)) }
-  }
+  func hold(_ intent: TransactionIntent) throws(RegistryError) { try execute(locks(for: intent)) }
 
   func commit() throws(RegistryError) {
     try execute("COMMIT")
@@ -127,19 +144,27 @@ final class PostgresConnection: SQLSession {
     do throws(RegistryError) { try link.execute("ROLLBACK") } catch { self.link = nil }
   }
 
-  /// One writer of devices, users, topics and groups at a time, in the whole fleet, and one of notes and badges: they can't deadlock, and a
-  /// batch sees what the one before it stored, also where the database's default is a stricter isolation: its snapshot would be
+  /// One writer of devices, users, topics and groups at a time, in the whole fleet, and one of an application's notes and badges: they can't
+  /// deadlock, and a batch sees what the one before it stored, also where the database's default is a stricter isolation: its snapshot would be
   /// taken before the lock is had. Readers and campaigns don't wait for them.
-  private func begin(holding lock: Int) -> String {
-    "BEGIN ISOLATION LEVEL READ COMMITTED; \(hold(lock))"
+  private func locks(for intent: TransactionIntent) -> String {
+    let locks: [String]
+    switch intent {
+    case .campaigns: return ""
+    case .devices: locks = ["pg_advisory_xact_lock(1885760628, 1)"]
+    case .notes(let apps) where apps.count <= Self.mostLocks:
+      locks =
+        ["pg_advisory_xact_lock_shared(1885760628, 2)"]
+        + apps.sorted().map { "pg_advisory_xact_lock(1885760629, \(Int32(truncatingIfNeeded: $0)))" }
+    case .notes, .allNotes: locks = ["pg_advisory_xact_lock(1885760628, 2)"]
+    }
+    return """
+      SET LOCAL lock_timeout = \(options.lockTimeout); \(locks.map { "SELECT \($0); " }.joined())SET LOCAL lock_timeout = 0
+      """
   }
 
-  private func hold(_ lock: Int) -> String {
-    """
-    SET LOCAL lock_timeout = \(options.lockTimeout); SELECT pg_advisory_xact_lock(1885760628, \(lock)); \
-    SET LOCAL lock_timeout = 0
-    """
-  }
+  /// The server's table of locks has room for 64 of each connection.
+  private static let mostLocks = 16
 
   // MARK: Holding
 
@@ -172,6 +197,8 @@ final class PostgresConnection: SQLSession {
 struct PostgresRow: SQLRow {
   let result: OpaquePointer
   let row: Int32
+
+  var count: Int { Int(PQnfields(result)) }
 
   func isNull(_ column: Int) -> Bool { PQgetisnull(result, row, Int32(column)) != 0 }
 

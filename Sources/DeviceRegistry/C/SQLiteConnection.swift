@@ -57,19 +57,36 @@ final class SQLiteConnection: SQLSession {
     for (index, values) in sets.enumerated() { try step(prepared, values) { row in each(index, row) } }
   }
 
-  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (SQLiteRow) -> Void) throws(RegistryError) {
+  func runRows(
+    _ statement: RowsStatement, _ columns: [SQLColumn], _ each: (Int, SQLiteRow) -> Void
+  ) throws(RegistryError) {
+    try run(statement.statement, columns, each)
+  }
+
+  private func run(
+    _ statement: Statement, _ columns: [SQLColumn], _ each: (Int, SQLiteRow) -> Void
+  ) throws(RegistryError) {
+    guard let count = columns.first?.count, count > 0 else { return }
     let prepared = try prepare(statement)
-    defer { sqlite3_reset(prepared) }
-    for id in ids {
-      sqlite3_bind_int64(prepared, 1, id)
+    // What was bound lies in the scratch memory: nothing may read it after the reset.
+    defer {
+      sqlite3_reset(prepared)
+      sqlite3_clear_bindings(prepared)
+    }
+    for row in 0..<count {
+      scratch.bind(columns, row: row, to: prepared)
       while true {
         let code = sqlite3_step(prepared)
         if code == SQLITE_DONE { break }
         guard code == SQLITE_ROW else { throw fault(code) }
-        each(SQLiteRow(statement: prepared))
+        each(row, SQLiteRow(statement: prepared))
       }
       sqlite3_reset(prepared)
     }
+  }
+
+  func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (SQLiteRow) -> Void) throws(RegistryError) {
+    try run(statement, [.ints(ids)]) { _, row in each(row) }
   }
 
   /// Runs text that isn't cached: pragmas and migrations, never with a value of anybody's in it.
@@ -132,6 +149,24 @@ final class SQLiteConnection: SQLSession {
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result {
     guard sqlite3_get_autocommit(handle) != 0 else { return try body() }
     try run(Self.beginReading, [])
+    return try committing(body)
+  }
+
+  /// In one transaction, which has the lock for writing only once something is written. Where another process has written since, or is writing,
+  /// what it stores is waited for and looked at as well.
+  func lookAndWrite(
+    _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
+  ) throws(RegistryError) -> Bool {
+    func body() throws(RegistryError) -> Bool {
+      guard try look() != nil else { return false }
+      try write()
+      return true
+    }
+    do throws(RegistryError) {
+      try run(Self.beginReading, [])
+      return try committing(body)
+    } catch .unavailable(.locked, _) {}
+    try run(Self.beginImmediate, [])
     return try committing(body)
   }
 

@@ -15,11 +15,7 @@ final class SQLiteScratch {
       case .null, .int: continue
       }
     }
-    if needed > capacity {
-      memory.deallocate()
-      capacity = needed * 2
-      memory = .allocate(byteCount: capacity, alignment: 16)
-    }
+    reserve(needed)
     var offset = 0
     for index in values.indices {
       let code =
@@ -33,6 +29,32 @@ final class SQLiteScratch {
         }
       precondition(code == SQLITE_OK, "a statement has no parameter \(index + 1), or a value is beyond SQLite's limits")
     }
+  }
+
+  /// The values of a row.
+  func bind(_ columns: [SQLColumn], row: Int, to prepared: OpaquePointer) {
+    var needed = 1
+    for column in columns {
+      if case .blobs(let values) = column { needed += values[row].count }
+    }
+    reserve(needed)
+    var offset = 0
+    for (index, column) in columns.enumerated() {
+      let code =
+        switch column {
+        case .ints(let values): sqlite3_bind_int64(prepared, Int32(index + 1), values[row])
+        case .blobs(let values):
+          sqlite3_bind_blob(prepared, Int32(index + 1), place(values[row], &offset), Int32(values[row].count), nil)
+        }
+      precondition(code == SQLITE_OK, "a statement has no parameter \(index + 1), or a value is beyond SQLite's limits")
+    }
+  }
+
+  private func reserve(_ needed: Int) {
+    guard needed > capacity else { return }
+    memory.deallocate()
+    capacity = needed * 2
+    memory = .allocate(byteCount: capacity, alignment: 16)
   }
 
   /// An address even for no bytes: a null pointer would mean NULL.

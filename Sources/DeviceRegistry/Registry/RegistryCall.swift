@@ -18,6 +18,8 @@ public struct RegistryCall<Answer: Sendable>: Sendable {
 public enum RegistryRequest: Sendable {
   /// Answered with a `ChangeAnswer`. Changes that follow each other with the same fence share a transaction.
   case change(RegistryChange, fence: Int64)
+  /// Answered with ``NoteAnswer/value``. Notes that follow each other share a transaction.
+  case note(Note)
   /// Whether it answers and, when writes to devices failed lately, takes them.
   case probe
   case call(WriteKind?, @Sendable (any DeviceStore, _ now: Int64) throws(RegistryError) -> any Sendable)
@@ -26,6 +28,7 @@ public enum RegistryRequest: Sendable {
   package var writes: WriteKind? {
     switch self {
     case .change, .probe: .devices
+    case .note: .notes
     case .call(let writes, _): writes
     }
   }
@@ -34,6 +37,7 @@ public enum RegistryRequest: Sendable {
   package func answer(_ store: any DeviceStore, now: Int64) throws(RegistryError) -> any Sendable {
     switch self {
     case .change(let change, let fence): return try store.apply([change], fence: fence, now: now)[0]
+    case .note(let note): return try store.note([(note, now)]).answers[0].value
     case .probe: return try store.probe(isWriting: false)
     case .call(_, let operation): return try operation(store, now)
     }
@@ -168,25 +172,19 @@ extension RegistryCall<GatewayKey?> {
 extension RegistryCall<GatewayRequest?> {
   /// Answered with nil where it is the caller's to publish.
   public static func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64) -> Self {
-    .init(.notes) { (store, now) throws(RegistryError) in
-      try store.claimRequest(name, body: body, until: until, now: now)
-    }
+    .init(.note(.claim(name: name, body: body, until: until)))
   }
 }
 
 extension RegistryCall<GatewayRequest.State?> {
   public static func settleRequest(_ name: [UInt8], _ state: GatewayRequest.State?, until: Int64) -> Self {
-    .init(.notes) { (store, now) throws(RegistryError) in
-      try store.settleRequest(name, state, until: until, now: now)
-    }
+    .init(.note(.settle(name: name, state, until: until)))
   }
 }
 
 extension RegistryCall<[UInt8]> {
   /// Answered with the page's name.
-  public static func keepPage(_ page: ContentPage) -> Self {
-    .init(.notes) { (store, now) throws(RegistryError) in try store.keepPage(page, now: now) }
-  }
+  public static func keepPage(_ page: ContentPage) -> Self { .init(.note(.page(page))) }
 }
 
 extension RegistryCall<[UInt8]?> {
@@ -214,8 +212,10 @@ extension RegistryCall<GroupRecord?> {
 extension RegistryCall<[Int64?]> {
   /// Answered in the order of the devices.
   public static func countBadges(_ count: BadgeCount) -> Self {
-    .init(count.rule == .look ? nil : .notes) { (store, now) throws(RegistryError) in
-      try store.countBadges(count, now: now)
+    guard count.rule == .look else { return .init(.note(.badges(count))) }
+    return .init(nil) { (store, now) throws(RegistryError) in
+      guard case .badges(let badges)? = try store.note([(.badges(count), now)]).answers.first else { return [] }
+      return badges
     }
   }
 }
@@ -249,9 +249,7 @@ extension RegistryCall<Void> {
     .init(.notes) { (store, _) throws(RegistryError) in try store.noteWaiting(notes) }
   }
 
-  public static func keepMessage(_ messageID: [UInt8]) -> Self {
-    .init(.notes) { (store, now) throws(RegistryError) in try store.keepMessage(messageID, now: now) }
-  }
+  public static func keepMessage(_ messageID: [UInt8]) -> Self { .init(.note(.message(messageID))) }
 
   public static func keyUsed(_ id: [UInt8]) -> Self {
     .init(.devices) { (store, now) throws(RegistryError) in try store.keyUsed(id, now: now) }

@@ -40,14 +40,19 @@ final class StoreWork {
   /// - Throws: when the store is of no use any more; all of the jobs have been answered or have failed all the same.
   func answer(_ jobs: ArraySlice<Job>) throws(RegistryError) {
     var at = jobs.startIndex
+    // Up to here each is done by itself.
+    var alone = at
     while at < jobs.endIndex {
-      let end = Self.endOfRun(jobs, from: at)
+      let end = at < alone ? at + 1 : Self.endOfRun(jobs, from: at)
       if let refusal = refusal(of: jobs[at]) {
         failAlone(jobs[at..<end], refusal)
       } else {
         do throws(RegistryError) {
-          try answerRun(jobs[at..<end])
-          worked(jobs[at])
+          worked(jobs[at], hasWritten: try answerRun(jobs[at..<end]))
+        } catch .refused where end - at > 1 {
+          // The database refuses a value of one of them, and has taken the others back with it.
+          alone = end
+          continue
         } catch .fenced {
           failAlone(jobs[at..<end], .fenced)
         } catch {
@@ -115,9 +120,9 @@ final class StoreWork {
     writes[place].resume = ContinuousClock.now + .seconds(writes[place].pause.next())
   }
 
-  private func worked(_ job: Job) {
+  private func worked(_ job: Job, hasWritten: Bool) {
     timeouts = 0
-    guard let kind = job.request.writes, writes[kind.rawValue].fault != nil else { return }
+    guard hasWritten, let kind = job.request.writes, writes[kind.rawValue].fault != nil else { return }
     writes[kind.rawValue].fault = nil
     writes[kind.rawValue].pause.reset()
     thread.post { $0.writesChanged(kind, fault: nil) }
@@ -125,16 +130,22 @@ final class StoreWork {
 
   // MARK: What works
 
-  private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) {
-    guard let job = jobs.first else { return }
-    if jobs.count > 1 { return try applyTogether(jobs) }
+  /// - Returns: false where nothing had to be written, which tells nothing of writes.
+  private func answerRun(_ jobs: ArraySlice<Job>) throws(RegistryError) -> Bool {
+    guard let job = jobs.first else { return false }
+    if jobs.count > 1, case .change = job.request {
+      try applyTogether(jobs)
+      return true
+    }
     if case .probe = job.request, writes[WriteKind.devices.rawValue].fault != nil { try store.probe(isWriting: true) }
     do throws(RegistryError) {
+      if case .note = job.request { return try noteTogether(jobs) }
       completions.append(Completion(tag: job.tag, result: .success(try job.request.answer(store, now: job.now))))
     } catch {
-      guard case .refused = error else { throw error }
+      guard case .refused = error, jobs.count == 1 else { throw error }
       completions.append(Completion(tag: job.tag, result: .failure(error)))
     }
+    return true
   }
 
   /// Changes that follow each other share a transaction, and with it the wait for the disk. A value that the database refuses costs only
@@ -151,8 +162,28 @@ final class StoreWork {
     for (job, answer) in zip(jobs, answers) { completions.append(Completion(tag: job.tag, result: .success(answer))) }
   }
 
+  private func noteTogether(_ jobs: ArraySlice<Job>) throws(RegistryError) -> Bool {
+    var notes: [(note: Note, now: Int64)] = []
+    for job in jobs {
+      if case .note(let note) = job.request { notes.append((note, job.now)) }
+    }
+    let (answers, hasWritten) = try store.note(notes)
+    for (job, answer) in zip(jobs, answers) {
+      completions.append(Completion(tag: job.tag, result: .success(answer.value)))
+    }
+    return hasWritten
+  }
+
   private static func endOfRun(_ jobs: ArraySlice<Job>, from start: Int) -> Int {
     var end = start + 1
+    if case .note(let note) = jobs[start].request {
+      var weight = note.weight
+      while end < jobs.endIndex, case .note(let next) = jobs[end].request, weight + next.weight <= Note.mostTogether {
+        weight += next.weight
+        end += 1
+      }
+      return end
+    }
     guard case .change(_, let fence) = jobs[start].request else { return end }
     while end < jobs.endIndex, case .change(_, fence) = jobs[end].request, jobs[end].changeEra == jobs[start].changeEra {
       end += 1

@@ -12,6 +12,19 @@ enum SQLValue {
   static func blob(_ value: [UInt8]?) -> SQLValue { value.map { .blob($0) } ?? .null }
 }
 
+/// The values of a parameter, one for each row.
+enum SQLColumn {
+  case ints([Int64])
+  case blobs([[UInt8]])
+
+  var count: Int {
+    switch self {
+    case .ints(let values): values.count
+    case .blobs(let values): values.count
+    }
+  }
+}
+
 /// One statement of the program, prepared once a connection. Parameters are written `?1`, `?2` … for both databases.
 struct Statement: Sendable {
   /// Index in a connection's cache.
@@ -35,6 +48,34 @@ struct Statement: Sendable {
     case .sqlite: common
     case .postgres: (postgresOnly ?? common).replacing("?", with: "$")
     }
+  }
+}
+
+/// A look-up or an insert for many rows of values at once. PostgreSQL has them as arrays, and gives with what it finds the number of the row that
+/// it belongs to, behind the columns.
+struct RowsStatement: Sendable {
+  /// What a column's values are, by PostgreSQL's name.
+  enum ColumnType: String {
+    case int = "bigint"
+    case blob = "bytea"
+  }
+
+  let statement: Statement
+
+  init(_ sql: String, _ types: ColumnType...) {
+    let names = types.indices.map { "p\($0 + 1)" }
+    let arrays = types.enumerated().map { "?\($0 + 1)::\($1.rawValue)[]" }.joined(separator: ", ")
+    let given = "FROM unnest(\(arrays)) WITH ORDINALITY AS given (\(names.joined(separator: ", ")), n)"
+    func named(_ text: Substring) -> String {
+      names.enumerated().reduce(String(text)) { $0.replacing("?\($1.offset + 1)", with: "given.\($1.element)") }
+    }
+    let postgres: String
+    if let values = sql.firstRange(of: "VALUES ("), let end = sql[values.upperBound...].firstIndex(of: ")") {
+      postgres = "\(sql[..<values.lowerBound])SELECT \(named(sql[values.upperBound..<end])) \(given)\(sql[end...].dropFirst())"
+    } else {
+      postgres = "SELECT found.*, given.n \(given) CROSS JOIN LATERAL (\(named(sql[...]))) found"
+    }
+    statement = Statement(sql, postgres: postgres)
   }
 }
 
@@ -74,6 +115,10 @@ protocol SQLSession: AnyObject {
   /// belongs to.
   func runEach(_ statement: Statement, _ sets: [[SQLValue]], _ each: (Int, Row) -> Void) throws(RegistryError)
 
+  /// The same statement for each row of values, in one command where the database is remote; `each` is told which row a result belongs to. Rows
+  /// of an insert differ from each other, and have no results.
+  func runRows(_ statement: RowsStatement, _ columns: [SQLColumn], _ each: (Int, Row) -> Void) throws(RegistryError)
+
   /// Visits the rows of a statement whose `?1` is one of `ids`, in ascending order of `ids` (which ascend).
   func runForIDs(_ statement: Statement, _ ids: [Int64], _ each: (Row) -> Void) throws(RegistryError)
 
@@ -86,6 +131,13 @@ protocol SQLSession: AnyObject {
 
   /// Runs statements that only read, against one state of the database where that is for free.
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result
+
+  /// Looks for what is to be written, and where something is, writes it in a transaction. Both may be done again.
+  /// - Parameter look: what the transaction is for; nil where nothing is to be written.
+  /// - Returns: whether something was written.
+  func lookAndWrite(
+    _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
+  ) throws(RegistryError) -> Bool
 
   func begin(_ intent: TransactionIntent) throws(RegistryError)
   /// Within a transaction: from here on it is for this as well.
@@ -108,10 +160,10 @@ enum TransactionIntent {
   case devices
   /// The accounts of campaigns.
   case campaigns
-  /// Notes and badges.
-  case notes
-  /// Requests that gateways have in hand: each by itself.
-  case requests
+  /// What is noted; of notes and badges, those of some applications, by their numbers.
+  case notes(of: [Int64])
+  /// Everything that is noted.
+  case allNotes
 }
 
 extension SQLSession {

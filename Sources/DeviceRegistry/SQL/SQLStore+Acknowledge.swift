@@ -6,7 +6,11 @@ extension SQLStore {
     _ acknowledgements: [Acknowledgement], wantsReceipts: Bool, now: Int64
   ) throws(RegistryError) -> [AcknowledgementOutcome] {
     guard !acknowledgements.isEmpty else { return [] }
-    return try transaction(.notes) { () throws(RegistryError) in
+    var apps: [Int64] = []
+    for name in Set(acknowledgements.map(\.app)) {
+      if let app = try knownApp(name) { apps.append(app) }
+    }
+    return try transaction(.notes(of: apps)) { () throws(RegistryError) in
       let devices = try speakers(acknowledgements)
       let messages = try sent(try messages(of: acknowledgements, devices), acknowledgements, devices)
       let isNew = try note(acknowledgements, devices, messages, now)
@@ -18,12 +22,6 @@ extension SQLStore {
       }
       if wantsReceipts { try addReceipts(acknowledgements, devices, messages, &outcomes) }
       return outcomes
-    }
-  }
-
-  func keepMessage(_ messageID: [UInt8], now: Int64) throws(RegistryError) {
-    try transaction(.notes) { () throws(RegistryError) -> Void in
-      try session.run(SQL.keepMessage, [.int(MessageKey.of(messageID)), .blob(messageID), .int(now)])
     }
   }
 
@@ -235,8 +233,6 @@ extension SQL {
   static let speakerByInstallation = Statement(
     "\(speaker) FROM devices d WHERE d.app = ?1 AND d.installation = ?2 ORDER BY d.id LIMIT 1")
   static let messageByKey = Statement("SELECT message, id FROM messages WHERE message BETWEEN ?1 AND ?2 LIMIT 1")
-  static let keepMessage = Statement(
-    "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING")
   static let userByID = Statement("SELECT name FROM users WHERE id = ?1")
 
   /// Each gives a row where it is new.

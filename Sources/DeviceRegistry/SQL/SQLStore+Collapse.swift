@@ -4,8 +4,9 @@ import PushCore
 extension SQLStore {
   func noteWaiting(_ notes: [CollapseNote]) throws(RegistryError) {
     guard !notes.isEmpty else { return }
-    try transaction(.notes) { () throws(RegistryError) -> Void in
-      let values: [[SQLValue]] = notes.map { [.blob($0.place.bytes), .blob($0.order.bytes), .int($0.until)] }
+    try transaction(.notes(of: [])) { () throws(RegistryError) -> Void in
+      let sorted = notes.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
+      let values: [[SQLValue]] = sorted.map { [.blob($0.place.bytes), .blob($0.order.bytes), .int($0.until)] }
       try session.runEach(SQL.noteWaiting, values) { _, _ in }
     }
   }
@@ -20,7 +21,7 @@ extension SQLStore {
   }
 
   func purgeWaiting(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.notes) { () throws(RegistryError) in
+    try transaction(.allNotes) { () throws(RegistryError) in
       try session.run(SQL.purgeWaiting, [.int(before), .int(Int64(limit))])
     }
   }

@@ -1,19 +1,44 @@
 import PushCore
 
+/// Content to be kept.
+struct PageToKeep {
+  /// Among the answers.
+  let place: Int
+  let page: ContentPage
+  let now: Int64
+}
+
 /// Content that pushes have no room for.
 extension SQLStore {
-  func keepPage(_ page: ContentPage, now: Int64) throws(RegistryError) -> [UInt8] {
-    var known: (name: [UInt8], until: Int64)?
-    try session.run(SQL.pageByDigest, [.blob(page.digest)]) { row in known = (row.bytes(0), row.int(1)) }
-    // The pages of a broadcast need no write each.
-    if let known, known.until >= now + page.keep - page.keep / Self.slack { return known.name }
-    let name = ContentPage.makeName(makeSalt)
-    return try transaction(.notes) { () throws(RegistryError) in
-      var stored: [UInt8]?
-      let values: [SQLValue] = [.blob(page.digest), .text(name), .blob(page.content), .int(now + page.keep)]
-      try session.run(SQL.keepPage, values) { row in stored = row.bytes(0) }
-      guard let stored else { throw Self.noRow }
-      return stored
+  /// Those that aren't kept long enough yet; the others are answered: the pages of a broadcast need no write each.
+  func unkept(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) -> [PageToKeep] {
+    var known = [(name: [UInt8], until: Int64)?](repeating: nil, count: pages.count)
+    try session.runRows(SQL.pageByDigest, [.blobs(pages.map(\.page.digest))]) { index, row in
+      known[index] = (row.bytes(0), row.int(1))
+    }
+    var rest: [PageToKeep] = []
+    for (keeping, known) in zip(pages, known) {
+      let keep = keeping.page.keep
+      if let known, known.until >= keeping.now + keep - keep / Self.slack {
+        answers[keeping.place] = .page(known.name)
+      } else {
+        rest.append(keeping)
+      }
+    }
+    return rest
+  }
+
+  func keepPages(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) {
+    var names = [[UInt8]?](repeating: nil, count: pages.count)
+    let values: [[SQLValue]] = pages.map {
+      [
+        .blob($0.page.digest), .text(ContentPage.makeName(makeSalt)), .blob($0.page.content), .int($0.now + $0.page.keep),
+      ]
+    }
+    try session.runEach(SQL.keepPage, values) { index, row in names[index] = row.bytes(0) }
+    for (keeping, name) in zip(pages, names) {
+      guard let name else { throw Self.noRow }
+      answers[keeping.place] = .page(name)
     }
   }
 
@@ -27,14 +52,14 @@ extension SQLStore {
   }
 
   func purgeContent(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.notes) { () throws(RegistryError) in
+    try transaction(.allNotes) { () throws(RegistryError) in
       try session.run(SQL.purgeContent, [.int(before), .int(Int64(limit))])
     }
   }
 }
 
 extension SQL {
-  static let pageByDigest = Statement("SELECT name, until FROM content_pages WHERE digest = ?1")
+  static let pageByDigest = RowsStatement("SELECT name, until FROM content_pages WHERE digest = ?1", .blob)
   static let keepPage = Statement(
     """
     INSERT INTO content_pages (digest, name, content, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (digest) DO UPDATE SET

@@ -40,7 +40,7 @@ extension SQLStore {
   func startOver(_ counters: Set<Int64>, for user: Int64) throws(RegistryError) {
     for counter in counters.sorted() {
       guard try session.firstInt(SQL.othersBadge, [.int(counter), .int(user)]) != nil else { continue }
-      try session.hold(.notes)
+      try session.hold(.allNotes)
       try setBadges([counter: 0])
     }
   }

@@ -1,67 +1,149 @@
-/// Requests that come to several gateways, and are one.
+/// A request that a gateway is about to publish.
+struct RequestClaim {
+  /// Among the answers.
+  let place: Int
+  let name: [UInt8]
+  let body: [UInt8]
+  let until: Int64
+  let now: Int64
+}
+
+/// What became of a request.
+struct RequestSettlement {
+  /// Among the answers.
+  let place: Int
+  let name: [UInt8]
+  let state: GatewayRequest.State?
+  let until: Int64
+  let now: Int64
+}
+
+/// What is noted together of requests with different names.
+struct RequestNotes {
+  private(set) var claims: [RequestClaim] = []
+  private(set) var settlements: [RequestSettlement] = []
+  private var names: Set<[UInt8]> = []
+
+  /// Something of this name is among them, which is to be noted first.
+  func has(_ name: [UInt8]) -> Bool { names.contains(name) }
+
+  mutating func add(_ claim: RequestClaim) {
+    names.insert(claim.name)
+    claims.append(claim)
+  }
+
+  mutating func add(_ settlement: RequestSettlement) {
+    names.insert(settlement.name)
+    settlements.append(settlement)
+  }
+}
+
+/// Requests that come to several gateways, and are one. A transaction changes their rows in the order of their names, and claims have one of
+/// their own: gateways that change the same ones would wait for each other.
 extension SQLStore {
-  func claimRequest(_ name: [UInt8], body: [UInt8], until: Int64, now: Int64) throws(RegistryError) -> GatewayRequest? {
-    // Who comes again needs no write.
-    if let known = try request(name, now: now), known.state != .again || known.body != body { return known }
-    return try transaction(.requests) { () throws(RegistryError) in
-      let values: [SQLValue] = [.blob(name), .blob(body), .int(until), .int(now)]
-      guard try session.run(SQL.claimRequest, values) == 0 else { return nil }
-      return try request(name, now: now)
+  /// - Returns: whether something was written.
+  func noteRequests(_ requests: inout RequestNotes, _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
+    if !requests.settlements.isEmpty { try settle(requests.settlements, &answers) }
+    let hasClaimed = requests.claims.isEmpty ? false : try claim(requests.claims, &answers)
+    defer { requests = RequestNotes() }
+    return hasClaimed || !requests.settlements.isEmpty
+  }
+
+  private func claim(_ claims: [RequestClaim], _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
+    var open: [RequestClaim] = []
+    return try lookAndWrite { () throws(RegistryError) in
+      // Who comes again needs no write.
+      let known = try requests(claims.map(\.name), claims.map(\.now))
+      open = []
+      for (claim, known) in zip(claims, known) {
+        if let known, known.state != .again || known.body != claim.body {
+          answers[claim.place] = .claim(known)
+        } else {
+          open.append(claim)
+        }
+      }
+      return open.isEmpty ? nil : .notes(of: [])
+    } write: { () throws(RegistryError) in
+      open.sort { $0.name.lexicographicallyPrecedes($1.name) }
+      var isClaimed = [Bool](repeating: false, count: open.count)
+      try session.runEach(
+        SQL.claimRequest, open.map { [.blob($0.name), .blob($0.body), .int($0.until), .int($0.now)] }
+      ) { index, _ in isClaimed[index] = true }
+      let known = try requests(open.map(\.name), open.map(\.now))
+      for (index, claim) in open.enumerated() { answers[claim.place] = .claim(isClaimed[index] ? nil : known[index]) }
     }
   }
 
-  private func request(_ name: [UInt8], now: Int64) throws(RegistryError) -> GatewayRequest? {
-    var request: GatewayRequest?
-    try session.run(SQL.requestByName, [.blob(name), .int(now)]) { row in
+  private func settle(_ settlements: [RequestSettlement], _ answers: inout [NoteAnswer]) throws(RegistryError) {
+    let settlements = settlements.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    try transaction(.notes(of: [])) { () throws(RegistryError) -> Void in
+      var isNoted = [Bool](repeating: false, count: settlements.count)
+      var settled: [(index: Int, values: [SQLValue])] = []
+      var forgotten: [Int] = []
+      for (index, settlement) in settlements.enumerated() {
+        let (state, answer): (Int64, [UInt8]?)
+        switch settlement.state {
+        case nil, .underWay?:
+          forgotten.append(index)
+          continue
+        case .again?: (state, answer) = (Self.again, nil)
+        case .accepted?: (state, answer) = (Self.settled, nil)
+        case .result(let body)?: (state, answer) = (Self.settled, body)
+        }
+        settled.append((index, [.blob(settlement.name), .int(state), .blob(answer), .int(settlement.until)]))
+      }
+      try session.runEach(SQL.settleRequest, settled.map(\.values)) { row, _ in isNoted[settled[row].index] = true }
+      try session.runEach(SQL.forgetRequest, forgotten.map { [.blob(settlements[$0].name)] }) { row, _ in
+        isNoted[forgotten[row]] = true
+      }
+      let rest = isNoted.indices.filter { !isNoted[$0] }
+      let known = try requests(rest.map { settlements[$0].name }, rest.map { settlements[$0].now })
+      for settlement in settlements { answers[settlement.place] = .settle(settlement.state) }
+      for (index, known) in zip(rest, known) {
+        if let known { answers[settlements[index].place] = .settle(known.state) }
+      }
+    }
+  }
+
+  private func requests(_ names: [[UInt8]], _ now: [Int64]) throws(RegistryError) -> [GatewayRequest?] {
+    var requests = [GatewayRequest?](repeating: nil, count: names.count)
+    try session.runRows(SQL.requestByName, [.blobs(names), .ints(now)]) { index, row in
       let state: GatewayRequest.State =
         switch row.int(1) {
         case Self.underWay: .underWay
         case Self.again: .again
         default: row.optionalBytes(2).map { .result($0) } ?? .accepted
         }
-      request = GatewayRequest(body: row.bytes(0), state: state)
+      requests[index] = GatewayRequest(body: row.bytes(0), state: state)
     }
-    return request
+    return requests
   }
 
   private static var underWay: Int64 { 0 }
   private static var again: Int64 { 1 }
   private static var settled: Int64 { 2 }
 
-  func settleRequest(
-    _ name: [UInt8], _ state: GatewayRequest.State?, until: Int64, now: Int64
-  ) throws(RegistryError) -> GatewayRequest.State? {
-    try transaction(.requests) { () throws(RegistryError) in
-      let isNoted =
-        switch state {
-        case nil, .underWay?: try session.run(SQL.forgetRequest, [.blob(name)]) > 0
-        case .again?: try session.run(SQL.settleRequest, [.blob(name), .int(Self.again), .null, .int(until)]) > 0
-        case .accepted?: try session.run(SQL.settleRequest, [.blob(name), .int(Self.settled), .null, .int(until)]) > 0
-        case .result(let body)?:
-          try session.run(SQL.settleRequest, [.blob(name), .int(Self.settled), .blob(body), .int(until)]) > 0
-        }
-      return isNoted ? state : try request(name, now: now)?.state ?? state
-    }
-  }
-
   func purgeRequests(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.notes) { () throws(RegistryError) in
+    try transaction(.allNotes) { () throws(RegistryError) in
       try session.run(SQL.purgeRequests, [.int(before), .int(Int64(limit))])
     }
   }
 }
 
 extension SQL {
-  static let requestByName = Statement("SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2")
+  static let requestByName = RowsStatement(
+    "SELECT body, state, answer FROM gateway_requests WHERE name = ?1 AND until > ?2", .blob, .int)
+  /// Each gives a row where it changes one.
   static let claimRequest = Statement(
     """
     INSERT INTO gateway_requests (name, body, state, until) VALUES (?1, ?2, 0, ?3) ON CONFLICT (name) DO UPDATE SET
       body = excluded.body, state = 0, answer = NULL, until = excluded.until
     WHERE gateway_requests.until <= ?4 OR gateway_requests.state = 1 AND gateway_requests.body = excluded.body
+    RETURNING 1
     """)
   static let settleRequest = Statement(
-    "UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4 WHERE name = ?1 AND state < 2")
-  static let forgetRequest = Statement("DELETE FROM gateway_requests WHERE name = ?1 AND state = 0")
+    "UPDATE gateway_requests SET state = ?2, answer = ?3, until = ?4 WHERE name = ?1 AND state < 2 RETURNING 1")
+  static let forgetRequest = Statement("DELETE FROM gateway_requests WHERE name = ?1 AND state = 0 RETURNING 1")
   static let purgeRequests = Statement(
     """
     DELETE FROM gateway_requests WHERE name IN (

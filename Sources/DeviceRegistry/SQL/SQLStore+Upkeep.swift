@@ -31,7 +31,8 @@ extension SQLStore {
 
   /// With everything that is kept of it.
   func removeDevice(_ id: Int64) throws(RegistryError) {
-    let counter = try session.firstInt(SQL.counterByNumber, [.int(id)])
+    var counter: Int64?
+    try session.runRows(SQL.counterByNumber, [.ints([id])]) { _, row in counter = row.int(0) }
     try session.run(SQL.leaveTopics, [.int(id)])
     try leaveGroups(id)
     try session.run(SQL.deleteAliases, [.int(id)])
@@ -47,7 +48,7 @@ extension SQLStore {
   }
 
   func purgeNotes(before: Int64, limit: Int) throws(RegistryError) -> Int {
-    try transaction(.notes) { () throws(RegistryError) in
+    try transaction(.allNotes) { () throws(RegistryError) in
       let values: [SQLValue] = [.int(before), .int(Int64(limit))]
       return try session.run(SQL.purgeNotes, values) + session.run(SQL.purgeMessages, values)
     }

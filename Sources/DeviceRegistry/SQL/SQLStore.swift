@@ -43,10 +43,14 @@ final class SQLStore<Session: SQLSession> {
     do throws(RegistryError) {
       return try session.transaction(intent, body)
     } catch {
-      appIDs = [:]
-      topicIDs = [:]
+      forgetNames()
       throw error
     }
+  }
+
+  func forgetNames() {
+    appIDs = [:]
+    topicIDs = [:]
   }
 
   /// The number of an app, or nil when nothing was ever registered for it.

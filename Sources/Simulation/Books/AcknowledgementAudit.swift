@@ -58,7 +58,9 @@ extension FinalAudit {
       let device = BadgeCount.Device.token(Workload.platform(of: token), Array(token.utf8))
       let look = BadgeCount(
         app: Array(Scenario.app(Workload.app(of: token)).utf8), messageID: Array("look".utf8), rule: .look, devices: [device])
-      guard let next = try? store.countBadges(look, now: world.wallClock).first ?? nil else {
+      guard case .badges(let numbers)? = try? store.note([(.badges(look), world.wallClock)]).answers.first,
+        let next = numbers[0]
+      else {
         world.fail("\(token) has no counter")
         continue
       }

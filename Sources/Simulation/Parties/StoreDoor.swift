@@ -100,25 +100,40 @@ final class StoreDoor: RegistryDoor {
         jobs.insert(job, at: 0)
         return fail(with: .unavailable(.down, "simulated: failed before it was done"))
       }
+      let together = [job] + takeNotes(behind: job)
       do throws(RegistryError) {
-        let answer = try job.request.answer(shared.store, now: job.now)
+        let answers = try answer(together)
         if planned == .after {
-          jobs.insert(job, at: 0)
+          jobs.insert(contentsOf: together, at: 0)
           return fail(with: .unavailable(.down, "simulated: failed after it was done"))
         }
         pause.reset()
-        handler?.registryAnswered(job.tag, answer)
+        for (job, answer) in zip(together, answers) { handler?.registryAnswered(job.tag, answer) }
       } catch .fenced {
         changeEra += 1
         handler?.registryFailed(job.tag, .fenced)
       } catch {
-        guard case .refused = error else {
-          jobs.insert(job, at: 0)
+        guard case .refused = error, together.count == 1 else {
+          jobs.insert(contentsOf: together, at: 0)
           return fail(with: error)
         }
         handler?.registryFailed(job.tag, error)
       }
     }
+  }
+
+  /// As many as share a transaction with it.
+  private func takeNotes(behind job: Job) -> [Job] {
+    guard case .note = job.request else { return [] }
+    let end = jobs.firstIndex { if case .note = $0.request { false } else { true } } ?? jobs.count
+    defer { jobs.removeFirst(end) }
+    return Array(jobs[..<end])
+  }
+
+  private func answer(_ jobs: [Job]) throws(RegistryError) -> [any Sendable] {
+    if jobs.count == 1 { return [try jobs[0].request.answer(shared.store, now: jobs[0].now)] }
+    let notes = jobs.compactMap { job in if case .note(let note) = job.request { (note, job.now) } else { nil } }
+    return try shared.store.note(notes).answers.map(\.value)
   }
 
   private func isWithdrawn(_ job: Job) -> Bool {

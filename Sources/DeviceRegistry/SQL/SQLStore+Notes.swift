@@ -1,0 +1,70 @@
+import PushCore
+
+/// What is noted together: each kind by itself, in the order in which it came.
+extension SQLStore {
+  func note(_ notes: [(note: Note, now: Int64)]) throws(RegistryError) -> (answers: [NoteAnswer], hasWritten: Bool) {
+    var hasWritten = false
+    var answers = [NoteAnswer](repeating: .message, count: notes.count)
+    var counts: [BadgeTally.Count] = []
+    var messages: [(key: Int64, id: [UInt8], now: Int64)] = []
+    var pages: [PageToKeep] = []
+    var requests = RequestNotes()
+    for (place, (note, now)) in notes.enumerated() {
+      switch note {
+      case .badges(let count): counts.append(.init(place: place, count: count, now: now))
+      case .message(let id): messages.append((MessageKey.of(id), id, now))
+      case .page(let page): pages.append(.init(place: place, page: page, now: now))
+      case .claim(let name, let body, let until):
+        if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
+        requests.add(.init(place: place, name: name, body: body, until: until, now: now))
+      case .settle(let name, let state, let until):
+        if requests.has(name) { hasWritten = try noteRequests(&requests, &answers) || hasWritten }
+        requests.add(.init(place: place, name: name, state: state, until: until, now: now))
+      }
+    }
+    if counts.count + messages.count + pages.count > 0 {
+      var tally = BadgeTally()
+      var isNew = pages
+      let isWritten = try lookAndWrite { () throws(RegistryError) in
+        tally = try self.tally(counts)
+        isNew = try unkept(pages, &answers)
+        guard tally.isWriting || !messages.isEmpty || !isNew.isEmpty else {
+          try countBadges(&tally)
+          return nil
+        }
+        return .notes(of: tally.apps)
+      } write: { () throws(RegistryError) in
+        // Rows that applications share are written in the order of their keys: those who note for several would wait for each other.
+        try keepMessages(messages.sorted { $0.key < $1.key })
+        try keepPages(isNew.sorted { $0.page.digest.lexicographicallyPrecedes($1.page.digest) }, &answers)
+        try countBadges(&tally)
+      }
+      hasWritten = hasWritten || isWritten
+      for (count, numbers) in zip(counts, tally.numbers) { answers[count.place] = .badges(numbers) }
+    }
+    hasWritten = try noteRequests(&requests, &answers) || hasWritten
+    return (answers, hasWritten)
+  }
+
+  private func keepMessages(_ messages: [(key: Int64, id: [UInt8], now: Int64)]) throws(RegistryError) {
+    try session.runRows(
+      SQL.keepMessage, [.ints(messages.map(\.key)), .blobs(messages.map(\.id)), .ints(messages.map(\.now))]
+    ) { _, _ in }
+  }
+
+  /// ``SQLSession/lookAndWrite(_:write:)``.
+  func lookAndWrite(
+    _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
+  ) throws(RegistryError) -> Bool {
+    do throws(RegistryError) { return try session.lookAndWrite(look, write: write) } catch {
+      forgetNames()
+      throw error
+    }
+  }
+}
+
+extension SQL {
+  static let keepMessage = RowsStatement(
+    "INSERT INTO messages (message, id, noted_at) VALUES (?1, ?2, ?3) ON CONFLICT (message) DO NOTHING",
+    .int, .blob, .int)
+}
