@@ -147,6 +147,12 @@ extension SQLStore {
     }
   }
 
+  func counter(ofDevice id: Int64) throws(RegistryError) -> Int64? {
+    var counter: Int64?
+    try session.runRows(SQL.counterByNumber, [.ints([id])]) { _, row in counter = row.int(0) }
+    return counter
+  }
+
   /// Those that are not 0, by the counter's device.
   func badges(of counters: [Int64]) throws(RegistryError) -> [Int64: Int64] {
     var badges: [Int64: Int64] = [:]

@@ -18,7 +18,7 @@ extension SQLStore {
   }
 
   func acknowledgements(of messages: [[UInt8]], by device: Int64) throws(RegistryError) -> [AcknowledgementTimes] {
-    guard let counter = try session.firstInt(SQL.counterByNumber, [.int(device)]) else {
+    guard let counter = try counter(ofDevice: device) else {
       return messages.map { _ in AcknowledgementTimes() }
     }
     return try times(of: messages.map { [.int(MessageKey.of($0)), .int(counter)] })

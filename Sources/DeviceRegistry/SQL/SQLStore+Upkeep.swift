@@ -31,8 +31,7 @@ extension SQLStore {
 
   /// With everything that is kept of it.
   func removeDevice(_ id: Int64) throws(RegistryError) {
-    var counter: Int64?
-    try session.runRows(SQL.counterByNumber, [.ints([id])]) { _, row in counter = row.int(0) }
+    let counter = try counter(ofDevice: id)
     try session.run(SQL.leaveTopics, [.int(id)])
     try leaveGroups(id)
     try session.run(SQL.deleteAliases, [.int(id)])
