@@ -43,7 +43,8 @@ import Testing
     (
       "user", ["\"\(text(255, "u"))\"", #""anna+x@example.com:1""#],
       [
-        ("\"\(text(256, "u"))\"", "a user's id has 1 to 255"), (#""a/b""#, "a user's id has 1 to 255"),
+        ("\"\(text(256, "u"))\"", "a user's id has 1 to 255"), (#""a\u0000b""#, "a user's id has 1 to 255"),
+        (#""a\u0085b""#, "a user's id has 1 to 255"),
         ("{}", "expected a string"),
       ]
     ),

@@ -9,7 +9,8 @@ enum Pattern {
   static let secureURL = "^[hH][tT][tT][pP][sS]://[^\\u0000-\\u0020\\u007f]+$"
   static let label = "^\(name){1,50}$"
   static let topicName = "\(name){1,899}"
-  static let userID = "[a-zA-Z0-9\\-_.~%@+:]{1,255}"
+  /// Characters; the parser counts bytes.
+  static let userID = "[^\\u0000-\\u001f\\u007f-\\u009f]{1,255}"
   /// Empty counts as absent.
   static let packageName = "^[A-Za-z0-9._\\-]{0,255}$"
   static let bundleID = "^[A-Za-z0-9._\\-]{1,255}$"

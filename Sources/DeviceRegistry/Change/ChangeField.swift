@@ -28,10 +28,7 @@ enum ChangeField: String, CaseIterable {
       }
       return nil
     case .user, .users:
-      guard case .success(.user) = Target.classify(Array("/users/".utf8) + text) else {
-        return "a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :"
-      }
-      return nil
+      return TextForm.isUserID(text[...]) ? nil : TextForm.userIDRule
     case .environment:
       return Self.environment(text) == nil ? Self.expected(["production", "sandbox"], notOneOf: text) : nil
     case .registeredAt:

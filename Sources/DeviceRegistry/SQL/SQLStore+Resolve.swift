@@ -44,7 +44,7 @@ extension SQLStore {
       }
     }
     for (index, key) in keys.enumerated() where key == nil {
-      guard let app = apps[lookUps[index].app], let audience = Self.audience(lookUps[index].registration) else { continue }
+      guard let app = apps[lookUps[index].app], let audience = Self.audience(of: lookUps[index]) else { continue }
       let page = try readPage(
         audience, lookUps[index].kind ?? .alert, lookUps[index].app, 0, .max, ResolvedRegistration.mostDevices)
       var members: [Int] = []
@@ -78,6 +78,13 @@ extension SQLStore {
       owners[row.int(0)] = DeviceOwner(installation: row.optionalBytes(1), user: row.optionalBytes(2))
     }
     return owners
+  }
+
+  /// A user's id is there as it is: the target's escapes are gone.
+  private static func audience(of lookUp: LookUp) -> Audience? {
+    let prefix = Array("/users/".utf8)
+    guard lookUp.registration.starts(with: prefix) else { return audience(lookUp.registration) }
+    return .user(Array(lookUp.registration.dropFirst(prefix.count)))
   }
 
   /// The user, device group, topic or whole application that a text names as a target.

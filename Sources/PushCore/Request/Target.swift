@@ -52,7 +52,7 @@ extension Target {
   /// | Form | Target |
   /// |---|---|
   /// | `/topics/<name>` | topic |
-  /// | `/users/<id>` | user |
+  /// | `/users/<id>` | user, by the id as it is or percent-encoded |
   /// | `/all` | all devices of the application |
   /// | `apns:<hex>` | APNs token, an even number of 2 to 200 digits |
   /// | `apns-channel:<id>` | broadcast channel of APNs, 1 to 256 characters of base64 |
@@ -64,7 +64,7 @@ extension Target {
   /// | anything else | FCM token: `[A-Za-z0-9_:.%-]`, up to 4,096 bytes, no `..`, `%2e`, `%2f` |
   ///
   /// Everything else is `InvalidRegistration`: no control, space, slash, `?`, `#` or byte beyond ASCII of a target ever reaches a
-  /// path or a header.
+  /// path or a header. A user's id, which may have them, reaches neither.
   public static func classify(_ text: [UInt8]) -> Result<Target, Rejection> {
     switch text.first {
     case UInt8(ascii: "/"):
@@ -110,10 +110,9 @@ extension Target {
     }
     if text.elementsEqual("/all".utf8) { return .success(.all) }
     guard text.starts(with: "/users/".utf8) else { return refused("expected /topics/<name>, /users/<id> or /all") }
-    guard TextForm.isUserID(text[7...]) else {
-      return refused("a user's id has 1 to 255 of the characters a-z A-Z 0-9 - _ . ~ % @ + :")
-    }
-    return .success(.user(Array(text[7...])))
+    let user = TextForm.unescaped(text[7...])
+    guard TextForm.isUserID(user[...]) else { return refused(TextForm.userIDRule) }
+    return .success(.user(user))
   }
 
   /// What stands after `fcm:`.

@@ -1,4 +1,4 @@
-/// Forms of text that several fields share. All of them are ASCII allow-lists.
+/// Forms of text that several fields share. All of them but a user's id are ASCII allow-lists.
 public enum TextForm {
   /// `#rrggbb` (GS-099).
   static func isColor(_ text: [UInt8]) -> Bool {
@@ -35,13 +35,36 @@ public enum TextForm {
       }
   }
 
-  /// The id of a user: a topic name's characters and those of mail addresses, up to 255.
-  static func isUserID(_ text: ArraySlice<UInt8>) -> Bool {
-    !text.isEmpty && text.count <= 255
-      && text.allSatisfy {
-        isNameByte($0) || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: ":")
-      }
+  /// The id of a user: 1 to 255 bytes of UTF-8 without control characters.
+  public static func isUserID(_ text: ArraySlice<UInt8>) -> Bool {
+    guard !text.isEmpty, text.count <= 255 else { return false }
+    if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return true }
+    guard let characters = String(validating: text, as: UTF8.self)?.unicodeScalars else { return false }
+    return !characters.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
   }
+
+  public static let userIDRule = "a user's id has 1 to 255 bytes, none of them of a control character"
+
+  /// What each `%` with two hexadecimal digits behind it stands for; any other `%` is itself.
+  static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count)
+    var place = text.startIndex
+    while place < text.endIndex {
+      let byte = text[place]
+      if byte == UInt8(ascii: "%"), place + 2 < text.endIndex, Bytes.isHex(text[place + 1]), Bytes.isHex(text[place + 2]) {
+        bytes.append(value(text[place + 1]) << 4 | value(text[place + 2]))
+        place += 3
+      } else {
+        bytes.append(byte)
+        place += 1
+      }
+    }
+    return bytes
+  }
+
+  /// Of a hexadecimal digit.
+  private static func value(_ digit: UInt8) -> UInt8 { Bytes.isDigit(digit) ? digit - 0x30 : (digit | 0x20) - 0x57 }
 
   /// An Android package or an Apple bundle ID.
   static func isPackageName(_ text: [UInt8]) -> Bool {

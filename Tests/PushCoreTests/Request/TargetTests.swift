@@ -15,6 +15,15 @@ import Testing
     #expect(classified("/topics/news") == .topic(bytes("news")))
     #expect(classified("/topics/a-Z_0.9~%2F") == .topic(bytes("a-Z_0.9~%2F")))
     #expect(classified("/users/anna+x@example.com") == .user(bytes("anna+x@example.com")))
+    for user in ["김철수", "o'brien@example.com", "+82 10 1234 5678", "uid#1", "a/b", "kim!@x.kr", "100%", "%zz", "../x", "é"] {
+      #expect(classified("/users/" + user) == .user(bytes(user)))
+      let escaped = user.utf8.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+      #expect(classified("/users/" + escaped) == .user(bytes(user)))
+    }
+    #expect(classified("/users/%2541%41") == .user(bytes("%41A")))
+    for user in ["a\u{0}", "a\nb", "a\u{7F}", "a\u{85}b", "%00", "%0a", "%c2%85", "%ff", "%c3"] {
+      #expect(classified("/users/" + user) == nil)
+    }
     #expect(classified("/all") == .all)
     for text in ["/all/", "/al", "/alls", "/All", "/all "] { #expect(classified(text) == nil) }
     #expect(classified("all") == .fcm(token: bytes("all")))
@@ -99,7 +108,7 @@ import Testing
     "apns:../a", "apns:%2e",
     "fcm:", "fcm:a b", "/topics/", "/topics", "/topics/a b", "/topics/a/b", "/topics/é", "/topics/a\u{0}",
     "/topic/a", "/users/",
-    "/users/a/b", "/users/../x", "/", "//", "pf1r~0123456789abcdefghjkmnpqr", "pf1r~8zzzzzzzzzzzzzzzzzzzzzzzzz",
+    "/users/a\n", "/", "//", "pf1r~0123456789abcdefghjkmnpqr", "pf1r~8zzzzzzzzzzzzzzzzzzzzzzzzz",
     "pf1r~0000000000000000000000000l",
     "pf1x~00000000000000000000000000", "PF1R~00000000000000000000000000", hex + "\n", hex + "/", hex + "?", hex + "#",
     "%2e%2e/" + hex,
