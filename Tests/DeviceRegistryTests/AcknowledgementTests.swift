@@ -46,6 +46,23 @@ struct AcknowledgementTests {
     return receipt.badge
   }
 
+  @Test("A device that is said to be another user's than it is says nothing", arguments: Backend.all)
+  func users(_ backend: Backend) throws {
+    let registry = try backend.open()
+    try registry.register("t", #""user":"김철수","installation":"i""#)
+    try registry.register("s", "")
+    for (fields, outcome) in [
+      (#""token":"t","user":"김철수""#, "n"), (#""token":"t","cuid":"김철수""#, "n"), (#""installation":"i","user":"anna""#, "u"),
+      (#""token":"t","cuid":"anna""#, "u"), (#""token":"s","user":"anna""#, "u"), (#""token":"x","user":"김철수""#, "u"),
+      (#""token":"t""#, "n"),
+    ] {
+      #expect(try say(registry, #"{"op":"badge","badge":5,\#(fields)}"#) == outcome, "\(fields)")
+    }
+    let both = try say(registry, #"{"op":"badge","badge":5,"token":"t","user":"김철수","cuid":"김철수"}"#)
+    #expect(both.contains("cuid: not beside user"))
+    #expect(try say(registry, #"{"op":"badge","badge":5,"token":"t","user":""}"#).contains("user: must not be empty"))
+  }
+
   @Test(
     "A reception and a read are noted once, whoever says them again, and the first time stands (UP-15, UP-16)",
     arguments: Backend.all)

@@ -47,7 +47,15 @@ enum AcknowledgementSchemas {
       "at": ["description": "when; else when it arrives", "type": "string", "pattern": .string(Pattern.timestampSince1970)],
       "badge_option": ["enum": ["keep", "reset", "update"]], "badge": ["description": "read only where a number is needed"],
       "feedback": ["description": "a device's own mark; nothing follows from it"],
+      "user": [
+        "description": "whose device it is; that of another user is unknown", "type": "string",
+        "pattern": .string("^\(Pattern.userID)$"),
+      ],
+      "cuid": [
+        "description": "the same, as UPMC's libraries call it", "type": "string", "pattern": .string("^\(Pattern.userID)$"),
+      ],
     ],
+    "not": ["required": ["user", "cuid"]],
     "allOf": [
       ["oneOf": .array(["registration", "token", "installation"].map { ["required": [.string($0)]] })],
       [

@@ -35,6 +35,8 @@ extension Acknowledgement {
 /// The fields of an acknowledgement (docs/schema/acknowledgement.schema.json).
 enum AcknowledgementField: String, CaseIterable {
   case op, app, registration, token, installation, at, seqno, badge
+  /// The user of the device; `cuid` is what UPMC's libraries call it.
+  case user, cuid
   case messageID = "message_id"
   case pushKey = "push_key"
   case badgeOption = "badge_option"
@@ -77,6 +79,7 @@ private struct AcknowledgementReader {
     let at = try time(values)
     var acknowledgement = Acknowledgement(
       app: try app(values), device: try device(values), operation: .badge(1), at: at ?? now)
+    acknowledgement.user = try user(values)
     switch document.text(op) {
     case "received":
       try refuse(values, [.badge, .badgeOption], "received")
@@ -126,6 +129,16 @@ private struct AcknowledgementReader {
     guard app.isUTF8 else { throw ChangeRefusal(.invalidParameters, "app: not UTF-8") }
     if let rule = ChangeField.app.broken(by: app) { throw ChangeRefusal(.invalidParameters, "app: \(rule)") }
     return app
+  }
+
+  private func user(_ values: Values) throws(ChangeRefusal) -> [UInt8]? {
+    guard values[.user] == nil || values[.cuid] == nil else {
+      throw ChangeRefusal(.invalidParameters, "cuid: not beside user")
+    }
+    guard let field = [AcknowledgementField.user, .cuid].first(where: { values[$0] != nil }) else { return nil }
+    let user = try text(values, field)
+    if let rule = ChangeField.user.broken(by: user) { throw ChangeRefusal(.invalidParameters, "\(field.rawValue): \(rule)") }
+    return user
   }
 
   /// Exactly one of registration, token, installation.

@@ -16,6 +16,8 @@ public struct Acknowledgement: Equatable, Sendable {
   public var at: Int64
   /// Tells a forced badge from any other, so that it is applied once however often it is delivered; nil where nothing does.
   public var occasion: [UInt8]?
+  /// Whose device it is said to be: that of another user is unknown. Nil where nothing is said.
+  public var user: [UInt8]?
   /// Its message was delivered before: it may have been noted without its receipt.
   public var isRedelivered = false
   /// The registry keeps each message of its application.
@@ -51,7 +53,7 @@ public enum AcknowledgementOutcome: Equatable, Sendable {
   case noted(Receipt?)
   /// It was noted before. The receipt is that of the first time, for one that was redelivered.
   case repeated(Receipt?)
-  /// Names no device that is known, or a message that wasn't sent to it as far as the registry knows.
+  /// Names no device that is known, or not as that user's, or a message that wasn't sent to it as far as the registry knows.
   case unknown
 }
 

@@ -47,7 +47,18 @@ extension SQLStore {
     try fill(&speakers, SQL.speakerByKey, byKey)
     try fill(&speakers, SQL.speakerByAlias, byKey.filter { speakers[$0.0] == nil })
     try fill(&speakers, SQL.speakerByInstallation, byInstallation)
+    try dropOthers(acknowledgements, &speakers)
     return speakers
+  }
+
+  /// Devices that aren't of the user whom the acknowledgement names.
+  private func dropOthers(_ acknowledgements: [Acknowledgement], _ speakers: inout [Speaker?]) throws(RegistryError) {
+    let named = acknowledgements.indices.filter { acknowledgements[$0].user != nil }
+    guard !named.isEmpty else { return }
+    let users = try names(of: Set(named.compactMap { speakers[$0]?.user }))
+    for index in named where speakers[index]?.user.flatMap({ users[$0] }) != acknowledgements[index].user {
+      speakers[index] = nil
+    }
   }
 
   private func fill(
