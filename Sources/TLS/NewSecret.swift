@@ -26,6 +26,11 @@ public struct NewSecret: Sendable {
   /// Bytes of an id and of a secret as text: 9 and 32 random ones in Base64.
   private static let (idLength, secretLength) = (12, 43)
 
+  /// The form of an id alone.
+  public static func isID(_ text: [UInt8]) -> Bool {
+    text.count == idLength && text.allSatisfy { Base64URL.alphabet.contains($0) }
+  }
+
   /// The id in a text of this kind; nil where it can't be one.
   public static func id(in text: [UInt8], _ kind: Kind) -> [UInt8]? {
     let name = kind.rawValue.utf8

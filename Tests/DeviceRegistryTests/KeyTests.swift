@@ -12,6 +12,11 @@ struct KeyTests {
     let registry = try backend.open()
     let key = GatewayKey(
       id: bytes("k"), hash: [0, 1, 255], apps: [bytes("a"), bytes("b")], rights: [.send, .ack], rate: 5, createdAt: 7)
+    var own = GatewayKey(id: bytes("o"), hash: [2], apps: [bytes("a")], rights: [.send], createdAt: 9)
+    (own.sender, own.environment) = (bytes("812345"), .sandbox)
+    own.account = GatewayAccount(publicKey: bytes("PEM"), tokenURI: bytes("https://x/token"))
+    try registry.store.createKey(own)
+    #expect(try registry.store.key(bytes("o")) == own)
     try registry.store.createKey(key)
     try registry.store.createKey(GatewayKey(id: bytes("l"), hash: [], apps: [bytes("a")], rights: [.register], createdAt: 8))
     #expect(try registry.store.key(bytes("k")) == key)
@@ -22,7 +27,7 @@ struct KeyTests {
     #expect(try !registry.store.revokeKey(bytes("k"), now: 40))
     #expect(try !registry.store.revokeKey(bytes("m"), now: 40))
     let keys = try registry.another().keys()
-    #expect(keys.map(\.id) == [bytes("k"), bytes("l")])
+    #expect(keys.map(\.id) == [bytes("k"), bytes("l"), bytes("o")])
     #expect(keys[0].usedAt == 20 && keys[0].revokedAt == 30 && keys[1].usedAt == nil && keys[1].rate == nil)
   }
 

@@ -18,6 +18,12 @@ public struct GatewayKey: Equatable, Sendable {
   public var rights: Set<KeyRight>
   /// Requests a second; nil for any number.
   public var rate: Int64?
+  /// Which of the application's senders its holder is.
+  public var sender: [UInt8]?
+  /// Which APNs its holder's tokens are of.
+  public var environment: DeviceEnvironment?
+  /// Nil for a key that is shown as a text.
+  public var account: GatewayAccount?
   /// Unix milliseconds.
   public var createdAt: Int64
   /// To about a minute.
@@ -31,5 +37,18 @@ public struct GatewayKey: Equatable, Sendable {
     self.rights = rights
     self.rate = rate
     self.createdAt = createdAt
+  }
+}
+
+/// What a service account's assertions are judged by (RFC 7523 §3).
+public struct GatewayAccount: Equatable, Sendable {
+  /// PEM.
+  public var publicKey: [UInt8]
+  /// The token endpoint as its senders know it, for which their assertions are.
+  public var tokenURI: [UInt8]
+
+  public init(publicKey: [UInt8], tokenURI: [UInt8]) {
+    self.publicKey = publicKey
+    self.tokenURI = tokenURI
   }
 }

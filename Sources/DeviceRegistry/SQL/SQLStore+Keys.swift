@@ -9,6 +9,8 @@ extension SQLStore {
         [
           .text(key.id), .blob(key.hash), .text(Array(key.apps.joined(separator: [0x2C]))),
           .text(Array(key.rights.map(\.rawValue).sorted().joined(separator: ",").utf8)), .int(key.rate), .int(key.createdAt),
+          .text(key.sender), .int(key.environment.map { Int64($0.rawValue) }), .blob(key.account?.publicKey),
+          .text(key.account?.tokenURI),
         ])
     }
   }
@@ -32,6 +34,11 @@ extension SQLStore {
       rights: Set(words.compactMap(KeyRight.init(rawValue:))), rate: row.optionalInt(4), createdAt: row.int(5))
     key.usedAt = row.optionalInt(6)
     key.revokedAt = row.optionalInt(7)
+    key.sender = row.optionalBytes(8)
+    key.environment = row.optionalInt(9).flatMap { DeviceEnvironment(rawValue: UInt8(truncatingIfNeeded: $0)) }
+    if let publicKey = row.optionalBytes(10), let tokenURI = row.optionalBytes(11) {
+      key.account = GatewayAccount(publicKey: publicKey, tokenURI: tokenURI)
+    }
     return key
   }
 
@@ -75,8 +82,15 @@ extension SQLStore {
 
 extension SQL {
   static let insertKey = Statement(
-    "INSERT INTO gateway_keys (id, hash, apps, rights, rate, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-  private static let columns = "SELECT id, hash, apps, rights, rate, created_at, used_at, revoked_at FROM gateway_keys"
+    """
+    INSERT INTO gateway_keys (id, hash, apps, rights, rate, created_at, sender, environment, public_key, token_uri)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    """)
+  private static let columns =
+    """
+    SELECT id, hash, apps, rights, rate, created_at, used_at, revoked_at, sender, environment, public_key, token_uri
+    FROM gateway_keys
+    """
   static let keys = Statement("\(columns) ORDER BY created_at, id")
   static let keyByID = Statement("\(columns) WHERE id = ?1")
   static let revokeKey = Statement("UPDATE gateway_keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL")

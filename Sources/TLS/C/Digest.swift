@@ -10,6 +10,15 @@ public enum Digest {
     return digest
   }
 
+  /// HMAC with SHA-256 (RFC 2104).
+  public static func authenticator(of message: [UInt8], key: [UInt8]) -> [UInt8] {
+    var code = [UInt8](repeating: 0, count: 32)
+    var count: UInt32 = 0
+    let isDone = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &code, &count) != nil
+    precondition(isDone && count == 32, "HMAC is not to be had")
+    return code
+  }
+
   /// Fetched once: looking it up takes longer than hashing a short text. Nobody changes it, so that threads may share it.
   private nonisolated(unsafe) static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 

@@ -44,6 +44,13 @@ public struct SelfSignedCertificates {
     return try pem(ofKey: key)
   }
 
+  /// The public key of a private one, both as PEM.
+  public static func publicKey(of pem: [UInt8]) throws(CredentialError) -> [UInt8] {
+    let key = try KeyFiles.privateKey(pem, file: nil, passphrase: nil)
+    defer { EVP_PKEY_free(key) }
+    return try self.pem { PEM_write_bio_PUBKEY($0, key) }
+  }
+
   private static var failure: CredentialError { CredentialError(file: nil, reason: "OpenSSL: \(OpenSSLError.text())") }
 
   private static func makeKey(_ type: Int32) throws(CredentialError) -> OpaquePointer {
