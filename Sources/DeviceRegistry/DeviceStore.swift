@@ -73,6 +73,9 @@ public protocol DeviceStore: AnyObject {
   func acknowledge(
     _ acknowledgements: [Acknowledgement], wantsReceipts: Bool, now: Int64
   ) throws(RegistryError) -> [AcknowledgementOutcome]
+  /// 0 where none is counted.
+  func badge(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Int64
+
   // MARK: Requests that wait
 
   /// Notes which requests wait: the newest in each place stands, whoever comes later. Places once each.

@@ -9,6 +9,8 @@ struct GatewayApplications {
     var defaultPriority: Priority
     var limits: RequestLimits
     var isUPMC: Bool
+    /// Those that it has credentials for.
+    var platforms: Set<Platform>
     /// Names of its packages and bundles.
     var packages: Set<[UInt8]>
   }
@@ -25,6 +27,7 @@ struct GatewayApplications {
       let id = Array(app.id.utf8)
       apps[id] = App(
         id: id, defaultPriority: app.defaultPriority, limits: configuration.limits(of: app), isUPMC: app.isUPMC,
+        platforms: Set(Platform.allCases.filter { platform in sets.contains { $0.reaches(platform) } }),
         packages: Set((packages + [app.id]).map { Array($0.utf8) }))
     }
     self.apps = apps

@@ -49,8 +49,8 @@ struct AcknowledgementTests {
   @Test("A device that is said to be another user's than it is says nothing", arguments: Backend.all)
   func users(_ backend: Backend) throws {
     let registry = try backend.open()
-    try registry.register("t", #""user":"김철수","installation":"i""#)
-    try registry.register("s", "")
+    _ = try registry.register("t", #""user":"김철수","installation":"i""#)
+    _ = try registry.register("s", "")
     for (fields, outcome) in [
       (#""token":"t","user":"김철수""#, "n"), (#""token":"t","cuid":"김철수""#, "n"), (#""installation":"i","user":"anna""#, "u"),
       (#""token":"t","cuid":"anna""#, "u"), (#""token":"s","user":"anna""#, "u"), (#""token":"x","user":"김철수""#, "u"),

@@ -168,7 +168,7 @@ struct DoorRulesTests {
     #expect(try status("DELETE", "/a-b%25") == 200 && status("DELETE", "/a-b%25") == 404)
     #expect(try status("DELETE", "/a-b%25?allow_missing=true") == 200 && status("DELETE", "/other") == 200)
     #expect(try status("POST", "") == 400 && status("POST", "?topic_name=a%20b") == 400)
-    let nobody = base.replacing(token(1), with: token(99))
+    let nobody = base.replacing(token(1), with: "x")
     #expect(try place.door.ask("POST", nobody + "?topic_name=a", place.key, "{}").status == 404)
     // A Firebase installation by its id alone.
     let installation = #"{"platform":"fcm","token":"fid:cXyZ0123456789_-AbCdEf","user":"fred","name":"Fred"}"#

@@ -57,6 +57,11 @@ enum DoorFuzz {
       case .keyed(_, let work): work(call, key)
       case .installation(_, let work):
         work(call, Visitor(app: call.path[2], installation: call.path[4], isBackend: isBackend))
+      case .account(let work):
+        do throws(Fault) {
+          _ = try Assertion(request.body)
+          work(call, key)
+        } catch { call.answer(route.manner.answer(error)) }
       }
       guard let answer = reply.answer else { throw Violation(description: "no answer") }
       try check(answer)
@@ -96,7 +101,7 @@ enum DoorFuzz {
       defer { try? FileManager.default.removeItem(at: file) }
       let text = """
         { broker: "amqp://guest:guest@127.0.0.1:1/", registry: "sqlite:/dev/shm/fuzz-none/registry.db", log: "error",
-          gateway: { http: { listen: "127.0.0.1:1" } },
+          gateway: { http: { listen: "127.0.0.1:1", wait: 0 } },
           apps: { a: { apns: { key: "k", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "a" } } } }
         """
       try Data(text.utf8).write(to: file)
@@ -104,9 +109,9 @@ enum DoorFuzz {
       loop = try EventLoop()
       context = try GatewayContext(
         configuration, version: "1", loop: loop, log: Log(level: .error, format: configuration.logFormat))
-      guard let registry = context.registry else { throw CancellationError() }
+      guard let registry = context.registry, let http = configuration.gateway?.http else { throw CancellationError() }
       registry.close()
-      routes = Routes(context, registry, Routes.Desks(context, wait: 0), GatewayApplications(configuration))
+      routes = Routes(context, registry, Routes.Desks(context, http), GatewayApplications(configuration))
     }
   }
 }

@@ -1,6 +1,6 @@
 /// What the holder of a gateway's key may do for its applications.
 public enum KeyRight: String, CaseIterable, Sendable {
-  /// Send.
+  /// Send, and make groups and topics of tokens.
   case send
   /// Change the registry: devices, users, groups, topics.
   case register

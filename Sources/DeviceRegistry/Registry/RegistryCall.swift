@@ -61,6 +61,10 @@ extension RegistryCall<ChangeAnswer> {
 extension RegistryCall<Int64> {
   /// Answered with the number that changes are to be applied with.
   public static var claimChanges: Self { .init(.devices) { (store, _) throws(RegistryError) in try store.claimChanges() } }
+
+  public static func badge(ofInstallation installation: [UInt8], app: [UInt8]) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in try store.badge(ofInstallation: installation, app: app) }
+  }
 }
 
 extension RegistryCall<[MarkOutcome]> {

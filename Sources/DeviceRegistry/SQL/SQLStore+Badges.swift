@@ -153,6 +153,11 @@ extension SQLStore {
     return counter
   }
 
+  func badge(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Int64 {
+    guard let app = try knownApp(app) else { return 0 }
+    return try session.firstInt(SQL.badgeOfInstallation, [.int(app), .text(installation)]) ?? 0
+  }
+
   /// Those that are not 0, by the counter's device.
   func badges(of counters: [Int64]) throws(RegistryError) -> [Int64: Int64] {
     var badges: [Int64: Int64] = [:]
@@ -176,6 +181,9 @@ extension SQL {
     .int, .int, .blob)
   /// A push that was on its way to a token counts for the device that has another one by now.
   static let counterByReplacedToken = RowsStatement("SELECT \(counterOfDevice) \(byReplacedToken)", .int, .int, .blob)
+  static let badgeOfInstallation = Statement(
+    "SELECT b.badge FROM devices d JOIN badges b ON b.device = \(counterOfDevice) WHERE d.app = ?1 AND d.installation = ?2 LIMIT 1"
+  )
   static let badge = RowsStatement("SELECT badge FROM badges WHERE device = ?1", .int)
   static let setBadge = RowsStatement(
     "INSERT INTO badges (device, badge) VALUES (?1, ?2) ON CONFLICT (device) DO UPDATE SET badge = excluded.badge",

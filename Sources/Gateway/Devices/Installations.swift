@@ -14,7 +14,38 @@ struct Installations {
   /// A device may say who uses it; where it may not, its backend does.
   let takesUsersOfDevices: Bool
 
-  // MARK: PUT and DELETE of the installation
+  // MARK: GET, PUT and DELETE of the installation
+
+  /// What is known of it. Who asks by its secret has its tokens anyway, or has found the secret.
+  func get(_ call: HTTPCall, _ visitor: Visitor) {
+    devices(call, visitor) { records in
+      registry.call(.badge(ofInstallation: visitor.installation, app: visitor.app)) { result in
+        guard case .success(let badge) = result else { return refuseUnread(call) }
+        call.answer(
+          .json(200) { body in
+            body.set("installation", visitor.installation)
+            body.set("user", records.lazy.compactMap(\.device.user).first)
+            body.set("name", records.lazy.compactMap(\.device.name).first)
+            body.set("badge", badge)
+            body.set("topics", Set(records.flatMap(\.device.topics)).sorted { $0.lexicographicallyPrecedes($1) })
+            body.set(
+              "registrations",
+              objects: records.map { record in { Self.describe(record, withToken: visitor.isBackend, to: &$0) } })
+          })
+      }
+    }
+  }
+
+  private static func describe(_ record: DeviceRecord, withToken: Bool, to object: inout JSONObjectWriter) {
+    object.set("registration", record.registration)
+    object.set("platform", record.device.platform == .apns ? "apns" : "fcm")
+    object.set("kind", (record.device.kind ?? .alert).name)
+    object.set("environment", record.device.environment?.name.map { Array($0.utf8) })
+    object.set("sender", record.device.sender)
+    object.set("state", "\(record.state)")
+    object.set("registered_at", time: record.registeredAt)
+    if withToken { object.set("token", record.device.token) }
+  }
 
   func put(_ call: HTTPCall, _ visitor: Visitor) {
     guard let document = call.object(applications.limits.json) else { return }
@@ -34,10 +65,9 @@ struct Installations {
     if case .failure(let refusal) = RegistryChange.parse(call.request.body, defaultApp: visitor.app, limits: changes.limits) {
       return call.refuse(refusal.code.rawValue, refusal.reason)
     }
-    if applications[visitor.app]?.isUPMC == true {
-      for name in names where maySayUser(visitor) && document.text(of: name) == nil {
-        return call.refuse("InvalidParameters", "\(name): missing")
-      }
+    // A name without a user is refused anyway; neither is a phone that nobody is logged in on.
+    if applications[visitor.app]?.isUPMC == true, document.text(of: "user") != nil, document.text(of: "name") == nil {
+      return call.refuse("InvalidParameters", "name: missing")
     }
     let register = line.closed()
     guard !visitor.isBackend else { return self.register(call, visitor, register) }
@@ -48,12 +78,12 @@ struct Installations {
     registry.call(.device(.token(registration.platform, registration.token), app: visitor.app)) { result in
       switch result {
       case .success(let records):
-        let holders = records.filter { $0.state != .gone }.compactMap(\.device.installation)
-        guard holders.allSatisfy({ $0 == visitor.installation }) else {
-          return call.refuse("NotAllowed", "token: another installation has it", status: 409)
+        let holders = records.filter { $0.state != .gone }
+        guard holders.allSatisfy({ $0.device.installation == visitor.installation }) else {
+          return call.refuse("NotAllowed", "token: another device has it", status: 409)
         }
         self.register(call, visitor, register)
-      case .failure: call.answer(Manner.own.answer(.unavailable("the registry can't be read for now")))
+      case .failure: refuseUnread(call)
       }
     }
   }
@@ -167,7 +197,9 @@ struct Installations {
 
   // MARK: groups and topics
 
+  /// A user's groups are the user's: who may not say who uses the device doesn't change them.
   func group(_ call: HTTPCall, _ visitor: Visitor) {
+    guard maySayUser(visitor) else { return call.answer(Manner.own.answer(.notAllowed)) }
     var line = visitor.message(call.request.method == "PUT" ? "group_join" : "group_leave")
     line.set("group", call.path[6])
     applied(call, visitor, line)
@@ -201,9 +233,13 @@ struct Installations {
         let present = records.filter { $0.state != .gone }
         guard !present.isEmpty else { return call.refuse("NotRegistered", "the installation is not registered", status: 404) }
         then(present)
-      case .failure: call.answer(Manner.own.answer(.unavailable("the registry can't be read for now")))
+      case .failure: refuseUnread(call)
       }
     }
+  }
+
+  private func refuseUnread(_ call: HTTPCall) {
+    call.answer(Manner.own.answer(.unavailable("the registry can't be read for now")))
   }
 
   /// For a change of which nothing is to be said but that it was applied.

@@ -48,7 +48,7 @@ struct GCMSend {
     let shape = shape == .form ? .form : GCMAnswer.Shape(request.targets)
     desk.send(
       SendDesk.Request(
-        app: app.id, sender: key.id, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
+        app: app.id, key: key, body: document.bytes, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in call.answer(GCMAnswer(shape: shape, messageID: messageID).answer(outcome)) }
   }

@@ -2,7 +2,7 @@ import PushCore
 import StatusHTTP
 
 /// Why a request isn't done, whichever interface it came by.
-enum Fault: Equatable {
+enum Fault: Error, Equatable {
   case badTarget
   case wrongMethod(String, allowed: String)
   case noSuchPlace
@@ -17,10 +17,12 @@ enum Fault: Equatable {
   case badRequest(String)
   /// An `Idempotency-Key` that another body had.
   case reused
+  /// A token is asked for in another way than by an assertion.
+  case badGrant
 
   var status: Int {
     switch self {
-    case .badTarget, .badRequest: 400
+    case .badTarget, .badRequest, .badGrant: 400
     case .noKey, .wrongKey: 401
     case .notAllowed: 403
     case .noSuchPlace: 404
@@ -44,6 +46,7 @@ enum Fault: Equatable {
     case .tooMany: "too many requests with this key or secret"
     case .badEncoding: "the body must not be compressed"
     case .unavailable(let reason), .badRequest(let reason): reason
+    case .badGrant: "grant_type: expected \(Assertion.grantType)"
     case .reused: "this Idempotency-Key came with another body before"
     }
   }
@@ -67,6 +70,8 @@ enum Manner {
   case instance
   /// Google's APIs: `{"error":{code, message, status}}`.
   case google
+  /// OAuth's token endpoint: `{"error":…,"error_description":…}` (RFC 6749 §5.2).
+  case oauth
   /// Our own: `{"error":…,"reason":…}`.
   case own
 
@@ -75,6 +80,11 @@ enum Manner {
     case .legacy: legacy(fault)
     case .instance: .json(fault.status, headers: fault.headers) { $0.set("error", Self.instanceWord(fault)) }
     case .google: GoogleError(fault).answer(headers: fault.headers)
+    case .oauth:
+      .json(fault == .wrongKey ? 400 : fault.status, headers: fault.headers) {
+        $0.set("error", Self.oauthWord(fault))
+        $0.set("error_description", fault.words)
+      }
     case .own:
       .json(fault.status, headers: fault.headers) {
         $0.set("error", Self.ownWord(fault))
@@ -131,9 +141,18 @@ enum Manner {
     }
   }
 
+  private static func oauthWord(_ fault: Fault) -> String {
+    switch fault {
+    case .wrongKey, .noKey: "invalid_grant"
+    case .badGrant: "unsupported_grant_type"
+    case .tooMany, .unavailable: "temporarily_unavailable"
+    default: "invalid_request"
+    }
+  }
+
   private static func ownWord(_ fault: Fault) -> String {
     switch fault {
-    case .badTarget, .badRequest, .wrongMethod, .badEncoding, .reused: "InvalidParameters"
+    case .badTarget, .badRequest, .badGrant, .wrongMethod, .badEncoding, .reused: "InvalidParameters"
     case .noSuchPlace: "NotFound"
     case .noKey, .wrongKey: "Unauthorized"
     case .notAllowed: "NotAllowed"

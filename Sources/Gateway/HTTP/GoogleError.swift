@@ -23,7 +23,7 @@ struct GoogleError {
   init(_ fault: Fault) {
     let code =
       switch fault {
-      case .badTarget, .badRequest, .wrongMethod, .badEncoding, .reused: "INVALID_ARGUMENT"
+      case .badTarget, .badRequest, .badGrant, .wrongMethod, .badEncoding, .reused: "INVALID_ARGUMENT"
       case .noSuchPlace: "NOT_FOUND"
       case .noKey, .wrongKey: "UNAUTHENTICATED"
       case .notAllowed: "PERMISSION_DENIED"

@@ -42,7 +42,7 @@ final class HTTPDoor: Door, TurnHook {
     guard let registry = context.registry else { throw ConfigurationError.missingDoorRegistry }
     self.registry = registry
     ring = KeyRing(registry, loop: context.loop)
-    desks = Routes.Desks(context, wait: settings.wait)
+    desks = Routes.Desks(context, settings)
     routes = Routes(context, registry, desks, GatewayApplications(context.configuration))
     let side = LoopSide<HTTPDoor>(context.loop.mailbox)
     let certificate = try settings.loadCertificate()
@@ -60,7 +60,9 @@ final class HTTPDoor: Door, TurnHook {
         },
         // What is no key by its form opens nothing.
         keeps: { headers in
-          HTTPCall.credential(in: headers).map { NewSecret.id(in: $0, .key) ?? NewSecret.id(in: $0, .device) } ?? nil != nil
+          HTTPCall.credential(in: headers).map { text in
+            NewSecret.id(in: text, .key) != nil || NewSecret.id(in: text, .device) != nil || AccessToken(text) != nil
+          } ?? false
         }
       ) { request, reply in
         if isTLS { side.pass(reply) { $0.take(request, reply) } } else { side.pass(here: reply) { $0.take(request, reply) } }
@@ -151,24 +153,42 @@ final class HTTPDoor: Door, TurnHook {
     }
     switch route.work {
     case .open(let work): work(call)
-    case .keyed(let right, let work): admit(call, route, right, work)
+    case .keyed(let rights, let work): admit(call, route, rights, work)
     case .installation(let right, let work): admitVisitor(call, route, right, work)
+    case .account(let work): admitAccount(call, route, work)
     }
   }
 
   private func admit(
-    _ call: HTTPCall, _ route: Route, _ right: KeyRight, _ work: @escaping (HTTPCall, GatewayKey) -> Void
+    _ call: HTTPCall, _ route: Route, _ rights: Set<KeyRight>, _ work: @escaping (HTTPCall, GatewayKey) -> Void
   ) {
     guard let text = call.credential else { return deny(call, route.manner, .noKey) }
     ring.admit(text) { [weak self] verdict in
-      switch verdict {
-      case .success(let key):
-        guard key.rights.contains(right) else { return call.answer(route.manner.answer(.notAllowed)) }
+      self?.follow(verdict, call, route) { call, key in
+        guard !key.rights.isDisjoint(with: rights) else { return call.answer(route.manner.answer(.notAllowed)) }
         work(call, key)
-      case .failure(.wrong): self?.deny(call, route.manner, .wrongKey)
-      case .failure(.tooMany): call.answer(route.manner.answer(.tooMany))
-      case .failure(.unknown): call.answer(route.manner.answer(.unavailable("the keys can't be read for now")))
       }
+    }
+  }
+
+  private func admitAccount(_ call: HTTPCall, _ route: Route, _ work: @escaping (HTTPCall, GatewayKey) -> Void) {
+    let assertion: Assertion
+    do throws(Fault) { assertion = try Assertion(call.request.body) } catch {
+      return error == .wrongKey ? deny(call, route.manner, error) : call.answer(route.manner.answer(error))
+    }
+    ring.admit(assertion.keyID, by: { [context] in assertion.isGood(for: $0, at: context.loop.wallClock / 1_000) }) {
+      [weak self] verdict in self?.follow(verdict, call, route, work)
+    }
+  }
+
+  private func follow(
+    _ verdict: Result<GatewayKey, KeyRing.Denial>, _ call: HTTPCall, _ route: Route, _ work: (HTTPCall, GatewayKey) -> Void
+  ) {
+    switch verdict {
+    case .success(let key): work(call, key)
+    case .failure(.wrong): deny(call, route.manner, .wrongKey)
+    case .failure(.tooMany): call.answer(route.manner.answer(.tooMany))
+    case .failure(.unknown): call.answer(route.manner.answer(.unavailable("the keys can't be read for now")))
     }
   }
 
@@ -177,7 +197,7 @@ final class HTTPDoor: Door, TurnHook {
   ) {
     let (app, installation) = (call.path[2], call.path[4])
     guard let secret = call.credential, NewSecret.id(in: secret, .device) != nil else {
-      return admit(call, route, right) { call, key in
+      return admit(call, route, [right]) { call, key in
         guard key.apps.contains(app) else { return call.answer(route.manner.answer(.notAllowed)) }
         work(call, Visitor(app: app, installation: installation, isBackend: true))
       }

@@ -8,12 +8,13 @@ struct DeviceGroups {
   let applications: GatewayApplications
   let changes: ChangeDesk
   let registry: RegistryClient
+  let imports: TokenImport
 
   func take(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = applications.only(of: key, call.header("project_id")) else {
       return call.answer(Self.error(400, "project_id: the key is for several applications, name one"))
     }
-    if call.request.method == "GET" { look(call, app.id) } else { change(call, app.id) }
+    if call.request.method == "GET" { look(call, app.id) } else { change(call, app, key) }
   }
 
   private func look(_ call: HTTPCall, _ app: [UInt8]) {
@@ -29,7 +30,7 @@ struct DeviceGroups {
     }
   }
 
-  private func change(_ call: HTTPCall, _ app: [UInt8]) {
+  private func change(_ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey) {
     guard let document = try? JSONDocument(call.request.body), document.kind(document.root) == .object else {
       return call.answer(Self.error(400, "InvalidJson"))
     }
@@ -39,7 +40,7 @@ struct DeviceGroups {
     }
     var line = JSONObjectWriter()
     line.set("op", op)
-    line.set("app", app)
+    line.set("app", app.id)
     for name in ["notification_key_name", "notification_key", "registration_ids", "users"] {
       if name == "notification_key", op == "group_create" { continue }
       if let node = document.value(name, of: document.root), document.kind(node) != .null {
@@ -50,6 +51,16 @@ struct DeviceGroups {
     if case .failure(let refusal) = RegistryChange.parse(change, limits: changes.limits) {
       return call.answer(Self.error(400, refusal.reason))
     }
+    let named = op == "group_remove" ? nil : document.value("registration_ids", of: document.root).flatMap(document.texts)
+    imports.registerUnknown(named ?? [], app, key) { result in
+      switch result {
+      case .success: apply(call, change, app.id)
+      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      }
+    }
+  }
+
+  private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8]) {
     changes.change(change, app: app) { outcome in
       switch outcome {
       case .answered(let answer):

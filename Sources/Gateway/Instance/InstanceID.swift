@@ -8,16 +8,17 @@ struct InstanceID {
   let applications: GatewayApplications
   let changes: ChangeDesk
   let registry: RegistryClient
+  let imports: TokenImport
 
   /// Tokens of one import, and of one call that joins or leaves.
   private static let (mostImported, mostTogether) = (100, 1_000)
 
-  private func app(_ call: HTTPCall, _ key: GatewayKey) -> [UInt8]? {
+  private func app(_ call: HTTPCall, _ key: GatewayKey) -> GatewayApplications.App? {
     guard let app = applications.only(of: key, call.header("project_id")) else {
       call.answer(Self.error(403, "PERMISSION_DENIED"))
       return nil
     }
-    return app.id
+    return app
   }
 
   // MARK: GET /iid/info/<token>
@@ -26,7 +27,7 @@ struct InstanceID {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(Self.error(400, "InvalidToken")) }
     let isDetailed = call.query("details").map { $0.elementsEqual("true".utf8) } ?? false
-    registry.call(.device(reference, app: app)) { result in
+    registry.call(.device(reference, app: app.id)) { result in
       switch result {
       case .success(let records):
         guard let record = records.first, record.state != .gone else {
@@ -67,7 +68,7 @@ struct InstanceID {
 
   func join(_ call: HTTPCall, _ key: GatewayKey) {
     guard let app = app(call, key) else { return }
-    subscribe(call, app, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
+    subscribe(call, app, key, "subscribe", topic: call.path[5], tokens: [call.path[2]]) { errors in
       switch errors.first.flatMap(\.self) {
       case nil: call.answer(.json(200) { _ in })
       case "NOT_FOUND"?: call.answer(Self.error(404, "No information found about this instance id."))
@@ -95,7 +96,7 @@ struct InstanceID {
     guard tokens.count <= Self.mostTogether else {
       return call.answer(Self.error(400, "registration_tokens: \(tokens.count) tokens, at most \(Self.mostTogether) allowed"))
     }
-    subscribe(call, app, op, topic: topic, tokens: tokens) { errors in
+    subscribe(call, app, key, op, topic: topic, tokens: tokens) { errors in
       call.answer(
         .json(200) {
           $0.set("results", objects: errors.map { error in { if let error { $0.set("error", error) } } })
@@ -104,11 +105,12 @@ struct InstanceID {
   }
 
   private func subscribe(
-    _ call: HTTPCall, _ app: [UInt8], _ op: String, topic: [UInt8], tokens: [[UInt8]], then: @escaping ([String?]) -> Void
+    _ call: HTTPCall, _ app: GatewayApplications.App, _ key: GatewayKey, _ op: String, topic: [UInt8], tokens: [[UInt8]],
+    then: @escaping ([String?]) -> Void
   ) {
     var line = JSONObjectWriter()
     line.set("op", op)
-    line.set("app", app)
+    line.set("app", app.id)
     line.set("topic", topic)
     line.set("tokens", tokens)
     let change = line.closed()
@@ -116,6 +118,15 @@ struct InstanceID {
       let isTopic = refusal.reason.hasPrefix("topic")
       return call.answer(Self.error(400, isTopic ? "Topic name format is invalid" : refusal.reason))
     }
+    imports.registerUnknown(op == "subscribe" ? tokens : [], app, key) { result in
+      switch result {
+      case .success: apply(call, change, app.id, then: then)
+      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
+      }
+    }
+  }
+
+  private func apply(_ call: HTTPCall, _ change: [UInt8], _ app: [UInt8], then: @escaping ([String?]) -> Void) {
     changes.change(change, app: app) { outcome in
       guard let answer = Self.answer(outcome, call) else { return }
       guard let results = answer.value("results", of: answer.root) else {
@@ -147,79 +158,23 @@ struct InstanceID {
     else { return call.answer(Self.error(400, "InvalidParameters")) }
     guard let app = applications.named(name, of: key) else { return call.answer(Self.error(403, "PERMISSION_DENIED")) }
     let isSandbox = document.value("sandbox", of: document.root).flatMap(document.bool) ?? false
-    let round = ImportRound(tokens) { result in
+    imports.register(
+      tokens.map { (.apns, $0) }, app.id, environment: isSandbox ? .sandbox : .production, sender: key.sender
+    ) { result in
       switch result {
-      case .success(let items):
-        call.answer(.json(200) { $0.set("results", objects: items.map { item in { item.write(to: &$0) } }) })
-      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
-      }
-    }
-    for (index, token) in tokens.enumerated() {
-      var line = JSONObjectWriter()
-      line.set("op", "register")
-      line.set("app", app.id)
-      line.set("platform", "apns")
-      line.set("token", token)
-      line.set("environment", isSandbox ? "sandbox" : "production")
-      let change = line.closed()
-      if case .failure = RegistryChange.parse(change, limits: changes.limits) {
-        round.end(index, nil)
-        continue
-      }
-      changes.change(change, app: app.id) { outcome in
-        switch outcome {
-        case .answered(let answer): round.end(index, answer.text(of: "registration"))
-        case .accepted: round.leave("it is accepted, and not done yet")
-        case .refused(let reason), .unknown(let reason): round.leave(reason)
+      case .success(let registrations):
+        let items = zip(tokens, registrations).map { token, registration in
+          { (item: inout JSONObjectWriter) in
+            item.set("apns_token", token)
+            item.set("status", registration == nil ? "Internal Server Error" : "OK")
+            if let registration { item.set("registration_token", registration) }
+          }
         }
+        call.answer(.json(200) { $0.set("results", objects: items) })
+      case .failure(let unsettled): call.answer(Manner.instance.answer(.unavailable(unsettled.reason)))
       }
     }
   }
 
   private static func error(_ status: Int, _ word: String) -> HTTPAnswer { .json(status) { $0.set("error", word) } }
-}
-
-/// The tokens of one import, until each has its answer. Where nobody knows what became of one, the whole may come again: to register twice
-/// is to register once.
-private final class ImportRound {
-  struct Unsettled: Error {
-    let reason: String
-  }
-
-  struct Item {
-    let token: [UInt8]
-    var registration: [UInt8]?
-
-    func write(to object: inout JSONObjectWriter) {
-      object.set("apns_token", token)
-      object.set("status", registration == nil ? "Internal Server Error" : "OK")
-      if let registration { object.set("registration_token", registration) }
-    }
-  }
-
-  private var items: [Item]
-  private var open: Int
-  private var unsettled: Unsettled?
-  private let then: (Result<[Item], Unsettled>) -> Void
-
-  init(_ tokens: [[UInt8]], then: @escaping (Result<[Item], Unsettled>) -> Void) {
-    items = tokens.map { Item(token: $0) }
-    open = tokens.count
-    self.then = then
-  }
-
-  func end(_ index: Int, _ registration: [UInt8]?) {
-    items[index].registration = registration
-    endOne()
-  }
-
-  func leave(_ reason: String) {
-    unsettled = Unsettled(reason: reason)
-    endOne()
-  }
-
-  private func endOne() {
-    open -= 1
-    if open == 0 { then(unsettled.map { .failure($0) } ?? .success(items)) }
-  }
 }

@@ -15,6 +15,8 @@ final class KeyRing {
   }
 
   typealias Verdict = (Result<GatewayKey, Denial>) -> Void
+  /// Whether who asks has shown that the key is his.
+  typealias Proof = (GatewayKey) -> Bool
 
   /// Seconds for which a key is believed, and for which one is while the registry can't be asked: sends need no registry otherwise.
   private static let (fresh, stale) = (5.0, 900.0)
@@ -43,20 +45,31 @@ final class KeyRing {
   private let loop: EventLoop
   private let registry: RegistryClient
   private var entries: [[UInt8]: Entry] = [:]
-  private var lookUps: [[UInt8]: [(text: [UInt8], then: Verdict)]] = [:]
+  private var lookUps: [[UInt8]: [(proof: Proof, then: Verdict)]] = [:]
 
   init(_ registry: RegistryClient, loop: EventLoop) {
     self.registry = registry
     self.loop = loop
   }
 
-  /// - Parameter then: called once, at once where the key is remembered.
+  /// - Parameters:
+  ///   - text: a key, or what the token endpoint has given out for one.
+  ///   - then: called once, at once where the key is remembered.
   func admit(_ text: [UInt8], then: @escaping Verdict) {
-    guard let id = NewSecret.id(in: text, .key) else { return then(.failure(.wrong)) }
-    if let place = entries.index(forKey: id), loop.now.seconds(since: entries.values[place].readAt) < Self.fresh {
-      return then(judge(text, id, place))
+    if let id = NewSecret.id(in: text, .key) {
+      admit(id, by: { Digest.areEqual(Digest.sha256(text), $0.hash) }, then: then)
+    } else if let token = AccessToken(text) {
+      admit(token.keyID, by: { [loop] in token.isGood(for: $0, at: loop.wallClock / 1_000) }, then: then)
+    } else {
+      then(.failure(.wrong))
     }
-    lookUps[id, default: []].append((text, then))
+  }
+
+  func admit(_ id: [UInt8], by proof: @escaping Proof, then: @escaping Verdict) {
+    if let place = entries.index(forKey: id), loop.now.seconds(since: entries.values[place].readAt) < Self.fresh {
+      return then(judge(proof, id, place))
+    }
+    lookUps[id, default: []].append((proof, then))
     if lookUps[id]?.count == 1 { read(id) }
   }
 
@@ -74,7 +87,7 @@ final class KeyRing {
           return
         }
       }
-      for (text, then) in waiting { then(judge(text, id, entries.index(forKey: id))) }
+      for (proof, then) in waiting { then(judge(proof, id, entries.index(forKey: id))) }
     }
   }
 
@@ -87,10 +100,8 @@ final class KeyRing {
     entries[key.id] = entry
   }
 
-  private func judge(_ text: [UInt8], _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Denial> {
-    guard let place, case let key = entries.values[place].key, Digest.areEqual(Digest.sha256(text), key.hash),
-      key.revokedAt == nil
-    else { return .failure(.wrong) }
+  private func judge(_ proof: Proof, _ id: [UInt8], _ place: [[UInt8]: Entry].Index?) -> Result<GatewayKey, Denial> {
+    guard let place, case let key = entries.values[place].key, proof(key), key.revokedAt == nil else { return .failure(.wrong) }
     if entries.values[place].notedAt.map({ loop.now.seconds(since: $0) >= Self.notePause }) ?? true {
       entries.values[place].notedAt = loop.now
       registry.note(.keyUsed(id))

@@ -1,4 +1,5 @@
 import AMQP
+import DeviceRegistry
 import PushCore
 import TLS
 import Wire
@@ -45,16 +46,16 @@ final class SendDesk {
 
   struct Request {
     var app: [UInt8]
-    /// The key's, by whose holder it is a retransmission.
-    var sender: [UInt8]
+    /// By whose holder it is a retransmission, and whose sender and environment are the request's.
+    var key: GatewayKey
     var body: [UInt8]
     var isHigh: Bool
     var idempotencyKey: [UInt8]?
     var traceparent: [UInt8]?
   }
 
-  /// Seconds for which a request without an idempotency key is known again after its answer, and one with it.
-  private static let (retransmission, idempotency) = (10.0, 600.0)
+  /// Seconds for which a request with an idempotency key is known again after its answer.
+  private static let idempotency = 600.0
   /// Seconds for which another gateway's answer is waited for at least, and beyond `wait`: it ends its own waiting then, and writes that down.
   private static let (leastAnswerTimeout, answerMargin) = (2.0, 1.0)
   /// Seconds that the broker has for a confirm.
@@ -66,12 +67,17 @@ final class SendDesk {
   private let wait: Double
   /// For requests with and without an idempotency key; nil where each gateway knows only its own.
   private let shared: (plain: SharedRequests?, keyed: SharedRequests?)
-  private var windows = (plain: RequestWindow(lifetime: retransmission), keyed: RequestWindow(lifetime: idempotency))
+  private var windows: (plain: RequestWindow, keyed: RequestWindow)
+  /// Seconds for which a request without an idempotency key is known again after its answer.
+  private var retransmission: Double { windows.plain.lifetime }
 
-  /// - Parameter sharesAll: requests without an idempotency key are one for all gateways as well, which costs two writes to the registry each.
-  init(_ context: GatewayContext, wait: Int, sharesAll: Bool = false) {
+  /// - Parameters:
+  ///   - retransmission: seconds for which a request without an idempotency key is known again; 0 where each is one of its own.
+  ///   - sharesAll: such requests are one for all gateways as well, which costs two writes to the registry each.
+  init(_ context: GatewayContext, wait: Int, retransmission: Int, sharesAll: Bool) {
     self.context = context
     self.wait = Double(wait)
+    windows = (RequestWindow(lifetime: Double(retransmission)), RequestWindow(lifetime: Self.idempotency))
     exchange = context.topology.sendExchange
     func share(_ lifetime: Double) -> SharedRequests? {
       context.registry.map {
@@ -80,7 +86,7 @@ final class SendDesk {
           answerTimeout: max(Double(wait) + Self.answerMargin, Self.leastAnswerTimeout))
       }
     }
-    shared = (sharesAll ? share(Self.retransmission) : nil, share(Self.idempotency))
+    shared = (sharesAll && retransmission > 0 ? share(Double(retransmission)) : nil, share(Self.idempotency))
   }
 
   /// How a request is known.
@@ -98,8 +104,12 @@ final class SendDesk {
     let digest = Digest.sha256(request.body)
     let isKeyed = request.idempotencyKey != nil
     let identity = Self.identity(request, digest)
+    guard isKeyed || retransmission > 0 else {
+      let name = Name(identity: identity, digest: RequestDigest(identity), isKeyed: false, messageID: UUIDText.random())
+      return publish(request, name, wait: wait, then)
+    }
     // What is sent again on purpose, later, is another request: to the workers as well.
-    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(Self.retransmission * 1000)
+    let occasion = isKeyed ? 0 : context.loop.wallClock / Int64(retransmission * 1000)
     let id = UUIDText.named(Digest.sha256(identity + digest + Array(String(occasion).utf8)))
     var name = Name(identity: identity, digest: RequestDigest(identity), isKeyed: isKeyed, messageID: id)
     let body = RequestDigest(digest)
@@ -142,7 +152,7 @@ final class SendDesk {
   /// Of whoever sends it, the application and what it is known by.
   private static func identity(_ request: Request, _ body: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
-    for part in [request.sender, request.app, request.idempotencyKey ?? body] {
+    for part in [request.key.id, request.app, request.idempotencyKey ?? body] {
       text.append(contentsOf: String(part.count).utf8)
       text.append(0x3A)
       text.append(contentsOf: part)
@@ -214,6 +224,10 @@ final class SendDesk {
     properties.appID = request.app
     properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
     properties.userID = context.broker.user
+    if let sender = request.key.sender { properties.headers.append(Translator.senderHeader, .string(sender)) }
+    if let environment = request.key.environment?.name {
+      properties.headers.append(Translator.environmentHeader, .string(Array(environment.utf8)))
+    }
     if let traceparent = request.traceparent, traceparent.count <= 255 {
       properties.headers.append("traceparent", .string(traceparent))
     }

@@ -9,6 +9,7 @@ struct TopicSubscriptions {
   let applications: GatewayApplications
   let changes: ChangeDesk
   let registry: RegistryClient
+  let imports: TokenImport
   let now: () -> Int64
 
   // MARK: the collection
@@ -40,10 +41,9 @@ struct TopicSubscriptions {
     let topic = call.path[6]
     device(call, key) { app, record in
       let isThere = record.device.topics.contains(topic)
-      let mayBeMissing = call.query("allow_missing").map { $0.elementsEqual("true".utf8) } ?? false
       switch call.request.method {
-      case "PATCH" where isThere || mayBeMissing: subscribe(call, app, record, topic)
-      case "DELETE" where isThere || mayBeMissing:
+      case "PATCH" where isThere || mayBeMissing(call): subscribe(call, app, record, topic)
+      case "DELETE" where isThere || mayBeMissing(call):
         change(call, app, "unsubscribe", record, topic) { call.answer(.json(200) { _ in }) }
       case "GET" where isThere: call.answer(.json(200) { describe(call, topic, to: &$0) })
       default: missing(call)
@@ -76,15 +76,34 @@ struct TopicSubscriptions {
     guard let app = applications.app(ofProject: call.path[2], key) else {
       return call.answer(Manner.google.answer(.notAllowed))
     }
-    let installation = Array("fid:".utf8) + call.path[4]
-    let texts = [call.path[4], installation]
-    find(texts.compactMap { DeviceReference(text: $0) }[...], app.id, call) { record in then(app.id, record) }
+    let texts = [call.path[4], Array("fid:".utf8) + call.path[4]].filter { DeviceReference(text: $0) != nil }
+    let references = texts.compactMap { DeviceReference(text: $0) }[...]
+    find(references, app.id, call) { record in
+      if let record { return then(app.id, record) }
+      // Of a text that can be both, a token or an installation's id, it is the id.
+      guard joins(call), let text = texts.last else { return missing(call) }
+      imports.registerUnknown([text], app, key) { result in
+        guard case .success = result else { return call.answer(Manner.google.answer(.unavailable("it is not registered yet"))) }
+        find(references, app.id, call) { record in
+          if let record { then(app.id, record) } else { missing(call) }
+        }
+      }
+    }
+  }
+
+  /// It makes the device a member, whether it is one or not.
+  private func joins(_ call: HTTPCall) -> Bool {
+    call.request.method == "POST" || call.request.method == "PATCH" && mayBeMissing(call)
+  }
+
+  private func mayBeMissing(_ call: HTTPCall) -> Bool {
+    call.query("allow_missing").map { $0.elementsEqual("true".utf8) } ?? false
   }
 
   private func find(
-    _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord) -> Void
+    _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord?) -> Void
   ) {
-    guard let reference = references.first else { return missing(call) }
+    guard let reference = references.first else { return then(nil) }
     registry.call(.device(reference, app: app)) { result in
       switch result {
       case .success(let records):

@@ -21,7 +21,7 @@ struct V1Send {
     }
     desk.send(
       SendDesk.Request(
-        app: app.id, sender: key.id, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
+        app: app.id, key: key, body: body, isHigh: request.isHigh(orElse: app.defaultPriority),
         idempotencyKey: call.idempotencyKey, traceparent: call.header("traceparent"))
     ) { messageID, outcome in
       let answer = V1Answer(

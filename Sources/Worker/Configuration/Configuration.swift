@@ -114,6 +114,8 @@ public struct CredentialSet: Sendable, Equatable {
   public var apns: [APNsConfiguration]
   public var fcm: FCMConfiguration?
 
+  public func reaches(_ platform: Platform) -> Bool { platform == .apns ? !apns.isEmpty : fcm != nil }
+
   /// With what is missing taken from `other`.
   func completed(by other: CredentialSet) -> CredentialSet {
     CredentialSet(apns: apns.isEmpty ? other.apns : apns, fcm: fcm ?? other.fcm)

@@ -20,18 +20,24 @@ public struct GatewayHTTPSettings: Sendable {
   public var listen: Endpoint
   /// Seconds for which a sender's result is waited for.
   public var wait: Int
+  /// Seconds for which the same request without an `Idempotency-Key` is known again after its answer; 0 where each is one of its own.
+  public var retransmission: Int
   /// Requests without an `Idempotency-Key` are one for all gateways of a registry as well.
   public var isShared: Bool
   /// A device may say who uses it, by its secret.
   public var deviceUsers: Bool
+  /// Tokens that a sender names in groups and topics, and that nobody has registered, are registered.
+  public var registersUnknown: Bool
   /// Certificate chain and key for TLS; nil for plain HTTP.
   public var identity: (certificate: Material, key: Material)?
 
   init(_ reader: ConfigurationReader) throws(ConfigurationError) {
     listen = try reader.door("listen", "127.0.0.1:8080")
     wait = try reader.integer("wait", in: 0...300) ?? 5
+    retransmission = try reader.integer("retransmission", in: 0...600) ?? 10
     isShared = try reader.flag("shared") ?? false
     deviceUsers = try reader.flag("deviceUsers") ?? true
+    registersUnknown = try reader.flag("registerUnknown") ?? true
     identity = try reader.identity()
   }
 }

@@ -45,7 +45,8 @@ indirect enum SettingShape: Sendable {
     "gateway": .object([
       "metrics": .text,
       "http": .object([
-        "listen": .text, "wait": .number, "shared": .flag, "deviceUsers": .flag, "certificate": .material, "key": .material,
+        "listen": .text, "wait": .number, "retransmission": .number, "shared": .flag, "deviceUsers": .flag,
+        "registerUnknown": .flag, "certificate": .material, "key": .material,
       ]),
       "apns": .object([
         "listen": .text, "feedback": .text, "certificate": .material, "key": .material, "clients": .material, "app": .text,

@@ -3,13 +3,13 @@ import PushCore
 
 /// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs
 /// rehearse, and `explain` shows.
-struct Translator {
+package struct Translator {
   let apps: Applications
   /// nil where nothing becomes a page.
   var pages: RichPageSettings?
 
-  static let senderHeader = "x-push-sender"
-  static let environmentHeader = "x-push-environment"
+  package static let senderHeader = "x-push-sender"
+  package static let environmentHeader = "x-push-environment"
   /// The headers that are the producer's own and stay with the request wherever it goes.
   static let unknownHeader = "x-push-unknown"
   static let choiceNames = [senderHeader, environmentHeader, unknownHeader]

@@ -1,0 +1,107 @@
+import DeviceRegistry
+import PushCore
+import Worker
+
+/// Registers provider tokens as they are: those of an import, and those that senders name and nobody has registered, as senders of GCM never did.
+struct TokenImport {
+  let changes: ChangeDesk
+  let registry: RegistryClient
+  /// `gateway.http.registerUnknown`.
+  let takesUnknown: Bool
+
+  /// Nobody knows what became of a token. The whole may come again: to register twice is to register once.
+  struct Unsettled: Error {
+    let reason: String
+  }
+
+  typealias Completion = (Result<[[UInt8]?], Unsettled>) -> Void
+
+  /// - Parameter then: called once, with the registrations in the order of the tokens, nil for a token that is refused.
+  func register(
+    _ tokens: [(platform: Platform, token: [UInt8])], _ app: [UInt8], environment: DeviceEnvironment?, sender: [UInt8]?,
+    then: @escaping Completion
+  ) {
+    guard !tokens.isEmpty else { return then(.success([])) }
+    let round = Round<[UInt8]?>(tokens.count, nil, then)
+    for (index, (platform, token)) in tokens.enumerated() {
+      var line = JSONObjectWriter()
+      line.set("op", "register")
+      line.set("app", app)
+      line.set("platform", platform == .apns ? "apns" : "fcm")
+      line.set("token", token)
+      if platform == .apns, let environment { line.set("environment", environment.name) }
+      if let sender { line.set("sender", sender) }
+      let change = line.closed()
+      if case .failure = RegistryChange.parse(change, limits: changes.limits) {
+        round.end(index, nil)
+        continue
+      }
+      changes.change(change, app: app) { outcome in
+        switch outcome {
+        case .answered(let answer): round.end(index, answer.text(of: "registration"))
+        case .accepted: round.leave("it is accepted, and not done yet")
+        case .refused(let reason), .unknown(let reason): round.leave(reason)
+        }
+      }
+    }
+  }
+
+  /// Registers those of the texts that are tokens of a provider that the application has, and that the registry doesn't know.
+  /// - Parameter then: called once. What is no token, or is refused, is for whoever uses it to find.
+  func registerUnknown(
+    _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Unsettled>) -> Void
+  ) {
+    let tokens = Set(texts).compactMap { text -> (platform: Platform, token: [UInt8])? in
+      guard case .token(let platform, let token)? = DeviceReference(text: text), app.platforms.contains(platform) else {
+        return nil
+      }
+      return (platform, token)
+    }
+    guard takesUnknown, !tokens.isEmpty else { return then(.success(())) }
+    let round = Round<Bool>(tokens.count, true) { result in
+      switch result {
+      case .success(let known):
+        let unknown = tokens.indices.filter { !known[$0] }.map { tokens[$0] }
+        register(unknown, app.id, environment: key.environment, sender: key.sender) { then($0.map { _ in }) }
+      case .failure(let unsettled): then(.failure(unsettled))
+      }
+    }
+    for (index, (platform, token)) in tokens.enumerated() {
+      registry.call(.device(.token(platform, token), app: app.id)) { result in
+        switch result {
+        case .success(let records): round.end(index, !records.isEmpty)
+        case .failure: round.leave("the registry can't be read for now")
+        }
+      }
+    }
+  }
+
+  /// Answers that are awaited together.
+  private final class Round<Answer> {
+    private var answers: [Answer]
+    private var open: Int
+    private var unsettled: Unsettled?
+    private let then: (Result<[Answer], Unsettled>) -> Void
+
+    init(_ count: Int, _ none: Answer, _ then: @escaping (Result<[Answer], Unsettled>) -> Void) {
+      answers = Array(repeating: none, count: count)
+      open = count
+      self.then = then
+    }
+
+    func end(_ index: Int, _ answer: Answer) {
+      answers[index] = answer
+      endOne()
+    }
+
+    func leave(_ reason: String) {
+      unsettled = Unsettled(reason: reason)
+      endOne()
+    }
+
+    private func endOne() {
+      open -= 1
+      if open == 0 { then(unsettled.map { .failure($0) } ?? .success(answers)) }
+    }
+  }
+}
