@@ -45,6 +45,10 @@ struct DocumentedLinesTests {
     ("docs/registry.md", "pushfleet devices import", .here),
     ("docs/registry.md", "sqlite3 ", .elsewhere("DocumentedToolsTests.sqlite")),
     ("docs/registry.md", "pg_", .elsewhere("DocumentedToolsTests.postgres")),
+    (
+      "docs/gateway.md", "pushfleet keys create --config F --app com.example.app --rights send --service-account",
+      .elsewhere("DoorTokenTests.traded")
+    ),
     ("docs/gateway.md", "pushfleet keys create --config F", .here),
     ("docs/gateway.md", "pushfleet gateway --config F", .until("publishing")),
     ("docs/gateway-apns.md", "openssl ", .elsewhere("DocumentedToolsTests.certificates")),

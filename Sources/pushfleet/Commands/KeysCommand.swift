@@ -9,19 +9,25 @@ enum KeysCommand: Command {
   static let name = "keys"
   static let summary = "make, list and revoke the gateway's keys"
   static let help = """
-    Usage: pushfleet keys create --config FILE [--app APP[,APP]] --rights RIGHT[,RIGHT] [--rate N] [--json]
+    Usage: pushfleet keys create --config FILE [--app APP[,APP]] --rights RIGHT[,RIGHT] [--rate N]
+             [--sender SENDER] [--environment E] [--service-account FILE [--url URL]] [--json]
            pushfleet keys list --config FILE [--json]
            pushfleet keys revoke ID --config FILE [--json]
 
-    A key lets a backend in by the gateway, for its applications and rights: send (requests), register (devices, users, groups and topics),
-    ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of it alone. Gateways that run
-    know of a key that is revoked within five seconds.
+    A key lets a backend in by the gateway, for its applications and rights: send (requests, and groups and topics of tokens), register
+    (devices, users, groups and topics), ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of
+    it alone. With --service-account it prints none, and writes a file for Firebase's libraries, whose private key the registry doesn't
+    have. Gateways that run know of a key that is revoked within five seconds.
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --app APP       the applications; may be left out where only one is configured
-      --rights LIST   of send, register, ack
-      --rate N        requests a second that a gateway takes with it; any number when it is left out
-      --json          one JSON object a line
+      --config FILE           the configuration (or PUSHFLEET_CONFIG)
+      --app APP               the applications; may be left out where only one is configured
+      --rights LIST           of send, register, ack
+      --rate N                requests a second that a gateway takes with it; any number when it is left out
+      --sender SENDER         which of the application's senders its requests are from
+      --environment E         production or sandbox: which APNs its tokens are of
+      --service-account FILE  writes a service account for one application, for which the gateway's /token gives out tokens
+      --url URL               the gateway as senders know it, for that file; gateway.http.listen when it is left out
+      --json                  one JSON object a line
 
     Example: pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send
     """
@@ -35,24 +41,28 @@ enum KeysCommand: Command {
   }
 
   private static func create(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "rights", "rate"], flags: ["json"])
+    let options = try Options(
+      arguments, values: ["config", "app", "rights", "rate", "sender", "environment", "service-account", "url"], flags: ["json"]
+    )
     try options.refuseOperands()
     let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack"))
     let rate = try options.integer("rate", in: 1...1_000_000)
     let session = try RegistrySession(options, isReading: false)
     let apps = try self.apps(options, session.configuration)
     let key = NewSecret(.key)
-    try session.store.createKey(
-      GatewayKey(
-        id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: rate.map(Int64.init),
-        createdAt: RegistrySession.now))
+    var kept = GatewayKey(
+      id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: rate.map(Int64.init),
+      createdAt: RegistrySession.now)
+    try choose(options, apps, session.configuration, for: &kept)
+    if let file = options["service-account"] {
+      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.has("json"))
+    }
+    if options["url"] != nil { throw CommandFailure(.usage, "--url is for --service-account") }
+    try session.store.createKey(kept)
     var shown = key.text
     if options.has("json") {
-      var line = JSONObjectWriter()
-      line.set("id", key.id)
+      var line = description(kept)
       line.set("key", key.text)
-      line.set("apps", apps.map { Array($0.utf8) })
-      line.set("rights", rights.map(\.rawValue).sorted().map { Array($0.utf8) })
       shown = line.closed()
     }
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
@@ -67,6 +77,79 @@ enum KeysCommand: Command {
       let id = String(decoding: key.id, as: UTF8.self)
       Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(id)")
     }
+  }
+
+  private static func description(_ key: GatewayKey) -> JSONObjectWriter {
+    var line = JSONObjectWriter()
+    line.set("id", key.id)
+    line.set("apps", key.apps)
+    line.set("rights", rights(key))
+    if key.sender != nil { line.set("sender", key.sender) }
+    if let environment = key.environment { line.set("environment", environment.name) }
+    return line
+  }
+
+  /// Sender and environment: each application has to have them.
+  private static func choose(
+    _ options: Options, _ apps: [String], _ configuration: Configuration, for key: inout GatewayKey
+  ) throws(CommandFailure) {
+    let configured = configuration.apps.filter { apps.contains($0.id) }
+    if let sender = options["sender"] {
+      for app in configured where app.senders[sender] == nil {
+        throw CommandFailure(
+          .badInput, "--sender: \(Shown.value(app.id)) has no sender \(Shown.value(sender)) in the configuration")
+      }
+      key.sender = Array(sender.utf8)
+    }
+    guard let word = options["environment"] else { return }
+    guard let environment = APNsConfiguration.Environment(rawValue: word) else {
+      throw CommandFailure(.usage, "--environment: expected production or sandbox")
+    }
+    for app in configured {
+      let own = options["sender"].flatMap { app.senders[$0]?.apns } ?? []
+      guard (own.isEmpty ? app.credentials.apns : own).contains(where: { $0.environment == environment }) else {
+        throw CommandFailure(
+          .badInput, "--environment: \(Shown.value(app.id)) has no APNs credential for \(word) in the configuration")
+      }
+    }
+    key.environment = environment == .sandbox ? .sandbox : .production
+  }
+
+  /// A key that nobody is shown as a text: whoever has the file signs.
+  private static func create(
+    _ key: GatewayKey, _ file: String, _ address: AccountAddress, _ session: RegistrySession, isJSON: Bool
+  ) throws {
+    guard key.apps.count == 1, let app = key.apps.first else {
+      throw CommandFailure(.usage, "--service-account is for one application: name it by --app")
+    }
+    guard !FileManager.default.fileExists(atPath: file) else {
+      throw CommandFailure(.badInput, "--service-account: \(Shown.path(file)) is there already")
+    }
+    let privateKey = try SelfSignedCertificates.privateKey(.rsa)
+    let account = ServiceAccountFile(
+      project: app, keyID: key.id, privateKey: privateKey, email: key.id + Array("@".utf8) + app + Array(".pushfleet".utf8),
+      tokenURI: address.tokenURI)
+    guard
+      FileManager.default.createFile(
+        atPath: file, contents: Data(account.json + [UInt8(ascii: "\n")]), attributes: [.posixPermissions: 0o600])
+    else { throw CommandFailure(.badInput, "--service-account: \(Shown.path(file)) can't be written") }
+    var kept = key
+    do {
+      kept.account = GatewayAccount(
+        publicKey: try SelfSignedCertificates.publicKey(of: privateKey), tokenURI: address.tokenURI)
+      try session.store.createKey(kept)
+    } catch {
+      try? FileManager.default.removeItem(atPath: file)
+      throw error
+    }
+    guard isJSON else {
+      return Terminal.say(
+        "pushfleet: \(Shown.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
+    }
+    var line = description(kept)
+    line.set("service_account", file)
+    line.set("token_uri", address.tokenURI)
+    Terminal.print(line.closed())
   }
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
@@ -106,11 +189,9 @@ enum KeysCommand: Command {
       return Terminal.print(KeyTable(keys).text(width: TerminalWidth.ofOutput ?? .max))
     }
     for key in keys {
-      var line = JSONObjectWriter()
-      line.set("id", key.id)
-      line.set("apps", key.apps)
-      line.set("rights", rights(key))
+      var line = description(key)
       line.set("rate", key.rate)
+      if key.account != nil { line.set("token_uri", key.account?.tokenURI) }
       line.set("created_at", time: key.createdAt)
       line.set("used_at", time: key.usedAt)
       line.set("revoked_at", time: key.revokedAt)
@@ -163,5 +244,28 @@ struct KeyTable {
       key.rights.map(\.rawValue).sorted().joined(separator: ","), key.rate.map { "\(Figures.count($0))/s" } ?? "-",
       Figures.time(key.createdAt), use,
     ]
+  }
+}
+
+/// Where senders reach the gateway's token endpoint.
+struct AccountAddress {
+  let tokenURI: [UInt8]
+
+  init(_ options: Options, _ configuration: Configuration) throws(CommandFailure) {
+    var base: String
+    if let url = options["url"] {
+      guard url.hasPrefix("https://") || url.hasPrefix("http://"), url.utf8.count <= 512,
+        url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let host = URL(string: url)?.host(), !host.isEmpty
+      else { throw CommandFailure(.usage, "--url: expected an address like https://push.example.com") }
+      base = url
+    } else {
+      let http = configuration.gateway?.http
+      guard let http, !["0.0.0.0", "::"].contains(http.listen.host) else {
+        throw CommandFailure(.usage, "--url must name the gateway as its senders know it, such as https://push.example.com")
+      }
+      base = "\(http.identity == nil ? "http" : "https")://\(http.listen)"
+    }
+    while base.hasSuffix("/") { base.removeLast() }
+    tokenURI = Array((base + "/token").utf8)
   }
 }

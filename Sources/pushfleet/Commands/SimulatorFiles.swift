@@ -62,13 +62,10 @@ struct SimulatorFiles {
   }
 
   private static func serviceAccount(_ key: [UInt8]) -> [UInt8] {
-    var account = JSONObjectWriter()
-    account.set("type", "service_account")
-    account.set("project_id", "example")
-    account.set("private_key_id", "simulated")
-    account.set("private_key", key)
-    account.set("client_email", "simulated@example.iam.gserviceaccount.com")
-    account.set("token_uri", "https://oauth2.googleapis.com/token")
-    return account.closed()
+    ServiceAccountFile(
+      project: Array("example".utf8), keyID: Array("simulated".utf8), privateKey: key,
+      email: Array("simulated@example.iam.gserviceaccount.com".utf8),
+      tokenURI: Array("https://oauth2.googleapis.com/token".utf8)
+    ).json
   }
 }
