@@ -1,8 +1,8 @@
 """Speaks to a gateway through clients that others wrote for Google's servers; deploy/clients runs it.
 
-Usage: clients.py CLIENT URL KEY GOOD GONE BAD JOURNAL
+Usage: clients.py CLIENT URL KEY GOOD GONE BAD JOURNAL ACCOUNT
 GOOD and GONE: tokens of a device that is there and of one that isn't any more; BAD: one that APNs knows nothing of; JOURNAL: where the
-simulator of APNs writes what it got.
+simulator of APNs writes what it got; ACCOUNT: the service account's file for libraries of FCM v1.
 Prints what went wrong, and exits 1 then.
 """
 
@@ -11,7 +11,9 @@ import sys
 import time
 import uuid
 
-client, url, key, good, gone, bad, journal = sys.argv[1:8]
+client, url, key, good, gone, bad, journal, account = sys.argv[1:9]
+with open(account) as file:
+    project = json.load(file)["project_id"]
 failures = []
 # What is sent, and whether the device that is there has to get it.
 sent = {}
@@ -219,26 +221,21 @@ def curl():
         check(f"{path}: no JSON", status == 400, (status, text))
 
 
-def firebase_admin():
-    import datetime
-
+def start_firebase():
+    """Firebase's own library: a service account's file, and the host of messages, which stands in its code."""
     import firebase_admin as admin
-    import google.auth.credentials
-    from firebase_admin import exceptions, messaging
-
-    class Token(google.auth.credentials.Credentials):
-        def refresh(self, request):
-            self.token = key
-            self.expiry = datetime.datetime.utcnow() + datetime.timedelta(hours=1)
-
-    class Credential(admin.credentials.Base):
-        def get_credential(self):
-            return Token()
+    from firebase_admin import messaging
 
     messaging._MessagingService.FCM_URL = url + "/v1/projects/{0}/messages:send"
-    app = admin.initialize_app(Credential(), {"projectId": "example"})
+    return admin.initialize_app(admin.credentials.Certificate(account))
+
+
+def firebase_admin():
+    from firebase_admin import exceptions, messaging
+
+    app = start_firebase()
     name = messaging.send(messaging.Message(token=good, data=data()))
-    check("name", name.startswith("projects/example/messages/"), name)
+    check("name", name.startswith(f"projects/{project}/messages/"), name)
     dry = messaging.send(messaging.Message(token=good, data=data(arrives=False)), dry_run=True)
     check("dry run", dry.endswith("fake_message_id"), dry)
     try:
@@ -253,15 +250,98 @@ def firebase_admin():
         pass
     each = messaging.send_each_for_multicast(messaging.MulticastMessage(tokens=[good, gone], data=data()))
     check("multicast", (each.success_count, each.failure_count) == (1, 1), each)
-    messaging._get_messaging_service(app)._fcm_topic_url = url + "/v1/projects/example/registrations"
+    messaging._get_messaging_service(app)._fcm_topic_url = f"{url}/v1/projects/{project}/registrations"
     for _ in range(2):
-        joined = messaging.subscribe_to_topic([good, gone], "/topics/news")
-        check("a topic joined", (joined.success_count, [error.reason for error in joined.errors]) == (1, ["NOT_FOUND"]), joined.errors)
+        joined = messaging.subscribe_to_topic([good, bad, "x"], "/topics/news")
+        check("a topic joined", (joined.success_count, [error.reason for error in joined.errors]) == (2, ["NOT_FOUND"]), joined.errors)
     name = messaging.send(messaging.Message(topic="news", data=data()))
-    check("a topic", name.startswith("projects/example/messages/"), name)
+    check("a topic", name.startswith(f"projects/{project}/messages/"), name)
     for _ in range(2):
-        left = messaging.unsubscribe_from_topic(good, "news")
-        check("a topic left", left.success_count == 1, left.errors)
+        left = messaging.unsubscribe_from_topic([good, bad], "news")
+        check("a topic left", left.success_count == 2, left.errors)
+
+
+def pyfcm2():
+    from pyfcm import FCMNotification
+    from pyfcm.baseapi import BaseAPI
+    from pyfcm.errors import FCMNotRegisteredError, InvalidDataError
+
+    BaseAPI.FCM_END_POINT_BASE = url + "/v1/projects"
+    sender = FCMNotification(service_account_file=account, project_id=project)
+    answer = sender.notify(fcm_token=good, notification_title="t", notification_body="b", data_payload=data())
+    check("name", answer["name"].startswith(f"projects/{project}/messages/"), answer)
+    for token, expected in [(gone, FCMNotRegisteredError), (bad, InvalidDataError)]:
+        try:
+            sender.notify(fcm_token=token, data_payload=data(arrives=False))
+            check(f"{expected.__name__} is missing", False)
+        except expected:
+            pass
+    dry = sender.notify(fcm_token=good, data_payload=data(arrives=False), dry_run=True)
+    check("dry run", dry["name"].endswith("fake_message_id"), dry)
+
+
+def async_firebase():
+    import asyncio
+
+    import async_firebase as module
+    from async_firebase import _credentials
+    from async_firebase.errors import UnregisteredError
+    from async_firebase.messages import Message
+
+    module.AsyncFirebaseClient.BASE_URL = url
+    _credentials.TOKEN_URL = url + "/token"
+
+    async def run():
+        sender = module.AsyncFirebaseClient()
+        sender.creds_from_service_account_file(account)
+        answer = await sender.send(Message(token=good, data=data()))
+        check("one", answer.success and answer.message_id.startswith(f"projects/{project}/messages/"), vars(answer))
+        answer = await sender.send(Message(token=gone, data=data(arrives=False)))
+        check("a token that is gone", isinstance(answer.exception, UnregisteredError), vars(answer))
+
+    asyncio.run(run())
+
+
+def fcm_django():
+    import django
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.configure(
+        INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "fcm_django"], SECRET_KEY="x",
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+        FCM_DJANGO_SETTINGS={"DELETE_INACTIVE_DEVICES": False})
+    django.setup()
+    call_command("migrate", verbosity=0)
+    start_firebase()
+    from fcm_django.models import FCMDevice
+    from firebase_admin import messaging
+
+    for token in [good, gone]:
+        FCMDevice.objects.create(registration_id=token, type="ios")
+    FCMDevice.objects.all().send_message(messaging.Message(data=data()))
+    active = [device.registration_id for device in FCMDevice.objects.filter(active=True)]
+    check("active devices", active == [good], active)
+
+
+def django_v1():
+    import django
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.configure(
+        INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "push_notifications"], SECRET_KEY="x",
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+        PUSH_NOTIFICATIONS_SETTINGS={"FIREBASE_APP": start_firebase()})
+    django.setup()
+    call_command("migrate", verbosity=0)
+    from push_notifications.models import GCMDevice
+
+    for token in [good, gone]:
+        GCMDevice.objects.create(registration_id=token, cloud_message_type="FCM")
+    GCMDevice.objects.all().send_message("Hello", extra=data())
+    active = [device.registration_id for device in GCMDevice.objects.filter(active=True)]
+    check("active devices", active == [good], active)
 
 
 globals()[client]()
