@@ -13,7 +13,18 @@ struct DeliveriesAhead {
     var queue: WorkQueue
   }
 
-  private var lines: [Line: Ring<PackedDelivery>] = [:]
+  /// When a delivery came: in unix milliseconds, and its place in the order of those that have come.
+  struct Moment {
+    var at: Int64
+    var number: Int64
+  }
+
+  struct Taken {
+    let delivery: PackedDelivery
+    let moment: Moment
+  }
+
+  private var lines: [Line: Ring<Taken>] = [:]
   /// Lines that are not empty, those of the high lane apart.
   private var turns = (high: Ring<Line>(), normal: Ring<Line>())
   private(set) var count = 0
@@ -22,7 +33,7 @@ struct DeliveriesAhead {
   var lineCount: Int { lines.count }
   func contains(_ line: Line) -> Bool { lines[line] != nil }
 
-  mutating func append(_ delivery: PackedDelivery, _ line: Line) {
+  mutating func append(_ delivery: Taken, _ line: Line) {
     if lines[line] == nil { addTurn(line) }
     lines[line, default: Ring()].append(delivery)
     count += 1
@@ -37,29 +48,29 @@ struct DeliveriesAhead {
 
   /// Takes the oldest of the deliveries that may begin, of the high lane or of the normal one: acknowledged in their order, they cost the broker
   /// least.
-  mutating func takeFirst(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (delivery: PackedDelivery, queue: WorkQueue)? {
+  mutating func takeFirst(high isHigh: Bool, _ mayBegin: (Line) -> Bool) -> (taken: Taken, queue: WorkQueue)? {
     var oldest: (line: Line, tag: UInt64)?
     for _ in 0..<min(isHigh ? turns.high.count : turns.normal.count, Self.mostSought) {
       guard let line = isHigh ? turns.high.popFirst() : turns.normal.popFirst() else { break }
       addTurn(line)
-      guard let tag = lines[line]?.first?.token.tag, tag < oldest?.tag ?? .max, mayBegin(line) else { continue }
+      guard let tag = lines[line]?.first?.delivery.token.tag, tag < oldest?.tag ?? .max, mayBegin(line) else { continue }
       oldest = (line, tag)
     }
-    guard let line = oldest?.line, let delivery = lines[line]?.popFirst() else { return nil }
+    guard let line = oldest?.line, let taken = lines[line]?.popFirst() else { return nil }
     count -= 1
     if lines[line]?.isEmpty == true {
       lines[line] = nil
       if isHigh { turns.high.removeAll { $0 == line } } else { turns.normal.removeAll { $0 == line } }
     }
-    return (delivery, line.queue)
+    return (taken, line.queue)
   }
 
   /// Forgets lines; `body` hears of each delivery.
   mutating func removeAll(where isRemoved: (Line) -> Bool, _ body: (PackedDelivery) -> Void) {
     for line in lines.keys where isRemoved(line) {
-      while let delivery = lines[line]?.popFirst() {
+      while let taken = lines[line]?.popFirst() {
         count -= 1
-        body(delivery)
+        body(taken.delivery)
       }
       lines[line] = nil
     }

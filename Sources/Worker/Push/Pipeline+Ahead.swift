@@ -48,7 +48,7 @@ extension Pipeline {
     bodies.remove(delivery.weight, keptFor: nil)
     let packed = PackedDelivery(delivery)
     bodies.addLeaving(packed.count + BodiesInHand.aheadOverhead)
-    ahead.append(packed, line)
+    ahead.append(.init(delivery: packed, moment: .init(at: time.wallClock, number: collapses.arrival())), line)
   }
 
   /// Of those taken ahead, as many as there is room for are begun; the high lane's first.
@@ -59,8 +59,9 @@ extension Pipeline {
     if isDraining { forgetAhead { !self.isWhollyHeldBack($0) } }
     for isHigh in [true, false] {
       while let next = ahead.takeFirst(high: isHigh, mayBegin) {
-        bodies.remove(next.delivery.count + BodiesInHand.aheadOverhead, keptFor: nil)
-        begin(next.delivery.delivery, from: next.queue, isSeen: true)
+        let taken = next.taken
+        bodies.remove(taken.delivery.count + BodiesInHand.aheadOverhead, keptFor: nil)
+        begin(taken.delivery.delivery, from: next.queue, taken: taken.moment)
       }
     }
   }

@@ -99,7 +99,11 @@ extension Pipeline: PoolHandler {
   // MARK: one recipient
 
   func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
-    if case .failed(let code) = state { countFailure(code, entry, index) }
+    switch state {
+    case .failed(let code): countFailure(code, entry, index)
+    case .postponed(let until): entry.longestWait = max(entry.longestWait, until - time.wallClock)
+    default: break
+    }
     entry.recipients[index].state = state
     perform(entry.ledger.closed(), entry)
   }

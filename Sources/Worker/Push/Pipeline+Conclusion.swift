@@ -103,7 +103,8 @@ extension Pipeline {
   func publishRetry(of entry: InFlight, at earliest: Int64) {
     let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     let now = time.wallClock
-    let delay = max(earliest - now, 0)
+    entry.boundWaits(at: now)
+    let delay = min(max(earliest - now, 0), entry.longestWait)
     // What is too late already waits for something else than a provider.
     let step = publications.ladder.step(for: delay, within: entry.deadline > now ? entry.deadline - now : .max)
     var (settled, lag) = (entry.settledBefore, entry.clockLag)
@@ -122,7 +123,7 @@ extension Pipeline {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
     counters.retries += 1
-    entry.waitsUntil = earliest
+    entry.waitsUntil = now + delay
     publish(publications.retry(record, by: step, at: now + lag, for: entry))
   }
 

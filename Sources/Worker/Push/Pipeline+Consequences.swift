@@ -72,7 +72,12 @@ extension Pipeline {
   /// To the ladder or the hold queue, as soon as what has ended is safe.
   /// - Parameter due: unix milliseconds before which nothing is to be tried; where it isn't said, the earliest of its recipients' times.
   func putOffWhenSafe(_ entry: InFlight, until due: Int64? = nil) {
-    entry.copyDue = due ?? entry.earliestRetry ?? time.wallClock + Self.registryDelay
+    if let due = due ?? entry.earliestRetry {
+      entry.copyDue = due
+    } else {
+      entry.copyDue = time.wallClock + Self.registryDelay
+      entry.longestWait = max(entry.longestWait, Self.registryDelay)
+    }
     let step = entry.ledger.owesCopy()
     // What comes meanwhile is newer.
     if step == .nothing, entry.isReplaceable { noteWaitingHere(entry) }

@@ -41,6 +41,7 @@ extension Pipeline {
     counters.parked += 1
     count(.parked, entry)
     if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    entry.longestWait = max(entry.longestWait, delay)
     conclude(entry) { putOffWhenSafe(entry, until: now + delay) }
   }
 

@@ -173,11 +173,12 @@ final class Pipeline: OutboxOwner {
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
 
-  /// - Parameter isSeen: it was taken ahead.
+  /// - Parameter taken: when it was taken ahead; nil where it comes now.
   func begin(
-    _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil, isSeen: Bool = false
+    _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil,
+    taken: DeliveriesAhead.Moment? = nil
   ) {
-    if isSeen { bodies.addLeaving(delivery.weight) } else { bodies.add(delivery.weight) }
+    if taken != nil { bodies.addLeaving(delivery.weight) } else { bodies.add(delivery.weight) }
     // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
       if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
@@ -185,6 +186,7 @@ final class Pipeline: OutboxOwner {
     }
     let entry = table.insert(from: queue)
     entry.takenAt = time.now
+    entry.takenAhead = taken
     entry.hold = hold
     entry.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
@@ -225,7 +227,8 @@ final class Pipeline: OutboxOwner {
     case .refused(let reason): rejection = reason
     }
     if rejection == nil {
-      let firstSeen = noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.queue)
+      let firstSeen =
+        noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.queue) ?? entry.takenAhead?.at
       rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? refusal(of: entry)
     }
     entry.delivery = consume delivery
@@ -296,6 +299,9 @@ final class Pipeline: OutboxOwner {
   func sendRecipients(of entry: InFlight) {
     if let settled = entry.settledBefore {
       SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline, lag: entry.clockLag)
+      for case .postponed(let until) in entry.recipients.lazy.map(\.state) {
+        entry.longestWait = max(entry.longestWait, until - time.wallClock)
+      }
     }
     log.debug("resolved", ["message_id": entry.messageID, "devices": entry.recipients.count, "registered": entry.rows != nil])
     if time.wallClock > entry.deadline {

@@ -30,10 +30,14 @@ final class InFlight {
   var waitsUntil: Int64?
   /// The same of a copy that has been decided on and may still be due.
   var copyDue: Int64 = 0
+  /// The longest that any of its recipients was to wait when that was decided, in milliseconds. The clock may be set back until its copy leaves.
+  var longestWait: Int64 = 0
   /// The series of the application in whose ledger it stands; nil where it stands in none.
   var account: Int?
   /// When it was taken.
   var takenAt = MonotonicTime(nanoseconds: 0)
+  /// Where it waited to be begun.
+  var takenAhead: DeliveriesAhead.Moment?
   /// Index of the app in the configuration; nil while it is not known which it is.
   var app: Int?
   /// The application for whose share of the shard's room the body counts; nil while it is leaving.
@@ -171,6 +175,16 @@ final class InFlight {
     return earliest
   }
 
+  /// No recipient waits for longer than was decided, though the clock has been set back since.
+  func boundWaits(at now: Int64) {
+    let latest = now + longestWait
+    for index in recipients.indices {
+      if case .postponed(let until) = recipients[index].state, until > latest {
+        recipients[index].state = .postponed(until: latest)
+      }
+    }
+  }
+
   /// Lets go of the request's memory and keeps the arrays' storage.
   func end() {
     isInUse = false
@@ -183,6 +197,7 @@ final class InFlight {
     isPutOff = false
     waitsUntil = nil
     copyDue = 0
+    longestWait = 0
     account = nil
     app = nil
     isDated = false
