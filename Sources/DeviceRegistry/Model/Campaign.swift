@@ -78,6 +78,8 @@ public struct Campaign: Equatable, Sendable {
   /// Devices that have acknowledged its message: as received, and as read.
   public var received: Int64 = 0
   public var read: Int64 = 0
+  /// Devices of pages that were begun by a worker that was lost, when the campaign was cancelled: who of them was reached nobody knows.
+  public var unknown: Int64 = 0
 
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
@@ -87,7 +89,7 @@ public struct Campaign: Equatable, Sendable {
   public var remaining: Int64 {
     switch state {
     case .completed: 0
-    case .cancelled: max(0, description.total - sent - failed)
+    case .cancelled: max(0, description.total - sent - failed - unknown)
     case .running, .paused, .held: isComplete ? 0 : max(0, description.total - sent - failed)
     }
   }
@@ -119,13 +121,16 @@ public struct PageReport: Equatable, Sendable {
   public var isLast: Bool
   public var sent: Int64
   public var failed: Int64
+  /// Devices of which nobody knows whether they were reached.
+  public var unknown: Int64
 
-  public init(campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64) {
+  public init(campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64, unknown: Int64 = 0) {
     self.campaign = campaign
     self.page = page
     self.isLast = isLast
     self.sent = sent
     self.failed = failed
+    self.unknown = unknown
   }
 }
 
@@ -140,6 +145,8 @@ public struct PageRecord: Equatable, Sendable {
   public var isDone: Bool
   /// Where it ends; nil when it was never opened.
   public var extent: PageExtent?
+  /// Somebody has opened it and has not left what became of its devices.
+  public var isUnaccounted: Bool { extent != nil && settled.isEmpty && sent == 0 && failed == 0 }
 
   public init(sent: Int64, failed: Int64, settled: [UInt8], isDone: Bool = false, extent: PageExtent? = nil) {
     self.sent = sent
@@ -204,8 +211,8 @@ public enum OpenedPage: Sendable {
   /// Nothing: another copy of its message has it.
   case taken
   /// It is not to be sent, at least not now: the campaign is paused, held or cancelled. The record is nil unless the page was opened
-  /// before.
-  case stopped(Campaign, PageRecord?)
+  /// before. `devices`: how many the page of a cancelled campaign has where nobody knows what became of them.
+  case stopped(Campaign, PageRecord?, devices: Int = 0)
   /// It is to be sent, but for what the record names as settled.
   case open(AudiencePage, PageRecord?, Campaign)
 }

@@ -26,7 +26,7 @@ extension SQLStore {
           SQL.addCounts,
           [
             .blob(report.campaign), .int(report.sent), .int(report.failed), .int(report.isLast ? report.page + 1 : nil),
-            .int(now),
+            .int(now), .int(report.unknown),
           ])
       }
       return try campaign(report.campaign)
@@ -101,7 +101,7 @@ extension SQLStore {
       state: CampaignState(rawValue: row.int(6)) ?? .running, sent: row.int(7), failed: row.int(8), pagesDone: row.int(9),
       pageCount: row.optionalInt(10), createdAt: row.int(11), updatedAt: row.int(12), finishedAt: row.optionalInt(13),
       resumedAt: row.optionalInt(14), stoppedAt: row.optionalInt(15), idle: row.int(16), received: row.int(17),
-      read: row.int(18))
+      read: row.int(18), unknown: row.int(19))
   }
 }
 
@@ -122,7 +122,8 @@ extension SQL {
   static let addCounts = Statement(
     """
     UPDATE campaigns SET sent = sent + ?2, failed = failed + ?3, pages_done = pages_done + 1,
-      page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5 WHERE id = ?1
+      page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5,
+      unknown_devices = unknown_devices + ?6 WHERE id = ?1
     """)
   static let savePage = Statement(
     """
@@ -158,7 +159,7 @@ extension SQL {
   private static let campaignColumns =
     """
     id, app, message_id, target, total, high_water, state, sent, failed, pages_done, page_count, created_at, updated_at, finished_at,
-    resumed_at, stopped_at, idle, received, opened
+    resumed_at, stopped_at, idle, received, opened, unknown_devices
     """
   static let campaignByID = Statement("SELECT \(campaignColumns) FROM campaigns WHERE id = ?1")
   static let countCampaigns = Statement("SELECT state, COUNT(*) FROM campaigns GROUP BY state")

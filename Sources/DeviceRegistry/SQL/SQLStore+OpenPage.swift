@@ -16,7 +16,13 @@ extension SQLStore {
     if let record, record.isDone { return .done(campaign) }
     if let extent = record?.extent, extent.copy != opening.copy { return .taken }
     switch campaign.state {
-    case .paused, .held, .cancelled: return .stopped(campaign, record)
+    case .cancelled:
+      guard case .members(let audience, let cursor, _, let limit) = opening.content, let record, record.isUnaccounted,
+        let extent = record.extent
+      else { return .stopped(campaign, record) }
+      let devices = try all(audience, opening.kind, opening.app, after: cursor, limit, extent).devices
+      return .stopped(campaign, record, devices: devices.count)
+    case .paused, .held: return .stopped(campaign, record)
     case .running, .completed: break
     }
     switch opening.content {

@@ -35,7 +35,7 @@ enum Schema {
   ]
 
   private static let migrations: [[String]] = [
-    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, accounts,
+    first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
   ]
 
   private static let first = [
@@ -171,11 +171,8 @@ enum Schema {
   /// Which counters messages have moved: 1 for those.
   private static let counting = ["ALTER TABLE badges ADD COLUMN counted {int} NOT NULL DEFAULT 0"]
 
-  /// Whom a gateway's key sends as, and what judges the assertions of a service account.
-  private static let accounts = [
-    "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
-    "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
-  ]
+  /// Devices of a cancelled campaign that may have been reached.
+  private static let unknown = ["ALTER TABLE campaigns ADD COLUMN unknown_devices {int} NOT NULL DEFAULT 0"]
 
   private static let pauses = [
     "ALTER TABLE campaigns ADD COLUMN stopped_at {int}", "ALTER TABLE campaigns ADD COLUMN idle {int} NOT NULL DEFAULT 0",

@@ -80,8 +80,12 @@ public struct SendResult: Sendable {
 
   /// An audience's, once it has been sent to the last device: `{"message_id":…,"success":N,"failure":N}`.
   ///
-  /// - Parameter failed: registrations of a user's or group's devices that weren't reached, as `failed_registration_ids` in GCM's answer.
-  public static func fanOut(messageID: [UInt8], success: Int, failure: Int, failed: [[UInt8]] = []) -> [UInt8] {
+  /// - Parameters:
+  ///   - unknown: of a cancelled broadcast, devices that may have been reached; written where there are any.
+  ///   - failed: registrations of a user's or group's devices that weren't reached, as `failed_registration_ids` in GCM's answer.
+  public static func fanOut(
+    messageID: [UInt8], success: Int, failure: Int, unknown: Int = 0, failed: [[UInt8]] = []
+  ) -> [UInt8] {
     var body: [UInt8] = []
     body.append(contentsOf: #"{"message_id":"#.utf8)
     body.appendSafeJSONString(messageID)
@@ -89,6 +93,10 @@ public struct SendResult: Sendable {
     body.appendDecimal(success)
     body.append(contentsOf: #","failure":"#.utf8)
     body.appendDecimal(failure)
+    if unknown > 0 {
+      body.append(contentsOf: #","unknown":"#.utf8)
+      body.appendDecimal(unknown)
+    }
     for (index, registration) in failed.enumerated() {
       body.append(contentsOf: (index == 0 ? #","failed_registration_ids":["# : ",").utf8)
       body.appendSafeJSONString(registration)

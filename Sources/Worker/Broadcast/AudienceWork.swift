@@ -25,6 +25,8 @@ struct AudienceWork {
   var isResultClaimed = false
   /// Who asks for that: one name, so that asking again keeps the claim.
   var claimant: [UInt8] = []
+  /// Devices of a page that ends unsent which may have been reached.
+  private(set) var unknown = 0
   /// The page begins again once the registry has its record.
   var beginsAgain = false
   /// That record, until the registry has it.
@@ -58,9 +60,13 @@ struct AudienceWork {
   }
 
   /// A page ends unsent, as its campaign was cancelled. One that was not begun has no successor, and so ends the chain.
-  mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?) {
+  /// - Parameters:
+  ///   - devices: of a page that was begun, where nobody knows what became of them.
+  ///   - isRedelivered: a worker was lost while it had the page.
+  mutating func abandon(_ page: inout PageTicket, _ record: PageRecord?, devices: Int, isRedelivered: Bool) {
     if page.pending == nil { page.isLast = record?.extent?.isLast ?? true }
     account(for: record, on: &page)
+    unknown = page.pending.map { isRedelivered ? $0.count : 0 } ?? devices
   }
 
   /// Counts what is known of earlier deliveries of the page: of all its devices, or of those that its ticket names as left. The ticket has

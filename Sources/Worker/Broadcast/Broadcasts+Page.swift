@@ -41,10 +41,10 @@ extension Broadcasts {
       entry.work?.ends()
       entry.work?.campaign = campaign
       pipeline.conclude(entry) { if campaign.isComplete { claimResult(entry) } }
-    case .stopped(let campaign, let record):
+    case .stopped(let campaign, let record, let devices):
       entry.work?.campaign = campaign
       if campaign.state == .cancelled {
-        abandonPage(entry, record)
+        abandonPage(entry, record, devices: devices)
       } else {
         noteWaiting(campaign)
         pipeline.putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
@@ -75,9 +75,9 @@ extension Broadcasts {
 
   /// The campaign was cancelled: nothing more is sent, and what was is accounted for. A page that was begun may have a successor,
   /// which has to be ended too; one that was not ends the chain.
-  private func abandonPage(_ entry: InFlight, _ record: PageRecord?) {
+  private func abandonPage(_ entry: InFlight, _ record: PageRecord?, devices: Int) {
     guard var page = entry.page else { return }
-    entry.work?.abandon(&page, record)
+    entry.work?.abandon(&page, record, devices: devices, isRedelivered: entry.delivery.redelivered)
     entry.page = page
     chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }

@@ -72,7 +72,8 @@ extension Broadcasts {
     guard let page = entry.page else { return }
     entry.ledger.owes()
     let ending = PageReport(
-      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed)
+      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
+      unknown: Int64(entry.work?.unknown ?? 0))
     report(.pageDone(ending), for: entry, then: Broadcasts.pageReported, orElse: Broadcasts.oweReport)
   }
 

@@ -237,9 +237,10 @@ final class Broadcasts {
           "campaign": String(decoding: campaign.description.id, as: UTF8.self),
           "app": campaign.description.app, "message_id": campaign.description.messageID,
           "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
-          "not_sent": campaign.state == .cancelled ? max(campaign.description.total - campaign.sent - campaign.failed, 0) : 0,
+          "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
         ])
-      pipeline.publishFanOutResult(of: entry, success: campaign.sent, failure: campaign.failed)
+      pipeline.publishFanOutResult(
+        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown)
     }
     pipeline.consequenceEnded(of: entry)
   }

@@ -12,7 +12,8 @@ extension Pipeline: CollapsesHandler {
     // A broadcast's place in the order is its campaign's.
     guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
     let date = Intake.dateForOrder(entry.delivery.properties, published: entry.published, at: time.wallClock)
-    entry.arrival = record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.takenAhead?.number ?? collapses.arrival())
+    entry.arrival =
+      record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.takenAhead?.number ?? collapses.arrival())
   }
 
   // MARK: what waits

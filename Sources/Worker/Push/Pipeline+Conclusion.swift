@@ -173,12 +173,15 @@ extension Pipeline {
   }
 
   /// An audience's: how many of its devices, and of a small one which have failed.
-  func publishFanOutResult(of entry: InFlight, success: Int64, failure: Int64, failed: [PageTicket.Device] = []) {
+  /// - Parameter unknown: those of which nobody knows whether they were reached.
+  func publishFanOutResult(
+    of entry: InFlight, success: Int64, failure: Int64, unknown: Int64 = 0, failed: [PageTicket.Device] = []
+  ) {
     guard entry.wantsResult(results) else { return }
     let body = SendResult.fanOut(
-      messageID: entry.messageID, success: Int(success), failure: Int(failure),
+      messageID: entry.messageID, success: Int(success), failure: Int(failure), unknown: Int(unknown),
       failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) })
-    if results == .all || (results == .failures && failure > 0) {
+    if results == .all || (results == .failures && failure + unknown > 0) {
       counters.results += 1
       publish(publications.result(body, for: entry))
     }

@@ -20,6 +20,7 @@ extension Campaign {
     line.set("state", state.name)
     line.set("sent", sent)
     line.set("failed", failed)
+    if unknown > 0 { line.set("unknown", unknown) }
     line.set("remaining", remaining)
     line.set("received", received)
     line.set("read", read)
@@ -39,7 +40,9 @@ extension Campaign {
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
-      ("failed", Figures.count(failed)), (state == .cancelled ? "not sent" : "remaining", "about \(Figures.count(remaining))"),
+      ("failed", Figures.count(failed)),
+      ("unknown", unknown > 0 ? "\(Figures.count(unknown)): a worker was lost while it sent to them" : nil),
+      (state == .cancelled ? "not sent" : "remaining", "about \(Figures.count(remaining))"),
       ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
