@@ -90,6 +90,11 @@ struct TraceTests {
     worker.signal(15)
     #expect(worker.wait() == 0)
     let campaign = try #require(try site.campaigns()["m"]?["id"] as? String)
+    let result = try #require(try site.take("results").first { $0.id == "m" }?.json)
+    let failures = (result["failures"] as? [[String: Any]])?.map { "\($0["count"] ?? 0) \($0["error"] ?? "")" }.sorted()
+    #expect(failures == ["1 MessageTooBig", "1 NotRegistered"], "\(result)")
+    let shown = try site.run(["campaigns", "show", campaign, "--config", site.file("pushfleet.json5")])
+    #expect(shown.output.contains("1 MessageTooBig (APNs)") && !shown.output.contains("remaining"), "\(shown.output)")
 
     func trace(_ words: [String]) throws -> Site.Ended {
       try site.run(["trace"] + words + ["--config", site.file("pushfleet.json5")])

@@ -94,6 +94,15 @@ import Testing
       Self.text(SendResult.fanOut(messageID: Array("m".utf8), success: 1_000_000, failure: 3))
         == #"{"message_id":"m","success":1000000,"failure":3}"#)
     #expect(
+      Self.text(
+        SendResult.fanOut(
+          messageID: [], success: 1, failure: 3,
+          failures: [
+            .init(platform: .apns, error: .messageTooBig, devices: 2), .init(platform: nil, error: .expired, devices: 1),
+          ]))
+        == #"{"message_id":"","success":1,"failure":3,"failures":[{"error":"MessageTooBig","platform":"apns","count":2},"#
+        + #"{"error":"Expired","count":1}]}"#)
+    #expect(
       Self.text(SendResult.fanOut(messageID: [], success: 1, failure: 2, failed: [Array("a".utf8), Array("b".utf8)]))
         == #"{"message_id":"","success":1,"failure":2,"failed_registration_ids":["a","b"]}"#)
   }

@@ -1,4 +1,5 @@
 import AMQP
+import PushCore
 import Testing
 import Wire
 
@@ -38,6 +39,10 @@ struct PageTicketTests {
     #expect(carried(begun) == begun)
     begun.hasWaited = true
     #expect(carried(begun) == begun && carried(begun)?.hasWaited == true)
+    begun.failureCounts = [
+      .init(platform: .apns, error: .messageTooBig, devices: 7), .init(platform: nil, error: .notRegistered, devices: 1),
+    ]
+    #expect(carried(begun) == begun && carried(begun)?.failureCounts.count == 2)
   }
 
   @Test("the page after it begins at the cursor and is another copy each time it is made")

@@ -81,6 +81,9 @@ public struct Campaign: Equatable, Sendable {
   /// Devices of pages that were begun by a worker that was lost, when the campaign was cancelled: who of them was reached nobody knows.
   public var unknown: Int64 = 0
 
+  /// How many devices failed of each code and platform, once every page is settled: known to commands and to the result.
+  public var failures: [FailureCount] = []
+
   /// Every page is settled.
   public var isComplete: Bool { pageCount.map { pagesDone >= $0 } ?? false }
 
@@ -123,14 +126,19 @@ public struct PageReport: Equatable, Sendable {
   public var failed: Int64
   /// Devices of which nobody knows whether they were reached.
   public var unknown: Int64
+  /// The failed devices by code and platform, as far as they are known.
+  public var failures: [FailureCount]
 
-  public init(campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64, unknown: Int64 = 0) {
+  public init(
+    campaign: [UInt8], page: Int64, isLast: Bool, sent: Int64, failed: Int64, unknown: Int64 = 0, failures: [FailureCount] = []
+  ) {
     self.campaign = campaign
     self.page = page
     self.isLast = isLast
     self.sent = sent
     self.failed = failed
     self.unknown = unknown
+    self.failures = failures
   }
 }
 

@@ -28,8 +28,16 @@ extension SQLStore {
             .blob(report.campaign), .int(report.sent), .int(report.failed), .int(report.isLast ? report.page + 1 : nil),
             .int(now), .int(report.unknown),
           ])
+        for count in report.failures {
+          try session.run(
+            SQL.addFailures,
+            [
+              .blob(report.campaign), .int(count.platform.map { Int64($0.rawValue) + 1 } ?? 0), .int(Int64(count.error.code)),
+              .int(count.devices),
+            ])
+        }
       }
-      return try campaign(report.campaign)
+      return try campaign(report.campaign).map { campaign throws(RegistryError) in try withFailures(campaign) }
     }
   }
 
@@ -79,6 +87,22 @@ extension SQLStore {
     return found
   }
 
+  /// Of one that is over, or whose result is due.
+  func withFailures(_ campaign: Campaign) throws(RegistryError) -> Campaign {
+    guard campaign.failed > 0, campaign.isComplete || campaign.state == .cancelled else { return campaign }
+    return try failures(of: campaign)
+  }
+
+  func failures(of campaign: Campaign) throws(RegistryError) -> Campaign {
+    var whole = campaign
+    try session.run(SQL.failures, [.blob(campaign.description.id)]) { row in
+      guard let error = PushError(code: UInt8(truncatingIfNeeded: row.int(1))) else { return }
+      let platform = Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0) - 1))
+      whole.failures.add(error, on: row.int(0) == 0 ? nil : platform, devices: row.int(2))
+    }
+    return whole
+  }
+
   func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {
     var found: [Campaign] = []
     try session.run(SQL.campaigns, [.int(Int64(limit))]) { row in found.append(Self.campaign(row)) }
@@ -125,6 +149,14 @@ extension SQL {
       page_count = CASE WHEN page_count IS NULL OR ?4 > page_count THEN ?4 ELSE page_count END, updated_at = ?5,
       unknown_devices = unknown_devices + ?6 WHERE id = ?1
     """)
+  static let addFailures = Statement(
+    """
+    INSERT INTO campaign_failures (campaign, platform, code, devices) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (campaign, platform, code) DO UPDATE SET devices = campaign_failures.devices + excluded.devices
+    """)
+  static let failures = Statement(
+    "SELECT platform, code, devices FROM campaign_failures WHERE campaign = ?1 ORDER BY devices DESC, platform, code")
+  static let deleteFailures = Statement("DELETE FROM campaign_failures WHERE campaign = ?1")
   static let savePage = Statement(
     """
     INSERT INTO campaign_pages (campaign, page, done, sent, failed, settled) VALUES (?1, ?2, 0, ?3, ?4, ?5)

@@ -11,6 +11,7 @@ extension SQLStore {
       try session.run(SQL.overCampaigns, [.int(campaignsBefore), .int(Int64(limit))]) { row in ids.append(row.bytes(0)) }
       for id in ids {
         try session.run(SQL.deletePages, [.blob(id)])
+        try session.run(SQL.deleteFailures, [.blob(id)])
         try session.run(SQL.deleteCampaign, [.blob(id)])
       }
       return ids.count

@@ -36,6 +36,7 @@ enum Schema {
 
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
+    failures,
   ]
 
   private static let first = [
@@ -173,6 +174,15 @@ enum Schema {
 
   /// Devices of a cancelled campaign that may have been reached.
   private static let unknown = ["ALTER TABLE campaigns ADD COLUMN unknown_devices {int} NOT NULL DEFAULT 0"]
+
+  /// How many devices of a campaign failed alike. A platform is 0 where the devices are registered no more.
+  private static let failures = [
+    """
+    CREATE TABLE campaign_failures (
+      campaign {blob} NOT NULL, platform {int} NOT NULL, code {int} NOT NULL, devices {int} NOT NULL,
+      PRIMARY KEY (campaign, platform, code)) {clustered}
+    """
+  ]
 
   private static let pauses = [
     "ALTER TABLE campaigns ADD COLUMN stopped_at {int}", "ALTER TABLE campaigns ADD COLUMN idle {int} NOT NULL DEFAULT 0",

@@ -83,8 +83,9 @@ public struct SendResult: Sendable {
   /// - Parameters:
   ///   - unknown: of a cancelled broadcast, devices that may have been reached; written where there are any.
   ///   - failed: registrations of a user's or group's devices that weren't reached, as `failed_registration_ids` in GCM's answer.
+  ///   - failures: how many devices failed of each code and platform; written where there are any.
   public static func fanOut(
-    messageID: [UInt8], success: Int, failure: Int, unknown: Int = 0, failed: [[UInt8]] = []
+    messageID: [UInt8], success: Int, failure: Int, unknown: Int = 0, failed: [[UInt8]] = [], failures: [FailureCount] = []
   ) -> [UInt8] {
     var body: [UInt8] = []
     body.append(contentsOf: #"{"message_id":"#.utf8)
@@ -102,6 +103,18 @@ public struct SendResult: Sendable {
       body.appendSafeJSONString(registration)
     }
     if !failed.isEmpty { body.append(0x5D) }
+    for (index, count) in failures.enumerated() {
+      body.append(contentsOf: (index == 0 ? #","failures":[{"error":"# : #",{"error":"#).utf8)
+      body.appendSafeJSONString(count.error.rawValue)
+      if let platform = count.platform {
+        body.append(contentsOf: #","platform":"#.utf8)
+        body.appendSafeJSONString(platform == .apns ? "apns" : "fcm")
+      }
+      body.append(contentsOf: #","count":"#.utf8)
+      body.appendDecimal(count.devices)
+      body.append(0x7D)
+    }
+    if !failures.isEmpty { body.append(0x5D) }
     body.append(0x7D)
     return body
   }

@@ -1,4 +1,5 @@
 import DeviceRegistry
+import PushCore
 
 /// How far a request to an audience, or a page of one, has come.
 struct AudienceWork {
@@ -54,6 +55,7 @@ struct AudienceWork {
     for index in 0..<read.devices.count { left.remove(read.devices[index].id) }
     left = left.filter { !settledBefore.contains($0) }
     page.failed += Int64(left.count)
+    page.failureCounts.add(.notRegistered, on: nil, devices: Int64(left.count))
     if page.campaign.isEmpty { page.failures += pending.filter { left.contains($0.id) } }
     page.pending?.removeAll { left.contains($0.id) }
     return left.count
@@ -79,6 +81,7 @@ struct AudienceWork {
     } else {
       page.sent = 0
       page.failed = 0
+      page.failureCounts = []
     }
     page.sent += Int64(settledBefore.sent)
     page.failed += Int64(settledBefore.failed)
@@ -105,8 +108,9 @@ struct AudienceWork {
     for recipient in recipients {
       switch recipient.state {
       case .delivered: counted.sent += 1
-      case .failed:
+      case .failed(let error):
         counted.failed += 1
+        counted.failureCounts.add(error, on: recipient.platform)
         if page.campaign.isEmpty, let row = rows?[recipient.row] { counted.failures.append(.init(id: row.id, salt: row.salt)) }
       case .postponed(let until):
         earliest = min(earliest, until)

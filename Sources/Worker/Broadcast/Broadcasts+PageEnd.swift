@@ -16,7 +16,8 @@ extension Broadcasts {
       pipeline.putOffWhenSafe(entry, until: earliest)
     case .retry: pipeline.putOffWhenSafe(entry)
     case .result:
-      pipeline.publishFanOutResult(of: entry, success: page.sent, failure: page.failed, failed: page.failures)
+      pipeline.publishFanOutResult(
+        of: entry, success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts)
     case .report: pipeline.perform(entry.ledger.owesReport(), entry)
     }
   }
@@ -26,8 +27,10 @@ extension Broadcasts {
     guard entry.recipients.isEmpty else { return concludePage(entry, page) }
     pipeline.counters.expired += left.count
     pipeline.countFailure(.expired, entry, times: left.count)
+    var failures = page.failureCounts
+    failures.add(.expired, on: nil, devices: Int64(left.count))
     pipeline.publishFanOutResult(
-      of: entry, success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left)
+      of: entry, success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures)
   }
 
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
@@ -73,7 +76,7 @@ extension Broadcasts {
     entry.ledger.owes()
     let ending = PageReport(
       campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
-      unknown: Int64(entry.work?.unknown ?? 0))
+      unknown: Int64(entry.work?.unknown ?? 0), failures: page.failureCounts)
     report(.pageDone(ending), for: entry, then: Broadcasts.pageReported, orElse: Broadcasts.oweReport)
   }
 

@@ -240,7 +240,7 @@ final class Broadcasts {
           "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
         ])
       pipeline.publishFanOutResult(
-        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown)
+        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: campaign.failures)
     }
     pipeline.consequenceEnded(of: entry)
   }

@@ -29,6 +29,8 @@ struct PageTicket: Equatable {
   var failed: Int64 = 0
   /// Of a small audience, those that count as failed.
   var failures: [Device] = []
+  /// How many failed of each code; of an earlier delivery that broke off, not all are known.
+  var failureCounts: [FailureCount] = []
   /// The devices that earlier rounds have left; nil for a page that is not yet begun, empty for one of which only the report is owed.
   var pending: [Device]?
 
@@ -67,6 +69,8 @@ extension PageTicket {
   static let header = "x-push-page"
   /// A small audience's failures, in a header of their own: an earlier build passes over it.
   private static let failuresHeader = "x-push-page-failures"
+  /// The ``failureCounts``, ten bytes each: an earlier build passes over it.
+  private static let countsHeader = "x-push-page-codes"
   /// Of a page that ``hasWaited``: an earlier build passes over it as well.
   private static let waitedHeader = "x-push-page-waited"
   /// Pending devices that surely fit a frame, whatever other headers there are.
@@ -107,6 +111,11 @@ extension PageTicket {
       guard let failures = reader.devices(), failures.count <= ticket.failed else { return .unreadable }
       ticket.failures = failures
     }
+    if case .string(let bytes)? = headers[countsHeader] {
+      var reader = Reader(bytes: bytes, at: 0)
+      guard let counts = reader.failureCounts() else { return .unreadable }
+      ticket.failureCounts = counts
+    }
     return .ticket(ticket)
   }
 
@@ -141,6 +150,15 @@ extension PageTicket {
     bytes.append(devices: pending ?? [])
     headers.append(Self.header, .string(bytes))
     if hasWaited { headers.append(Self.waitedHeader, .integer(1)) }
+    if !failureCounts.isEmpty {
+      var counts: [UInt8] = []
+      for count in failureCounts {
+        counts.append(count.platform.map { $0.rawValue + 1 } ?? 0)
+        counts.append(count.error.code)
+        counts.append(number: count.devices)
+      }
+      headers.append(Self.countsHeader, .string(counts))
+    }
     guard !failures.isEmpty else { return }
     var failed: [UInt8] = []
     failed.append(devices: failures)
@@ -162,6 +180,17 @@ extension PageTicket {
 
     mutating func integer() -> Int64? {
       bytes(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }
+    }
+
+    mutating func failureCounts() -> [FailureCount]? {
+      var counts: [FailureCount] = []
+      while !isAtEnd {
+        guard let platform = byte(), let error = byte().flatMap({ PushError(code: $0) }), let devices = integer(),
+          PageTicket.counts.contains(devices)
+        else { return nil }
+        counts.add(error, on: platform == 0 ? nil : Platform(rawValue: platform - 1), devices: devices)
+      }
+      return counts
     }
 
     /// All that are left.

@@ -31,8 +31,11 @@ extension Pipeline {
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
     if let page = entry.page, page.campaign.isEmpty {
       let pending = page.pending ?? []
+      var failures = page.failureCounts
+      failures.add(rejection.code, on: nil, devices: Int64(pending.count))
       publishFanOutResult(
-        of: entry, success: page.sent, failure: page.failed + Int64(pending.count), failed: page.failures + pending)
+        of: entry, success: page.sent, failure: page.failed + Int64(pending.count), failed: page.failures + pending,
+        failures: failures)
     } else if isWholePage {
       pageRejected(entry, rejection)
     } else {
@@ -175,12 +178,13 @@ extension Pipeline {
   /// An audience's: how many of its devices, and of a small one which have failed.
   /// - Parameter unknown: those of which nobody knows whether they were reached.
   func publishFanOutResult(
-    of entry: InFlight, success: Int64, failure: Int64, unknown: Int64 = 0, failed: [PageTicket.Device] = []
+    of entry: InFlight, success: Int64, failure: Int64, unknown: Int64 = 0, failed: [PageTicket.Device] = [],
+    failures: [FailureCount]
   ) {
     guard entry.wantsResult(results) else { return }
     let body = SendResult.fanOut(
       messageID: entry.messageID, success: Int(success), failure: Int(failure), unknown: Int(unknown),
-      failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) })
+      failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }, failures: failures)
     if results == .all || (results == .failures && failure + unknown > 0) {
       counters.results += 1
       publish(publications.result(body, for: entry))

@@ -21,6 +21,17 @@ extension Campaign {
     line.set("sent", sent)
     line.set("failed", failed)
     if unknown > 0 { line.set("unknown", unknown) }
+    if !failures.isEmpty {
+      line.set(
+        "failures",
+        objects: failures.map { count in
+          { object in
+            object.set("error", count.error.rawValue)
+            object.set("platform", count.platform?.word)
+            object.set("count", count.devices)
+          }
+        })
+    }
     line.set("remaining", remaining)
     line.set("received", received)
     line.set("read", read)
@@ -40,15 +51,29 @@ extension Campaign {
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
-      ("failed", Figures.count(failed)),
+      ("failed", Figures.count(failed) + (failures.isEmpty ? "" : ": " + failures.map(words).joined(separator: ", "))),
+      ("failed devices", failed > 0 ? failedDevices : nil),
       ("unknown", unknown > 0 ? "\(Figures.count(unknown)): a worker was lost while it sent to them" : nil),
-      (state == .cancelled ? "not sent" : "remaining", "about \(Figures.count(remaining))"),
+      (state == .cancelled ? "not sent" : "remaining", state == .completed ? nil : "about \(Figures.count(remaining))"),
       ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
       ("begun", time(createdAt)),
       ("last page", pagesDone > 0 ? time(updatedAt) : nil), ("ended", finishedAt.map(time)),
     ])
+  }
+}
+
+extension Campaign {
+  private func words(_ count: FailureCount) -> String {
+    let platform = count.platform.map { $0 == .apns ? " (APNs)" : " (FCM)" } ?? ""
+    return "\(Figures.count(count.devices)) \(count.error.rawValue)\(platform)"
+  }
+
+  /// Where their tokens are.
+  private var failedDevices: String {
+    "`pushfleet dead show \(String(printing: description.messageID))`; gone ones: "
+      + "`pushfleet devices list --state gone --since \(Figures.time(createdAt))`"
   }
 }
 

@@ -42,7 +42,10 @@ enum CampaignsCommand: Command {
     }
     let store = try RegistrySession(options, isReading: true).store
     let campaign = try find(id, in: store)
-    if word == "show" { return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text) }
+    if word == "show" {
+      let whole = try store.failures(of: campaign)
+      return Terminal.print(options.has("json") ? whole.jsonText : whole.text)
+    }
     try Steering(word).apply(to: campaign, in: store)
     let now = try store.campaign(campaign.description.id) ?? campaign
     Terminal.print(options.has("json") ? now.jsonText : "\(now.id) is \(now.state.name)")

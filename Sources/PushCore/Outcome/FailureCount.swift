@@ -1,0 +1,24 @@
+/// How many devices of an audience failed alike.
+public struct FailureCount: Equatable, Sendable {
+  /// Nil where the devices are registered no more.
+  public var platform: Platform?
+  public var error: PushError
+  public var devices: Int64
+
+  public init(platform: Platform?, error: PushError, devices: Int64) {
+    self.platform = platform
+    self.error = error
+    self.devices = devices
+  }
+}
+
+extension [FailureCount] {
+  public mutating func add(_ error: PushError, on platform: Platform?, devices: Int64 = 1) {
+    guard devices > 0 else { return }
+    if let place = firstIndex(where: { $0.error == error && $0.platform == platform }) {
+      self[place].devices += devices
+    } else {
+      append(FailureCount(platform: platform, error: error, devices: devices))
+    }
+  }
+}
