@@ -70,6 +70,10 @@ final class Workload {
   /// Whether it is a device of the registry, that audiences have.
   static func isRegistered(_ token: String) -> Bool { (1_000..<5_000).contains(number(of: token) % 100_000) }
 
+  /// What goes to these is of a push type whose topic no credential has.
+  private static let withoutTopic = 60_000..<90_000
+  static func lacksTopic(_ token: String) -> Bool { withoutTopic.contains(number(of: token) % 100_000) }
+
   /// Whose device a token is.
   static func app(of token: String) -> Int { number(of: token) / 100_000 }
 
@@ -115,6 +119,10 @@ final class Workload {
     var request = makeRequest(number, app, audience)
     if case .registered = audience { request.countsBadge = number.isMultiple(of: 2) }
     collapse(&request)
+    if number % 8 == 5, case .tokens = audience {
+      request.audience = .tokens(["apns:" + Self.token(.apns, app: app, number: Self.withoutTopic.lowerBound + number)])
+      request.lacksTopic = true
+    }
     switch random.next() % 16 {
     case 0: request.sender = .unknown
     case 1...4 where Scenario.has(.other, app: app): request.sender = .other

@@ -45,7 +45,7 @@ struct FinalAudit {
       }
     }
     if request.wantsReply, !mayDropReplies { checkReplies(request, results) }
-    if request.isRefused, books.delivered[request.id] != nil { world.fail("\(request.id) names no sender and was sent") }
+    if request.isRefused, books.delivered[request.id] != nil { world.fail("\(request.id) is for nobody and was sent") }
     checkPromptness(request, result)
   }
 

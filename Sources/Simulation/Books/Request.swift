@@ -48,8 +48,10 @@ struct Request {
     return app == other.app && sender == other.sender
   }
 
+  /// Of a push type whose topic the credential lacks.
+  var lacksTopic = false
   /// Nobody is to get it.
-  var isRefused: Bool { sender == .unknown }
+  var isRefused: Bool { sender == .unknown || lacksTopic }
 
   private var body: String {
     let target =
@@ -61,7 +63,8 @@ struct Request {
     let life = lifetime.map { #","time_to_live":\#($0)"# } ?? ""
     let key = collapseKey.map { #","collapse_key":"\#($0)""# } ?? ""
     let badge = countsBadge ? #","badge":"auto""# : ""
-    return #"{\#(target)\#(life)\#(key),"data":{"request":"\#(messageID)"},"notification":{"body":"b"\#(badge)}}"#
+    let type = lacksTopic ? #","apns":{"headers":{"apns-push-type":"voip"}}"# : ""
+    return #"{\#(target)\#(life)\#(key)\#(type),"data":{"request":"\#(messageID)"},"notification":{"body":"b"\#(badge)}}"#
   }
 
   var outgoing: Outgoing {

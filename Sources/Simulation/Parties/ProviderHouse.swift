@@ -70,13 +70,17 @@ final class ProviderHouse: Party {
 
   private func step(for token: [UInt8], at place: String) -> Step? {
     let isToken = token.elementsEqual("/token".utf8)
+    let lacksTopic = platform == .apns && Workload.lacksTopic(String(decoding: token, as: UTF8.self))
+    let refusal = Step(status: 400, reason: "TopicDisallowed")
     for (_, trouble) in troubles.sorted(by: { $0.key < $1.key })
     where trouble.isOfTokens == isToken && trouble.places?.contains(place) != false {
       guard chance.next() % UInt64(trouble.oneIn) == 0 else { continue }
       if case .goAway = trouble.step.fault { goAwayTimes.append(world.elapsed) }
-      return trouble.step
+      var step = trouble.step
+      if lacksTopic, step.status == nil { (step.status, step.reason) = (refusal.status, refusal.reason) }
+      return step
     }
-    return nil
+    return lacksTopic ? refusal : nil
   }
 
   func goAways(since time: Double) -> Int { goAwayTimes.count { $0 >= time } }
