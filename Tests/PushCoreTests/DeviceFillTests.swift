@@ -104,6 +104,60 @@ struct DeviceFillTests {
     #expect(push.payload != other.payload && push.payload.count == other.payload.count)
   }
 
+  @Test("an Android phone gets the object as a string in its data, and its bytes count (UP-19)")
+  func mpsForAndroid() throws {
+    let settings = FCMSettings(upmcTopic: "com.example.app")
+    var pushKey: [UInt8] = []
+    MessageKey.appendPushKey(of: MessageKey.of(Array("m-1".utf8)), token: Array("T:1".utf8).span, to: &pushKey)
+    func message(_ members: String) throws -> String {
+      let request = try accepted(members)
+      var report: LossReport? = LossReport()
+      let template = try FCMTemplate.make(request, settings: settings, context: context(request), report: &report).get()
+      #expect(report?.entries.contains { $0.field.hasPrefix("data.mps") } == !members.contains("mps"))
+      return utf8(template.body(token: Array("T:1".utf8)[...]))
+    }
+    let number = MessageKey.number(of: MessageKey.of(Array("m-1".utf8)))
+    let object =
+      #""mps":"{\"appid\":\"com.example.app\",\"sender\":\"admin\",\"seqno\":\"\#(number)\",\"senddate\":\"2026112021\",\"db_in\":\"N\",\"pushkey\":\"\#(utf8(pushKey))\"}""#
+    #expect(try message(#""notification":{"title":"t"}"#).contains(#""data":{\#(object)}"#))
+    #expect(try message(#""data":{"ext":"e"}"#).contains(#""data":{"ext":"e",\#(object)}"#))
+    let own = try message(#""data":{"k":"v"},"android":{"data":{"a":"b"}}"#)
+    #expect(own.contains(#""data":{"k":"v"},"#) && own.contains(#""data":{"a":"b",\#(object)}"#))
+    #expect(try message(#""data":{"mps":"mine"}"#).contains(#""data":{"mps":"mine"}"#))
+    let bytes = try #require(JSONDocument(Array("{\(object)}".utf8)).value("mps", of: 0))
+    let document = try JSONDocument(Array("{\(object)}".utf8))
+    let room = 4_096 - 3 - document.string(bytes).count - 1
+    #expect(throws: Never.self) { try message(#""data":{"k":"\#(String(repeating: "x", count: room))"}"#) }
+    #expect(throws: Rejection.self) { try message(#""data":{"k":"\#(String(repeating: "x", count: room + 1))"}"#) }
+  }
+
+  @Test("a badge that an application counts by default is left out where a device has no counter")
+  func badgeByDefault() throws {
+    var limits = RequestLimits()
+    limits.countsBadges = true
+    func filled(_ members: String) throws -> [String] {
+      let request = try SendRequest.parse(Array(#"{"to":"fcm:T",\#(members)}"#.utf8), limits: limits).get()
+      var report: LossReport?
+      let fcm = try FCMTemplate.make(request, context: context(request), report: &report).get()
+      let apns = try APNsTemplate.make(
+        request, settings: APNsSettings(topic: "com.example.app"), context: context(request), report: &report
+      ).get()
+      return ([7, nil] as [Int64?]).flatMap { badge in
+        let fill = DeviceFill(badge: badge)
+        return [utf8(apns.stamp(token: [], fill: fill).payload), utf8(fcm.body(token: [], fill: fill))]
+      }
+    }
+    let shown = try filled(#""notification":{"body":"{,"}"#)
+    #expect(shown[0] == #"{"aps":{"alert":{"body":"{,"},"badge":7}}"# && shown[2] == #"{"aps":{"alert":{"body":"{,"}}}"#)
+    #expect(shown[1].contains(#""notification":{"notification_count":7}"#) && shown[1].contains(#""aps":{"badge":7}"#))
+    #expect(!shown[3].contains("badge") && !shown[3].contains("notification_count"))
+    let withSound = try filled(#""notification":{"body":"b","sound":"s"}"#)
+    #expect(withSound[3].contains(#""aps":{"sound":"s"}"#) && withSound[3].contains(#""notification":{"sound":"s"}"#))
+    for silent in [#""data":{"a":"b"}"#, #""notification":{"body":"b"},"apns":{"headers":{"apns-push-type":"voip"}}"#] {
+      #expect(try !filled(silent).contains { $0.contains("badge") })
+    }
+  }
+
   /// `payload` of `apns` in what FCM is sent for the token `T:1`.
   private func behindFCM(_ members: String) throws -> String? {
     let request = try accepted(members)
@@ -143,8 +197,10 @@ struct DeviceFillTests {
       #""notification":{"body":"b"},"data":{"ext":"\#(String(repeating: "x", count: count))"}"#
     }
     let frame = try #require(try behindFCM(members(0))).utf8.count
-    // What FCM counts of keys and values beside the content: body, b and ext.
-    let counted = 4 + 1 + 3
+    // What FCM counts of keys and values beside the content: body, b, ext, and the object for Android.
+    let request = try accepted(members(0))
+    let object = MPSObject.text(request, topic: Array("com.example.app".utf8), context(request))
+    let counted = 4 + 1 + 3 + FCMMessage.countedBytes(of: object)
     let most = (4_096 - frame - counted) / 2
     #expect(try behindFCM(members(most))?.contains(#""ext":"x"#) == true)
     let without = try #require(try behindFCM(members(most + 1)))

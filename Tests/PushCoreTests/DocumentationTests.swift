@@ -66,9 +66,10 @@ import Testing
 
       A reason counts only with its own class of status; what the tables don't know is judged by the status alone. `invalid_since` of a
       410 is the provider's own time: prune only what was registered before. ⚠ marks what an operator has to look at: the log says it, at
-      most once in five minutes for each credential and reason. A stopped credential asks again once a minute, with one push. A topic that
-      the request chose itself stops nothing, nor does that of another push type than an alert's or a missing project once other pushes are
-      taken: the push is a dead letter with the code.
+      most once in five minutes for each credential and reason. While requests wait for a stopped credential, each worker asks once a minute
+      whether it is taken again, with a request that reaches nobody: to APNs for the app's own topic, to FCM with `validate_only`. A topic that
+      the request chose itself stops nothing, nor does that of another push type than an alert's where the app's own topic is taken, nor a missing
+      project once other pushes are taken: the push is a dead letter with the code.
 
       What can't be translated for a platform (too large, a reserved name), or has no credential for it, never gets there: each device of a
       request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or `/all` it is one for each such platform and
@@ -77,6 +78,17 @@ import Testing
 
       A push whose place a newer one with the same collapse key has taken, while it waited, ends as `Collapsed`: it is no success in the result and has no
       dead letter, and neither figures, alerts nor `pushfleet top` count it as failed or among what was to be delivered.
+
+      ### Dead letters on request
+
+      `Expired`, `Collapsed` and `NothingForPlatform` leave a dead letter only where the setting `deadLetters` names them; `x-push-error` then has that word. If nobody
+      has got a request that expired, there is one letter, the request as it came. Otherwise each device has a letter of its own, which names it; so has each device of a broadcast
+      that is too late or has been replaced. `NothingForPlatform` leaves one letter for all of a broadcast's devices. A request that expired after an attempt is a
+      dead letter with the last reason, as without the setting.
+
+      Nothing replays these letters by itself, and `pushfleet dead replay` takes each one once. A request whose property `timestamp` is still there expires again and
+      is back among the dead letters; publish it with a new timestamp to send it after all. Without a timestamp its lifetime begins anew. A replayed
+      `Collapsed` is sent, though a newer one was.
 
       ## Waiting
 
@@ -152,9 +164,11 @@ import Testing
       `apns`, beside what is for Android. So every body to FCM has `apns.headers`, unless the request has nothing for an iPhone. What `upmc` adds to an
       alert (a sound, `mutable-content`, the object `mps`) it has by both.
 
+      `delay_while_idle` beside `priority: high` is dropped on both platforms, and the push goes out with the high priority (GS-072).
+
       What only Android or the web shows (`icon`, `tag`, …, `android.notification`, `android.data`, a `remote_notification`, a `webpush` block), without data,
       is no push to an iPhone: a background push would wake the app for nothing. The result for such a device is `{"error":"NothingForPlatform"}`, and a
-      counter counts it; there is neither feedback nor a dead letter, as sending it again would change nothing. A request that has neither notification nor
+      counter counts it; there is neither feedback nor, unless `deadLetters` names it, a dead letter, as sending it again would change nothing. A request that has neither notification nor
       data wakes the app on purpose, also beside options alone (`android.priority`, `android.ttl`) or a `background_sync`.
 
       While a device is offline APNs keeps one notification for each app, the last. So that each message without a `collapse_key` is delivered

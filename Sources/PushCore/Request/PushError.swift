@@ -74,6 +74,9 @@ public enum PushError: String, CaseIterable, Sendable {
   /// The push was wanted no more before it was sent. It counts neither as failed nor among those that were to be delivered.
   public var isWithdrawn: Bool { self == .collapsed || self == .cancelled }
 
+  /// Outcomes that leave a dead letter only where an operator asks for it.
+  public static let withOptionalLetter: [PushError] = [.expired, .collapsed, .nothingForPlatform]
+
   private static let byCode = Dictionary(uniqueKeysWithValues: allCases.map { ($0.code, $0) })
 
   /// The error of a ``code``, or nil.

@@ -22,6 +22,9 @@ public struct RequestLimits: Sendable, Equatable {
   /// A name that isn't known is left out instead of refusing the request (GS-012).
   public var ignoresUnknownNames = false
 
+  /// A request without a badge that shows an alert counts as one with `auto`.
+  public var countsBadges = false
+
   /// Four weeks, in seconds: the largest `time_to_live`, and what an absent one means (GS-060, GS-061).
   public static let longestTimeToLive = 2_419_200
 

@@ -13,6 +13,9 @@ struct RequestReader {
     }
     if isV1 { try readV1(&request) } else { try readGCM(&request) }
     if let ignored { request.ignoredNames = ignored.nodes }
+    if limits.countsBadges {
+      request.countsBadge = request.notification[.badge] == nil && APSContent(request).isCountable(request)
+    }
   }
 
   /// What old senders write is taken: unknown names, 0 and 1 for booleans, `priority` and UUIDs in any letter case.

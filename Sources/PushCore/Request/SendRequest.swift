@@ -39,6 +39,9 @@ public struct SendRequest: Sendable {
   /// FCM v1's `message.fcm_options`.
   public internal(set) var fcmOptionsNode: Int?
 
+  /// It says nothing of a badge, and counts one as if it said `auto`.
+  public internal(set) var countsBadge = false
+
   /// Nodes of names that are not known, where these are ignored.
   public internal(set) var ignoredNames: [Int] = []
 
@@ -103,7 +106,7 @@ extension SendRequest {
 
   /// Nil where the request says nothing of it.
   public var badge: Badge? {
-    guard let node = notification[.badge] else { return nil }
+    guard let node = notification[.badge] else { return countsBadge ? .automatic : nil }
     return document.isString(node, "auto") ? .automatic : count(.badge).map { .number($0) }
   }
 

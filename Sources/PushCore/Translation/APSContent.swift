@@ -55,6 +55,12 @@ struct APSContent {
   /// The block says that there is none.
   func isAlertTakenAway(_ document: JSONDocument) -> Bool { alertOverride.map { document.kind($0) == .null } ?? false }
 
+  /// Whether an alert is shown, by a push of that type.
+  func isCountable(_ request: borrowing SendRequest) -> Bool {
+    if let type = request.apnsHeader(.apnsPushType), !request.document.isString(type, "alert") { return false }
+    return !isLiveActivity && hasAlert
+  }
+
   /// For a request that names none: what the payload is.
   var inferredPushType: PushType { isLiveActivity ? .liveactivity : isVisible ? .alert : .background }
 

@@ -4,6 +4,8 @@ struct AndroidConfig {
   let priority: Priority
   /// Title, body and image stand in the message's common `notification`.
   let hasCommon: Bool
+  /// What `data.mps` says; nil where there is none.
+  let object: [UInt8]?
 
   func append(_ request: borrowing SendRequest, _ context: borrowing TranslationContext, to body: inout [UInt8]) {
     let document = request.document
@@ -30,9 +32,24 @@ struct AndroidConfig {
     if let v2 { append(v2, request, to: &body) } else { appendNotification(request, to: &body) }
     if request.blocks != nil {
       for (key, name) in Self.carried {
-        if let node = request.android(key) { body.appendMember(name, node, of: document) }
+        guard let node = request.android(key) else { continue }
+        if key == .data, let object {
+          appendData(node, object, document, to: &body)
+        } else {
+          body.appendMember(name, node, of: document)
+        }
       }
     }
+    body.append(0x7D)
+  }
+
+  /// Android's own data takes the place of the message's.
+  private func appendData(_ data: Int, _ object: [UInt8], _ document: JSONDocument, to body: inout [UInt8]) {
+    body.appendMemberSeparator()
+    body.append(contentsOf: #""data":{"#.utf8)
+    for (name, value) in document.members(of: data) { body.appendMember(name, value, of: document) }
+    body.appendMemberSeparator()
+    body.appendObjectMember(object)
     body.append(0x7D)
   }
 
@@ -67,7 +84,7 @@ struct AndroidConfig {
   ) {
     let isTranslated = request.shape == .gcm && request.hasNotification
     let carriesCommon = !hasCommon || (v2 != nil && isTranslated)
-    guard isTranslated || carriesCommon || request.android(.notification) != nil else { return }
+    guard isTranslated || carriesCommon || request.countsBadge || request.android(.notification) != nil else { return }
     let document = request.document
     var isOpen = false
     for field in Self.fields {
@@ -78,13 +95,19 @@ struct AndroidConfig {
       if field.key == .notificationCount, node == nil, source == nil, isTranslated, case .automatic? = request.badge {
         source = request.notification[.badge]
       }
-      guard node != nil || source != nil else { continue }
+      let counts = request.countsBadge && field.key == .notificationCount && node == nil && source == nil
+      guard node != nil || source != nil || counts else { continue }
       let mark = body.count
       body.appendMemberSeparator()
       if !isOpen { body.append(contentsOf: #""notification":{"#.utf8) }
       body.append(contentsOf: field.member.utf8)
       if let node {
         document.append(node, to: &body)
+      } else if counts {
+        guard Self.appendCounter(request, to: &body) else {
+          body.removeSubrange(mark...)
+          continue
+        }
       } else if let source, let key, !Self.append(key, source, field.form(inV2: v2 != nil), request, to: &body) {
         body.removeSubrange(mark...)
         continue
@@ -112,12 +135,7 @@ struct AndroidConfig {
       guard TextForm.isSecureURL(request.document.string(node)) else { return false }
       request.document.append(node, to: &body)
     case .arguments: return request.appendArguments(key, to: &body)
-    case .count where request.document.isString(node, "auto"):
-      switch request.badgeOfCounter {
-      case .automatic?: body.append(Blank.badge)
-      case .number(let number)?: body.appendDecimal(number)
-      case nil: return false
-      }
+    case .count where request.document.isString(node, "auto"): return appendCounter(request, to: &body)
     case .count:
       guard let count = request.count(key) else { return false }
       body.appendDecimal(count)
@@ -131,6 +149,16 @@ struct AndroidConfig {
       }
       guard let name = request.document.value("name", of: node), request.document.kind(name) == .string else { return false }
       request.document.append(name, to: &body)
+    }
+    return true
+  }
+
+  /// False when the badge is taken away.
+  private static func appendCounter(_ request: borrowing SendRequest, to body: inout [UInt8]) -> Bool {
+    switch request.badgeOfCounter {
+    case .automatic?: body.append(Blank.badge)
+    case .number(let number)?: body.appendDecimal(number)
+    case nil: return false
     }
     return true
   }

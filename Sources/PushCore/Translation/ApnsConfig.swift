@@ -5,12 +5,15 @@ struct ApnsConfig {
   let delivery: AppleDelivery?
   /// As ``FCMSettings/upmcTopic``.
   let upmcTopic: [UInt8]?
+  /// What `data.mps` says; nil where there is none.
+  let object: [UInt8]?
   /// The address that stands in the place of `data.ext`, as the whole message has no room for it.
   let page: [UInt8]?
   /// The `mps` object has the address of a page.
   private(set) var usesPage = false
 
-  init(delivery: AppleDelivery?, upmcTopic: [UInt8]? = nil, page: [UInt8]? = nil) {
+  init(delivery: AppleDelivery?, upmcTopic: [UInt8]? = nil, object: [UInt8]? = nil, page: [UInt8]? = nil) {
+    self.object = object
     self.delivery = delivery
     self.upmcTopic = upmcTopic
     self.page = page
@@ -86,7 +89,7 @@ struct ApnsConfig {
     let isUPMC = upmcTopic != nil && delivery.pushType == .alert && content.hasAlert
     let says =
       isBackground || isUPMC || content.hasRichAlert || request.contentAvailable || (request.mutableContent && content.hasAlert)
-      || request.notification[.badge] != nil || request.notification[.sound] != nil
+      || request.notification[.badge] != nil || request.countsBadge || request.notification[.sound] != nil
       || request.notification[.clickAction] != nil
     guard says || content.payload != nil else { return }
     body.appendMemberSeparator()
@@ -128,7 +131,7 @@ extension ApnsConfig {
     let mark = body.count
     MPSObject.append(request, topic: topic, context, .init(page: page), to: &body)
     guard request.extensionNode != nil else { return }
-    let room = FCMMessage.payloadLimit - FCMMessage.countedBytes(request, page: page) - 1
+    let room = FCMMessage.payloadLimit - FCMMessage.countedBytes(request, page: page, object) - 1
     if Blank.count(body[start...]) <= room { return usesPage = page != nil }
     body.removeSubrange(mark...)
     usesPage = context.page != nil

@@ -5,6 +5,8 @@ struct FCMMessage {
   let priority: Priority
   /// As ``FCMSettings/upmcTopic``.
   var upmcTopic: [UInt8]?
+  /// What `data.mps` says; nil where there is none.
+  var object: [UInt8]?
   /// The address that stands in the place of `data.ext`.
   var page: [UInt8]?
 
@@ -18,8 +20,10 @@ struct FCMMessage {
   }
 
   /// The context's, where the request has no room for `data.ext`.
-  static func page(_ request: borrowing SendRequest, _ context: borrowing TranslationContext) -> [UInt8]? {
-    guard let page = context.page, request.extensionNode != nil, countedBytes(request) > payloadLimit(request) else {
+  static func page(
+    _ request: borrowing SendRequest, _ context: borrowing TranslationContext, _ object: [UInt8]?
+  ) -> [UInt8]? {
+    guard let page = context.page, request.extensionNode != nil, countedBytes(request, object) > payloadLimit(request) else {
       return nil
     }
     return page
@@ -38,12 +42,12 @@ struct FCMMessage {
     let hasCommon = apple?.content.isAlertTakenAway(document) != true
     if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
-    AndroidConfig(priority: priority, hasCommon: hasCommon).append(request, context, to: &body)
-    // What is counted stands in the request, but for the page's address.
-    if document.bytes.count + (page?.count ?? 0) > Self.topicPayloadLimit {
-      try Self.refuseOversized(request, Self.payloadLimit(request), page: page)
+    AndroidConfig(priority: priority, hasCommon: hasCommon, object: object).append(request, context, to: &body)
+    // What is counted stands in the request, but for the page's address and the object.
+    if document.bytes.count + (page?.count ?? 0) + Self.countedBytes(of: object) > Self.topicPayloadLimit {
+      try Self.refuseOversized(request, Self.payloadLimit(request), page: page, object)
     }
-    var apns = ApnsConfig(delivery: apple, upmcTopic: upmcTopic, page: page)
+    var apns = ApnsConfig(delivery: apple, upmcTopic: upmcTopic, object: object, page: page)
     try apns.append(request, context, to: &body)
     usesPage = page != nil || apns.usesPage
     appendWebpush(request, hasCommon: hasCommon, to: &body)
@@ -64,18 +68,23 @@ struct FCMMessage {
   }
 
   private func appendData(_ request: borrowing SendRequest, to body: inout [UInt8]) {
-    guard let data = request.dataNode else { return }
     let document = request.document
     var isOpen = false
-    for (name, value) in document.members(of: data) where document.kind(value) != .null {
-      if !isOpen {
-        body.appendMemberSeparator()
-        body.append(contentsOf: #""data":{"#.utf8)
-        isOpen = true
-      } else {
-        body.append(0x2C)
+    func open() {
+      if isOpen { return body.append(0x2C) }
+      body.appendMemberSeparator()
+      body.append(contentsOf: #""data":{"#.utf8)
+      isOpen = true
+    }
+    if let data = request.dataNode {
+      for (name, value) in document.members(of: data) where document.kind(value) != .null {
+        open()
+        body.appendDataMember(name, value, of: document, page: page)
       }
-      body.appendDataMember(name, value, of: document, page: page)
+    }
+    if let object, request.android(.data) == nil {
+      open()
+      body.appendObjectMember(object)
     }
     if isOpen { body.append(0x7D) }
   }
@@ -132,14 +141,16 @@ struct FCMMessage {
     body.append(0x7D)
   }
 
-  static func refuseOversized(_ request: borrowing SendRequest, _ limit: Int, page: [UInt8]?) throws(Rejection) {
-    let bytes = Self.countedBytes(request, page: page)
+  static func refuseOversized(
+    _ request: borrowing SendRequest, _ limit: Int, page: [UInt8]?, _ object: [UInt8]?
+  ) throws(Rejection) {
+    let bytes = Self.countedBytes(request, page: page, object)
     guard bytes > limit else { return }
     throw Rejection(.messageTooBig, "\(bytes) bytes of notification and data for FCM, at most \(limit) allowed")
   }
 
   /// Counts exactly: UTF-8 bytes of keys and values, without JSON's punctuation. `android.data` replaces `data` on the device.
-  static func countedBytes(_ request: borrowing SendRequest, page: [UInt8]? = nil) -> Int {
+  static func countedBytes(_ request: borrowing SendRequest, page: [UInt8]? = nil, _ object: [UInt8]? = nil) -> Int {
     let document = request.document
     let ignored = Set(request.ignoredNames)
     var data = request.dataNode.map { count($0, document, without: ignored) } ?? 0
@@ -149,7 +160,12 @@ struct FCMMessage {
       if let node { bytes += Self.count(node, document, without: ignored) }
     }
     if let own = request.android(.data) { bytes = max(bytes, bytes - data + Self.count(own, document, without: ignored)) }
-    return bytes
+    return bytes + countedBytes(of: object)
+  }
+
+  /// Of `data.mps`, as large as it can be.
+  static func countedBytes(of object: [UInt8]?) -> Int {
+    object.map { MPSObject.name.utf8.count + Blank.count($0[...]) } ?? 0
   }
 
   private static func count(_ object: Int, _ document: JSONDocument, without ignored: Set<Int>) -> Int {
@@ -166,6 +182,16 @@ struct FCMMessage {
 }
 
 extension [UInt8] {
+  /// `mps` with an object as a string, in which blanks stay.
+  mutating func appendObjectMember(_ object: [UInt8]) {
+    append(contentsOf: #""mps":""#.utf8)
+    for byte in object {
+      if byte == 0x22 || byte == 0x5C { append(0x5C) }
+      append(byte)
+    }
+    append(0x22)
+  }
+
   /// A member with a name of ours, which comes with quotes and colon.
   mutating func appendMember(_ name: String, _ value: Int, of document: JSONDocument) {
     appendMemberSeparator()

@@ -4,6 +4,8 @@ public struct FCMTemplate: Sendable {
   private let head: [UInt8]
   /// The address that stands in the place of `data.ext`, for which there is no room.
   private let page: [UInt8]?
+  /// What `data.mps` says; nil where there is none.
+  private let object: [UInt8]?
   /// The address of a page stands there, or in the `mps` object.
   public let usesPage: Bool
   /// The message's key, of which push keys are made; nil where nothing is filled in for each device.
@@ -21,16 +23,20 @@ public struct FCMTemplate: Sendable {
   ) -> Result<FCMTemplate, Rejection> {
     do {
       let apple = AppleDelivery(request, standard: settings.defaultPriority, context)
-      let page = FCMMessage.page(request, context)
+      let object = settings.upmcTopic.flatMap { topic in
+        MPSObject.isWantedInData(request) ? MPSObject.text(request, topic: topic, context) : nil
+      }
+      let page = FCMMessage.page(request, context, object)
       let message = FCMMessage(
-        apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, page: page)
+        apple: apple, priority: settings.defaultPriority, upmcTopic: settings.upmcTopic, object: object, page: page)
       var usesPage = false
       let head = try message.head(request, context, usesPage: &usesPage)
-      let mayHaveBlanks = apple?.content.hasBlanks == true || settings.upmcTopic != nil
+      let mayHaveBlanks = apple?.content.hasBlanks == true || request.countsBadge || settings.upmcTopic != nil
       let template = FCMTemplate(
         head: head, message: mayHaveBlanks && Blank.isIn(head) ? MessageKey.of(context.messageID) : nil, page: page,
-        usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
+        object: object, usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(request, forFCM: apple)
+      if object != nil { report?.add(.dataObject, .fcm) }
       if usesPage { report?.addPage(.fcm) }
       return .success(template)
     } catch {
@@ -38,10 +44,13 @@ public struct FCMTemplate: Sendable {
     }
   }
 
-  private init(head: [UInt8], message: Int64?, page: [UInt8]?, usesPage: Bool, isForActivity: Bool) {
+  private init(
+    head: [UInt8], message: Int64?, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
+  ) {
     self.head = head
     self.message = message
     self.page = page
+    self.object = object
     self.usesPage = usesPage
     self.isForActivity = isForActivity
   }
@@ -60,14 +69,16 @@ public struct FCMTemplate: Sendable {
 
   /// Why an entry of a list that names topics of FCM's own gets nothing, where the list's devices may.
   public func refusalForTopics(of request: borrowing SendRequest) -> Rejection? {
-    do throws(Rejection) { try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit, page: page) } catch {
+    do throws(Rejection) {
+      try FCMMessage.refuseOversized(request, FCMMessage.topicPayloadLimit, page: page, object)
+    } catch {
       return error
     }
     return nil
   }
 
   /// What FCM counts of a request against ``payloadLimit(toTopics:)``: bytes of keys and values of notification and data.
-  public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page) }
+  public func countedBytes(of request: borrowing SendRequest) -> Int { FCMMessage.countedBytes(request, page: page, object) }
   /// How much of that FCM takes of a request.
   public static func payloadLimit(toTopics: Bool) -> Int {
     toTopics ? FCMMessage.topicPayloadLimit : FCMMessage.payloadLimit

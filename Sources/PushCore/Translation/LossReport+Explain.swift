@@ -3,6 +3,7 @@ extension LossReport {
   /// - Parameter movesExtension: `data.ext` stands in `mps`.
   mutating func explain(_ request: borrowing SendRequest, forAPNs delivery: AppleDelivery, movesExtension: Bool) {
     explainNotification(request, .apns, delivery)
+    explainDefaultBadge(request, .apns, delivery)
     explainData(request, .apns, replacedBy: delivery.content.payload, movesExtension: movesExtension)
     explainEmulation(request, .apns, delivery)
     explainFlags(request, .apns, delivery)
@@ -22,6 +23,7 @@ extension LossReport {
   /// - Parameter delivery: nil where Apple devices get nothing by FCM.
   mutating func explain(_ request: borrowing SendRequest, forFCM delivery: AppleDelivery?) {
     explainNotification(request, .fcm, delivery)
+    explainDefaultBadge(request, .fcm, delivery)
     explainData(request, .fcm, replacedBy: nil)
     if request.dataNode != nil, request.android(.data) != nil { addLost("data", .fcm, .android, "\(Self.block(request)).data") }
     explainEmulation(request, .fcm, delivery)
@@ -115,6 +117,16 @@ extension LossReport {
       let isCounter = key == .badge && request.document.isString(node, "auto")
       add(isObject ? .soundObject : isCounter ? .automaticBadge : rule, platform, field: field)
     }
+  }
+
+  /// A badge that the application's setting asks for.
+  private mutating func explainDefaultBadge(
+    _ request: borrowing SendRequest, _ platform: Platform, _ delivery: AppleDelivery?
+  ) {
+    guard request.countsBadge else { return }
+    let isForApple = delivery.map { Self.apsWinner(over: .badge, $0.content, request.document) == nil } ?? false
+    if platform == .fcm { return explainCounter(request, isForApple: isForApple) }
+    if isForApple { add(.automaticBadge, .apns, field: "notification.badge") }
   }
 
   /// A badge of `auto` by FCM: what is shown on Android has it as a number, unless it has a number of its own.

@@ -7,7 +7,24 @@ enum MPSObject {
     return request.dataNode.map { request.document.value(name, of: $0) == nil } ?? true
   }
 
-  private static let name = "mps"
+  static let name = "mps"
+
+  /// As the value of `data.mps`, a string that holds the object: Android's data has strings only. `data.ext` stands beside it.
+  /// - Parameter topic: as ``append(_:topic:_:_:to:)`` has it.
+  static func text(
+    _ request: borrowing SendRequest, topic: [UInt8], _ context: borrowing TranslationContext
+  ) -> [UInt8] {
+    var object: [UInt8] = []
+    append(request, topic: topic, context, .none, to: &object)
+    // Without the comma and the name before it.
+    return Array(object[(object.firstIndex(of: 0x7B) ?? 0)...])
+  }
+
+  /// Whether an Android phone gets one: the request brings none of its own.
+  static func isWantedInData(_ request: borrowing SendRequest) -> Bool {
+    guard request.apns(.liveActivityToken) == nil else { return false }
+    return (request.android(.data) ?? request.dataNode).map { request.document.value(name, of: $0) == nil } ?? true
+  }
 
   /// What its `ext` says.
   enum Extension {

@@ -2,7 +2,7 @@
 /// and `docs/translation.md` are made from this table.
 public enum MappingRule: CaseIterable, Sendable {
   case text, subtitle, badge, automaticBadge, sound, soundObject, clickAction, localisation, icon, color, tag, channel, android
-  case data, dataConverted, dataNull, extensionMoved, extensionPage
+  case data, dataConverted, dataNull, extensionMoved, extensionPage, dataObject
   case priority, backgroundPriority, delayWhileIdle, timeToLive, androidLifetime, channelLifetime, collapseKey, collapseKeyCut,
     channelCollapseKey
   case contentAvailable, dataOnly, mutableContent, mutableWithoutAlert, categoryWithoutAlert, backgroundKey
@@ -107,6 +107,11 @@ public enum MappingRule: CaseIterable, Sendable {
         rule: "UP-21", field: "data.ext (no room for it)",
         apns: .converted("the address of a page that has it, where the application has upmc and richPages is set"),
         fcm: .converted("the address of a page that has it, where the application has upmc and richPages is set"))
+    case .dataObject:
+      Row(
+        rule: "UP-19", field: "data.mps (absent, where the application has upmc)",
+        apns: .carried("mps beside aps, of an alert"),
+        fcm: .emulated("added: the object mps as a string, by which an Android app acknowledges; its bytes count"))
     case .priority:
       Row(
         rule: "GS-051, GS-054", field: "priority", apns: .converted("apns-priority: normal 5, high 10; absent: normal"),

@@ -29,6 +29,10 @@ extension Broadcasts {
     pipeline.countFailure(.expired, entry, times: left.count)
     var failures = page.failureCounts
     failures.add(.expired, on: nil, devices: Int64(left.count))
+    for device in left {
+      let registration = DeviceRows.registration(id: device.id, salt: device.salt)
+      pipeline.publishOptionalLetter(.expired, registration: registration, of: entry)
+    }
     pipeline.publishFanOutResult(
       of: entry, success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures)
   }

@@ -27,7 +27,7 @@ extension Broadcasts {
       case .waiting where pools.insert(recipient.pool).inserted:
         var report: LossReport?
         if case .failure(let rejection)? = pipeline.translate(entry, recipient.platform, pool: recipient.pool, &report),
-          rejection.code != .nothingForPlatform
+          pipeline.leavesLetter(rejection)
         {
           reportOnce(.untranslatable, recipient.platform, rejection, entry)
         }
@@ -52,10 +52,14 @@ extension Broadcasts {
 }
 
 extension Pipeline {
-  /// Ends one device in the dead letters, unless those of its platform have one together. For whom the request has nothing, there is nothing
-  /// to replay either: the result says so.
+  /// Where a request has nothing for a device, there is nothing to replay either: the result says so, and a dead letter where it is asked for.
+  func leavesLetter(_ rejection: Rejection) -> Bool {
+    rejection.code != .nothingForPlatform || deadLetters.contains(.nothingForPlatform)
+  }
+
+  /// Ends one device in the dead letters, unless those of its platform have one together.
   func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
-    if entry.isOfCampaign || rejection.code == .nothingForPlatform {
+    if entry.isOfCampaign || !leavesLetter(rejection) {
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)

@@ -28,7 +28,8 @@ extension Configuration {
 
   /// What a worker is built around.
   private static let fixedSettings: [(name: String, differs: @Sendable (Configuration, Configuration) -> Bool)] = [
-    ("breaker", { $0.breaker != $1.breaker }), ("drainTimeout", { $0.drainTimeout != $1.drainTimeout }),
+    ("breaker", { $0.breaker != $1.breaker }), ("deadLetters", { $0.deadLetters != $1.deadLetters }),
+    ("drainTimeout", { $0.drainTimeout != $1.drainTimeout }),
     ("fanOut", { $0.fanOut != $1.fanOut }), ("limits", { $0.limits != $1.limits }), ("log", { $0.log != $1.log }),
     ("logFormat", { $0.logFormat != $1.logFormat }),
     ("metrics", { $0.metrics != $1.metrics }), ("prefetch", { $0.prefetch != $1.prefetch }),

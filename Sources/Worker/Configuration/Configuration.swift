@@ -14,6 +14,8 @@ public struct Configuration: Sendable {
   /// Milliseconds for which a device may not register before broadcasts pass over it; nil for ever.
   public var registryStaleAfter: Int64?
   public var results: ResultsSetting
+  /// Outcomes that leave a dead letter besides those that always do.
+  public var deadLetters: Set<PushError>
   /// What devices acknowledge is published to `<prefix>.receipts`.
   public var receipts: Bool
   /// Queues that results and answers may go to besides direct reply-to and exclusive ones; nil for every queue that isn't the fleet's own.
@@ -98,6 +100,8 @@ public struct AppConfiguration: Sendable, Equatable {
   public var defaultPriority: Priority
   /// Pushes have the object `mps`, by which the app's library acknowledges them.
   public var isUPMC: Bool
+  /// A request without a badge counts as one with `auto`.
+  public var countsBadges: Bool
   /// Names in a request that aren't known are left out, and what old senders write is taken (GS-012); otherwise they are refused.
   public var ignoresUnknownNames: Bool
   /// Of requests that don't say it.

@@ -64,6 +64,17 @@ extension Configuration {
     registryStaleAfter = try Self.staleAfter(reader)
     results =
       ResultsSetting(rawValue: try reader.choice("results", of: ResultsSetting.allCases.map(\.rawValue)) ?? "none") ?? .none
+    deadLetters = []
+    for name in try reader.strings("deadLetters") ?? [] {
+      let choices = PushError.withOptionalLetter.map(\.rawValue)
+      guard choices.contains(name), let error = PushError(rawValue: name) else {
+        throw reader.error(
+          "deadLetters",
+          "has \(Shown.value(name)): expected \(choices.joined(separator: ", "))\(Spelling.suggestion(for: name, among: choices))"
+        )
+      }
+      deadLetters.insert(error)
+    }
     receipts = try reader.flag("receipts") ?? false
     prefix = try reader.string("prefix") ?? "push"
     guard !prefix.isEmpty, prefix.utf8.count <= 64, prefix.utf8.allSatisfy(Self.isNameByte) else {
@@ -238,6 +249,7 @@ extension AppConfiguration {
     }
     defaultPriority = Priority(rawValue: try reader.choice("defaultPriority", of: ["normal", "high"]) ?? "normal") ?? .normal
     isUPMC = try reader.flag("upmc") ?? false
+    countsBadges = try reader.flag("countBadges") ?? false
     unknownOutcome =
       try reader.choice("unknownOutcomes", of: UnknownOutcome.allCases.map(\.rawValue)).flatMap(UnknownOutcome.init) ?? .retry
     ignoresUnknownNames = try reader.choice("unknownKeys", of: ["refuse", "ignore"]) == "ignore"

@@ -71,6 +71,7 @@ extension Configuration {
   public func limits(of app: AppConfiguration) -> RequestLimits {
     var limits = limits
     limits.ignoresUnknownNames = app.ignoresUnknownNames
+    limits.countsBadges = app.countsBadges
     limits.extensionBytes = app.isUPMC ? usedRichPages?.bytes : nil
     return limits
   }

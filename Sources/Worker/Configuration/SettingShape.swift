@@ -28,7 +28,7 @@ indirect enum SettingShape: Sendable {
   /// The whole configuration.
   static let configuration: Fields = [
     "broker": .texts, "ca": .material, "brokerCA": .material, "registry": .text, "registryStaleAfter": .text, "results": .text,
-    "receipts": .flag,
+    "receipts": .flag, "deadLetters": .texts,
     "replyTo": .texts,
     "prefix": .text,
     "prefetch": .number, "shards": .number, "drainTimeout": .number, "log": .text, "logFormat": .text, "metrics": .text,
@@ -54,7 +54,8 @@ indirect enum SettingShape: Sendable {
     ]),
     "apps": .named(
       credentials.merging([
-        "defaultPriority": .text, "unknownKeys": .text, "unknownOutcomes": .text, "upmc": .flag, "producers": .texts,
+        "defaultPriority": .text, "unknownKeys": .text, "unknownOutcomes": .text, "upmc": .flag, "countBadges": .flag,
+        "producers": .texts,
         "senders": .named(credentials),
       ]) { $1 }),
   ]

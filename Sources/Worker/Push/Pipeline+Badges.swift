@@ -77,7 +77,11 @@ extension Pipeline {
     guard !devices.isEmpty else { return badgesCounted(entry, []) }
     let (rule, isRegistryNeeded): (BadgeCount.Rule, Bool) =
       switch badge {
-      case .automatic: (entry.parsed?.isDryRun == true ? .look : .up, true)
+      case .automatic:
+        (
+          entry.parsed?.isDryRun == true ? .look : .up,
+          entry.parsed?.countsBadge != true || entry.recipients.contains { $0.row >= 0 }
+        )
       case .number(let number): (.set(Int64(number)), false)
       }
     entry.badges = .counting
@@ -125,7 +129,7 @@ extension Pipeline {
   private func badgesCounted(_ entry: InFlight, _ badges: [Int64?]) {
     guard !entry.ledger.isConcluded else { return }
     entry.badges = .known(badges)
-    if case .automatic? = entry.parsed?.badge {
+    if case .automatic? = entry.parsed?.badge, entry.parsed?.countsBadge != true {
       for index in entry.recipients.indices where index >= badges.count || badges[index] == nil {
         if entry.recipients[index].state.isToBeSent { entry.recipients[index].state = .refused(.noCounter) }
       }
@@ -139,8 +143,8 @@ extension Pipeline {
 
   /// What differs between the pushes of the request's translation.
   func fill(_ entry: InFlight, _ index: Int) -> DeviceFill {
-    guard case .known(let badges)? = entry.badges, index < badges.count, let badge = badges[index] else { return DeviceFill() }
-    return DeviceFill(badge: badge)
+    guard case .known(let badges)? = entry.badges else { return DeviceFill() }
+    return DeviceFill(badge: index < badges.count ? badges[index] : nil)
   }
 }
 

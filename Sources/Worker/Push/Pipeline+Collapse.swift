@@ -115,6 +115,7 @@ extension Pipeline: CollapsesHandler {
   func collapse(_ entry: InFlight, _ index: Int) {
     counters.collapsed += 1
     log.debug("a newer one has taken its place", ["message_id": entry.messageID, "recipient": index])
+    publishOptionalLetter(.collapsed, naming: index, of: entry)
     settle(entry, index, .failed(.collapsed))
   }
 

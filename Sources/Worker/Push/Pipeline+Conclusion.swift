@@ -56,9 +56,12 @@ extension Pipeline {
   func expire(_ entry: InFlight) {
     entry.trace.isExpired = true
     conclude(entry) {
+      // Nobody has got it or a dead letter of his own: one for all names them as it came.
+      let isWhole = !entry.isPage && entry.attempts == 0 && !entry.hasSettledDevice
+      if isWhole { publishOptionalLetter(.expired, of: entry) }
       for index in entry.recipients.indices {
         switch entry.recipients[index].state {
-        case .waiting, .sent, .postponed, .refused, .unresolved, .gone: noteExpired(entry, index)
+        case .waiting, .sent, .postponed, .refused, .unresolved, .gone: noteExpired(entry, index, hasLetter: isWhole)
         case .delivered, .failed, .sameAs: continue
         }
       }
@@ -81,15 +84,31 @@ extension Pipeline {
 
   /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked
   /// or put off has had no attempt.
-  func noteExpired(_ entry: InFlight, _ index: Int) {
+  func noteExpired(_ entry: InFlight, _ index: Int, hasLetter: Bool = false) {
     counters.expired += 1
     countFailure(.expired, entry, index)
     if entry.attempts > 0, let last = entry.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: time.wallClock)
       publishDeadLetter(letter, naming: index, of: entry)
+    } else if !hasLetter {
+      publishOptionalLetter(.expired, naming: index, of: entry)
     }
     entry.recipients[index].state = .failed(.expired)
+  }
+
+  /// A dead letter that the setting `deadLetters` asks for.
+  /// - Parameters:
+  ///   - recipient: which of the request's devices; nil for the request as it came.
+  ///   - registration: of the one device that it is to name, where the request has no recipients.
+  func publishOptionalLetter(
+    _ code: PushError, naming recipient: Int? = nil, registration: [UInt8]? = nil, of entry: InFlight
+  ) {
+    guard deadLetters.contains(code), entry.parsed?.isDryRun != true else { return }
+    let reason =
+      code == .collapsed ? "a newer request with its collapse key has taken its place" : "its time to live has passed"
+    let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempts, failedAt: time.wallClock)
+    publishDeadLetter(letter, naming: recipient, registration: registration, of: entry)
   }
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.

@@ -16,6 +16,8 @@ final class Pipeline: OutboxOwner {
     var ignoresUnknownNames = false
     /// Its library acknowledges pushes by their object `mps`.
     var isUPMC = false
+    /// A request without a badge counts as one with `auto`.
+    var countsBadges = false
     /// Of requests that don't say it.
     var unknownOutcome = UnknownOutcome.retry
     var routes: Routes
@@ -68,6 +70,8 @@ final class Pipeline: OutboxOwner {
   var times = PushTimes()
   var letterReasons = DeadLetterReasons()
   let results: ResultsSetting
+  /// As ``Configuration/deadLetters``.
+  let deadLetters: Set<PushError>
   let attemptLimit: Int
   /// Requests of a lane in hand at most.
   let prefetch: Int
@@ -120,7 +124,8 @@ final class Pipeline: OutboxOwner {
     lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, collapses: Collapses, broadcasts: Broadcasts,
     replyQueues: ReplyQueues,
     time: Turn, log: Log,
-    results: ResultsSetting, attemptLimit: Int, prefetch: Int, pagePrefetch: Int, pages: RichPageSettings? = nil
+    results: ResultsSetting, deadLetters: Set<PushError> = [], attemptLimit: Int, prefetch: Int, pagePrefetch: Int,
+    pages: RichPageSettings? = nil
   ) {
     self.apps = apps
     self.pools = pools
@@ -140,6 +145,7 @@ final class Pipeline: OutboxOwner {
     duplicates = DuplicateWindow(seed: time.random.next())
     self.log = log
     self.results = results
+    self.deadLetters = deadLetters
     self.attemptLimit = attemptLimit
     self.prefetch = prefetch
     self.pagePrefetch = pagePrefetch

@@ -59,7 +59,7 @@ final class Applications {
   @discardableResult
   func put(
     _ id: [UInt8], packages: [[UInt8]], rights: AppRights = AppRights(), ignoresUnknownNames: Bool = false,
-    isUPMC: Bool = false, unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
+    isUPMC: Bool = false, countsBadges: Bool = false, unknownOutcome: UnknownOutcome = .retry, senders: [[UInt8]]
   ) -> Int {
     let index: Int
     if let place = places[id] {
@@ -81,6 +81,7 @@ final class Applications {
     all[index].rights = rights
     all[index].ignoresUnknownNames = ignoresUnknownNames
     all[index].isUPMC = isUPMC
+    all[index].countsBadges = countsBadges
     all[index].unknownOutcome = unknownOutcome
     for package in packages { byPackage[package, default: []].insert(index) }
     let wanted = Set(senders)

@@ -267,6 +267,16 @@ final class InFlight {
     return counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
   }
 
+  /// At least one recipient has ended.
+  var hasSettledDevice: Bool {
+    recipients.contains {
+      switch $0.state {
+      case .delivered, .failed: true
+      case .waiting, .unresolved, .gone, .refused, .sent, .postponed, .sameAs: false
+      }
+    }
+  }
+
   /// Sending it again would reach a device twice.
   var hasReachedDevice: Bool {
     recipients.contains { if case .delivered = $0.state { true } else { false } }
@@ -317,6 +327,8 @@ final class ParsedRequest {
   let topic: [UInt8]?
   let audience: Audience?
   let badge: SendRequest.Badge?
+  /// It says nothing of a badge itself.
+  let countsBadge: Bool
   /// A newer one may replace it while it waits.
   let isCollapsible: Bool
   /// Of the registered tokens that it goes to.
@@ -332,6 +344,7 @@ final class ParsedRequest {
     topic = request.apnsHeader(.apnsTopic).map(request.document.string)
     audience = request.audience
     badge = request.badgeOfCounter
+    countsBadge = request.countsBadge
     isCollapsible = request.isCollapsible && !isDryRun
     self.request = request
   }

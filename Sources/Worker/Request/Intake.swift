@@ -72,7 +72,11 @@ struct Intake {
   /// - Parameter app: nil where only the body may say which it is; then that one's limits hold.
   private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
     if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
-    do { return try ParsedRequest(parsing: body, limits: limits) } catch {
+    do {
+      let parsed = try ParsedRequest(parsing: body, limits: limits)
+      guard let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].countsBadges else { return parsed }
+      return try ParsedRequest(parsing: body, limits: limits(of: app))
+    } catch {
       guard error.code == .invalidParameters || error.code == .messageTooBig,
         let parsed = try? ParsedRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
         let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames || apps[app].isUPMC
@@ -82,7 +86,9 @@ struct Intake {
   }
 
   private func limits(of app: Int) -> RequestLimits {
-    limits(isLenient: apps[app].ignoresUnknownNames, hasPages: apps[app].isUPMC)
+    var limits = limits(isLenient: apps[app].ignoresUnknownNames, hasPages: apps[app].isUPMC)
+    limits.countsBadges = apps[app].countsBadges
+    return limits
   }
 
   private func limits(isLenient: Bool, hasPages: Bool) -> RequestLimits {

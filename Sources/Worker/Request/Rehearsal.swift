@@ -46,7 +46,8 @@ public struct Rehearsal {
     for app in configuration.apps {
       let index = apps.put(
         Array(app.id.utf8), packages: app.packages.map { Array($0.utf8) }, rights: AppRights(app),
-        ignoresUnknownNames: app.ignoresUnknownNames, isUPMC: app.isUPMC, senders: app.senders.keys.map { Array($0.utf8) })
+        ignoresUnknownNames: app.ignoresUnknownNames, isUPMC: app.isUPMC, countsBadges: app.countsBadges,
+        senders: app.senders.keys.map { Array($0.utf8) })
       var uses: [PoolUse] = []
       for (sender, set) in app.sets {
         let routes = sender.flatMap { apps[index].senders[Array($0.utf8)] } ?? apps[index].routes

@@ -149,6 +149,7 @@ final class PoolSet {
       let index = apps.put(
         Array(id.utf8), packages: app.settings.packages.map { Array($0.utf8) }, rights: rights,
         ignoresUnknownNames: app.settings.ignoresUnknownNames, isUPMC: app.settings.isUPMC,
+        countsBadges: app.settings.countsBadges,
         unknownOutcome: app.settings.unknownOutcome,
         senders: app.settings.senders.keys.map { Array($0.utf8) })
       indices.append(index)

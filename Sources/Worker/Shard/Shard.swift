@@ -88,7 +88,7 @@ package final class Shard: TurnHook {
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),
-      replyQueues: replyQueues, time: time, log: log, results: configuration.results,
+      replyQueues: replyQueues, time: time, log: log, results: configuration.results, deadLetters: configuration.deadLetters,
       attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch,
       pagePrefetch: configuration.fanOut.prefetch, pages: configuration.usedRichPages)
     spans =

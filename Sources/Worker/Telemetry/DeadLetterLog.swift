@@ -86,9 +86,11 @@ extension Pipeline {
   /// Publishes a dead letter, counts and logs it.
   /// - Parameters:
   ///   - recipient: which of the request's devices, where only that one has failed.
+  ///   - registration: of the one device that it is to name, where that is no recipient.
   ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
   func publishDeadLetter(
-    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false, of entry: InFlight
+    _ letter: DeadLetter, naming recipient: Int? = nil, registration: [UInt8]? = nil, isWholePage: Bool = false,
+    keepsNotes: Bool = false, of entry: InFlight
   ) {
     counters.deadLetters += 1
     count(.deadLetter(letter.error), entry, recipient)
@@ -98,8 +100,12 @@ extension Pipeline {
       ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
     let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason, messageID: entry.messageID)
     if let kind { logLetters(kind, 1, entry.messageID) }
-    publish(
-      publications.deadLetter(letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry))
+    var publication = publications.deadLetter(
+      letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry)
+    if let registration, let request = entry.request {
+      publication.body = DeadLetter.body(request.document, naming: registration)
+    }
+    publish(publication)
   }
 
   /// To be called about once a second.
