@@ -2,23 +2,25 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A gateway with two doors and certificates of its own, without a broker.
-private final class CertifiedGateway {
+/// A gateway with TLS doors and certificates of its own, without a broker.
+final class CertifiedGateway {
   let certificates: TestCertificates
   let folder: URL
+  /// Of the HTTP door, the binary interface and its feedback service.
   let ports: [UInt16]
   let gateway: ChildProcess
 
-  init() throws {
+  /// - Parameter descriptors: that the gateway may have open.
+  init(descriptors: Int? = nil) throws {
     certificates = try TestCertificates.make()
     folder = FileManager.default.temporaryDirectory.appending(path: "pushfleet-doors-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    ports = try FreePorts.take(3)
+    ports = try FreePorts.take(4)
     let configuration = """
-      { broker: "amqp://guest:guest@127.0.0.1:\(ports[2])/", registry: "sqlite:registry.db",
+      { broker: "amqp://guest:guest@127.0.0.1:\(ports[3])/", registry: "sqlite:registry.db",
         gateway: {
           http: { listen: "127.0.0.1:\(ports[0])", certificate: "server.pem", key: "server.key" },
-          apns: { listen: "127.0.0.1:\(ports[1])", certificate: "server.pem", key: "server.key", clients: "clients.pem" } },
+          apns: { listen: "127.0.0.1:\(ports[1])", feedback: "127.0.0.1:\(ports[2])", certificate: "server.pem", key: "server.key", clients: "clients.pem" } },
         apps: { "com.example.app": { apns: { key: "\(certificates.p8)", keyID: "ABC123DEFG", teamID: "DEF123GHIJ",
           topic: "com.example.app" } } } }
       """
@@ -29,9 +31,11 @@ private final class CertifiedGateway {
     ] {
       try FileManager.default.copyItem(atPath: source, toPath: folder.appending(path: name).path)
     }
+    let limit = descriptors.map { "ulimit -n \($0); " } ?? ""
     gateway = try ChildProcess(
-      [Program.path, "gateway", "--config", path], environment: ["PATH": "/usr/bin:/bin"], output: nil)
-    guard gateway.waitForOutput("binary interface is open", seconds: 90) else { throw Broken(gateway.outputSoFar) }
+      ["/bin/sh", "-c", limit + "exec \"$0\" \"$@\"", Program.path, "gateway", "--config", path],
+      environment: ["PATH": "/usr/bin:/bin"], output: nil)
+    guard gateway.waitForOutput("feedback service is open", seconds: 90) else { throw Broken(gateway.outputSoFar) }
   }
 
   deinit {
@@ -49,22 +53,31 @@ private final class CertifiedGateway {
 
   /// Who the door with this number says it is: the certificate's SHA-256, or why there was none.
   func shown(_ door: Int) throws -> String {
+    let child = try client(door, #"print(hashlib.sha256(link.getpeercert(True)).hexdigest(), end="")"#)
+    _ = child.wait()
+    return child.outputSoFar
+  }
+
+  /// A Python that shakes hands with the door with this number and does something with the `link`; it prints why it can't.
+  /// - Parameter setting: for its `context`.
+  func client(_ door: Int, _ use: String, setting: String = "") throws -> ChildProcess {
     let code = """
       import hashlib, socket, ssl, sys
       context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
       context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
       context.load_cert_chain(sys.argv[2], sys.argv[3])
+      \(setting)
       try:
           with context.wrap_socket(socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)) as link:
-              print(hashlib.sha256(link.getpeercert(True)).hexdigest(), end="")
+              \(use)
       except ssl.SSLError as error:
           print(error.reason, end="")
+      except OSError as error:
+          print(error, end="")
       """
-    let child = try ChildProcess(
-      ["/usr/bin/python3", "-c", code, "\(ports[door])", certificates.client, certificates.clientKey],
+    return try ChildProcess(
+      ["/usr/bin/python3", "-W", "ignore", "-c", code, "\(ports[door])", certificates.client, certificates.clientKey],
       environment: ["PATH": "/usr/bin:/bin"], output: nil)
-    _ = child.wait()
-    return child.outputSoFar
   }
 }
 
@@ -106,5 +119,24 @@ struct DoorCertificatesTests {
     #expect(site.gateway.waitForOutput("belongs to no application", seconds: 90))
     site.gateway.signal(SIGTERM)
     #expect(site.gateway.wait() == 0)
+  }
+
+  @Test("the HTTP door speaks TLS 1.2 and 1.3, with ciphers that authenticate what they encrypt, and nothing else")
+  func versions() throws {
+    let site = try CertifiedGateway()
+    func spoken(_ version: String, _ ciphers: String = "ALL") throws -> String {
+      let child = try site.client(
+        0, "print(link.version(), link.cipher()[0], end='')",
+        setting: """
+          context.set_ciphers("\(ciphers):@SECLEVEL=0")
+          context.minimum_version = context.maximum_version = ssl.TLSVersion.\(version)
+          """)
+      _ = child.wait()
+      return child.outputSoFar
+    }
+    for version in ["TLSv1", "TLSv1_1"] { #expect(try !spoken(version).hasPrefix("TLSv1"), "\(version)") }
+    #expect(try !spoken("TLSv1_2", "AES256-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA384").hasPrefix("TLSv1"))
+    #expect(try spoken("TLSv1_2").hasPrefix("TLSv1.2 ECDHE-"))
+    #expect(try spoken("TLSv1_3").hasPrefix("TLSv1.3 TLS_AES_256_GCM"))
   }
 }

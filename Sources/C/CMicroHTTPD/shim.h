@@ -14,6 +14,10 @@ struct pushfleet_mhd_options {
   const char *key;
 };
 
+// As GnuTLS writes it: TLS 1.2 and 1.3, and ciphers that authenticate what they encrypt, with keys that nobody can find out later.
+static const char pushfleet_mhd_tls[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+                                        "-CIPHER-ALL:+AES-256-GCM:+AES-128-GCM:+CHACHA20-POLY1305";
+
 // Listens on `descriptor`, which is the library's from now on.
 static inline struct MHD_Daemon *pushfleet_mhd_start(int descriptor, MHD_NotifyConnectionCallback notified,
                                                      void *(*arrived)(void *, const char *, struct MHD_Connection *),
@@ -24,6 +28,7 @@ static inline struct MHD_Daemon *pushfleet_mhd_start(int descriptor, MHD_NotifyC
                                       : MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
   struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->certificate},
                                  {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key},
+                                 {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)pushfleet_mhd_tls},
                                  {MHD_OPTION_END, 0, NULL}};
   struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
   if (options->certificate != NULL) flags |= MHD_USE_TLS;
