@@ -160,24 +160,30 @@ public final class Link: Transport {
     address = peer
     let raw = descriptor.raw
     Socket.tune(raw, userTimeout: options.userTimeout)
-    do throws(CredentialError) {
-      let session = try security.session(on: raw)
-      stream = ByteStream(descriptor, tls: session)
-      state = session == nil ? .open : .handshaking
-    } catch {
-      return finish(.handshakeFailed(error.description))
-    }
+    stream = ByteStream(descriptor)
     do throws(SystemError) {
       interest = [.input, .peerShutdown]
       watch = try loop.watch(raw, interest, self)
     } catch {
       return finish(.connectFailed(error.description))
     }
-    if state == .open { opened() } else { continueHandshake() }
+    state = .handshaking
+    switch security {
+    case .plain: opened()
+    case .client: continueHandshake()
+    // The client speaks first. Until then it costs no session, which takes some forty kilobytes.
+    case .server: break
+    }
   }
 
   private func continueHandshake() {
-    guard let tls = stream?.tls else { return }
+    guard let stream else { return }
+    if stream.tls == nil {
+      do throws(CredentialError) { stream.tls = try security.session(on: stream.raw) } catch {
+        return finish(.handshakeFailed(error.description))
+      }
+    }
+    guard let tls = stream.tls else { return }
     switch tls.handshake() {
     case .done: opened()
     case .wantsInput: setInterest([.input, .peerShutdown])
@@ -366,7 +372,12 @@ public final class Link: Transport {
 extension Link: EventSource {
   func ready(_ readiness: Readiness) {
     switch state {
-    case .handshaking: continueHandshake()
+    case .handshaking:
+      // Many that leave together without a word would each need a session to fail in.
+      guard stream?.tls != nil || !readiness.contains(.peerShutdown) else {
+        return finish(.handshakeFailed("the peer closed the connection during the handshake"))
+      }
+      continueHandshake()
     case .open:
       if readiness.contains(.output) {
         isKernelFull = false

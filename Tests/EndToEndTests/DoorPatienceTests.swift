@@ -35,7 +35,7 @@ struct DoorPatienceTests {
     return count == 0 || count < 0 && errno != EAGAIN
   }
 
-  private static func mostDescriptors() throws -> Int {
+  static func mostDescriptors() throws -> Int {
     var limit = rlimit()
     try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
     limit.rlim_cur = limit.rlim_max

@@ -77,6 +77,7 @@ private final class ConfirmingDesk: BinaryDesk {
   func noteFarewell(_ response: ErrorResponse?, of app: [UInt8]?) {}
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?) {}
   func heard(_ connection: BinaryConnection, isIdle: Bool) {}
+  func opened(_ connection: BinaryConnection) -> Bool { true }
   func finished(_ connection: BinaryConnection) { isFinished = true }
 
   func confirmAll() {

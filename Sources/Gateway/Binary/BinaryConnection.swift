@@ -18,6 +18,9 @@ protocol BinaryDesk: AnyObject {
   ///   - response: what it would have got.
   ///   - lost: how many of its notifications were given up.
   func noteUnheard(_ response: ErrorResponse?, lost: Int, of app: [UInt8]?)
+  /// The handshake is over.
+  /// - Returns: there is room for the connection.
+  func opened(_ connection: BinaryConnection) -> Bool
   /// Bytes came, or were settled. Idle: of what came nothing is left to do.
   func heard(_ connection: BinaryConnection, isIdle: Bool)
   /// Nothing of the connection is left to do.
@@ -55,7 +58,6 @@ final class BinaryConnection: Machine {
   private var unread: [UInt8] = []
   private var offset = 0
   private var farewell: [UInt8] = []
-  private var isOpen = false
   /// The transport has ended: nothing can be said any more, but what came before that counts.
   private var isGone = false
   private var isReported = false
@@ -70,7 +72,10 @@ final class BinaryConnection: Machine {
   var isFinished: Bool { if case .finished = phase { true } else { false } }
 
   func transportOpened(at now: MonotonicTime) {
-    isOpen = true
+    guard desk.opened(self) else {
+      transport?.close()
+      return
+    }
     app = transport.flatMap(identify)
     deadline = now.advanced(bySeconds: Self.idleTime)
   }
@@ -137,11 +142,6 @@ final class BinaryConnection: Machine {
 
   /// Ends once what was taken is confirmed. Who has gone can't be told to send anything again: what it has left here is taken as well.
   func drain() {
-    // Nothing can have come before the handshake is over.
-    guard isOpen || isGone else {
-      transport?.close()
-      return
-    }
     if !isGone { settle(nil) }
     advance()
   }

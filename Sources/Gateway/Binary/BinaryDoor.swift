@@ -7,13 +7,6 @@ import Worker
 
 /// The door for senders of APNs' binary interface, with its feedback service where that is configured.
 final class BinaryDoor: Door {
-  /// Connections at once: for the next one, the one that has been silent for longest goes.
-  private let most: Int
-  /// Connections beyond that, as one that is asked to leave is gone a moment later.
-  static let passing = 64
-  /// Connections of the feedback service; more are dropped as they come.
-  private let mostReaders: Int
-
   private let loop: EventLoop
   private let log: Log
   private let drainTime: Double
@@ -24,11 +17,11 @@ final class BinaryDoor: Door {
   let limits: RequestLimits
   private var listeners: [Listener] = []
   private(set) var expiry: ShardReport.Expiry?
-  /// With their places in `idle`.
-  private var connections: [ObjectIdentifier: (connection: BinaryConnection, place: Int)] = [:]
-  private var idle = IdleOrder<BinaryConnection>()
+  /// Of both services, before the end of their handshake: they take no room from those who have shown who they are.
+  private var arrivals: BoundedConnections<any Machine>
+  private var senders: BoundedConnections<BinaryConnection>
+  private var readers: BoundedConnections<FeedbackConnection>
   private var feedback: FeedbackDesk?
-  private var readers = 0
   private let figures: BinaryFigures
   private var throttle = LogThrottle()
   /// When the last words of a drain have had their time to be read.
@@ -38,8 +31,9 @@ final class BinaryDoor: Door {
   /// - Throws: `ConfigurationError` when a setting can't be used, `PlaceTaken` when it perhaps can later.
   init(_ settings: GatewayAPNsSettings, _ room: ConnectionRoom, _ context: GatewayContext) throws {
     let configuration = context.configuration
-    most = room.binary
-    mostReaders = room.readers
+    arrivals = BoundedConnections(most: room.arrivals) { $0.transport?.close() }
+    senders = BoundedConnections(most: room.binary) { $0.makeRoom() }
+    readers = BoundedConnections(most: room.readers) { $0.transport?.close() }
     loop = context.loop
     log = context.log
     drainTime = Double(configuration.drainTimeout)
@@ -81,21 +75,22 @@ final class BinaryDoor: Door {
   private static let handshakeTime = 15.0
 
   private func accept() -> (any Machine)? {
-    if connections.count >= most { idle.takeOldest()?.makeRoom() }
-    // Those that were asked to go have gone by the next turn; where all are busy, nobody is asked.
-    guard connections.count < most + Self.passing else { return nil }
     let connection = BinaryConnection(self) { [unowned self] in identify($0) }
-    connections[ObjectIdentifier(connection)] = (connection, idle.open(connection))
-    figures.open = connections.count
-    return connection
+    return arrivals.admit(connection) ? connection : nil
   }
 
   private func acceptReader(_ desk: FeedbackDesk) -> (any Machine)? {
-    guard readers < mostReaders else { return nil }
-    readers += 1
-    return FeedbackConnection(
+    let connection = FeedbackConnection(
       open: { [unowned desk] in desk.open($0, $1) }, identify: { [unowned self] in identify($0) },
-      ended: { [weak self] in self?.readers -= 1 })
+      opened: { [unowned self] reader in
+        arrivals.remove(reader)
+        return readers.admit(reader)
+      },
+      ended: { [weak self] reader in
+        self?.arrivals.remove(reader)
+        self?.readers.remove(reader)
+      })
+    return arrivals.admit(connection) ? connection : nil
   }
 
   private func identify(_ transport: any Transport) -> [UInt8]? {
@@ -129,11 +124,12 @@ final class BinaryDoor: Door {
     for listener in listeners { listener.close() }
     // Last words need their time as well.
     publishing.hurry(max(drainTime - 2 * Self.partingTime, drainTime / 2))
-    for entry in Array(connections.values) { entry.connection.drain() }
+    for connection in arrivals.all { connection.transport?.close() }
+    for connection in senders.all { connection.drain() }
     feedback?.drain()
   }
 
-  var isIdle: Bool { connections.isEmpty && feedback?.isIdle ?? true && loop.now >= parting }
+  var isIdle: Bool { arrivals.count + senders.count == 0 && feedback?.isIdle ?? true && loop.now >= parting }
 
   func close() {
     for listener in listeners {
@@ -181,14 +177,18 @@ extension BinaryDoor: BinaryDesk {
   /// Seconds for which a drain waits for the last words to be read.
   private static let partingTime = 0.5
 
-  func heard(_ connection: BinaryConnection, isIdle: Bool) {
-    guard let place = connections[ObjectIdentifier(connection)]?.place else { return }
-    if isIdle { idle.idle(place) } else { idle.busy(place) }
+  func opened(_ connection: BinaryConnection) -> Bool {
+    arrivals.remove(connection)
+    defer { figures.open = senders.count }
+    return senders.admit(connection)
   }
 
+  func heard(_ connection: BinaryConnection, isIdle: Bool) { senders.heard(connection, isIdle: isIdle) }
+
   func finished(_ connection: BinaryConnection) {
-    if let entry = connections.removeValue(forKey: ObjectIdentifier(connection)) { idle.close(entry.place) }
-    figures.open = connections.count
+    arrivals.remove(connection)
+    senders.remove(connection)
+    figures.open = senders.count
   }
 }
 

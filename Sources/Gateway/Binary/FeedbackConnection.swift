@@ -35,7 +35,8 @@ final class FeedbackConnection: Machine, FeedbackReader {
   weak var transport: (any Transport)?
   private let open: (_ app: [UInt8], any FeedbackReader) -> any FeedbackHolder
   private let identify: (any Transport) -> [UInt8]?
-  private let ended: () -> Void
+  private let opened: (FeedbackConnection) -> Bool
+  private let ended: (FeedbackConnection) -> Void
   private var list: (any FeedbackHolder)?
   private var phase = Phase.writing
   private var output: [UInt8] = []
@@ -46,12 +47,15 @@ final class FeedbackConnection: Machine, FeedbackReader {
   /// - Parameters:
   ///   - open: begins to read the list of an application.
   ///   - identify: the application of an open transport's peer; nil where its certificate belongs to none.
+  ///   - opened: called at the end of the handshake: whether there is room for the connection.
   init(
     open: @escaping (_ app: [UInt8], any FeedbackReader) -> any FeedbackHolder,
-    identify: @escaping (any Transport) -> [UInt8]?, ended: @escaping () -> Void = {}
+    identify: @escaping (any Transport) -> [UInt8]?, opened: @escaping (FeedbackConnection) -> Bool = { _ in true },
+    ended: @escaping (FeedbackConnection) -> Void = { _ in }
   ) {
     self.open = open
     self.identify = identify
+    self.opened = opened
     self.ended = ended
   }
 
@@ -59,7 +63,7 @@ final class FeedbackConnection: Machine, FeedbackReader {
 
   func transportOpened(at now: MonotonicTime) {
     deadline = now.advanced(bySeconds: Self.writingTime)
-    guard let app = transport.flatMap(identify) else { return finish() }
+    guard opened(self), let app = transport.flatMap(identify) else { return finish() }
     list = open(app, self)
   }
 
@@ -122,6 +126,6 @@ final class FeedbackConnection: Machine, FeedbackReader {
     transport = nil
     deadline = .distantFuture
     phase = .finished
-    ended()
+    ended(self)
   }
 }

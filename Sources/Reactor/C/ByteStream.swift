@@ -14,11 +14,11 @@ final class ByteStream {
   }
 
   private let descriptor: Descriptor
-  let tls: TLSSession?
+  /// Set before the first byte is read or written.
+  var tls: TLSSession?
 
-  init(_ descriptor: consuming Descriptor, tls: TLSSession?) {
+  init(_ descriptor: consuming Descriptor) {
     self.descriptor = descriptor
-    self.tls = tls
   }
 
   var raw: Int32 { descriptor.raw }

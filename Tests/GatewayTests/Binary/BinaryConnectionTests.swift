@@ -35,6 +35,7 @@ private final class TestDesk: BinaryDesk {
     unheard.append(response)
     self.lost += lost
   }
+  func opened(_ connection: BinaryConnection) -> Bool { true }
   func finished(_ connection: BinaryConnection) { finishedCount += 1 }
   private(set) var idle: [Bool] = []
   func heard(_ connection: BinaryConnection, isIdle: Bool) { idle.append(isIdle) }
@@ -213,15 +214,6 @@ struct BinaryConnectionTests {
     driver.finish(.closedByPeer, at: start)
     desk.settle(1)
     #expect(desk.finishedCount == 2 && desk.farewells.isEmpty && desk.unheard.count == 1)
-  }
-
-  @Test("a drain closes at once what has not finished its handshake")
-  func drainOfTheUnopened() {
-    let other = BinaryConnection(desk) { _ in [] }
-    let driver = MachineDriver(other)
-    other.drain()
-    driver.settle(at: start)
-    #expect(driver.end == .closedLocally && desk.finishedCount == 1 && desk.farewells.isEmpty)
   }
 
   @Test("nothing is read while as many as allowed wait for their confirms")
