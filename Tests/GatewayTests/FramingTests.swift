@@ -64,6 +64,38 @@ struct FramingTests {
     #expect(probe.ask("/")?.status == 200)
   }
 
+  @Test(
+    "a first line that can be read in two ways is 400 or the end of the connection, another version 505",
+    arguments: [
+      ("GET / HTTP/1.1\n", 400), ("GET  / HTTP/1.1\r\n", 400), ("GET /?a=b HTTP/1.1\n", 400), ("GET / HTTP/1.1 \r\n", 400),
+      ("GET /  HTTP/1.1\r\n", nil), ("GET /a b HTTP/1.1\r\n", nil), ("GET / HTTP/1.11\r\n", 400), ("GET / HTTP/1.2\r\n", 505),
+    ] as [(String, Int?)])
+  func firstLine(_ line: String, _ status: Int?) throws {
+    let seen = Seen()
+    let (server, probe) = try serve(seen)
+    defer { server.stop() }
+    let answer = probe.say(line + "Host: h\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(answer?.status == status && answer?.headers["connection"]?.lowercased() == (status == nil ? nil : "close"))
+    #expect(seen.requests.withLock(\.count) == 0)
+    for line in ["GET /?a=%20b& HTTP/1.1", "GET /%41 HTTP/1.1", "\r\nGET / HTTP/1.1"] {
+      #expect(probe.say(line + "\r\nHost: h\r\nConnection: close\r\n\r\n")?.status == 200, "\(line)")
+    }
+  }
+
+  @Test(
+    "what follows a body in chunks is no request, whatever is between its chunks",
+    arguments: ["3\r\n", "3;a\r\n", "3;a\n", "3\n", "3;\r"], ["abc\r\n0\r\n\r\n", "abc\n0\n\n", "abc\r\n0\r\nX: y\n\n"])
+  func chunks(_ size: String, _ rest: String) throws {
+    let seen = Seen()
+    let (server, probe) = try serve(seen)
+    defer { server.stop() }
+    let body = size + rest
+    let answer = probe.say(
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(body)GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(answer?.headers["connection"]?.lowercased() == "close", "\(body.debugDescription)")
+    #expect(!seen.requests.withLock { $0.contains { $0.target == Array("/smuggled".utf8) } }, "\(body.debugDescription)")
+  }
+
   @Test("in the only way is taken, in pieces of any size, with headers of any order")
   func clear() throws {
     let seen = Seen()

@@ -160,7 +160,9 @@ private func respond(
   _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
   _ uploadSize: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-  guard let context, let connection, let method, let pointer = state?.pointee else { return pushfleet_mhd_refuse() }
+  guard let context, let connection, let path, let method, let version, let pointer = state?.pointee else {
+    return pushfleet_mhd_refuse()
+  }
   let daemon = daemon(context)
   let reply = Unmanaged<HTTPReply>.fromOpaque(pointer).takeUnretainedValue()
   if let size = uploadSize?.pointee, size > 0, reply.step == .body {
@@ -168,8 +170,7 @@ private func respond(
     return daemon.server.take(UnsafeRawBufferPointer(start: upload, count: size), reply, connection)
   }
   if reply.step == .body { daemon.note(.answering, connection) }
-  let isChunkable = version.map { strcmp($0, MHD_HTTP_VERSION_1_0) != 0 } ?? false
-  return daemon.server.go(reply, connection, method, isChunkable: isChunkable, daemon)
+  return daemon.server.go(reply, connection, RequestLine(method: method, target: path, version: version), daemon)
 }
 
 /// The answer is out, or the connection is gone.

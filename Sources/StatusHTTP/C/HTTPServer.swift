@@ -193,22 +193,25 @@ public final class HTTPServer: @unchecked Sendable {
   private static let ambiguous = HTTPAnswer(
     status: 400, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the headers can be read in more than one way\n")
+  private static let otherVersion = HTTPAnswer(
+    status: 505, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
+    body: "HTTP/1.1 and HTTP/1.0 are spoken here\n")
   private static let tooLong = HTTPAnswer(
     status: 413, contentType: "text/plain; charset=UTF-8", headers: ["Connection": "close"],
     body: "the body is too large\n")
 
   // MARK: On the thread that serves
 
-  func go(
-    _ reply: HTTPReply, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, isChunkable: Bool, _ daemon: HTTPDaemon
-  ) -> MHD_Result {
+  func go(_ reply: HTTPReply, _ connection: OpaquePointer, _ line: RequestLine, _ daemon: HTTPDaemon) -> MHD_Result {
     switch reply.step {
     case .headers:
-      if RequestHeaders.areAmbiguous(connection, isChunkable: isChunkable) {
+      reply.isChunked = pushfleet_mhd_header(connection, "transfer-encoding") != nil
+      guard line.isKnown else { return refuse(Self.otherVersion, reply, connection, daemon) }
+      if RequestHeaders.areAmbiguous(connection, line, target: reply.request.target) {
         return refuse(Self.ambiguous, reply, connection, daemon)
       }
-      reply.request.method = String(cString: method)
-      let length = announced(connection)
+      reply.request.method = String(cString: line.method)
+      let length = announced(reply, connection)
       if length > limits.body, length != .max {
         // Read to its end and thrown away: an answer before it gets lost where the rest of the body meets a closed connection.
         guard length <= Self.mostRead * limits.body, pushfleet_mhd_header(connection, "expect") == nil else {
@@ -245,9 +248,9 @@ public final class HTTPServer: @unchecked Sendable {
   }
 
   /// Bytes of the body by its headers; the greatest number where they don't say.
-  private func announced(_ connection: OpaquePointer) -> Int {
+  private func announced(_ reply: HTTPReply, _ connection: OpaquePointer) -> Int {
     if let length = pushfleet_mhd_header(connection, "content-length") { return Int(String(cString: length)) ?? .max }
-    return pushfleet_mhd_header(connection, "transfer-encoding") == nil ? 0 : .max
+    return reply.isChunked ? .max : 0
   }
 
   /// Bodies of so many times the limit are read to their end.
@@ -302,7 +305,8 @@ public final class HTTPServer: @unchecked Sendable {
     guard let response else { return pushfleet_mhd_refuse() }
     defer { MHD_destroy_response(response) }
     MHD_add_response_header(response, "Content-Type", answer.contentType)
-    if open.withLock({ _ in daemon.isRetired }) { MHD_add_response_header(response, "Connection", "close") }
+    // The library is lax about what is between chunks: where it sees another end than a proxy does, what follows must be no request.
+    if reply.isChunked || open.withLock({ _ in daemon.isRetired }) { MHD_add_response_header(response, "Connection", "close") }
     for (name, value) in answer.headers { MHD_add_response_header(response, name, value) }
     return MHD_queue_response(connection, UInt32(answer.status), response)
   }

@@ -43,6 +43,8 @@ public final class HTTPReply: @unchecked Sendable {
   var isCrowdedOut = false
   /// Nobody will want its body.
   var isUnkept = false
+  /// Its body comes in chunks; its connection ends with its answer.
+  var isChunked = false
   /// Bytes of its body that count as not whole yet.
   var unfinished = 0
   /// Bytes that have come of it.

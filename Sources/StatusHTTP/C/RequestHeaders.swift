@@ -1,6 +1,24 @@
 import CMicroHTTPD
 import Glibc
 
+/// A request's first line, where the library has left its parts, with zeros behind each.
+struct RequestLine {
+  let method, target, version: UnsafePointer<CChar>
+
+  var isChunkable: Bool { strcmp(version, MHD_HTTP_VERSION_1_0) != 0 }
+  var isKnown: Bool { !isChunkable || strcmp(version, MHD_HTTP_VERSION_1_1) == 0 }
+
+  /// Where the line behind it begins; nil where anything but a space is between its parts, or anything but CR LF behind it (RFC 9112, section 3).
+  /// - Parameter text: the whole target, of which the library has cut off the query.
+  func end(_ text: [UInt8]) -> UnsafePointer<CChar>? {
+    guard target == method + strlen(method) + 1, version == target + text.count + 1, text.allSatisfy({ $0 > 0x20 }) else {
+      return nil
+    }
+    let end = version + strlen(version)
+    return end[0] == 0 && end[1] == 0 ? end + 2 : nil
+  }
+}
+
 /// Whether a request's headers can be read in one way only: where a proxy and this server see different ends of a request, the next one on the
 /// connection is another's (RFC 9112, sections 2.2, 3.2, 5.1, 6.1, 6.3 and 11.2).
 struct RequestHeaders {
@@ -10,15 +28,19 @@ struct RequestHeaders {
   private var next: UnsafePointer<CChar>?
 
   /// - Returns: they can be read in more than one way.
-  static func areAmbiguous(_ connection: OpaquePointer, isChunkable: Bool) -> Bool {
+  static func areAmbiguous(_ connection: OpaquePointer, _ line: RequestLine, target: [UInt8]) -> Bool {
     var headers = RequestHeaders()
+    if knowsLines {
+      guard let end = line.end(target) else { return true }
+      headers.next = end
+    }
     withUnsafeMutablePointer(to: &headers) { headers in
       pushfleet_mhd_each_header(connection, look, headers)
     }
     // The end of the last line, and the empty one behind it.
     if knowsLines, let end = headers.next, end[-1] != 0 || end[0] != 0 || end[1] != 0 { return true }
     return headers.isOdd || headers.lengths + headers.encodings > 1 || headers.hosts > 1 || headers.credentials > 1
-      || headers.encodings > 0 && !isChunkable
+      || headers.encodings > 0 && !line.isChunkable
   }
 
   /// This version of the library takes lone line ends, folded lines and NUL, and leaves the lines where they came, with zeros for their ends:
