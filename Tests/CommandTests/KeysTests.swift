@@ -28,6 +28,9 @@ struct KeysTests {
     #expect(try site.run(["keys", "list"]).lines.last?.contains("revoked 20") == true)
     let json = try site.run(["keys", "list", "--json"]).objects
     #expect(json.first?["id"] as? String == made && json.first?["revoked_at"] as? String != nil)
+    // One that names no rate has one.
+    #expect(try site.run(["keys", "create", "--rights", "ack"]).status == 0)
+    #expect(try site.run(["keys", "list", "--json"]).objects.contains { $0["rate"] as? Int == 5_000 })
   }
 
   @Test("that there are none of is said on standard error, and nothing on standard output")

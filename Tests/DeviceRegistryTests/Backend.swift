@@ -150,7 +150,7 @@ extension DeviceStore {
 
   func keepMessage(_ id: [UInt8], now: Int64) throws { _ = try note(.message(id), now: now) }
 
-  func keepPage(_ page: ContentPage, now: Int64) throws -> [UInt8] {
+  func keepPage(_ page: ContentPage, now: Int64) throws -> [UInt8]? {
     guard case .page(let name) = try note(.page(page), now: now) else { throw TestFailure("no page") }
     return name
   }

@@ -161,7 +161,7 @@ struct CampaignTests {
     }
     let tables = [
       "notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages", "gateway_requests",
-      "change_fence",
+      "change_fence", "content_sizes",
     ].map { "DROP TABLE \($0);" }
     let back =
       (indexes + columns + tables).joined()

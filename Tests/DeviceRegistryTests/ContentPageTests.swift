@@ -4,14 +4,16 @@ import Testing
 
 @Suite("Pages of content, on both databases")
 struct ContentPageTests {
-  private static func page(_ number: UInt8, keep: Int64 = 1_000) -> ContentPage {
-    ContentPage(digest: [UInt8](repeating: number, count: 32), content: [0x3C, number, 0, 0xFF], keep: keep)
+  private static func page(_ number: UInt8, app: String = "a", keep: Int64 = 1_000, most: Int64 = 1_000) -> ContentPage {
+    ContentPage(
+      digest: [UInt8](repeating: number, count: 32), app: Array(app.utf8), content: [0x3C, number, 0, 0xFF], keep: keep,
+      most: most)
   }
 
   @Test("the same content is one page, whoever keeps it, and another is another", arguments: Backend.all)
   func same(_ backend: Backend) throws {
     let registry = try backend.open()
-    let name = try registry.store.keepPage(Self.page(1), now: 10)
+    let name = try #require(try registry.store.keepPage(Self.page(1), now: 10))
     #expect(ContentPage.isName(name))
     #expect(try registry.another().keepPage(Self.page(1), now: 10) == name)
     #expect(try registry.another().keepPage(Self.page(1), now: 700) == name)
@@ -22,8 +24,8 @@ struct ContentPageTests {
   @Test("a page is there for its time, longer when it is kept again, and is removed afterwards", arguments: Backend.all)
   func time(_ backend: Backend) throws {
     let registry = try backend.open()
-    let name = try registry.store.keepPage(Self.page(1), now: 0)
-    let other = try registry.store.keepPage(Self.page(2), now: 0)
+    let name = try #require(try registry.store.keepPage(Self.page(1), now: 0))
+    let other = try #require(try registry.store.keepPage(Self.page(2), now: 0))
     #expect(try registry.store.content(ofPage: name, now: 999) != nil)
     #expect(try registry.store.content(ofPage: name, now: 1_000) == nil)
     _ = try registry.store.keepPage(Self.page(1), now: 500)
@@ -38,6 +40,22 @@ struct ContentPageTests {
     #expect(try registry.store.content(ofPage: name, now: 5_999) != nil)
     #expect(try registry.store.purgeContent(before: 9_000, limit: 10) == 1)
     #expect(try registry.store.keepPage(Self.page(1), now: 9_000) != name)
+  }
+
+  @Test("the pages of an application have a bound together, those of others none of it", arguments: Backend.all)
+  func bound(_ backend: Backend) throws {
+    let store = try backend.open().store
+    func keep(_ number: UInt8, app: String = "a", at now: Int64 = 0) throws -> [UInt8]? {
+      try store.keepPage(Self.page(number, app: app, most: 9), now: now)
+    }
+    #expect(try keep(1) != nil && keep(2) != nil)
+    #expect(try keep(3) == nil && keep(4, app: "b") != nil)
+    // What is there is kept again, and once its time is over others have its room.
+    #expect(try keep(1, at: 500) == keep(1))
+    #expect(try store.purgeContent(before: 1_000, limit: 10) == 2)
+    #expect(try keep(3, at: 1_000) != nil && keep(2, at: 1_000) == nil)
+    #expect(try store.purgeContent(before: 9_000, limit: 10) == 2)
+    #expect(try keep(1, at: 9_000) != nil && keep(2, at: 9_000) != nil && keep(3, at: 9_000) == nil)
   }
 
   @Test("a name has every random bit, and what has another form is none")

@@ -35,6 +35,17 @@ struct GatewayRequestTests {
     #expect(try claim(one, at: 1_001) == GatewayRequest(body: [7], state: .underWay))
   }
 
+  @Test("of a long answer it is kept that the request was accepted; who has made it has all of it", arguments: Backend.all)
+  func long(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for (size, kept) in [(4_096, GatewayRequest.State.result([UInt8](repeating: 7, count: 4_096))), (4_097, .accepted)] {
+      let (name, answer) = ([UInt8](repeating: UInt8(size % 7), count: 32), [UInt8](repeating: 7, count: size))
+      #expect(try registry.store.claimRequest(name, body: body, until: 100, now: 0) == nil)
+      #expect(try registry.store.settleRequest(name, .result(answer), until: 100, now: 1) == .result(answer))
+      #expect(try registry.another().claimRequest(name, body: body, until: 100, now: 2)?.state == kept)
+    }
+  }
+
   @Test("one that was not taken is forgotten; what is known no longer is removed", arguments: Backend.all)
   func forgotten(_ backend: Backend) throws {
     let registry = try backend.open()

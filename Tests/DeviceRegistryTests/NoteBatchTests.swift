@@ -137,7 +137,7 @@ struct NoteBatchTests {
       let answers = try together.store.note(batch).answers
       let expected = try batch.map { try alone.store.note($0.note, now: $0.now) }
       for (index, (answer, expected)) in zip(answers, expected).enumerated() {
-        guard case .page(let name) = answer, case .page(let other) = expected else {
+        guard case .page(let name?) = answer, case .page(let other?) = expected else {
           #expect(answer == expected, "seed \(seed), round \(round): \(batch[index])")
           continue
         }
@@ -165,7 +165,9 @@ struct NoteBatchTests {
     let name = [UInt8](repeating: UInt8.random(in: 0..<4, using: &random), count: 32)
     switch Int.random(in: 0..<16, using: &random) {
     case 0: return .message(Array("m\(Int.random(in: 0..<30, using: &random))".utf8))
-    case 1: return .page(ContentPage(digest: name, content: name, keep: Int64.random(in: 100...1_000, using: &random)))
+    case 1:
+      return .page(
+        ContentPage(digest: name, app: [1], content: name, keep: Int64.random(in: 100...1_000, using: &random), most: 1_000))
     case 2, 3:
       return .claim(
         name: name, body: [UInt8.random(in: 0..<2, using: &random)], until: now + Int64.random(in: 1...300, using: &random))
@@ -194,7 +196,9 @@ struct NoteBatchTests {
   func lookOnly(_ backend: Backend) throws {
     let registry = try backend.open()
     _ = try registry.register("t0")
-    let (name, page) = ([UInt8](repeating: 1, count: 32), ContentPage(digest: [1], content: [2], keep: 1_000))
+    let (name, page) = (
+      [UInt8](repeating: 1, count: 32), ContentPage(digest: [1], app: [1], content: [2], keep: 1_000, most: 10)
+    )
     #expect(try registry.store.claimRequest(name, body: [1], until: 1_000, now: 1) == nil)
     let kept = try registry.store.keepPage(page, now: 1)
     let lock = try backend.lockNotes(registry)
@@ -246,7 +250,8 @@ struct NoteBatchTests {
             let app = message % 2
             notes.append((.badges(Self.count("m\(round)-\(message)", [Self.token(1), Self.token(4)], app: app)), 1))
             notes.append((.message(Array("m\(round)-\(message)".utf8)), 1))
-            notes.append((.page(ContentPage(digest: [UInt8(message), UInt8(round)], content: [1], keep: 100)), 1))
+            notes.append(
+              (.page(ContentPage(digest: [UInt8(message), UInt8(round)], app: [1], content: [1], keep: 100, most: 1_000)), 1))
             let name = [UInt8](repeating: UInt8(message), count: 32)
             notes.append((.claim(name: name, body: name, until: 1_000), 1))
             notes.append((.settle(name: name, .again, until: 1_000), 1))

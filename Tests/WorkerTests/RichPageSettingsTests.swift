@@ -18,13 +18,15 @@ struct RichPageSettingsTests {
     return try Configuration.load(path: directory.appendingPathComponent("c.json5").path, environment: [:])
   }
 
-  @Test("name the gateway's address; a page lives for 30 days and has 64 KiB unless they say otherwise")
+  @Test(
+    "name the gateway's address; a page lives for 30 days and has 64 KiB, those of an application a GiB, unless they say otherwise"
+  )
   func taken() throws {
     let settings = try #require(try load("richPages: { url: 'https://push.example.com/' },").usedRichPages)
-    #expect(settings == RichPageSettings(url: "https://push.example.com", keep: 30 * 86_400_000, bytes: 65_536))
+    #expect(settings == RichPageSettings(url: "https://push.example.com", keep: 30 * 86_400_000, bytes: 65_536, most: 1 << 30))
     #expect(settings.address(of: Array("n".utf8)) == Array("https://push.example.com/pages/n".utf8))
-    let other = try load("richPages: { url: 'http://[::1]:80/a/b', keep: '90s', bytes: 2000 },").richPages
-    #expect(other == RichPageSettings(url: "http://[::1]:80/a/b", keep: 90_000, bytes: 2_000))
+    let other = try load("richPages: { url: 'http://[::1]:80/a/b', keep: '90s', bytes: 2000, megabytes: 2 },").richPages
+    #expect(other == RichPageSettings(url: "http://[::1]:80/a/b", keep: 90_000, bytes: 2_000, most: 2 << 20))
   }
 
   @Test("are used where there is an address and a registry, for applications that have mps")

@@ -2,14 +2,19 @@
 public struct ContentPage: Sendable {
   /// What it is told apart by: the same content is one page. 32 bytes.
   public var digest: [UInt8]
+  public var app: [UInt8]
   public var content: [UInt8]
   /// Milliseconds for which it can be fetched.
   public var keep: Int64
+  /// Bytes that the pages of its application may have together.
+  public var most: Int64
 
-  public init(digest: [UInt8], content: [UInt8], keep: Int64) {
+  public init(digest: [UInt8], app: [UInt8], content: [UInt8], keep: Int64, most: Int64) {
     self.digest = digest
+    self.app = app
     self.content = content
     self.keep = keep
+    self.most = most
   }
 
   /// Letters, digits, `-` and `_` of six random bits each: a name is the only key to its page.

@@ -28,7 +28,7 @@ public enum Note: Sendable {
 public enum NoteAnswer: Equatable, Sendable {
   case badges([Int64?])
   case message
-  case page([UInt8])
+  case page([UInt8]?)
   case claim(GatewayRequest?)
   case settle(GatewayRequest.State?)
 
@@ -37,7 +37,7 @@ public enum NoteAnswer: Equatable, Sendable {
     switch self {
     case .badges(let badges): badges
     case .message: ()
-    case .page(let name): name
+    case .page(let name): name as any Sendable
     case .claim(let known): known as any Sendable
     case .settle(let state): state as any Sendable
     }

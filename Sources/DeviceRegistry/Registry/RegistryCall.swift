@@ -186,12 +186,10 @@ extension RegistryCall<GatewayRequest.State?> {
   }
 }
 
-extension RegistryCall<[UInt8]> {
-  /// Answered with the page's name.
-  public static func keepPage(_ page: ContentPage) -> Self { .init(.note(.page(page))) }
-}
-
 extension RegistryCall<[UInt8]?> {
+  /// Answered with the page's name; with nil where its application has no room for another page.
+  public static func keepPage(_ page: ContentPage) -> Self { .init(.note(.page(page))) }
+
   public static func content(ofPage name: [UInt8]) -> Self {
     .init(nil) { (store, now) throws(RegistryError) in try store.content(ofPage: name, now: now) }
   }

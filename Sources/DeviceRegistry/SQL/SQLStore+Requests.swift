@@ -88,7 +88,7 @@ extension SQLStore {
           continue
         case .again?: (state, answer) = (Self.again, nil)
         case .accepted?: (state, answer) = (Self.settled, nil)
-        case .result(let body)?: (state, answer) = (Self.settled, body)
+        case .result(let body)?: (state, answer) = (Self.settled, body.count > Self.mostAnswer ? nil : body)
         }
         settled.append((index, [.blob(settlement.name), .int(state), .blob(answer), .int(settlement.until)]))
       }
@@ -119,6 +119,8 @@ extension SQLStore {
     return requests
   }
 
+  /// Bytes of an answer: of a longer one it is only kept that the request was accepted, as a key's holder decides how many there are.
+  private static var mostAnswer: Int { 4_096 }
   private static var underWay: Int64 { 0 }
   private static var again: Int64 { 1 }
   private static var settled: Int64 { 2 }

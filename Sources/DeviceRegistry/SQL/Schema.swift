@@ -36,7 +36,7 @@ enum Schema {
 
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
-    failures,
+    failures, contentSizes,
   ]
 
   private static let first = [
@@ -152,6 +152,12 @@ enum Schema {
       digest {blob} NOT NULL PRIMARY KEY, name {text} NOT NULL UNIQUE, content {blob} NOT NULL, until {int} NOT NULL) {rows}
     """,
     "CREATE INDEX content_pages_by_time ON content_pages (until)",
+  ]
+
+  /// Bytes that the pages of an application have together; those that an earlier version has kept are not counted.
+  private static let contentSizes = [
+    "ALTER TABLE content_pages ADD COLUMN app {text}",
+    "CREATE TABLE content_sizes (app {text} NOT NULL PRIMARY KEY, bytes {int} NOT NULL) {rows}",
   ]
 
   /// Requests with an idempotency key, by what all gateways know them by.

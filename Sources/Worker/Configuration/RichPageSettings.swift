@@ -10,6 +10,8 @@ public struct RichPageSettings: Sendable, Equatable {
   public var keep: Int64
   /// Bytes that the content of one may have.
   public var bytes: Int
+  /// Bytes that the pages of an application may have together.
+  public var most: Int64
 
   /// Where the gateway has the page of this name.
   func address(of name: [UInt8]) -> [UInt8] { Array(url.utf8) + Self.path + name }
@@ -30,6 +32,7 @@ extension RichPageSettings {
       throw reader.error("keep", "is \(Shown.value(keep)): a number with s, m, h or d, from 1s to 3650d, such as 30d")
     }
     let bytes = try reader.integer("bytes", in: 1_024...262_144) ?? 65_536
+    let most = Int64(try reader.integer("megabytes", in: 1...1_048_576) ?? 1_024) << 20
     guard let text = try reader.string("url") else { return nil }
     guard let url = base(text) else {
       throw reader.error(
@@ -37,7 +40,7 @@ extension RichPageSettings {
         "is \(Shown.value(text)): https:// (or http://) and a host, with a path where the gateway is behind one, \(longestURL) bytes at most"
       )
     }
-    return RichPageSettings(url: url, keep: count * factor, bytes: bytes)
+    return RichPageSettings(url: url, keep: count * factor, bytes: bytes, most: most)
   }
 
   /// It takes its part of what a push can hold.

@@ -41,7 +41,7 @@ indirect enum SettingShape: Sendable {
     "retry": .object(["attempts": .number, "steps": .texts]),
     "fanOut": .object(["pageSize": .number, "prefetch": .number]),
     "breaker": .object(["percent": .number, "sample": .number]),
-    "richPages": .object(["url": .text, "keep": .text, "bytes": .number]),
+    "richPages": .object(["url": .text, "keep": .text, "bytes": .number, "megabytes": .number]),
     "gateway": .object([
       "metrics": .text,
       "http": .object([

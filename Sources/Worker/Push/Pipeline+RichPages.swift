@@ -21,10 +21,11 @@ extension Pipeline {
     }
     entry.contentPage = .asked
     let page = ContentPage(
-      digest: Digest.sha256(apps[app].id + [0] + content), content: content, keep: pages.keep)
+      digest: Digest.sha256(apps[app].id + [0] + content), app: apps[app].id, content: content, keep: pages.keep,
+      most: pages.most)
     broadcasts.report(.keepPage(page), for: entry) { broadcasts in
       { entry, name in
-        entry.contentPage = .kept(pages.address(of: name))
+        entry.contentPage = name.map { .kept(pages.address(of: $0)) } ?? .needless
         broadcasts.pipeline.enqueueUnlessOver(entry)
       }
     } orElse: { broadcasts in

@@ -139,11 +139,11 @@ final class InFlight {
   }
 
   enum PageOfContent {
-    /// The registry is asked to keep it. Becomes kept, or the request goes to the ladder.
+    /// The registry is asked to keep it. Becomes kept or needless, or the request goes to the ladder.
     case asked
     /// At this address.
     case kept([UInt8])
-    /// Every push has room for it, or none would have room for the address.
+    /// Every push has room for it, or none would have room for the address, or the registry has no room for it.
     case needless
   }
 

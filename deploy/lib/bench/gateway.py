@@ -43,7 +43,7 @@ class Gateway(Part):
         self.config = site.configure(
             "gateway", registry=f"sqlite:{site.folder / 'gateway.db'}", gateway={"http": {"listen": f"127.0.0.1:{self.port}", "wait": 0}})
         self.key = measured(
-            [site.pushfleet, "keys", "create", "--config", self.config, "--app", APP, "--rights", "send"]).output.split()[0]
+            [site.pushfleet, "keys", "create", "--config", self.config, "--app", APP, "--rights", "send", "--rate", "1000000"]).output.split()[0]
         self.body = site.folder / "gateway-body"
         self.body.write_text(request("apns:" + APNS_TOKEN))
 
