@@ -134,15 +134,19 @@ import Testing
   @Test(
     "everything that comes from outside is escaped, and reads back as it was",
     arguments: [
-      "plain", "quote\" back\\ slash/", "tab\tnewline\nreturn\r", "\u{0}\u{1}\u{1B}[31m\u{7F}", "\u{2028}\u{2029}", "雑談部屋 🇩🇰 é",
-      "\u{8}\u{C}",
+      "plain", "quote\" back\\ slash/", "tab\tnewline\nreturn\r", "\u{0}\u{1}\u{1B}[31m\u{7F}", "\u{2028}\u{2029}",
+      "雑談部屋 🇩🇰 é \u{200D}\u{A0}\u{E000}",
+      "\u{8}\u{C}", "\u{80}\u{9B}31m\u{9F}\u{61C}\u{200E}\u{200F}\u{202A}\u{202E}\u{2066}\u{2069}",
     ])
   func escaping(text: String) throws {
     var bytes: [UInt8] = []
     bytes.appendSafeJSONString(text)
     #expect(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) as? String == text)
     #expect(!bytes.contains { $0 < 0x20 || $0 == 0x7F })
-    #expect(!Self.text(bytes).unicodeScalars.contains { $0.value == 0x2028 || $0.value == 0x2029 })
+    #expect(
+      !Self.text(bytes).unicodeScalars.contains {
+        (0x80..<0xA0).contains($0.value) || $0.properties.isBidiControl || $0.value == 0x2028 || $0.value == 0x2029
+      })
     #expect((try? JSONDocument(bytes)) != nil)
   }
 

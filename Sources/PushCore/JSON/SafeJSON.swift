@@ -1,6 +1,7 @@
 extension [UInt8] {
   /// Appends `text` as a quoted JSON string. Quote, backslash and control characters (ESC and DEL among them, so that a terminal
-  /// shows what it prints) are escaped, and U+2028 and U+2029, which end lines in JavaScript; what is not UTF-8 becomes U+FFFD.
+  /// shows what it prints; those of U+0080 to U+009F as well) are escaped, U+2028 and U+2029, which end lines in JavaScript, and marks of direction, which
+  /// change the order of what is shown; what is not UTF-8 becomes U+FFFD.
   public mutating func appendSafeJSONString(_ text: [UInt8]) { appendSafeJSONString(text[...]) }
 
   public mutating func appendSafeJSONString(_ text: ArraySlice<UInt8>) {
@@ -24,8 +25,12 @@ extension [UInt8] {
         index &+= 1
         continue
       }
-      if length == 3, byte == 0xE2, span[index &+ 1] == 0x80, span[index &+ 2] & 0xFE == 0xA8 {
-        append(contentsOf: (span[index &+ 2] == 0xA8 ? #"\u2028"# : #"\u2029"#).utf8)
+      var unit: UInt16 = 0
+      if length == 2 { unit = UInt16(byte & 31) &<< 6 | UInt16(span[index &+ 1] & 63) }
+      if length == 3 { unit = UInt16(byte) &<< 12 | UInt16(span[index &+ 1] & 63) &<< 6 | UInt16(span[index &+ 2] & 63) }
+      if Self.isObeyed(unit) {
+        append(contentsOf: [0x5C, 0x75])
+        for place: UInt16 in [12, 8, 4, 0] { appendHexDigit(UInt8(unit &>> place & 15)) }
       } else {
         for offset in 0..<length { append(span[index &+ offset]) }
       }
@@ -41,6 +46,16 @@ extension [UInt8] {
     byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C
   }
 
+  /// C1 controls, line separators, and marks of direction (Unicode, property Bidi_Control). 0 for none.
+  private static func isObeyed(_ unit: UInt16) -> Bool {
+    switch unit {
+    case 0x80...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+  }
+
+  private mutating func appendHexDigit(_ digit: UInt8) { append(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit) }
+
   private mutating func appendEscape(_ byte: UInt8) {
     append(0x5C)
     switch byte {
@@ -52,8 +67,8 @@ extension [UInt8] {
     case 0x0D: append(0x72)
     default:
       append(contentsOf: "u00".utf8)
-      append(0x30 &+ byte &>> 4)
-      append(byte & 15 < 10 ? 0x30 &+ byte & 15 : 0x57 &+ byte & 15)
+      appendHexDigit(byte &>> 4)
+      appendHexDigit(byte & 15)
     }
   }
 }
