@@ -55,6 +55,25 @@ struct ServerTests {
     #expect(try ChildProcess.run(["/usr/bin/python3", "-c", program]) == (0, "here\n"))
   }
 
+  @Test("pages on loopback are for who names this machine by an address or as localhost; elsewhere by any name")
+  func misled() throws {
+    let names = [
+      "127.0.0.1:9464": 200, "localhost:9464": 200, "LocalHost": 200, "[::1]:9464": 200, "10.0.0.1": 200, "evil.example": 421,
+      "evil.example:9464": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "": 200,
+    ]
+    for listener in ["127.0.0.1", "localhost", "0.0.0.0"] {
+      let port = try FreePorts.take(1)[0]
+      let server = try HTTPServer(host: listener, port: port) { _ in
+        HTTPAnswer(status: 200, contentType: "text/plain", body: "figures\n")
+      }
+      defer { server.stop() }
+      for (name, status) in names {
+        let answer = HTTPProbe(port: port).say("GET /status.json HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n")
+        #expect(answer?.status == (listener == "0.0.0.0" ? 200 : status), "\(listener), \(name)")
+      }
+    }
+  }
+
   @Test("hands a request over whole, its target as it came, and takes the answer from any thread")
   func whole() throws {
     let (server, port) = try serve(Echo())
