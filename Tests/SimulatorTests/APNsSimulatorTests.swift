@@ -17,6 +17,8 @@ import Wire
     configuration.certificate = certificates.server
     configuration.key = certificates.serverKey
     let simulator = try APNsSimulator.launch(configuration, journal: Journal(path: path))
+    // It has tokens and payloads.
+    #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
     let loop = try EventLoop()
     let sender = Sender()
     let session = ClientSession(handler: sender)

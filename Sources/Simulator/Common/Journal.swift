@@ -22,7 +22,10 @@ public final class Journal: Sendable {
   public init(path: String? = nil, keepsEntries: Bool = false) throws {
     var file: FileHandle?
     if let path {
-      if !FileManager.default.fileExists(atPath: path) { try Data().write(to: URL(fileURLWithPath: path)) }
+      // It has tokens and payloads.
+      if !FileManager.default.fileExists(atPath: path) {
+        _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+      }
       file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
       try file?.seekToEnd()
     }
