@@ -106,19 +106,22 @@ struct DocumentTests {
     }
     // As it is imported, nobody can log in.
     #expect(try run(as: "pushfleet-worker", ["topology"]).output.contains("refused the user"))
-    let passwords = ["pushfleet-worker", "billing", "pruning"].map {
+    let passwords = ["pushfleet-worker", "pushfleet-gateway", "billing", "pruning"].map {
       #"ok = rabbit_auth_backend_internal:change_password(<<"\#($0)">>, <<"secret">>, <<"test">>)"#
     }
     try site.broker.control("eval", passwords.joined(separator: ", ") + ".")
-    #expect(try run(as: "billing", ["topology"]).status != 0)
+    for user in ["billing", "pushfleet-gateway"] { #expect(try run(as: user, ["topology"]).status != 0) }
     let declared = try run(as: "pushfleet-worker", ["topology"])
     #expect(declared.status == 0, "\(declared.output)")
     let request = try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, to: "request.json")
-    let sent = try run(as: "billing", ["send", request])
-    #expect(sent.status == 0, "\(sent.output)")
-    #expect(try run(as: "billing", ["feedback"]).status == 69)
+    for user in ["billing", "pushfleet-gateway"] {
+      let sent = try run(as: user, ["send", request])
+      #expect(sent.status == 0, "\(sent.output)")
+      #expect(try run(as: user, ["feedback"]).status == 69)
+      #expect(try run(as: user, ["dead", "list"]).status == 69)
+    }
     let worked = try run(as: "pushfleet-worker", ["worker", "--until-empty", "--json"])
-    #expect(worked.status == 0 && worked.output.contains(#""feedback":1"#), "\(worked.output)")
+    #expect(worked.status == 0 && worked.output.contains(#""feedback":2"#), "\(worked.output)")
     let pruned = try run(as: "pruning", ["feedback"])
     #expect(pruned.status == 0 && pruned.output.contains(token(1)), "\(pruned.output)")
     let refused = try run(as: "pruning", ["send", request])
