@@ -95,6 +95,38 @@ struct BadgeTests {
     #expect(try badges(site, "auto") == [token(1): [1]] && badges(site, "five") == [token(2): [5]])
   }
 
+  @Test("with countBadges an alert without a badge counts as auto, and a device without a counter gets none")
+  func byDefault() throws {
+    let site = try Site()
+    let fcm = try site.startFCM()
+    try site.startFleet(apps: "\(fcm) countBadges: true,")
+    try site.importDevices(1...1, #""user":"anna""#)
+    let worker = try site.startWorker()
+    let android = try #require(try site.change([["platform": "fcm", "token": "robot"]])[0]["registration"] as? String)
+    let shown = ["body": "b"]
+    let bodies: [(String, [String: Any])] = [
+      ("m1", ["to": token(1), "notification": shown]), ("m2", ["message": ["token": token(1), "notification": shown]]),
+      ("m3", ["to": token(1), "data": ["a": "b"]]),
+      ("m4", ["to": token(1), "notification": shown, "apns": ["payload": ["aps": ["badge": NSNull()]]]]),
+      ("m5", ["registration_ids": [token(1), token(2), android], "notification": shown]),
+      ("m6", ["to": token(1), "notification": ["body": "b", "badge": 7]]),
+    ]
+    for (id, body) in bodies {
+      try site.publish([(body, ["message_id": id])])
+      #expect(try eventually { try site.take("results", count: 1).first?.json["failure"] as? Int == 0 }, "\(id)")
+    }
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+    let pushes = try site.pushes()
+    func badges(_ number: Int) -> [Int?] {
+      pushes.filter { $0.token == token(number) }.map { ($0.payload["aps"] as? [String: Any])?["badge"] as? Int }
+    }
+    #expect(badges(1) == [1, 2, nil, nil, 3, 7] && badges(2) == [nil])
+    #expect(try site.depths(["dead"]) == [0] && pushes.allSatisfy { $0.violations == [] })
+    let requests = try String(contentsOfFile: site.file("fcm.ndjson"), encoding: .utf8)
+    #expect(requests.contains(#""notification_count":1"#))
+  }
+
   @Test("kill -9 of workers at random moments: each device counts each message once, and each read")
   func killed() throws {
     let seed = UInt64.random(in: 0...UInt64.max)

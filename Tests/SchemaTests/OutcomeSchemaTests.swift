@@ -57,7 +57,9 @@ import Testing
         "fan-out-result.schema.json",
         text(
           SendResult.fanOut(
-            messageID: bytes(&random), success: Int(seed), failure: 1_000_000, failed: seed % 2 == 0 ? [] : [bytes(&random)]))
+            messageID: bytes(&random), success: Int(seed), failure: 1_000_000, unknown: Int(seed % 3),
+            failed: seed % 2 == 0 ? [] : [bytes(&random)],
+            failures: [.init(platform: seed % 2 == 0 ? .apns : nil, error: code, devices: Int64(seed) + 1)]))
       ),
       (dead, headers(letter).text),
     ]
@@ -91,6 +93,7 @@ import Testing
 
   private static let optional: Set = [
     "report", "new_token", "environment", "sender", "installation", "user", "apns_id", "kind", "failed_registration_ids",
+    "unknown", "failures",
   ]
 
   @Test("what is no outcome is refused")

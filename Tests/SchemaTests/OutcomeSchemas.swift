@@ -80,12 +80,36 @@ enum OutcomeSchemas {
     [("message_id", ["type": "string"]), ("success", count), ("failure", count)],
     optional: [
       (
+        "unknown",
+        [
+          "description":
+            "of a cancelled broadcast, where there are any: devices that may have been reached, as the worker that sent to them was lost before it said so",
+          "type": "integer", "minimum": 1,
+        ]
+      ),
+      (
+        "failures",
+        [
+          "description":
+            "how many devices failed of each code and platform; they may be fewer than failure where a worker was lost",
+          "type": "array",
+          "items": [
+            "type": "object", "required": ["error", "count"],
+            "properties": [
+              "error": error,
+              "platform": ["description": "absent where the devices are registered no more", "enum": ["apns", "fcm"]],
+              "count": ["type": "integer", "minimum": 1],
+            ],
+          ],
+        ]
+      ),
+      (
         "failed_registration_ids",
         [
           "description": "of a user or group with up to a thousand devices: those that were not reached", "type": "array",
           "items": ["type": "string"],
         ]
-      )
+      ),
     ])
 
   static let deadLetterHeaders = outcome(
