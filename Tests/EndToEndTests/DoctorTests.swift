@@ -46,6 +46,78 @@ struct DoctorTests {
         && misspelled.output.contains("bad.json5:1:3: error: brokr is not a setting: did you mean broker?"))
   }
 
+  @Test("says who has the figures' port, what workers have trouble with and what to do, and how a user gets in")
+  func remedies() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    let metrics = "metrics: '127.0.0.1:\(port)',"
+    try site.startSimulator(script: ["*": ["status": 403, "reason": "InvalidProviderToken"]], settings: metrics)
+    let config = ["--config", site.file("pushfleet.json5")]
+    func doctor() throws -> [(about: String, finding: String, remedy: String)] {
+      Site.objects(try site.run(["doctor", "--json"] + config).output).map {
+        ($0["about"] as? String ?? "", $0["finding"] as? String ?? "", $0["remedy"] as? String ?? "")
+      }
+    }
+    try site.declareTopology()
+    #expect(try doctor().contains { $0.about == "metrics 127.0.0.1:\(port)" && $0.finding == "free" })
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1)])
+    #expect(worker.waitForOutput("docs/runbook.md#pushfleetcredentialrefused", seconds: 90), "\(worker.outputSoFar)")
+    // A worker that gets no processor for long is one that doesn't answer this time.
+    var findings = try doctor()
+    #expect(
+      try eventually {
+        findings = try doctor()
+        return findings.contains { $0.about == "workers" }
+      }, "\(findings)")
+    let trouble = try #require(findings.first { $0.about == "workers" })
+    #expect(trouble.finding == "\(Site.app) APNs production is in trouble: InvalidProviderToken")
+    #expect(trouble.remedy.contains("`keyID`") && trouble.remedy.contains("docs/runbook.md#pushfleetcredentialrefused"))
+    #expect(findings.contains { $0.about == "metrics 127.0.0.1:\(port)" && $0.finding == "a worker is there" }, "\(findings)")
+    var said = ""
+    #expect(
+      try eventually {
+        said = try site.run(["status"] + config).output
+        return said.contains("→ InvalidProviderToken: check `key`")
+      }, "\(said)")
+    let request = try site.write(#"{"to":"\#(token(1))","notification":{"body":"x"}}"#, to: "request.json")
+    #expect(
+      try eventually {
+        said = try site.run(["send", "--wait", "--timeout", "1", request] + config).output
+        return said.contains("requests wait in \(site.prefix).hold.\(Site.app): InvalidProviderToken: check `key`")
+      }, "\(said)")
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+
+    for (uri, remedy) in [
+      (site.broker.uri.replacing("guest:guest@", with: "guest:wrong@"), "rabbitmqctl change_password 'guest'"),
+      (site.broker.uri + "/no-where", "rabbitmqctl add_vhost 'no-where'"),
+    ] {
+      site.brokerURI = uri
+      try site.configure(port: site.port, settings: metrics)
+      findings = try doctor()
+      #expect(findings.contains { $0.about.hasPrefix("broker ") && $0.remedy.contains(remedy) }, "\(findings)")
+    }
+  }
+
+  @Test("a certificate that has ended is one finding of the doctor's and a warning of config check, each with the date")
+  func endedCertificate() throws {
+    let site = try Site()
+    let made = site.certificates
+    let apns =
+      "certificate: '\(made.expired)', key: '\(made.expiredKey)', topic: '\(Site.app)', endpoint: 'https://127.0.0.1:1', ca: '\(made.authority)'"
+    let file = try site.write(
+      "{ broker: '\(site.brokerURI)', prefix: '\(site.prefix)', apps: { '\(Site.app)': { apns: { \(apns) } } } }",
+      to: "pushfleet.json5")
+    let checked = try site.run(["config", "check", file])
+    #expect(checked.status == 0 && checked.output.contains(/warning: .*\.certificate ended on 20/), "\(checked.output)")
+    try site.declareTopology()
+    let looked = try site.run(["doctor", "--config", file, "--json"])
+    let found = Site.objects(looked.output).filter { ($0["about"] as? String ?? "").hasPrefix(Site.app) }
+    #expect(looked.status == 78 && found.count == 1, "\(looked.output)")
+    #expect((found.first?["finding"] as? String ?? "").hasPrefix("its certificate has ended, on 20"), "\(looked.output)")
+  }
+
   @Test("tells a fleet whose every provider is in trouble from one without a worker")
   func idleWorkers() throws {
     let site = try Site()

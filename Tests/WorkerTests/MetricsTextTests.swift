@@ -31,8 +31,8 @@ struct MetricsTextTests {
       report.counters.ledger.add(.accepted, app, 5)
       report.counters.ledger.add(.settled, app, 4)
       report.counters.ledger.add(.inHand, app)
-      report.times.answered(.apns, .high, after: 0.4)
-      report.times.answered(.apns, .high, after: 86_401)
+      report.times.answered(.apns, .high, after: 0.4, isExact: false)
+      report.times.answered(.apns, .high, after: 86_401, isExact: false)
       report.times.confirms.record(seconds: 0.002)
       report.registry = .init(isUp: number == 0, isWritable: false)
       report.oldestAge = Double(number) + 0.5

@@ -62,7 +62,7 @@ struct ProcessStatusTests {
     for second in 0...180 {
       // Slow ones two minutes ago.
       reports[0].times[answersOf: .apns].record(seconds: second < 60 ? 9 : 0.02)
-      if second == 179 { reports[0].times.answered(.fcm, .high, after: 100_000) }
+      if second == 179 { reports[0].times.answered(.fcm, .high, after: 100_000, isExact: true) }
       status.sample(reports, at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
     }
     let answer = try object(status.json(report(reports), at: MonotonicTime(nanoseconds: 180_000_000_000)))

@@ -1,4 +1,6 @@
 import Foundation
+import Providers
+import PushCore
 import Reactor
 
 /// One thing about a configuration that is wrong, or likely to be. Never holds a secret's value.
@@ -26,6 +28,8 @@ public struct ConfigurationCheck {
   public private(set) var configuration: Configuration?
   /// Each credential that can be used, by the setting that it stands at.
   private(set) var shelf = CredentialShelf()
+  /// Warnings of certificates that have ended, or end within a month.
+  public private(set) var certificates: [ConfigurationFinding] = []
 
   private let file: String?
   private var places = JSON5Places()
@@ -71,7 +75,24 @@ public struct ConfigurationCheck {
     if !findings.contains(where: \.isError) { configuration = loaded }
     for warning in loaded.warnings where !warning.contains(Self.placeholder) {
       // Of what was filled in, nothing is said.
-      if !corrected.contains(where: { warning.hasPrefix("\($0) ") }) { warn(warning, source) }
+      if !corrected.contains(where: { warning.hasPrefix("\($0) ") }) { findings.append(finding(warning, source)) }
+    }
+    certificates = endings(of: loaded, at: Int64(Date().timeIntervalSince1970)).map { finding($0, source) }
+  }
+
+  /// - Parameter now: unix seconds.
+  private func endings(of loaded: Configuration, at now: Int64) -> [String] {
+    var ends = loaded.credentials.map(\.place).compactMap { place -> (setting: String, notAfter: Int64)? in
+      guard case .apns(let credential)? = shelf.credentials[place]?.value else { return nil }
+      return credential.notAfter.map { ("\(place.setting).certificate", $0) }
+    }
+    let doors = [try? loaded.gateway?.http?.loadCertificate(), try? loaded.gateway?.apns?.loadCertificate()]
+    // One that has ended is an error there.
+    ends += doors.compactMap(\.self).filter { $0.expiry.notAfter > now }.map { ($0.setting, $0.expiry.notAfter) }
+    var seen: Set<String> = []
+    return ends.filter { ExpiryWatch.mark(notAfter: $0.notAfter, at: now) != nil && seen.insert($0.setting).inserted }.map {
+      let date = String(decoding: Timestamp.text($0.notAfter * 1_000).prefix(10), as: UTF8.self)
+      return "\($0.setting) \($0.notAfter <= now ? "ended" : "ends") on \(date): renew it"
     }
   }
 
@@ -158,14 +179,13 @@ public struct ConfigurationCheck {
   }
 
   /// - Parameter sentence: that begins with the setting.
-  private mutating func warn(_ sentence: String, _ source: ConfigurationSource) {
+  private func finding(_ sentence: String, _ source: ConfigurationSource) -> ConfigurationFinding {
     let key = String(sentence.prefix { $0 != " " && $0 != ":" })
     let origin = source.origin(ofName: key)
     let place = origin == nil ? places.place(ofNearest: key) : nil
-    findings.append(
-      ConfigurationFinding(
-        isError: false, file: origin == nil ? file : nil, line: place?.line, column: place?.column, variable: origin,
-        problem: sentence))
+    return ConfigurationFinding(
+      isError: false, file: origin == nil ? file : nil, line: place?.line, column: place?.column, variable: origin,
+      problem: sentence)
   }
 
   // MARK: correcting

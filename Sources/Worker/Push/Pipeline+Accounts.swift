@@ -17,8 +17,9 @@ extension Pipeline {
   /// The provider has said its last word. A broadcast's devices don't count: they are sent to as fast as they can be.
   func noteAnswered(_ entry: InFlight, _ index: Int) {
     guard entry.isDated, !entry.isOfCampaign else { return }
-    let seconds = Double(time.wallClock - entry.published) / 1000
-    times.answered(.init(entry.recipients[index].platform), .init(entry.queue), after: seconds)
+    let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.published)
+    let seconds = Double(time.wallClock - (exact ?? entry.published)) / 1000
+    times.answered(.init(entry.recipients[index].platform), .init(entry.queue), after: max(seconds, 0), isExact: exact != nil)
   }
 
   // MARK: the ledger

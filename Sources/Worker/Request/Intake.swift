@@ -134,6 +134,15 @@ struct Intake {
     return Int64(timestamp) * 1000
   }
 
+  /// When the broker took the request, in unix milliseconds, where RabbitMQ's interceptor or plugin for timestamps has noted it
+  /// (https://www.rabbitmq.com/docs/message-interceptors); nil where it isn't within the second that `timestamp` names.
+  static func milliseconds(_ headers: borrowing FieldTable, within published: Int64) -> Int64? {
+    guard case .integer(let exact)? = headers["timestamp_in_ms"], exact >= published, exact - published < 1_000 else {
+      return nil
+    }
+    return exact
+  }
+
   /// By which requests replace each other, in unix milliseconds: as their producers have dated them, where this worker's clock is behind theirs
   /// as well. A date that no clock is ahead by counts as this moment.
   static func dateForOrder(_ properties: borrowing BasicProperties, published: Int64, at now: Int64) -> Int64 {

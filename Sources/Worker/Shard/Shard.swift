@@ -366,9 +366,13 @@ extension Shard: PoolObserver {
           "advice": "check that the project still has this key, and this machine's clock",
         ])
     case .credentialStopped(let reason, let advice, let credential):
+      let remedy = ProviderRemedy.of(reason, isCredentialRefused: true)
       log.error(
         "credential refused by the provider",
-        ["pool": name, "credential": credential, "reason": reason, "advice": advice])
+        [
+          "pool": name, "credential": credential, "reason": reason, "advice": advice,
+          "remedy": remedy.words, "runbook": remedy.section,
+        ])
     case .alarm(let reason, let advice, let count):
       log.error(
         "the provider refuses pushes: an operator has to fix the cause",

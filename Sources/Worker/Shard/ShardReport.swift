@@ -77,6 +77,10 @@ package struct ShardReport: Sendable {
     /// One word, and why where it is not well.
     var state = "idle"
     var reason: String?
+    /// What to do; nil where it is well.
+    var remedy: ProviderRemedy? {
+      isInTrouble ? ProviderRemedy.of(reason ?? "", isCredentialRefused: isCredentialRefused) : nil
+    }
   }
 
   struct DeadLetters: Sendable {

@@ -55,7 +55,7 @@ extension DashboardPage {
     .tile .name { color: var(--quiet); font-size: 13px; }
     .tile .value { font-size: 27px; font-weight: 650; letter-spacing: -.02em; line-height: 1.25; white-space: nowrap; }
     .tile .value small { font-size: 14px; font-weight: 500; color: var(--quiet); letter-spacing: 0; }
-    .tile .more { color: var(--quiet); font-size: 12.5px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 1.45em; }
+    .tile .more { color: var(--quiet); font-size: 12.5px; min-height: 1.45em; }
     .tile svg { display: block; width: calc(100% + 32px); height: 38px; margin: 8px -16px 0; }
     .half { grid-column: span 6; }
     .column { display: grid; gap: 16px; align-content: start; } .main { grid-column: span 8; } .side { grid-column: span 4; } .column .card { grid-column: auto; }
@@ -70,7 +70,7 @@ extension DashboardPage {
     th { text-align: left; font-weight: 500; font-size: 12.5px; color: var(--quiet); padding: 0 12px 7px 0; white-space: nowrap; }
     td { padding: 7px 12px 7px 0; border-top: 1px solid var(--line); vertical-align: top; }
     th.n, td.n { text-align: right; white-space: nowrap; } th:last-child, td:last-child { padding-right: 0; }
-    td.name { font-weight: 550; overflow-wrap: anywhere; } td.words { overflow-wrap: anywhere; color: var(--quiet); }
+    td.name { font-weight: 550; overflow-wrap: break-word; min-width: 9em; } td.words { overflow-wrap: anywhere; color: var(--quiet); }
     .code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12.5px; }
     .bars { display: grid; gap: 9px; margin: 0; padding: 0; list-style: none; }
     .bars li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1px 12px; }
@@ -107,7 +107,7 @@ extension DashboardPage {
         <section class="card half"><div class="head"><h2>Pushes a second</h2><div class="legend" id="rates-legend"></div></div><div class="chart" id="rates"></div></section>
         <section class="card half"><div class="head"><h2>Provider answers</h2><div class="legend" id="times-legend"></div></div><div class="chart" id="times"></div></section>
         <div class="column main">
-          <section class="card"><div class="head"><h2>Applications</h2><span class="note">rates of the last minute; counts since the worker began</span></div><div class="scroll" id="apps"></div></section>
+          <section class="card"><div class="head"><h2>Applications</h2><span class="note">delivered and failed: of the last minute; the rest since the worker began</span></div><div class="scroll" id="apps"></div></section>
           <section class="card"><div class="head"><h2>How long it takes</h2><span class="note" id="percentiles-note"></span></div><div id="percentiles"></div></section>
           <section class="card"><div class="head"><h2>Dead letters by reason</h2><span class="note" id="dead-note"></span></div><div class="scroll" id="dead"></div></section>
           <section class="card"><div class="head"><h2>Credentials and connections</h2></div><div class="scroll" id="pools"></div></section>
@@ -120,7 +120,7 @@ extension DashboardPage {
         </div>
       </div>
     </main>
-    <footer><a href="/metrics">/metrics</a><a href="/status.json">/status.json</a><a href="/livez">/livez</a><a href="/readyz">/readyz</a><span>Figures of this worker alone, since it began; queues and campaigns are the fleet's.</span></footer>
+    <footer><a href="/metrics">/metrics</a><a href="/status.json">/status.json</a><a href="/livez">/livez</a><a href="/readyz">/readyz</a><span>Figures of this worker alone, since it began; queues, with the dead letters in theirs, and campaigns are the fleet's.</span></footer>
     <script nonce="{{mark}}">
     "use strict";
     (() => {
@@ -153,6 +153,8 @@ extension DashboardPage {
         if (s < 7200) return Math.round(s / 60) + " min";
         return s < 172800 ? (s / 3600).toFixed(1) + " h" : Math.round(s / 86400) + " d";
       }
+      // A time that begins in a whole second tells no more than that.
+      const coarse = (h, text, s) => !h.whole_seconds || s == null ? text(s) : s <= 1 ? "< 1 s" : text(Math.round(s));
       const clock = ms => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
       // Seconds below which a share of what is counted lies; what took longer than the last bound counts as the bound.
@@ -279,14 +281,17 @@ extension DashboardPage {
       function table(caption, columns, rows, none) {
         if (!rows.length) return make("p", { class: "empty" }, none);
         return make("table", {}, make("caption", { class: "hidden" }, caption), make("thead", {}, make("tr", {}, columns.map(([name, kind]) => make("th", { scope: "col", class: kind }, name)))),
-          make("tbody", {}, rows.map(row => make("tr", {}, row.map((cell, i) => make("td", { class: columns[i][1], "data-label": columns[i][0] }, cell))))));
+          make("tbody", {}, rows.map(row => make("tr", {}, row.map((cell, i) => make("td", { class: columns[i][1], "data-label": columns[i][0] }, columns[i][1] === "name" && typeof cell === "string" ? dotted(cell) : cell))))));
       }
+      // Lines break before dots.
+      const dotted = text => text.split(".").flatMap((part, i) => i ? [make("wbr"), "." + part] : [part]);
       function bars(id, list, none) {
         const most = Math.max(...list.map(item => item.value), 1);
         put(id, list.length ? list.map(item => make("li", {}, make("span", { class: "what" }, item.name, item.more ? make("em", {}, " " + item.more) : null), make("span", {}, item.text || number(item.value)),
           make("span", { class: "track", "aria-hidden": "true" }, make("i", { style: { width: (item.value ? Math.max(100 * item.value / most, 1) : 0) + "%", background: `var(${item.color})` } })))) : make("li", { class: "empty" }, none));
       }
 
+      const remedy = pool => pool.remedy ? ` What to do: ${pool.remedy} (${pool.runbook}).` : "";
       function problems(status, now) {
         const list = [];
         const add = (kind, title, words) => list.push([kind, title, words]);
@@ -296,8 +301,8 @@ extension DashboardPage {
         if (status.registry && !status.registry.up) add("bad", "Registry down", "Sends to topics, groups and registrations wait; sends to provider tokens go on.");
         else if (status.registry && !status.registry.writable) add("warn", "Registry read-only", "Changes, campaigns or acknowledgements wait.");
         for (const pool of status.pools) {
-          if (!pool.credential_ok) add("bad", "Credential refused", `${pool.pool}${pool.reason ? ": " + pool.reason : ""}`);
-          else if (pool.in_trouble) add("warn", "Provider in trouble", `${pool.pool}: ${pool.reason || "no answers"}`);
+          if (!pool.credential_ok) add("bad", "Credential refused", `${pool.pool}${pool.reason ? ": " + pool.reason : ""}.${remedy(pool)}`);
+          else if (pool.in_trouble) add("warn", "Provider in trouble", `${pool.pool}: ${pool.reason || "no answers"}.${remedy(pool)}`);
         }
         for (const app of status.open_breakers) add("bad", "Breaker open", `${app}: an abnormal share of tokens is refused; nothing is marked as gone and campaigns are held.`);
         if (status.campaigns && status.campaigns.held) add("warn", "Campaigns held", `${status.campaigns.held} wait for an operator: pushfleet campaigns resume or cancel.`);
@@ -310,6 +315,9 @@ extension DashboardPage {
         }
         return list;
       }
+
+      // The fleet's, as its queues' names have it.
+      const prefix = status => (Object.keys(status.queues || {}).find(name => name.endsWith(".dead")) || "–").replace(/\.dead$/, "");
 
       // A push that was wanted no more has not failed.
       const withdrawn = ["Collapsed", "Cancelled"];
@@ -328,27 +336,29 @@ extension DashboardPage {
         const state = at("state"), word = isDraining ? "draining" : status.ready !== "ok" ? "not ready" : worst === "good" ? "all well" : worst === "warn" ? "delivering, with trouble" : "needs attention";
         if (state.textContent !== word) state.textContent = word;
         state.className = "pill " + (isDraining ? "calm" : status.ready !== "ok" ? "bad" : worst);
-        put("facts", `version ${status.version} · up ${seconds((Date.parse(status.at) - Date.parse(status.started_at)) / 1000)} · ${status.shards_ready} of ${status.shards} shards connected · ${clock(Date.parse(status.at))}`);
+        put("facts", `${status.worker} · fleet ${prefix(status)} · version ${status.version} · up ${seconds((Date.parse(status.at) - Date.parse(status.started_at)) / 1000)} · ${status.shards_ready} of ${status.shards} shards connected · ${clock(Date.parse(status.at))}`);
         put("problems", troubles.slice(0, 8).map(([kind, title, words]) => make("li", { class: kind }, make("b", {}, title), make("span", {}, words))), troubles.length > 8 ? make("li", { class: "warn" }, `and ${troubles.length - 8} more`) : null);
 
         const failed = perMinute("failed"), delivered = perMinute("delivered"), share = failed + delivered > 0 ? failed / (failed + delivered) : 0;
+        const deadNow = status.queues ? status.queues[prefix(status) + ".dead"] : null;
         put("tiles",
           tile("Delivered", rate(last.delivered || 0), "/s", `${number(totals.delivered)} in all`, spark(list, "delivered", "--blue")),
           tile("Failed", percent(share), "", `${rate(failed)}/s · ${number(totals.failed)} in all`, spark(list, "failed", "--red")),
           tile("Tried again", rate(perMinute("retried")), "/s", `${number(totals.retried)} in all, ${number(totals.parked)} parked`, spark(list, "retried", "--amber")),
           tile("Provider answers, 95 %", ...split(seconds(last.p95)), `half within ${seconds(last.p50)}`, spark(list, "p95", "--teal")),
           tile("In hand", number(now.in_hand), "requests", now.in_hand ? `oldest ${seconds(now.oldest_age_seconds)} · ${number(now.in_flight)} on streams` : "nothing waits", null),
-          tile("Dead letters", number(totals.dead_letters), "", `${rate(perMinute("dead"))}/s`, spark(list, "dead", "--violet")));
+          tile("Dead letters", deadNow == null ? number(totals.dead_letters) : number(deadNow), deadNow == null ? "since start" : "now", `${number(totals.dead_letters)} since start, ${rate(perMinute("dead"))}/s`, spark(list, "dead", "--violet")));
         draw("rates", list);
         draw("times", list);
 
         const old = before(window, reported()), span = old ? (latest.at - old.at) / 1000 : 1;
         const earlier = old ? new Map(old.status.apps.map(app => [app.app, sums(app)])) : new Map();
         const held = new Map(status.holds.map(hold => [hold.app, hold.ready]));
-        put("apps", table("Applications", [["Application", "name"], ["Delivered/s", "n"], ["Failed", "n"], ["Tried again", "n"], ["Dead letters", "n"], ["In hand", "n"], ["On hold", "n"], ["Accepted", "n"], ["Settled", "n"]],
+        put("apps", table("Applications", [["Application", "name"], ["Delivered/s", "n"], ["Failed", "n"], ["Tried again", "n"], ["Dead letters", "n"], ["In hand", "n"], ["Waiting for the provider", "n"]],
           status.apps.map(app => {
-            const sum = sums(app), before = earlier.get(app.app) || sum, ledger = app.ledger, ended = sum.delivered + sum.failed;
-            return [app.app, rate((sum.delivered - before.delivered) / span), ended ? percent(sum.failed / ended) : "–", number(sum.retried), number(sum.dead), number(ledger.in_hand), number(held.get(app.app) || 0), number(ledger.accepted), number(ledger.settled)];
+            const sum = sums(app), before = earlier.get(app.app), ledger = app.ledger;
+            const delivered = before ? sum.delivered - before.delivered : 0, failed = before ? sum.failed - before.failed : 0;
+            return [app.app, before ? rate(delivered / span) : "–", delivered + failed > 0 ? percent(failed / (delivered + failed)) : "–", number(sum.retried), number(sum.dead), number(ledger.in_hand), number(held.get(app.app) || 0)];
           }), "No request has come yet."));
 
         const codes = {};
@@ -367,14 +377,14 @@ extension DashboardPage {
 
         const tones = { open: "good", idle: "calm", connecting: "calm", probing: "warn", paused: "warn", "backing off": "bad", stopped: "bad", closing: "calm", closed: "calm" };
         put("pools", table("Credentials and connections", [["Credential", "name"], ["State", ""], ["Connections", "n"], ["On streams", "n"], ["", "words"]],
-          status.pools.map(pool => [pool.pool, make("span", { class: "pill " + (pool.credential_ok ? pool.in_trouble ? "warn" : tones[pool.state] : "bad") }, pool.credential_ok ? pool.state : "refused"), number(pool.connections), number(pool.streams), pool.reason || ""]), "None is configured."));
+          status.pools.map(pool => [pool.pool, make("span", { class: "pill " + (pool.credential_ok ? pool.in_trouble ? "warn" : tones[pool.state] : "bad") }, pool.credential_ok ? pool.state : "refused"), number(pool.connections), number(pool.streams), (pool.reason || "") + remedy(pool)]), "None is configured."));
 
         const names = { publish_to_answer: "Publish to answer", provider_answer: "Provider answers", broker_confirm: "Broker confirms" };
         const start = before(300000, reported()), base = start && latest.at - start.at > 20000 ? start.status.times.histograms : null;
         put("percentiles-note", base ? `of the last ${seconds((latest.at - start.at) / 1000)}` : "since it began");
         put("percentiles", table("How long it takes", [["", "name"], ["50 %", "n"], ["95 %", "n"], ["99 %", "n"]],
           status.times.histograms.map((h, i) => ({ h, counts: minus(h.counts, base && base[i].counts) })).filter(({ counts }) => counts.some(c => c > 0))
-            .map(({ h, counts }) => [make("span", {}, names[h.name], h.provider ? make("span", { class: "note" }, ` ${h.provider === "apns" ? "APNs" : "FCM"}${h.lane ? " " + h.lane : ""}`) : null), ...[.5, .95, .99].map(q => seconds(quantile(q, h.bounds, counts)))]), "Nothing was measured yet."));
+            .map(({ h, counts }) => [make("span", {}, names[h.name], h.provider ? make("span", { class: "note" }, ` ${h.provider === "apns" ? "APNs" : "FCM"}${h.lane ? " " + h.lane : ""}`) : null), ...[.5, .95, .99].map(q => coarse(h, seconds, quantile(q, h.bounds, counts)))]), "Nothing was measured yet."));
 
         put("campaigns", status.campaigns ? make("div", { class: "states" }, ["running", "paused", "held", "completed", "cancelled"].map(name => make("div", { class: name === "held" && status.campaigns.held ? "bad" : null }, make("b", {}, number(status.campaigns[name] || 0)), make("span", {}, name)))) : make("p", { class: "empty" }, status.registry ? "The registry has not answered yet." : "No registry is configured."));
 

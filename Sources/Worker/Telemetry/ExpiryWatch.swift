@@ -26,7 +26,7 @@ package struct ExpiryWatch {
   }
 
   /// The nearest mark that is reached; nil while there is more time.
-  static func mark(notAfter: Int64, at now: Int64) -> Int64? {
+  package static func mark(notAfter: Int64, at now: Int64) -> Int64? {
     marks.last { notAfter - now <= $0 * 86_400 }
   }
 }

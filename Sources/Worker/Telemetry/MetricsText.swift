@@ -99,8 +99,14 @@ struct MetricsText {
     let sum = whole.counters
     let counters: [(String, Int, String)] = [
       ("requests_received_total", sum.received, "Messages delivered by the broker: requests, pages, changes of the registry."),
-      ("requests_redelivered_total", sum.redelivered, "Of these, delivered before."),
-      ("requests_acknowledged_total", sum.acknowledged, "Of these, acknowledged."),
+      (
+        "requests_redelivered_total", sum.redelivered,
+        "Messages that the broker had delivered before, to this worker or another."
+      ),
+      (
+        "requests_acknowledged_total", sum.acknowledged,
+        "Messages acknowledged to the broker, all their consequences confirmed."
+      ),
       ("duplicates_suppressed_total", sum.duplicatesSuppressed, "Requests known as sent already."),
       ("pushes_unknown_total", sum.unknownOutcomes, "Pushes sent whose answer never came."),
       ("pushes_expired_total", sum.expired, "Pushes whose time was over before they were sent."),
@@ -154,7 +160,8 @@ struct MetricsText {
     let times = whole.times
     format.histograms(
       "pushfleet_publish_to_answer_seconds",
-      "From the time that the producer gives its request, in whole seconds, to the provider's last word; without broadcasts.",
+      "From publishing to the provider's last word, without broadcasts. "
+        + "By timestamp alone, without the header timestamp_in_ms, up to 1 s too long.",
       PushTimes.providers.flatMap { provider in
         PushCounts.Lane.allCases.map { lane in
           ([("provider", provider.name), ("lane", lane.name)], times.publishToAnswer(provider, lane))
@@ -174,7 +181,7 @@ struct MetricsText {
       ("deliveries_in_hand", whole.inHand, "Requests and changes of the registry in hand, unacknowledged."),
       ("requests_ahead", whole.ahead, "Requests taken beyond what there is room for, unacknowledged and not in hand."),
       ("publications_unconfirmed", whole.unconfirmed, "Outcomes not yet confirmed."),
-      ("publications_stuck", whole.stuck, "Of these, what waits for queues that confirm nothing."),
+      ("publications_stuck", whole.stuck, "Outcomes that wait for queues which neither confirm nor refuse them."),
       ("pushes_in_flight", whole.inFlight, "Pushes waiting for their answer."),
       ("shards", report.shards, "Shards that the worker was started with."),
       ("shards_ready", report.shardsReady, "Shards connected to the broker."),

@@ -104,6 +104,7 @@ struct ProcessStatus {
         $0.set("provider", part.provider.name)
         $0.set("lane", part.lane?.name)
         $0.set("count", Int64(part.histogram.count))
+        $0.set("whole_seconds", part.lane.map { Int64(recent.wholeSeconds(part.provider, $0)) })
         // null: longer than the last bound.
         $0.set("p50", raw: Self.seconds(part.histogram.quantile(0.5)))
         $0.set("p99", raw: Self.seconds(part.histogram.quantile(0.99)))
@@ -123,7 +124,7 @@ struct ProcessStatus {
     let sorted = pools.sorted { ($1.isInTrouble ? 1 : 0, $0.name) < ($0.isInTrouble ? 1 : 0, $1.name) }
     var room = mostNames
     let named = sorted.prefix { pool in
-      room -= pool.name.utf8.count + (pool.reason?.utf8.count ?? 0) + poolOverhead
+      room -= pool.name.utf8.count + (pool.reason?.utf8.count ?? 0) + (pool.remedy?.words.utf8.count ?? 0) + poolOverhead
       return room >= 0
     }
     return named.prefix(all ? .max : mostNamed).map { pool in
@@ -131,6 +132,8 @@ struct ProcessStatus {
         $0.set("name", pool.name)
         $0.set("state", pool.isInTrouble ? "in trouble" : "ok")
         $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
+        $0.set("remedy", pool.remedy?.words)
+        $0.set("runbook", pool.remedy?.section)
         $0.set("connections", Int64(pool.connections))
         $0.set("streams", Int64(pool.streams))
       }
@@ -138,7 +141,7 @@ struct ProcessStatus {
   }
 
   /// Bytes of a pool's object besides its texts, which escapes may double.
-  private static let poolOverhead = 100
+  private static let poolOverhead = 170
 
   /// The longest queues first.
   private static func holds(_ holds: [ShardReport.Hold]) -> [Members] {

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Reactor
 import Wire
 
 extension WorkerReport {
@@ -7,6 +8,7 @@ extension WorkerReport {
   /// token or a secret. Its size is bounded as the figures are.
   var json: [UInt8] {
     var object = JSONObjectWriter()
+    object.set("worker", ThisProcess.name)
     object.set("version", version)
     object.set("at", time: at)
     object.set("started_at", time: Int64(usage.startTime * 1000))
@@ -142,6 +144,9 @@ extension WorkerReport {
           $0.set("bounds", raw: Array("[\(part.histogram.bounds.map { "\($0)" }.joined(separator: ","))]".utf8))
           $0.set("counts", raw: Array("[\(part.histogram.counts.map { "\($0)" }.joined(separator: ","))]".utf8))
           $0.set("sum_seconds", seconds: part.histogram.sum)
+          if let provider = part.provider, let lane = part.lane {
+            $0.set("whole_seconds", Int64(whole.times.wholeSeconds(provider, lane)))
+          }
         }
       })
   }
@@ -152,6 +157,8 @@ extension WorkerReport {
     object.set("in_trouble", pool.isInTrouble)
     object.set("state", pool.state)
     object.set("reason", pool.reason.map(DeadLetterLog.words))
+    object.set("remedy", pool.remedy?.words)
+    object.set("runbook", pool.remedy?.section)
     object.set("connections", Int64(pool.connections))
     object.set("streams", Int64(pool.streams))
   }

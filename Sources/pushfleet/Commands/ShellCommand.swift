@@ -10,6 +10,9 @@ struct ShellCommand {
 
   init(_ text: String) { self.text = text }
 
+  /// One word of a line to type, whatever is in it.
+  static func quoted(_ word: String) -> String { "'" + word.replacing("'", with: #"'\''"#) + "'" }
+
   /// - Parameter completion: what went wrong, in words; nil when the command ended with status 0.
   func run(_ input: [UInt8], on loop: EventLoop, _ completion: @escaping (String?) -> Void) {
     let process = Process()

@@ -22,8 +22,20 @@ struct BrokerRights {
   }
 
   private let topology: Topology
+  private let broker: BrokerURI
 
-  init(_ topology: Topology) { self.topology = topology }
+  init(_ topology: Topology, _ broker: BrokerURI) {
+    self.topology = topology
+    self.broker = broker
+  }
+
+  /// A line for the broker's machine that gives a worker's user what it needs, as deploy/rabbitmq/definitions.json does.
+  static func grant(_ prefix: String, _ broker: BrokerURI) -> String {
+    let own = "^" + prefix.replacing(".", with: "\\.") + "\\..*"
+    let write = "^(" + own.dropFirst() + "|amq\\.default)$"
+    let words = [broker.virtualHost, broker.user, own, write, own].map(ShellCommand.quoted)
+    return "`rabbitmqctl set_permissions -p \(words.joined(separator: " "))`"
+  }
 
   /// - Parameter missing: queues and exchanges that aren't there.
   func questions(_ configuration: Configuration, missing: Set<String>) -> [Question] {
@@ -65,7 +77,7 @@ struct BrokerRights {
 
   /// What is wrong, and what to do.
   var findings: [(level: Finding.Level, sentence: String, remedy: String)] {
-    let advice = "give workers their permissions: docs/operations.md, Users and permissions"
+    let advice = Self.grant(topology.prefix, broker) + " (docs/operations.md, Users and permissions)"
     var found: [(level: Finding.Level, sentence: String, remedy: String)] = []
     if !unreadable.isEmpty {
       found.append((.error, "workers with this user may not read \(unreadable.joined(separator: ", "))", advice))

@@ -10,7 +10,8 @@ enum ConfigCommand: Command {
 
     Reads the configuration as a worker does, with the environment's values over the file's, its keys and certificates with it, and says
     all that is wrong at once, with line and column or the environment's variable. Asks no broker and no provider: `pushfleet
-    doctor` does. Exit status 78 when there are errors; what is only likely to be a mistake is a warning.
+    doctor` does. Exit status 78 when there are errors; what is only likely to be a mistake is a warning, and so is a certificate that
+    has ended or ends within 30 days.
 
       FILE     the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone
       --json   print one JSON object per finding, on a line of its own
@@ -26,7 +27,9 @@ enum ConfigCommand: Command {
     }
     let file = options.operands.first ?? options.configurationFile
     let check = ConfigurationCheck(path: file, environment: ProcessInfo.processInfo.environment)
-    for finding in check.findings { Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8)) }
+    for finding in check.findings + check.certificates {
+      Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8))
+    }
     let errors = check.findings.count(where: \.isError)
     guard errors == 0 else {
       throw CommandFailure(.configuration, "the configuration has \(errors == 1 ? "an error" : "\(errors) errors")")

@@ -14,6 +14,9 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   }
 
   private let topology: Topology
+  private let uri: BrokerURI
+  /// Why the broker doesn't let us in.
+  private var refusal: ConnectionEnd?
   private(set) var findings: [Finding] = []
   private var subject = "broker"
   private var steps: [Step]
@@ -37,7 +40,8 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
 
   init(_ configuration: Configuration, _ broker: BrokerAddress) throws {
     topology = configuration.topology
-    rights = BrokerRights(topology)
+    uri = broker.uri
+    rights = BrokerRights(topology, broker.uri)
     consumers = LaneConsumers(topology)
     steps = topology.exchanges.map { .exchange(name: $0.name, type: $0.type, arguments: $0.arguments) }
     steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange]
@@ -58,14 +62,28 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
         Finding(
           level: isConfiguration ? .error : .unreachable, subject: subject, sentence: failure.message,
           remedy: isConfiguration
-            ? "check user, password and virtual host of `broker`, and the user's permissions"
+            ? remedy(for: refusal)
             : "check that it runs, and that host, port and `ca` of `broker` are right"))
     }
     return findings
   }
 
+  private func remedy(for refusal: ConnectionEnd?) -> String {
+    let (user, host) = (ShellCommand.quoted(uri.user), ShellCommand.quoted(uri.virtualHost))
+    switch refusal {
+    case .authenticationRefused:
+      return "correct user and password of `broker`, or set it: `rabbitmqctl change_password \(user)` asks for it; "
+        + "`rabbitmqctl list_users` shows whether the user is there"
+    case .virtualHostRefused(let text) where text.contains("not found"):
+      return "correct the virtual host of `broker`, or make it: `rabbitmqctl add_vhost \(host)`"
+    case .virtualHostRefused, .accessRefused: return "let the user in: " + permissions
+    default: return "look at the broker's log"
+    }
+  }
+
   override func lost(_ reason: ConnectionEnd) {
     guard reason.isRefusal else { return super.lost(reason) }
+    refusal = reason
     fail(.configuration, "\(reason)")
   }
 
@@ -122,7 +140,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
         missing.insert(queue.name)
         missingQueues.append(queue.name)
         return proceed()
-      case .failure(let reason): report(.error, "queue \(queue.name): \(reason)", Self.permissions)
+      case .failure(let reason): report(.error, "queue \(queue.name): \(reason)", permissions)
       case .success: break
       }
       perform(.queueDeclare(name: queue.name, arguments: queue.arguments), publisher) { [unowned self] answer in
@@ -167,7 +185,9 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     if !undeclarable.contains(name) { undeclarable.append(name) }
   }
 
-  private static let permissions = "give workers the permission to configure: docs/operations.md, Users and permissions"
+  private var permissions: String {
+    BrokerRights.grant(topology.prefix, uri) + " (docs/operations.md, Users and permissions)"
+  }
 
   /// - Parameter completion: not called once the connection is gone.
   private func perform(
@@ -221,7 +241,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
       } else {
         report(
           .error, "workers with this user can't answer those who ask for results: \(reason)",
-          "give it the permission to write to `amq.default`: docs/operations.md, Users and permissions")
+          permissions)
       }
     }
     asked = nil
@@ -273,7 +293,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
         "run `pushfleet topology`, or start a worker")
     }
     if !undeclarable.isEmpty {
-      report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", Self.permissions)
+      report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", permissions)
     }
     if missing.isEmpty, undeclarable.isEmpty, !hasDiffering {
       report(.ok, "all \(count) queues and \(topology.exchanges.count) exchanges are there, with the fleet's settings", nil)

@@ -11,8 +11,9 @@ enum DoctorCommand: Command {
     Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
 
     Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
-    with the fleet's settings, the permissions that a worker needs, a worker running), the registry (reached, writable), the
-    gateway's doors (certificates, keys, whether their ports are free), and each provider: by a push that reaches nobody, APNs with
+    with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with), the registry
+    (reached, writable, space on its disk), how many files may be open, the ports of figures and of the gateway's doors (free, or who is
+    there; certificates, keys), and each provider: by a push that reaches nobody, APNs with
     a token of no device, FCM with validate_only. Each finding says what to do.
     Nothing is declared or changed; RabbitMQ's log has a line for each permission that was tried.
 
@@ -56,8 +57,10 @@ enum DoctorCommand: Command {
       } else {
         Terminal.say("pushfleet: bindings and policies are not looked at without --management http://HOST:15672")
       }
+      if !findings.contains(where: { $0.level == .unreachable }) { tell(try DoctorWorkers.look(configuration)) }
       tell(registry(configuration))
-      if configuration.gateway != nil { tell(try DoctorDoors(configuration).look()) }
+      tell(DoctorMachine.look(configuration))
+      if configuration.gateway != nil || configuration.metrics != nil { tell(try DoctorDoors(configuration).look()) }
       tell(try DoctorProviders(credentials(check, configuration, of: options["app"])).look())
     }
     let status = Finding.status(of: findings)
@@ -127,12 +130,8 @@ enum DoctorCommand: Command {
       return finding(.ok, "reached, with the schema of this version, and writable", nil)
         + (try DoctorDoors.keys(store, configuration))
     } catch {
-      switch error {
-      case .unavailable:
-        return finding(.unreachable, "\(error)", "check that the database runs, and user, password and host of `registry`")
-      case .unusable, .refused, .fenced:
-        return finding(.error, "\(error)", "check `registry`, and who may read and write there")
-      }
+      let (level, remedy) = DoctorMachine.remedy(for: error, file: file, user: NSUserName())
+      return finding(level, "\(error)", remedy)
     }
   }
 

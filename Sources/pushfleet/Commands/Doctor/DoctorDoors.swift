@@ -4,7 +4,7 @@ import PushCore
 import Reactor
 import Worker
 
-/// Looks at the places that a gateway listens on: whether it could, or is there already.
+/// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.
 final class DoctorDoors {
   /// Seconds.
   private static let timeout = 5.0
@@ -24,7 +24,12 @@ final class DoctorDoors {
 
   func look() -> [Finding] {
     lookAtCertificates()
-    loop.schedule(after: 0) { [unowned self] in look(at: configuration.doorAddresses[...]) }
+    // Figures first: they tell whether a gateway runs here.
+    var places = configuration.doorAddresses.reversed() + []
+    if let metrics = configuration.metrics, configuration.gateway == nil || configuration.gateway?.metrics != nil {
+      places.insert(("metrics", metrics), at: 0)
+    }
+    loop.schedule(after: 0) { [unowned self] in look(at: places[...]) }
     loop.run()
     return findings
   }
@@ -35,16 +40,13 @@ final class DoctorDoors {
     for certificate in loaded.compactMap(\.self) {
       let end = certificate.expiry.notAfter
       let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
-      let isNear = end - RegistrySession.now / 1_000 < Self.near
+      let isNear = ExpiryWatch.mark(notAfter: end, at: RegistrySession.now / 1_000) != nil
       findings.append(
         Finding(
           level: isNear ? .warning : .ok, subject: certificate.setting, sentence: "ends on \(date)",
           remedy: isNear ? "renew it; a gateway that runs takes the new file over" : nil))
     }
   }
-
-  /// Seconds.
-  private static let near: Int64 = 31 * 86_400
 
   private func look(at places: ArraySlice<(setting: String, address: Endpoint)>) {
     guard let place = places.first else { return loop.stop() }
@@ -65,31 +67,50 @@ final class DoctorDoors {
     if let error = error as? SystemError, error.isOfNoAddress {
       return report(
         .warning, place, "this machine has no such address",
-        "where the gateway runs here, name an address of this machine, or 0.0.0.0 for all of them")
+        "where it runs here, name an address of this machine, or 0.0.0.0 for all of them")
     }
     report(.error, place, "can't be listened on: \(error)", "choose another address or port, or give its user the right to it")
   }
 
   // MARK: in use
 
-  /// Only the HTTP door without TLS says what it is; of the others nobody knows without a sender's certificate.
+  /// Who listens where a gateway would: found by its figures, or by its HTTP door without TLS.
+  private var hasGateway = false
+
+  /// Figures and the HTTP door without TLS say what they are. Doors with TLS don't, without a sender's certificate: there a gateway that runs
+  /// is taken at its word.
   private func lookWhoIsThere(_ place: (setting: String, address: Endpoint), _ next: @escaping () -> Void) {
     let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names who has it: end that, or choose another port"
-    guard place.setting == "gateway.http.listen", configuration.gateway?.http?.identity == nil else {
-      let own =
-        place.setting == "metrics" ? "; where that is a worker, give the gateway a place of its own: gateway.metrics" : ""
-      report(
-        .warning, place, "in use, by a gateway that runs or by somebody else\(own)", "where no gateway runs here: " + advice)
+    let isFigures = place.setting.hasSuffix("metrics")
+    guard isFigures || place.setting == "gateway.http.listen" && configuration.gateway?.http?.identity == nil else {
+      if hasGateway {
+        report(.ok, place, "in use; a gateway runs here", nil)
+      } else {
+        report(
+          .warning, place, "in use, by a gateway that runs or by somebody else", "where no gateway runs here: " + advice)
+      }
       return next()
     }
     let request = HTTPCall.Request(
-      method: "GET", host: "\(place.address)", path: "/livez", timeout: Self.timeout, longestAnswer: 4_096)
+      method: "GET", host: "\(place.address)", path: isFigures ? "/metrics" : "/livez", timeout: Self.timeout,
+      longestAnswer: 16 << 20)
     let call = HTTPCall(request) { [weak self] answer in
       guard let self else { return }
-      if case .answered(200, let body?) = answer, body.elementsEqual("alive\n".utf8) {
+      let body = if case .answered(200, let body?) = answer { String(decoding: body, as: UTF8.self) } else { "" }
+      let isGateway = isFigures ? body.contains("\npushfleet_gateway_") : body == "alive\n"
+      hasGateway = hasGateway || isGateway
+      switch (isGateway, body.contains("\npushfleet_shards ")) {
+      case (true, _) where place.setting != "metrics" || configuration.gateway?.metrics == nil:
         report(.ok, place, "a gateway is there", nil)
-      } else {
-        report(.error, place, "in use by something that is no gateway", advice)
+      case (_, true) where place.setting == "metrics":
+        report(.ok, place, "a worker is there", nil)
+        if configuration.gateway != nil, configuration.gateway?.metrics == nil {
+          report(
+            .warning, place, "a gateway that runs here as well serves no figures", "give it a place of its own: gateway.metrics"
+          )
+        }
+      default:
+        report(.error, place, "in use by something that is no \(place.setting == "metrics" ? "worker" : "gateway")", advice)
       }
       loop.schedule(after: 0, next)
     }

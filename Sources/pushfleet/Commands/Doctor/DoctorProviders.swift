@@ -10,8 +10,6 @@ final class DoctorProviders {
   /// Seconds by which clocks may differ without a word, and beyond which providers refuse tokens.
   private static let clockDrift: Int64 = 30
   private static let clockLimit: Int64 = 300
-  /// Seconds before a certificate's end from which on it is warned of.
-  private static let renewal: Int64 = 30 * 86_400
 
   private let loop: EventLoop
   private let dialer: LoopDialer
@@ -39,7 +37,8 @@ final class DoctorProviders {
 
   private func probe(_ credential: CheckedCredential) {
     let name = credential.name
-    if case .apns(let apns) = credential.value, let end = apns.notAfter { judgeEnd(end, name) }
+    // Nobody takes one that has ended: that it isn't taken says nothing more.
+    if case .apns(let apns) = credential.value, let end = apns.notAfter, hasEnded(end, name) { return }
     let completion: (CredentialProbe.Outcome) -> Void = { [weak self] outcome in
       guard let self else { return }
       judge(outcome, credential)
@@ -82,11 +81,11 @@ final class DoctorProviders {
       meaning.reason.hasPrefix("HTTP ")
       ? meaning.reason : "\(meaning.status) \(meaning.reason)".trimmingCharacters(in: .whitespaces)
     let good = isFCM ? "account, project and permission are accepted" : "key, team and topic are accepted"
-    let remedy = CredentialRemedy.of(meaning, isFCM: isFCM)
+    let remedy = ProviderRemedy.words(for: meaning, isFCM: isFCM)
     switch meaning.reaction {
     case .delivered, .suspect, .gone: report(.ok, name, "\(good) (\(said))", nil)
     case .drop(let code) where code != .invalidAPNsCredential && code != .internalServerError:
-      if CredentialRemedy.isKnown(meaning, isFCM: isFCM) { return report(.ok, name, "\(good) (\(said))", nil) }
+      if ProviderRemedy.isKnown(meaning, isFCM: isFCM) { return report(.ok, name, "\(good) (\(said))", nil) }
       report(
         .warning, name, "the provider's answer tells nothing of the credential: \(said)", "check `endpoint`, and send a push")
     // What a worker does about it is nothing that the doctor does.
@@ -107,11 +106,12 @@ final class DoctorProviders {
       "keep the clock by NTP: providers refuse tokens of another time")
   }
 
-  private func judgeEnd(_ end: Int64, _ name: String) {
-    let left = end - loop.wallClock / 1_000
-    guard left < Self.renewal else { return }
-    let words = left <= 0 ? "its certificate has ended" : "its certificate ends in \(left / 86_400) days"
-    report(left <= 0 ? .error : .warning, name, words, "renew the certificate, or use a key, which doesn't end")
+  private func hasEnded(_ end: Int64, _ name: String) -> Bool {
+    guard let mark = ExpiryWatch.mark(notAfter: end, at: loop.wallClock / 1_000) else { return false }
+    let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
+    let words = mark == 0 ? "its certificate has ended, on \(date)" : "its certificate ends on \(date)"
+    report(mark == 0 ? .error : .warning, name, words, "renew the certificate, or use a key, which doesn't end")
+    return mark == 0
   }
 
   private func report(_ level: Finding.Level, _ subject: String, _ sentence: String, _ remedy: String?) {

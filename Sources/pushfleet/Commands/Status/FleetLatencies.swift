@@ -6,6 +6,8 @@ struct FleetLatencies {
     /// `apns answers`, `apns high`.
     var name: String
     var histogram: Histogram
+    /// Otherwise some of it begins at a time in whole seconds.
+    var isExact = true
   }
 
   /// Round trips of providers before what producers wait for.
@@ -15,8 +17,9 @@ struct FleetLatencies {
     for latency in workers.flatMap(\.latencies) {
       if let place = rows.firstIndex(where: { $0.name == latency.name && $0.histogram.bounds == latency.histogram.bounds }) {
         rows[place].histogram += latency.histogram
+        rows[place].isExact = rows[place].isExact && latency.isExact
       } else if rows.count < Self.most {
-        rows.append(Row(name: latency.name, histogram: latency.histogram))
+        rows.append(Row(name: latency.name, histogram: latency.histogram, isExact: latency.isExact))
       }
     }
     rows.sort { $0.name < $1.name }
@@ -27,11 +30,13 @@ struct FleetLatencies {
 }
 
 extension FleetLatencies.Row {
-  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`.
+  /// `18 ms`, `2.4 s`, `5 min 0 s`, `over 30 s`; of whole seconds `< 1 s`, `2 s`.
   func text(_ share: Double) -> String {
     guard let seconds = histogram.quantile(share) else { return "-" }
     guard seconds.isFinite else { return "over \(Figures.duration(histogram.bounds.last ?? 0))" }
     switch seconds {
+    case ...1 where !isExact: return "< 1 s"
+    case ..<9.95 where !isExact: return "\(Int(seconds.rounded())) s"
     case ..<0.001: return "1 ms"
     case ..<0.9995: return "\(Int((seconds * 1_000).rounded())) ms"
     case ..<9.95: return "\((seconds * 10).rounded() / 10) s"

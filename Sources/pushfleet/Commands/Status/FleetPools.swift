@@ -8,6 +8,7 @@ struct FleetPools {
     var connections = 0
     var streams = 0
     var reason = ""
+    var remedy = ""
   }
 
   /// Those in trouble first.
@@ -28,7 +29,7 @@ struct FleetPools {
       rows[place].streams += pool.streams
       guard pool.state != "ok" else { continue }
       rows[place].isInTrouble += 1
-      if rows[place].reason.isEmpty { rows[place].reason = pool.reason }
+      if rows[place].reason.isEmpty { (rows[place].reason, rows[place].remedy) = (pool.reason, pool.remedy) }
     }
     rows.sort { ($1.isInTrouble, $0.name) < ($0.isInTrouble, $1.name) }
     inTrouble = max(workers.map(\.poolsInTrouble).max() ?? 0, rows.count { $0.isInTrouble > 0 })

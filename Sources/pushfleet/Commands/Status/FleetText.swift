@@ -117,6 +117,10 @@ struct FleetText {
       .text("WHY", least: 20, rank: 2),
     ]
     var lines = table(columns, rows) { shown[$0].isInTrouble > 0 ? .bad : nil }
+    var seen: Set<String> = [""]
+    for row in shown where place != nil && seen.insert(row.remedy).inserted {
+      lines += WrappedText.lines("\(row.reason): \(row.remedy)".split(separator: " "), first: "→ ", rest: "  ", width: width)
+    }
     let more = pools.inTrouble - shown.count
     if more > 0 { lines.append(marked(cut("\(count(more)) more in trouble\(place.map { ": \($0)" } ?? "")"), .bad)) }
     return lines

@@ -12,7 +12,8 @@ enum StatusCommand: Command {
     the last minute took, and lists the campaigns that aren't over. `pushfleet top` goes on showing it.
 
     Latencies are read off histograms: P50 and P99 are estimates between two of their bounds. `answers` is the provider's round trip,
-    `from publishing` begins at the request's timestamp, which has whole seconds, and leaves out broadcasts.
+    `from publishing` begins when the broker took the request, where RabbitMQ notes it (header timestamp_in_ms), else at the request's
+    timestamp, whose whole seconds tell no more than "< 1 s"; it leaves out broadcasts.
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG)
       --pools         list credentials with their connections, those in trouble first; without it only those. Of many applications:

@@ -7,6 +7,8 @@ struct WorkerAnswer {
     var name: String
     var state: String
     var reason: String
+    /// What to do, and where the documents go on; empty where it is well.
+    var remedy: String
     var connections: Int
     var streams: Int
   }
@@ -29,7 +31,7 @@ struct WorkerAnswer {
   var pools: [Pool]
   var poolsInTrouble: Int
   /// Of the last minute.
-  var latencies: [(name: String, histogram: Histogram)]
+  var latencies: [(name: String, histogram: Histogram, isExact: Bool)]
   var holds: [(app: String, ready: Int)]
   /// As it came, on one line.
   let json: [UInt8]
@@ -59,9 +61,10 @@ struct WorkerAnswer {
       .sorted { $0.1 != $1.1 ? $0.1 > $1.1 : $0.0 < $1.0 }
     pools = (object["pools"] as? [[String: Any]] ?? []).map { pool in
       func number(_ key: String) -> Int { Self.count(pool[key]) }
+      let remedy = [text(pool["remedy"]), text(pool["runbook"])].filter { !$0.isEmpty }.joined(separator: ": ")
       return Pool(
-        name: text(pool["name"]), state: text(pool["state"]), reason: text(pool["reason"]), connections: number("connections"),
-        streams: number("streams"))
+        name: text(pool["name"]), state: text(pool["state"]), reason: text(pool["reason"]), remedy: remedy,
+        connections: number("connections"), streams: number("streams"))
     }
     poolsInTrouble = Self.count(object["pools_in_trouble"])
     latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
@@ -75,15 +78,18 @@ struct WorkerAnswer {
     return number.intValue
   }
 
-  private static func latency(_ object: [String: Any]) -> (name: String, histogram: Histogram)? {
+  private static func latency(_ object: [String: Any]) -> (name: String, histogram: Histogram, isExact: Bool)? {
     guard let bounds = object["bounds"] as? [NSNumber], let counts = object["counts"] as? [NSNumber],
       bounds.count <= mostBounds,
       let histogram = Histogram(bounds: bounds.map(\.doubleValue), counts: counts.map { count($0) })
     else { return nil }
     func text(_ key: String) -> String { (object[key] as? String ?? "").printable }
     switch text("of") {
-    case "provider_answer": return ("\(text("provider")): answers", histogram)
-    case "publish_to_answer": return ("\(text("provider")): from publishing, lane \(text("lane"))", histogram)
+    case "provider_answer": return ("\(text("provider")): answers", histogram, true)
+    case "publish_to_answer":
+      // An older worker doesn't say it, and has whole seconds.
+      let isExact = object["whole_seconds"] as? Int == 0
+      return ("\(text("provider")): from publishing, lane \(text("lane"))", histogram, isExact)
     default: return nil
     }
   }

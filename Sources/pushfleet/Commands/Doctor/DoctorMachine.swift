@@ -1,0 +1,70 @@
+import DeviceRegistry
+import Foundation
+import Reactor
+import Worker
+
+/// What a worker needs of the machine that the doctor runs on.
+enum DoctorMachine {
+  static func look(_ configuration: Configuration) -> [Finding] {
+    var found = [descriptors(limit: ProcessUsage.raiseDescriptorLimit(), needed: needed(configuration))]
+    if let text = configuration.registry, text.hasPrefix("sqlite:") {
+      let folder = URL(fileURLWithPath: String(text.dropFirst("sqlite:".count))).deletingLastPathComponent().path
+      let free = (try? FileManager.default.attributesOfFileSystem(forPath: folder))?[.systemFreeSize] as? NSNumber
+      if let free { found.append(disk(free: free.int64Value, folder)) }
+    }
+    return found
+  }
+
+  // MARK: open files
+
+  /// Files that a worker opens besides its connections: event loops, the registry, the log.
+  private static let others = 30
+  /// Connections of a busy FCM project, and to the broker, of a shard.
+  private static let busiest = 8
+  private static let brokers = 5
+
+  /// For each shard.
+  static func needed(_ configuration: Configuration) -> Int {
+    let pools = configuration.credentials.reduce(0) { sum, credential in
+      if case .fcm = credential.source { sum + busiest } else { sum + 1 }
+    }
+    return others + configuration.shards * (pools + brokers)
+  }
+
+  static func descriptors(limit: Int, needed: Int) -> Finding {
+    let words = "a process of this user may open \(limit) files, and a worker of this configuration needs about \(needed)"
+    return Finding(
+      level: limit < needed ? .error : .ok, subject: "open files", sentence: words,
+      remedy: limit < needed ? "raise `LimitNOFILE` of the unit, or `ulimit -Hn`" : nil)
+  }
+
+  // MARK: disk
+
+  private static let little: Int64 = 1 << 30
+  private static let none: Int64 = 64 << 20
+
+  static func disk(free: Int64, _ folder: String) -> Finding {
+    let level: Finding.Level = free < none ? .error : free < little ? .warning : .ok
+    return Finding(
+      level: level, subject: "registry", sentence: "\(free >> 20) MiB are free in \(folder)",
+      remedy: level == .ok ? nil : "free space there: a registry on a full disk takes no changes")
+  }
+
+  /// - Parameter file: of a registry on SQLite; nil on PostgreSQL.
+  static func remedy(for error: RegistryError, file: String?, user: String) -> (level: Finding.Level, words: String) {
+    switch error {
+    case .unavailable(.full, _): (.error, "free space on the disk of the registry")
+    case .unavailable(.readOnly, _):
+      (
+        .error,
+        file.map { "make \($0) and its folder writable for the user \(user): the folder too, for the -wal file" }
+          ?? "point `registry` to the primary: this one is read-only"
+      )
+    case .unavailable(.locked, _): (.unreachable, "end the process that holds the lock")
+    case .unavailable where file != nil:
+      (.unreachable, "let the user \(user) read and write the file and its folder")
+    case .unavailable: (.unreachable, "check that the database runs, and user, password and host of `registry`")
+    case .unusable, .refused, .fenced: (.error, "check `registry`, and who may read and write there")
+    }
+  }
+}

@@ -1,0 +1,16 @@
+import Worker
+
+/// What the fleet's workers say of providers. The doctor's own push may be accepted while theirs aren't: by another topic, or from another
+/// address.
+enum DoctorWorkers {
+  static func look(_ configuration: Configuration) throws -> [Finding] {
+    var workers: [WorkerAnswer] = []
+    let watch = try FleetWatch(configuration, every: nil) { workers = $0.workers }
+    do { try watch.run() } catch let failure as CommandFailure where failure.status != .interrupted { return [] }
+    return FleetPools(workers).rows.filter { $0.isInTrouble > 0 }.map { pool in
+      Finding(
+        level: .warning, subject: "workers", sentence: "\(pool.name) is in trouble: \(pool.reason)",
+        remedy: pool.remedy.isEmpty ? nil : pool.remedy)
+    }
+  }
+}
