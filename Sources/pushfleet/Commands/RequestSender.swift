@@ -138,6 +138,8 @@ final class RequestSender: BrokerClient, PublisherHandler {
   }
 
   func failed(_ tag: Int, _ failure: PublishFailure) {
+    // Nobody is asked: it ends in a second.
+    if tag == Self.questionTag { return }
     switch failure {
     case .returned: fail(.unavailable, "there is no queue for the requests; `pushfleet topology` declares it")
     case .channelClosed(.notFound(let what)): missing(what)
@@ -199,6 +201,10 @@ final class RequestSender: BrokerClient, PublisherHandler {
   private static let longestOutcome = 4 << 20
 
   func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
+    if reply.properties.correlationID == Self.question {
+      if let answer = WorkerAnswer(reply.body, now: Date().timeIntervalSince1970) { workers.append(answer) }
+      return
+    }
     guard let id = reply.properties.correlationID, let awaited = unanswered.removeValue(forKey: id) else { return }
     progressAt = loop.now
     bar.clear()
@@ -219,13 +225,51 @@ final class RequestSender: BrokerClient, PublisherHandler {
       if inputWatch != nil, outstanding.isEmpty, unanswered.isEmpty { progressAt = loop.now }
       guard loop.now.seconds(since: progressAt) >= timeout else { return watch() }
       bar.clear()
-      let isWaiting = outstanding.isEmpty && !unanswered.isEmpty
+      if outstanding.isEmpty, !unanswered.isEmpty, let publisher, publisher.canPublish { return askWorkers(publisher) }
       fail(
         .unavailable,
-        isWaiting
-          ? "\(unanswered.count) outcomes did not come within \(Int(timeout)) s: is a worker running?"
-          : "nothing was taken for \(Int(timeout)) s: \(account)")
+        outstanding.isEmpty && !unanswered.isEmpty
+          ? missingOutcomes : "nothing was taken for \(Int(timeout)) s: \(account)")
     }
+  }
+
+  // MARK: why outcomes don't come
+
+  private static let question = Array("status".utf8)
+  /// Of the question; requests count from 0.
+  private static let questionTag = -1
+  /// Seconds that workers have to answer.
+  private static let answerTime = 1.0
+  private var workers: [WorkerAnswer] = []
+
+  private func askWorkers(_ publisher: Publisher) {
+    var properties = BasicProperties()
+    properties.replyTo = Publisher.replyTo
+    properties.correlationID = Self.question
+    properties.expiration = Array("5000".utf8)
+    publisher.publish(
+      exchange: Array(configuration.topology.controlExchange.utf8), routingKey: [], properties: properties,
+      body: StatusQuestion.plain, tag: Self.questionTag)
+    loop.schedule(after: Self.answerTime) { [weak self] in
+      guard let self else { return }
+      fail(.unavailable, "\(missingOutcomes): \(whereTheyWait)")
+    }
+  }
+
+  private var missingOutcomes: String { "\(unanswered.count) outcomes did not come within \(Int(timeout)) s" }
+
+  private var whereTheyWait: String {
+    guard !workers.isEmpty else { return "is a worker running?" }
+    let held = Dictionary(workers.flatMap(\.holds).map { ($0.app, $0.ready) }, uniquingKeysWith: max)
+      .filter { $0.value > 0 && (app == nil || app == Array($0.key.utf8)) }.keys.sorted()
+    guard !held.isEmpty else { return "workers run; `pushfleet trace ID` says how far a request has come" }
+    let pools = FleetPools(workers).rows.filter { $0.isInTrouble > 0 }
+    let places = held.prefix(5).map { app in
+      let pool = pools.first { $0.name.hasPrefix(app + " ") }
+      let words = pool.map { ": \([$0.reason, $0.remedy].filter { !$0.isEmpty }.joined(separator: ": "))" }
+      return "\(configuration.topology.holdQueue(app))\(words ?? "")"
+    }
+    return "requests wait in \(places.joined(separator: "; "))"
   }
 
   func blocked(_ publisher: Publisher, reason: String) {

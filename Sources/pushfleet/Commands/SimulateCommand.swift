@@ -22,8 +22,8 @@ enum SimulateCommand: Command {
                             what a configuration needs to send here
       --script FILE         JSON: what each device token provokes, such as
                             {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}},
-                            and the faults goaway, refuse, stall, reset, delay_ms; "*" stands for every other token.
-                            Read again on SIGHUP, whose connections stay
+                            or one of the faults below; "*" stands for every other token. A list is gone through push by push. It must
+                            exist when the simulator starts, and is read again on SIGHUP, whose connections stay
       --journal FILE        one line of JSON for each request received
       --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
       --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
@@ -32,6 +32,15 @@ enum SimulateCommand: Command {
       --topic ID            apns: the bundle id that may be sent to, and no other
       --streams N           streams at once on a connection
       --sandbox             apns: answer as the sandbox does
+
+    Faults of a script, each beside "times": N or "every": N where it isn't for every push:
+
+      {"stall": true}       takes the push and never answers
+      {"refuse": true}      refuses the stream: the push was not processed
+      {"reset": true}       resets the stream; a number is the error code of HTTP/2
+      {"close": true}       closes the connection
+      {"goaway": "REASON"}  says goodbye with the reason, after this push
+      {"delay_ms": N}       waits before the answer; also beside a status
 
     Example: pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson
     """

@@ -15,7 +15,7 @@ enum TopicsCommand: Command {
     registered is reported with its place in the list and costs only itself (exit status 65).
 
       --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       the application; may be left out when one is configured
+      --app APP       the application; may be left out when one is configured. list: without it, all of them
       --json          list: one object per topic; else the registry's answer to each thousand devices
 
     Example: pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000
@@ -55,13 +55,20 @@ enum TopicsCommand: Command {
   private static func list(_ options: Options) throws {
     try options.refuseOperands()
     let session = try RegistrySession(options, isReading: true)
-    let app = try session.app(options)
+    let all = session.configuration.apps.map { Array($0.id.utf8) }
+    for app in try session.optionalApp(options).map({ [$0] }) ?? all {
+      if all.count > 1, !options.has("json") { Terminal.print("\(String(printing: app)):") }
+      try list(app, session, options)
+    }
+  }
+
+  private static func list(_ app: [UInt8], _ session: RegistrySession, _ options: Options) throws {
     let width = TerminalWidth.ofOutput ?? .max
     var last: [UInt8] = []
     while true {
       let topics = try session.store.topics(app: app, after: last, limit: 1_000)
       if options.has("json") {
-        for topic in topics { Terminal.print(json(topic)) }
+        for topic in topics { Terminal.print(json(topic, of: app)) }
       } else if !topics.isEmpty {
         let lines = TopicTable.lines(topics, width: width)
         Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
@@ -73,8 +80,9 @@ enum TopicsCommand: Command {
     }
   }
 
-  private static func json(_ topic: TopicRecord) -> [UInt8] {
+  private static func json(_ topic: TopicRecord, of app: [UInt8]) -> [UInt8] {
     var line = JSONObjectWriter()
+    line.set("app", app)
     line.set("topic", topic.name)
     line.set("members", topic.members)
     return line.closed()

@@ -69,10 +69,11 @@ struct LetterGroups {
 
   private static let columns: [TextTable.Column] = [
     .figure("COUNT"), .name("APP", least: 12, rank: 3), .text("ERROR", least: 12, rank: 1), .name("FROM", least: 10, rank: 2),
-    .figure("OLDEST", rank: 6), .figure("NEWEST", rank: 5), .text("REASON", least: 20, rank: 4),
+    .figure("OLDEST", rank: 5), .figure("NEWEST", rank: 4), .text("REASON", least: 20),
   ]
 
-  /// - Parameter width: of the terminal: no line is longer, at the cost of the reasons' ends, then of the times.
+  /// - Parameter width: of the terminal: no line is longer. Where not everything fits, the reasons stand below, and the times are left out
+  ///   first.
   func text(width: Int) -> String {
     let rows = sorted.map { kind, group in
       [
@@ -80,6 +81,12 @@ struct LetterGroups {
         group.oldest.map(Figures.time) ?? "-", group.newest.map(Figures.time) ?? "-", kind.reason,
       ]
     }
-    return TextTable(Self.columns, rows: rows).text(width: width)
+    let table = TextTable(Self.columns, rows: rows)
+    guard table.width > width else { return table.text() }
+    let narrow = TextTable(Array(Self.columns.dropLast()), rows: rows.map { Array($0.dropLast()) }).lines(width: width)
+    let reasons = rows.map { row in
+      WrappedText.lines(row.last ?? "", room: width - 2).map { Shortened.end("  " + $0, to: width) }
+    }
+    return (narrow.prefix(1) + zip(narrow.dropFirst(), reasons).flatMap { [$0] + $1 }).joined(separator: "\n")
   }
 }
