@@ -181,10 +181,10 @@ extension SQL {
     .int, .int, .blob)
   /// A push that was on its way to a token counts for the device that has another one by now.
   static let counterByReplacedToken = RowsStatement("SELECT \(counterOfDevice) \(byReplacedToken)", .int, .int, .blob)
+  static let badge = RowsStatement("SELECT badge FROM badges WHERE device = ?1", .int)
   static let badgeOfInstallation = Statement(
     "SELECT b.badge FROM devices d JOIN badges b ON b.device = \(counterOfDevice) WHERE d.app = ?1 AND d.installation = ?2 LIMIT 1"
   )
-  static let badge = RowsStatement("SELECT badge FROM badges WHERE device = ?1", .int)
   static let setBadge = RowsStatement(
     "INSERT INTO badges (device, badge) VALUES (?1, ?2) ON CONFLICT (device) DO UPDATE SET badge = excluded.badge",
     .int, .int)

@@ -36,7 +36,7 @@ enum Schema {
 
   private static let migrations: [[String]] = [
     first, pauses, acknowledgements, kinds, waiting, doors, counters, contentPages, requests, fence, counting, unknown,
-    failures, contentSizes,
+    failures, contentSizes, accounts,
   ]
 
   private static let first = [
@@ -188,6 +188,12 @@ enum Schema {
       campaign {blob} NOT NULL, platform {int} NOT NULL, code {int} NOT NULL, devices {int} NOT NULL,
       PRIMARY KEY (campaign, platform, code)) {clustered}
     """
+  ]
+
+  /// Whom a gateway's key sends as, and what judges the assertions of a service account.
+  private static let accounts = [
+    "ALTER TABLE gateway_keys ADD COLUMN sender {text}", "ALTER TABLE gateway_keys ADD COLUMN environment {int}",
+    "ALTER TABLE gateway_keys ADD COLUMN public_key {blob}", "ALTER TABLE gateway_keys ADD COLUMN token_uri {text}",
   ]
 
   private static let pauses = [

@@ -19,11 +19,15 @@ enum KeysCommand: Command {
     it alone. With --service-account it prints none, and writes a file for Firebase's libraries, whose private key the registry doesn't
     have. Gateways that run know of a key that is revoked within five seconds.
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --app APP       the applications; may be left out where only one is configured
-      --rights LIST   of send, register, ack
-      --rate N        requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out
-      --json          one JSON object a line
+      --config FILE           the configuration (or PUSHFLEET_CONFIG)
+      --app APP               the applications; may be left out where only one is configured
+      --rights LIST           of send, register, ack
+      --rate N                requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out
+      --sender SENDER         which of the application's senders its requests are from
+      --environment E         production or sandbox: which APNs its tokens are of
+      --service-account FILE  writes a service account for one application, for which the gateway's /token gives out tokens
+      --url URL               the gateway as senders know it, for that file; gateway.http.listen when it is left out
+      --json                  one JSON object a line
 
     Example: pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send
     """
@@ -49,10 +53,15 @@ enum KeysCommand: Command {
     let session = try RegistrySession(options, isReading: false)
     let apps = try self.apps(options, session.configuration)
     let key = NewSecret(.key)
-    try session.store.createKey(
-      GatewayKey(
-        id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: Int64(rate),
-        createdAt: RegistrySession.now))
+    var kept = GatewayKey(
+      id: key.id, hash: key.hash, apps: apps.map { Array($0.utf8) }, rights: rights, rate: Int64(rate),
+      createdAt: RegistrySession.now)
+    try choose(options, apps, session.configuration, for: &kept)
+    if let file = options["service-account"] {
+      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.has("json"))
+    }
+    if options["url"] != nil { throw CommandFailure(.usage, "--url is for --service-account") }
+    try session.store.createKey(kept)
     var shown = key.text
     if options.has("json") {
       var line = description(kept)
