@@ -268,7 +268,7 @@ struct DevicesTests {
     for field in ["installation", "sender", "name", "locale", "time_zone", "app_version"] {
       #expect(shown[field] as? String == sql, "\(field)")
     }
-    for option in ["token", "user", "environment", "platform", "topics"] {
+    for option in ["token", "environment", "platform", "topics"] {
       var values = ["platform": "apns", "token": token(2)]
       values[option] = option == "topics" ? sql.replacingOccurrences(of: ",", with: "") : sql
       let words = ["devices", "register"] + values.flatMap { ["--\($0)", $1] }

@@ -148,7 +148,7 @@ struct CampaignTests {
     let registry = try backend.open()
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     let added = [
-      "campaigns": ["idle", "stopped_at", "received", "opened"],
+      "campaigns": ["idle", "stopped_at", "received", "opened", "unknown_devices"],
       "devices": ["kind", "activity", "marked_at", "stale_claim", "counter"],
       "aliases": ["platform", "token", "replaced_at", "new_token"],
     ]
@@ -161,7 +161,7 @@ struct CampaignTests {
     }
     let tables = [
       "notes", "badges", "messages", "waiting", "gateway_keys", "device_secrets", "content_pages", "gateway_requests",
-      "change_fence", "content_sizes",
+      "change_fence", "content_sizes", "campaign_failures",
     ].map { "DROP TABLE \($0);" }
     let back =
       (indexes + columns + tables).joined()

@@ -44,7 +44,8 @@ struct ContentPageTests {
 
   @Test("the pages of an application have a bound together, those of others none of it", arguments: Backend.all)
   func bound(_ backend: Backend) throws {
-    let store = try backend.open().store
+    let registry = try backend.open()
+    let store = registry.store
     func keep(_ number: UInt8, app: String = "a", at now: Int64 = 0) throws -> [UInt8]? {
       try store.keepPage(Self.page(number, app: app, most: 9), now: now)
     }

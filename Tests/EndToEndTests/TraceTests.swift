@@ -83,6 +83,10 @@ struct TraceTests {
       ["op": "read", "token": token(60), "message_id": "m", "at": "2026-11-20T18:26:10Z"],
     ])
     #expect(try eventually { try site.campaigns()["m"]?["read"] as? Int == 1 })
+    #expect(
+      try eventually {
+        try site.run(["devices", "show", "--user", "carl", "--config", site.file("pushfleet.json5")]).output.contains("gone")
+      })
     let carl = try site.write(#"{"to":"/users/carl","notification":{"body":"x"}}"#, to: "carl.json")
     let sent = try site.run(["send", "--wait", "--config", site.file("pushfleet.json5"), carl])
     #expect(

@@ -106,7 +106,7 @@ struct MetricsTextTests {
   func histograms() {
     let lines = samples(Self.report(), "publish_to_answer_seconds").filter { $0.contains(#"provider="apns",lane="high""#) }
     let values = lines.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
-    let expected = [0] + Array(repeating: 2.0, count: 13) + [4, 172_802.8, 4]
+    let expected = [0, 0, 0, 0] + Array(repeating: 2.0, count: 13) + [4, 172_802.8, 4]
     #expect(values.count == expected.count && zip(values, expected).allSatisfy { abs($0 - $1) < 1e-6 }, "\(lines)")
   }
 

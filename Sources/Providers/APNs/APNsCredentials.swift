@@ -30,6 +30,8 @@ public struct APNsCredentials: Sendable {
   }
 
   /// When the certificate ends, in UNIX seconds; nil for a key, which doesn't.
+  // Swift 6.3.1 can't compile `ConfigurationCheck` with optimisation when this is inlined.
+  @inline(never)
   public var notAfter: Int64? { if case .certificate(let end, _) = authentication { end } else { nil } }
 
   /// A certificate says that it is for other push types' forms of a topic, and not for the topic.

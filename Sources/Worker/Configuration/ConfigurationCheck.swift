@@ -82,9 +82,10 @@ public struct ConfigurationCheck {
 
   /// - Parameter now: unix seconds.
   private func endings(of loaded: Configuration, at now: Int64) -> [String] {
-    var ends = loaded.credentials.map(\.place).compactMap { place -> (setting: String, notAfter: Int64)? in
-      guard case .apns(let credential)? = shelf.credentials[place]?.value else { return nil }
-      return credential.notAfter.map { ("\(place.setting).certificate", $0) }
+    var ends: [(setting: String, notAfter: Int64)] = []
+    for (place, _) in loaded.credentials {
+      guard case .apns(let credential)? = shelf.credentials[place]?.value, let end = credential.notAfter else { continue }
+      ends.append(("\(place.setting).certificate", end))
     }
     let doors = [try? loaded.gateway?.http?.loadCertificate(), try? loaded.gateway?.apns?.loadCertificate()]
     // One that has ended is an error there.
