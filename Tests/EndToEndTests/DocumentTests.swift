@@ -118,7 +118,6 @@ struct DocumentTests {
       let sent = try run(as: user, ["send", request])
       #expect(sent.status == 0, "\(sent.output)")
       #expect(try run(as: user, ["feedback"]).status == 69)
-      #expect(try run(as: user, ["dead", "list"]).status == 69)
     }
     let worked = try run(as: "pushfleet-worker", ["worker", "--until-empty", "--json"])
     #expect(worked.status == 0 && worked.output.contains(#""feedback":2"#), "\(worked.output)")

@@ -262,13 +262,16 @@ final class RequestSender: BrokerClient, PublisherHandler {
     guard !workers.isEmpty else { return "is a worker running?" }
     let held = Dictionary(workers.flatMap(\.holds).map { ($0.app, $0.ready) }, uniquingKeysWith: max)
       .filter { $0.value > 0 && (app == nil || app == Array($0.key.utf8)) }.keys.sorted()
-    guard !held.isEmpty else { return "workers run; `pushfleet trace ID` says how far a request has come" }
-    let pools = FleetPools(workers).rows.filter { $0.isInTrouble > 0 }
-    let places = held.prefix(5).map { app in
+    let asked = app.map { String(decoding: $0, as: UTF8.self) + " " } ?? ""
+    let pools = FleetPools(workers).rows.filter { $0.isInTrouble > 0 && $0.name.hasPrefix(asked) }
+    guard held.count + pools.count > 0 else { return "workers run; `pushfleet trace ID` says how far a request has come" }
+    func words(_ pool: FleetPools.Row) -> String { [pool.reason, pool.remedy].filter { !$0.isEmpty }.joined(separator: ": ") }
+    var places = held.prefix(5).map { app in
       let pool = pools.first { $0.name.hasPrefix(app + " ") }
-      let words = pool.map { ": \([$0.reason, $0.remedy].filter { !$0.isEmpty }.joined(separator: ": "))" }
-      return "\(configuration.topology.holdQueue(app))\(words ?? "")"
+      return configuration.topology.holdQueue(app) + (pool.map { ": " + words($0) } ?? "")
     }
+    // While every provider is in trouble, workers leave requests in the lanes.
+    if held.isEmpty { places = pools.prefix(5).map { "the lanes for \($0.name): \(words($0))" } }
     return "requests wait in \(places.joined(separator: "; "))"
   }
 
