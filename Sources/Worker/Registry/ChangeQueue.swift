@@ -166,7 +166,8 @@ final class ChangeQueue: ChangeFeedHandler {
       if asked > 0 { isPaused = true }
       guard changes[number] != nil else { return }
       if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
-      if error == .fenced { claim.end() } else if stuckSince == nil { stuckSince = time.now }
+      // Behind a fenced change others are given back, which says nothing of the registry.
+      if error == .fenced { claim.end() } else if stuckSince == nil, !claim.isEnded { stuckSince = time.now }
       // It may have been applied all the same.
       let content = changes[number]?.content
       changes[number]?.content = content?.asRepeated
