@@ -1,3 +1,5 @@
+import Dispatch
+import TestSupport
 import Testing
 
 @testable import DeviceRegistry
@@ -57,6 +59,25 @@ struct ContentPageTests {
     #expect(try keep(3, at: 1_000) != nil && keep(2, at: 1_000) == nil)
     #expect(try store.purgeContent(before: 9_000, limit: 10) == 2)
     #expect(try keep(1, at: 9_000) != nil && keep(2, at: 9_000) != nil && keep(3, at: 9_000) == nil)
+  }
+
+  @Test("workers that keep the same pages at once count each page's size once", arguments: Backend.all)
+  func concurrent(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let location = registry.location
+    let failures = Collected<String>()
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      do {
+        let store = try backend.connect(location)
+        for number in 1...50 where try store.keepPage(Self.page(UInt8(number), most: 204), now: 0) == nil {
+          failures.add("no room for page \(number)")
+        }
+      } catch { failures.add("\(error)") }
+    }
+    #expect(failures.all == [])
+    // Fifty pages of four bytes leave room for one more.
+    #expect(try registry.store.keepPage(Self.page(51, most: 204), now: 0) != nil)
+    #expect(try registry.store.keepPage(Self.page(52, most: 204), now: 0) == nil)
   }
 
   @Test("a name has every random bit, and what has another form is none")

@@ -115,8 +115,12 @@ final class PostgresConnection: SQLSession {
     _ look: () throws(RegistryError) -> TransactionIntent?, write: () throws(RegistryError) -> Void
   ) throws(RegistryError) -> Bool {
     guard let intent = try look() else { return false }
-    try transaction(intent, write)
-    return true
+    return try transaction(intent) { () throws(RegistryError) in
+      // Another worker may have written until the lock was had.
+      guard try look() != nil else { return false }
+      try write()
+      return true
+    }
   }
 
   func begin(_ intent: TransactionIntent) throws(RegistryError) {

@@ -99,5 +99,6 @@ final class StoreThread: Sendable {
     mailbox.post { [front] _ in if let registry = front.registry { body(registry) } }
   }
 
-  static let jobsPerTurn = 128
+  /// As many notes as share a transaction.
+  static let jobsPerTurn = Note.mostTogether
 }

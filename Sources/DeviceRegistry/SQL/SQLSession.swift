@@ -132,7 +132,8 @@ protocol SQLSession: AnyObject {
   /// Runs statements that only read, against one state of the database where that is for free.
   func reading<Result>(_ body: () throws(RegistryError) -> Result) throws(RegistryError) -> Result
 
-  /// Looks for what is to be written, and where something is, writes it in a transaction. Both may be done again.
+  /// Looks for what is to be written, and where something is, writes it in a transaction. Both may be done again; the last look before a write
+  /// sees what others have written before.
   /// - Parameter look: what the transaction is for; nil where nothing is to be written.
   /// - Returns: whether something was written.
   func lookAndWrite(

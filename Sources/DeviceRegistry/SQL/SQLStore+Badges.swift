@@ -14,6 +14,10 @@ struct BadgeTally {
   struct Device {
     let message: Int64
     let counter: Int64
+    /// What the message has counted already; nil where it hasn't.
+    let taken: Int64?
+    /// What the counter is at.
+    let badge: Int64
     let rule: BadgeCount.Rule
     let now: Int64
     /// Its place in ``BadgeTally/numbers``.
@@ -39,117 +43,129 @@ extension SQLStore {
     tally.numbers = counts.map { [Int64?](repeating: nil, count: $0.count.devices.count) }
     var byNumber = Asked()
     var byToken = Asked()
+    var last: (name: [UInt8], number: Int64?) = ([], nil)
     for (count, asked) in counts.enumerated() {
-      guard let app = try knownApp(asked.count.app) else { continue }
+      if last.name != asked.count.app { last = (asked.count.app, try knownApp(asked.count.app)) }
+      guard let app = last.number else { continue }
+      if tally.apps.last != app, !tally.apps.contains(app) { tally.apps.append(app) }
+      let message = MessageKey.of(asked.count.messageID)
       for (index, device) in asked.count.devices.enumerated() {
         switch device {
-        case .number(let id): byNumber.append(count, index, app, number: id)
-        case .token(let platform, let token): byToken.append(count, index, app, number: Int64(platform.rawValue), token)
+        case .number(let id): byNumber.append((count, index), message, app, number: id)
+        case .token(let platform, let token):
+          byToken.append((count, index), message, app, number: Int64(platform.rawValue), token)
         }
       }
     }
-    try session.runRows(SQL.counterByNumber, [.ints(byNumber.numbers)]) { row, result in byNumber.counters[row] = result.int(0)
-    }
-    try session.runRows(SQL.counterByToken, byToken.columns) { row, result in byToken.counters[row] = result.int(0) }
-    let rest = byToken.counters.indices.filter { byToken.counters[$0] == nil }
+    try find(SQL.counterByNumber, [.ints(byNumber.messages), .ints(byNumber.numbers)], byNumber, counts, &tally)
+    var rest: [Int] = []
+    try find(SQL.counterByToken, byToken.columns, byToken, counts, &tally) { rest.append($0) }
     if !rest.isEmpty {
-      try session.runRows(SQL.counterByReplacedToken, byToken.columns(of: rest)) { row, result in
-        byToken.counters[rest[row]] = result.int(0)
-      }
-    }
-    var keys = [Int64?](repeating: nil, count: counts.count)
-    for asked in [byNumber, byToken] {
-      for (row, counter) in asked.counters.enumerated() {
-        guard let counter else { continue }
-        let (count, index) = asked.places[row]
-        let message = keys[count] ?? MessageKey.of(counts[count].count.messageID)
-        keys[count] = message
-        tally.devices.append(
-          .init(
-            message: message, counter: counter, rule: counts[count].count.rule, now: counts[count].now, count: count,
-            index: index))
-        if !tally.apps.contains(asked.apps[row]) { tally.apps.append(asked.apps[row]) }
-      }
-    }
-    if !byNumber.places.isEmpty, !byToken.places.isEmpty {
-      tally.devices.sort { ($0.count, $0.index) < ($1.count, $1.index) }
+      let replaced = byToken.rows(rest)
+      try find(SQL.counterByReplacedToken, replaced.columns, replaced, counts, &tally)
     }
     return tally
   }
 
-  /// Moves each counter once for a message.
-  func countBadges(_ tally: inout BadgeTally) throws(RegistryError) {
-    guard !tally.devices.isEmpty else { return }
-    let devices = tally.devices
-    // What each took when its message counted, and what its counter is at.
-    var found = [(taken: Int64?, badge: Int64)](repeating: (nil, 0), count: devices.count)
-    try session.runRows(SQL.takenAndBadge, [.ints(devices.map(\.message)), .ints(devices.map(\.counter))]) { row, result in
-      found[row] = (result.optionalInt(0), result.int(1))
+  /// - Parameter missing: is told of each row that has no counter.
+  private func find(
+    _ statement: RowsStatement, _ columns: [SQLColumn], _ asked: Asked, _ counts: [BadgeTally.Count], _ tally: inout BadgeTally,
+    missing: (Int) -> Void = { _ in }
+  ) throws(RegistryError) {
+    var isFound = [Bool](repeating: false, count: asked.places.count)
+    var devices = tally.devices
+    try session.runRows(statement, columns) { row, result in
+      isFound[row] = true
+      let (count, index) = asked.places[row]
+      devices.append(
+        .init(
+          message: asked.messages[row], counter: result.int(0), taken: result.optionalInt(1), badge: result.int(2),
+          rule: counts[count].count.rule, now: counts[count].now, count: count, index: index))
     }
-    var taken: [Place: Int64] = [:]
-    var badges: [Int64: Int64] = [:]
-    var noted: [(device: BadgeTally.Device, badge: Int64)] = []
-    for (row, device) in devices.enumerated() {
-      let place = Place(message: device.message, counter: device.counter)
-      var number = found[row].taken ?? taken[place]
+    tally.devices = devices
+    for row in isFound.indices where !isFound[row] { missing(row) }
+  }
+
+  /// Moves each counter once for a message: one counter after the other, each for its messages in their order.
+  func countBadges(_ tally: inout BadgeTally) throws(RegistryError) {
+    let devices = tally.devices
+    var noted = (messages: [Int64](), counters: [Int64](), times: [Int64](), badges: [Int64]())
+    var moved = (counters: [Int64](), badges: [Int64]())
+    let order = devices.indices.sorted {
+      (devices[$0].counter, devices[$0].count, devices[$0].index) < (devices[$1].counter, devices[$1].count, devices[$1].index)
+    }
+    // Where the counter begins among what is noted.
+    var first = 0
+    var badge: Int64 = 0
+    for (place, row) in order.enumerated() {
+      let device = devices[row]
+      if place == 0 || devices[order[place - 1]].counter != device.counter {
+        first = noted.counters.count
+        badge = device.badge
+      }
+      var number = device.taken
+      if number == nil, let same = noted.messages[first...].firstIndex(of: device.message) { number = noted.badges[same] }
       if number == nil {
-        let badge =
+        let next =
           switch device.rule {
-          case .up, .look: min((badges[device.counter] ?? found[row].badge) + 1, SQL.highestBadge)
+          case .up, .look: min(badge + 1, SQL.highestBadge)
           case .set(let badge): badge
           }
-        number = badge
+        number = next
         if device.rule != .look {
-          taken[place] = badge
-          badges[device.counter] = badge
-          noted.append((device, badge))
+          badge = next
+          noted.messages.append(device.message)
+          noted.counters.append(device.counter)
+          noted.times.append(device.now)
+          noted.badges.append(next)
+          if moved.counters.last == device.counter {
+            moved.badges[moved.badges.count - 1] = next
+          } else {
+            moved.counters.append(device.counter)
+            moved.badges.append(next)
+          }
         }
       }
       tally.numbers[device.count][device.index] = number
     }
     try session.runRows(
-      SQL.noteBadge,
-      [
-        .ints(noted.map(\.device.message)), .ints(noted.map(\.device.counter)), .ints(noted.map(\.device.now)),
-        .ints(noted.map(\.badge)),
-      ]
+      SQL.noteBadge, [.ints(noted.messages), .ints(noted.counters), .ints(noted.times), .ints(noted.badges)]
     ) { _, _ in }
-    try setBadges(badges, SQL.countBadge)
-  }
-
-  /// A message on a device.
-  private struct Place: Hashable {
-    let message: Int64
-    let counter: Int64
+    try session.runRows(SQL.countBadge, [.ints(moved.counters), .ints(moved.badges)]) { _, _ in }
   }
 
   /// Devices whose counters are asked for, by their numbers or by platform and token.
   private struct Asked {
     /// The message, and the device's place among its devices.
     var places: [(count: Int, index: Int)] = []
+    var messages: [Int64] = []
     var apps: [Int64] = []
     var numbers: [Int64] = []
     var tokens: [[UInt8]] = []
-    var counters: [Int64?] = []
 
-    mutating func append(_ count: Int, _ index: Int, _ app: Int64, number: Int64, _ token: [UInt8]? = nil) {
-      places.append((count, index))
+    mutating func append(
+      _ place: (count: Int, index: Int), _ message: Int64, _ app: Int64, number: Int64, _ token: [UInt8]? = nil
+    ) {
+      places.append(place)
+      messages.append(message)
       apps.append(app)
       numbers.append(number)
       if let token { tokens.append(token) }
-      counters.append(nil)
     }
 
-    var columns: [SQLColumn] { [.ints(apps), .ints(numbers), .blobs(tokens)] }
+    var columns: [SQLColumn] { [.ints(messages), .ints(apps), .ints(numbers), .blobs(tokens)] }
 
-    func columns(of rows: [Int]) -> [SQLColumn] {
-      [.ints(rows.map { apps[$0] }), .ints(rows.map { numbers[$0] }), .blobs(rows.map { tokens[$0] })]
+    /// Some of them, all by token.
+    func rows(_ rows: [Int]) -> Asked {
+      Asked(
+        places: rows.map { places[$0] }, messages: rows.map { messages[$0] }, apps: rows.map { apps[$0] },
+        numbers: rows.map { numbers[$0] }, tokens: rows.map { tokens[$0] })
     }
   }
 
   func counter(ofDevice id: Int64) throws(RegistryError) -> Int64? {
     var counter: Int64?
-    try session.runRows(SQL.counterByNumber, [.ints([id])]) { _, row in counter = row.int(0) }
+    try session.runRows(SQL.counterByNumber, [.ints([0]), .ints([id])]) { _, row in counter = row.int(0) }
     return counter
   }
 
@@ -166,21 +182,27 @@ extension SQLStore {
     return badges
   }
 
-  func setBadges(_ badges: [Int64: Int64], _ statement: RowsStatement = SQL.setBadge) throws(RegistryError) {
+  func setBadges(_ badges: [Int64: Int64]) throws(RegistryError) {
     let sorted = badges.sorted { $0.key < $1.key }
-    try session.runRows(statement, [.ints(sorted.map(\.key)), .ints(sorted.map(\.value))]) { _, _ in }
+    try session.runRows(SQL.setBadge, [.ints(sorted.map(\.key)), .ints(sorted.map(\.value))]) { _, _ in }
   }
 }
 
 extension SQL {
   /// What APNs takes.
   static let highestBadge = Int64(Int32.max)
-  static let counterByNumber = RowsStatement("SELECT \(counterOfDevice) FROM devices d WHERE d.id = ?1", .int)
+  /// The counter of a device `d`, what message `?1` has counted on it, and what it is at.
+  private static let counterAndBadge =
+    """
+    SELECT \(counterOfDevice), (SELECT n.badge FROM notes n WHERE n.message = ?1 AND n.device = \(counterOfDevice)),
+      (SELECT b.badge FROM badges b WHERE b.device = \(counterOfDevice))
+    """
+  static let counterByNumber = RowsStatement("\(counterAndBadge) FROM devices d WHERE d.id = ?2", .int, .int)
   static let counterByToken = RowsStatement(
-    "SELECT \(counterOfDevice) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
-    .int, .int, .blob)
+    "\(counterAndBadge) FROM devices d WHERE d.app = ?2 AND d.platform = ?3 AND d.token = ?4", .int, .int, .int, .blob)
   /// A push that was on its way to a token counts for the device that has another one by now.
-  static let counterByReplacedToken = RowsStatement("SELECT \(counterOfDevice) \(byReplacedToken)", .int, .int, .blob)
+  static let counterByReplacedToken = RowsStatement(
+    "\(counterAndBadge) \(byReplacedToken(app: 2))", .int, .int, .int, .blob)
   static let badge = RowsStatement("SELECT badge FROM badges WHERE device = ?1", .int)
   static let badgeOfInstallation = Statement(
     "SELECT b.badge FROM devices d JOIN badges b ON b.device = \(counterOfDevice) WHERE d.app = ?1 AND d.installation = ?2 LIMIT 1"
@@ -193,10 +215,6 @@ extension SQL {
     """
     INSERT INTO badges (device, badge, counted) VALUES (?1, ?2, 1)
     ON CONFLICT (device) DO UPDATE SET badge = excluded.badge, counted = 1
-    """, .int, .int)
-  static let takenAndBadge = RowsStatement(
-    """
-    SELECT (SELECT badge FROM notes WHERE message = ?1 AND device = ?2), (SELECT badge FROM badges WHERE device = ?2)
     """, .int, .int)
   static let noteBadge = RowsStatement(
     """

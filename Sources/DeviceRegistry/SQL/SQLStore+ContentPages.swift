@@ -6,6 +6,8 @@ struct PageToKeep {
   let place: Int
   let page: ContentPage
   let now: Int64
+  /// Its content is there, and is to be kept for longer.
+  var isKnown = false
 }
 
 /// Content that pushes have no room for.
@@ -17,11 +19,12 @@ extension SQLStore {
       known[index] = (row.bytes(0), row.int(1))
     }
     var rest: [PageToKeep] = []
-    for (keeping, known) in zip(pages, known) {
+    for (var keeping, known) in zip(pages, known) {
       let keep = keeping.page.keep
       if let known, known.until >= keeping.now + keep - keep / Self.slack {
         answers[keeping.place] = .page(known.name)
       } else {
+        keeping.isKnown = known != nil
         rest.append(keeping)
       }
     }
@@ -31,10 +34,7 @@ extension SQLStore {
   /// A page for which its application has no room is answered with nil.
   func keepPages(_ pages: [PageToKeep], _ answers: inout [NoteAnswer]) throws(RegistryError) {
     guard !pages.isEmpty else { return }
-    var known: Set<[UInt8]> = []
-    try session.runRows(SQL.pageByDigest, [.blobs(pages.map(\.page.digest))]) { index, _ in
-      known.insert(pages[index].page.digest)
-    }
+    var known = Set(pages.filter(\.isKnown).map(\.page.digest))
     var used: [[UInt8]: Int64] = [:]
     var added: [[UInt8]: Int64] = [:]
     var kept: [PageToKeep] = []

@@ -32,7 +32,8 @@ extension SQLStore {
           try countBadges(&tally)
           return nil
         }
-        return .notes(of: tally.apps)
+        // Each page's size is counted once.
+        return pages.isEmpty ? .notes(of: tally.apps) : .allNotes
       } write: { () throws(RegistryError) in
         // Rows that applications share are written in the order of their keys: those who note for several would wait for each other.
         try keepMessages(messages.sorted { $0.key < $1.key })

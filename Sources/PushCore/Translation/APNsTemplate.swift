@@ -3,7 +3,7 @@ public final class APNsTemplate: Sendable {
   /// With what is filled in for each device left blank.
   private let form: [UInt8]
   private let hasBlanks: Bool
-  /// The message's key; 0 where nothing is filled in.
+  /// The message's key; 0 where no push key is filled in.
   private let message: Int64
   public let pushType: PushType
   public let topic: [UInt8]
@@ -76,7 +76,7 @@ public final class APNsTemplate: Sendable {
       usesPage: &usesPage)
     self.usesPage = usesPage
     hasBlanks = (aps.hasBlanks || settings.isUPMC) && Blank.isIn(form)
-    message = hasBlanks ? MessageKey.of(context.messageID) : 0
+    message = hasBlanks && settings.isUPMC ? MessageKey.of(context.messageID) : 0
     let chosenTopic = request.apnsHeader(.apnsTopic).map(document.string)
     topic = isBroadcast ? settings.topic : chosenTopic ?? settings.topics[Int(pushType.rawValue)]
     topicOrigin = chosenTopic != nil ? .request : pushType == .alert || pushType == .background ? .app : .pushType

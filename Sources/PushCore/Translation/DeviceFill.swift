@@ -14,11 +14,34 @@ enum Blank {
   static let badgeDigits = 10
   static let pushKeyDigits = 40
 
-  static func isIn(_ body: [UInt8]) -> Bool { body.contains { $0 == badge || $0 == pushKey } }
+  /// The first blank at or behind a place; eight bytes are looked at together, since most bodies have one blank or none.
+  private static func next(in body: borrowing Span<UInt8>, from start: Int) -> Int? {
+    var place = start
+    while place + 8 <= body.count {
+      let word = Bytes.word(body, at: place)
+      // Its high bit is set in the first byte that is below 3.
+      if (word &- 0x0303_0303_0303_0303) & ~word & 0x8080_8080_8080_8080 != 0 { break }
+      place += 8
+    }
+    while place < body.count {
+      if body[place] == badge || body[place] == pushKey { return place }
+      place += 1
+    }
+    return nil
+  }
+
+  static func isIn(_ body: [UInt8]) -> Bool { next(in: body.span, from: 0) != nil }
 
   /// Bytes of the body, filled in as largely as can be.
   static func count(_ body: ArraySlice<UInt8>) -> Int {
-    body.reduce(body.count) { $0 + ($1 == badge ? badgeDigits - 1 : $1 == pushKey ? pushKeyDigits - 1 : 0) }
+    let body = body.span
+    var count = body.count
+    var start = 0
+    while let place = next(in: body, from: start) {
+      count += (body[place] == badge ? badgeDigits : pushKeyDigits) - 1
+      start = place + 1
+    }
+    return count
   }
 
   /// - Parameters:
@@ -27,23 +50,21 @@ enum Blank {
   static func filled(_ body: [UInt8], _ fill: DeviceFill, message: Int64 = 0, token: ArraySlice<UInt8> = []) -> [UInt8] {
     var filled: [UInt8] = []
     filled.reserveCapacity(body.count + badgeDigits + pushKeyDigits)
-    var isFirstLeftOut = false
-    for byte in body {
-      switch byte {
-      case badge:
-        if let badge = fill.badge {
-          filled.appendDecimal(badge)
-        } else {
-          filled.removeLastName()
-          isFirstLeftOut = filled.last == 0x7B
-        }
-        continue
-      case pushKey: MessageKey.appendPushKey(of: message, token: token.span, to: &filled)
-      case 0x2C where isFirstLeftOut: break
-      default: filled.append(byte)
+    var start = 0
+    while let place = next(in: body.span, from: start) {
+      filled.append(contentsOf: body[start..<place])
+      start = place + 1
+      if body[place] == pushKey {
+        MessageKey.appendPushKey(of: message, token: token.span, to: &filled)
+      } else if let badge = fill.badge {
+        filled.appendDecimal(badge)
+      } else {
+        filled.removeLastName()
+        // The member that followed is the first one now.
+        if filled.last == 0x7B, start < body.count, body[start] == 0x2C { start += 1 }
       }
-      isFirstLeftOut = false
     }
+    filled.append(contentsOf: body[start...])
     return filled
   }
 }

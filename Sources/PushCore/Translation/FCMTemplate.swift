@@ -8,8 +8,9 @@ public struct FCMTemplate: Sendable {
   private let object: [UInt8]?
   /// The address of a page stands there, or in the `mps` object.
   public let usesPage: Bool
-  /// The message's key, of which push keys are made; nil where nothing is filled in for each device.
-  private let message: Int64?
+  private let hasBlanks: Bool
+  /// The message's key; 0 where no push key is filled in.
+  private let message: Int64
   /// It names a `live_activity_token` beside the device's own: which of the two an answer means isn't said.
   public let isForActivity: Bool
   private static let tail = Array("}}".utf8)
@@ -32,8 +33,10 @@ public struct FCMTemplate: Sendable {
       var usesPage = false
       let head = try message.head(request, context, usesPage: &usesPage)
       let mayHaveBlanks = apple?.content.hasBlanks == true || request.countsBadge || settings.upmcTopic != nil
+      let hasBlanks = mayHaveBlanks && Blank.isIn(head)
       let template = FCMTemplate(
-        head: head, message: mayHaveBlanks && Blank.isIn(head) ? MessageKey.of(context.messageID) : nil, page: page,
+        head: head, hasBlanks: hasBlanks,
+        message: hasBlanks && settings.upmcTopic != nil ? MessageKey.of(context.messageID) : 0, page: page,
         object: object, usesPage: usesPage, isForActivity: request.apns(.liveActivityToken) != nil)
       report?.explain(request, forFCM: apple)
       if object != nil { report?.add(.dataObject, .fcm) }
@@ -45,9 +48,10 @@ public struct FCMTemplate: Sendable {
   }
 
   private init(
-    head: [UInt8], message: Int64?, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
+    head: [UInt8], hasBlanks: Bool, message: Int64, page: [UInt8]?, object: [UInt8]?, usesPage: Bool, isForActivity: Bool
   ) {
     self.head = head
+    self.hasBlanks = hasBlanks
     self.message = message
     self.page = page
     self.object = object
@@ -58,7 +62,7 @@ public struct FCMTemplate: Sendable {
   /// For one device: the whole body `{"message":{…,"token":"…"}}` of `POST /v1/projects/<project>/messages:send`.
   /// - Parameter token: or what stands in its place, as ``FCMAddress`` spells it.
   public func body(token: ArraySlice<UInt8>, fill: DeviceFill = DeviceFill()) -> [UInt8] {
-    let head = message.map { Blank.filled(self.head, fill, message: $0, token: token) } ?? self.head
+    let head = hasBlanks ? Blank.filled(self.head, fill, message: message, token: token) : self.head
     var body: [UInt8] = []
     body.reserveCapacity(head.count + token.count + 16)
     body.append(contentsOf: head)
