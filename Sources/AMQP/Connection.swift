@@ -71,7 +71,6 @@ public class Connection: Machine {
       phase = .finished
       transport?.close()
     case .open:
-      willClose()
       send(.close(code: 200, text: Array("goodbye".utf8)), channel: 0)
       cause = cause ?? .closedHere
       phase = .closing
@@ -93,8 +92,6 @@ public class Connection: Machine {
   func channelClosed(_ channel: UInt16, _ end: ConnectionEnd) {}
   func blocked(reason: String) {}
   func unblocked() {}
-  /// Last chance to queue what belongs before the close.
-  func willClose() {}
   /// Called before output is taken.
   func willWrite(at now: MonotonicTime) {}
   var roleDeadline: MonotonicTime { .distantFuture }
@@ -116,7 +113,13 @@ public class Connection: Machine {
   }
 
   /// The role is ready to work: the handshake's deadline no longer applies.
-  func becameReady() { phaseDeadline = .distantFuture }
+  func becameReady() { if cause == nil { phaseDeadline = .distantFuture } }
+
+  /// The role asks something more before the close: the broker has the time of a close to answer.
+  func startClosing() {
+    cause = cause ?? .closedHere
+    phaseDeadline = latest.advanced(bySeconds: settings.closeTimeout)
+  }
 
   /// Drops the connection without another word.
   func fail(_ end: ConnectionEnd) {

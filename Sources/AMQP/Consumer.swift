@@ -68,6 +68,8 @@ public final class Consumer: Connection {
   /// How often each was consumed on this channel before.
   private var earlier: [Int]
   private var isDraining = false
+  /// `close` was called: the last commits are out.
+  private var isClosing = false
   /// `closeInTurn` was called.
   private var isClosingInTurn = false
   /// Whether the channel has worked since it was last opened.
@@ -111,7 +113,8 @@ public final class Consumer: Connection {
   /// Gives a delivery back, or dead-letters it. Every return counts towards the queue's delivery limit.
   public func reject(_ token: DeliveryToken, requeue: Bool) {
     guard isOpen, token.generation == generation, channel(of: token).window.reject(token.tag) else { return }
-    send(.reject(tag: token.tag, requeue: requeue), channel: token.channel)
+    channel(of: token).appendRejection(of: token.tag, requeue: requeue, of: codec, to: &output)
+    announceOutput()
   }
 
   private func channel(of token: DeliveryToken) -> ConsumerChannel { channels[Int(token.channel) - 1] }
@@ -128,23 +131,64 @@ public final class Consumer: Connection {
     }
   }
 
+  /// Orderly: what is acknowledged has reached its queue before the connection ends.
+  ///
+  /// RabbitMQ keeps acknowledgements back while many of a channel's are on their way to a quorum queue's log, and forgets them when the
+  /// channel ends. But it goes on after a cancel only when those on their way are in the log, and sends the rest before it reads what
+  /// comes after the answer to a commit.
+  public override func close() {
+    guard isOpen else { return super.close() }
+    if !isClosing {
+      isClosing = true
+      startClosing()
+      cancelActive()
+      for channel in channels where channel.isOpen {
+        channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
+        channel.appendLastCommit(of: codec, to: &output)
+      }
+      announceOutput()
+    }
+    let isCommitted = channels.allSatisfy { !$0.isOpen || $0.commits == 0 && $0.window.waiting == 0 }
+    if isCommitted { super.close() }
+  }
+
+  /// No subscription is consumed: no delivery follows.
+  package var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
+
+  /// One that is just beginning is cancelled when it has begun: before, RabbitMQ 3.10 would crash its channel.
+  private func cancelActive() {
+    isDraining = true
+    for queue in states.indices where channels[Int(channel(of: queue)) - 1].isOpen {
+      if case .active = states[queue] { cancel(queue) }
+    }
+  }
+
   /// Ends as `close` does, and gives what is in hand back in order: the channels are closed one after the other, the first one first. A queue takes
   /// back what a connection held in no order of its channels.
   public func closeInTurn() {
     guard isOpen else { return close() }
     isClosingInTurn = true
-    isDraining = true
-    // One that is just beginning is cancelled when it has begun: before, RabbitMQ 3.10 would crash its channel.
-    for queue in states.indices { if case .active = states[queue] { cancel(queue) } }
+    cancelActive()
     closeNextChannel()
   }
 
   /// What is given back would be delivered anew while something is consumed.
   private func closeNextChannel() {
-    guard isClosingInTurn, states.allSatisfy({ if case .cancelled = $0 { true } else { false } }) else { return }
+    guard isClosingInTurn, isCancelled else { return }
     guard let channel = channels.first(where: \.isOpen) else { return close() }
-    channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture)
-    send(.channelClose, channel: channel.number)
+    channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
+    channel.appendLastCommit(of: codec, to: &output)
+    announceOutput()
+  }
+
+  private func committed(_ channel: ConsumerChannel) {
+    guard channel.commits > 0 else { return protocolError("an answer that was not asked for") }
+    channel.commits -= 1
+    if isClosing {
+      close()
+    } else if isClosingInTurn, isCancelled, channel.commits == 0, channel === channels.first(where: \.isOpen) {
+      send(.channelClose, channel: channel.number)
+    }
   }
 
   /// Consumes again what the broker has cancelled; if the queue doesn't exist the connection ends with `.notFound`.
@@ -305,7 +349,8 @@ public final class Consumer: Connection {
         becameReady()
         reportReady()
       }
-    case .qosOK: break
+    case .qosOK, .transactionOK: break
+    case .commitOK: committed(channel)
     case .queueDeclareOK(_, let consumers):
       guard let then = channel.inspections.popFirst() else { return protocolError("an answer that was not asked for") }
       then(Int(consumers))
@@ -368,6 +413,7 @@ public final class Consumer: Connection {
     isInterrupted = true
     for channel in channels { channel.reset() }
     isDraining = false
+    isClosing = false
     isClosingInTurn = false
     for queue in states.indices { states[queue] = .cancelled }
     handler.ended(self, end)
@@ -380,24 +426,24 @@ public final class Consumer: Connection {
       return protocolError("a content header out of turn")
     }
     guard let isWhole = channel.header(payload, cache: &cache) else { return protocolError("a malformed content header") }
-    if isWhole { handler.delivered(channel.take()) }
+    if isWhole { hand(channel.take()) }
   }
 
   override func contentBodyReceived(_ payload: RawSpan, channel: UInt16) {
     guard let channel = opened(channel), let isWhole = channel.body(payload, keeping: maximumBody) else {
       return protocolError("a content body out of turn or too long")
     }
-    if isWhole { handler.delivered(channel.take()) }
+    if isWhole { hand(channel.take()) }
   }
+
+  private func hand(_ delivery: consuming Delivery) { if !isClosing { handler.delivered(delivery) } }
 
   // MARK: - Acknowledgements out
 
   override func willWrite(at now: MonotonicTime) {
-    for channel in channels { channel.appendAcknowledgements(of: codec, to: &output, at: now) }
-  }
-
-  override func willClose() {
-    for channel in channels { channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture) }
+    for channel in channels {
+      channel.appendAcknowledgements(of: codec, to: &output, at: now, isDraining: isDraining)
+    }
   }
 
   override var roleDeadline: MonotonicTime { channels.reduce(.distantFuture) { min($0, $1.acknowledgementDeadline) } }

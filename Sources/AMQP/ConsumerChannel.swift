@@ -17,8 +17,8 @@ final class ConsumerChannel {
   static let longestDelay = 0.02
   /// … unless there are more of them than this.
   static let scatteredLimit = 64
-  /// And where so many deliveries are in hand that more are in no hurry, each for others to go with it, up to so many: each frame is an
-  /// entry of the queue's log, and what it makes room for is read together.
+  /// And where so many deliveries are in hand that more are in no hurry, each for others to go with it, up to so many: each frame or
+  /// commit is an entry of the queue's log, and what it makes room for is read together.
   static let manyInHand = 2_000
   static let gatheredLimit = 1_000
 
@@ -27,6 +27,10 @@ final class ConsumerChannel {
   var isOpen = false
   var window = AcknowledgementWindow()
   private(set) var acknowledgementDeadline = MonotonicTime.distantFuture
+  /// Acknowledgements count with the next commit.
+  private var isTransactional = false
+  /// Commits that the broker has not answered.
+  var commits = 0
   var content = Content.none
   private var remaining: UInt64 = 0
   var delivery = Delivery()
@@ -37,6 +41,8 @@ final class ConsumerChannel {
 
   func reset() {
     isOpen = false
+    isTransactional = false
+    commits = 0
     window.reset()
     acknowledgementDeadline = .distantFuture
     content = .none
@@ -100,11 +106,17 @@ final class ConsumerChannel {
 
   /// All that one frame can acknowledge, and what is behind a delivery still in hand when it has waited; of many in hand, when there are
   /// enough of them.
-  func appendAcknowledgements(of codec: MethodCodec, to output: inout [UInt8], at now: MonotonicTime) {
+  ///
+  /// What one frame can't acknowledge is committed together: RabbitMQ makes one entry of the queue's log of it.
+  /// - Parameter isDraining: nothing more is to come, so that acknowledgements are in no hurry.
+  func appendAcknowledgements(
+    of codec: MethodCodec, to output: inout [UInt8], at now: MonotonicTime, isDraining: Bool
+  ) {
     guard window.waiting > 0 else { return }
-    if window.inHand >= Self.manyInHand, window.waiting < Self.gatheredLimit, now < acknowledgementDeadline {
+    if isDraining || window.inHand >= Self.manyInHand, window.waiting < Self.gatheredLimit, now < acknowledgementDeadline {
       return waitForMore(at: now)
     }
+    let waiting = window.waiting
     if let (tag, multiple) = window.takePrefix() {
       codec.append(.ack(tag: tag, multiple: multiple), channel: number, to: &output)
     }
@@ -112,10 +124,34 @@ final class ConsumerChannel {
       acknowledgementDeadline = .distantFuture
     } else if window.waiting > Self.scatteredLimit || now >= acknowledgementDeadline {
       acknowledgementDeadline = .distantFuture
+      beginTransaction(codec, &output)
       window.takeScattered { codec.append(.ack(tag: $0, multiple: false), channel: number, to: &output) }
     } else {
       waitForMore(at: now)
     }
+    if isTransactional, window.waiting < waiting { appendCommit(codec, &output) }
+  }
+
+  /// A commit that is answered after all that was said before it.
+  func appendLastCommit(of codec: MethodCodec, to output: inout [UInt8]) {
+    beginTransaction(codec, &output)
+    appendCommit(codec, &output)
+  }
+
+  func appendRejection(of tag: UInt64, requeue: Bool, of codec: MethodCodec, to output: inout [UInt8]) {
+    codec.append(.reject(tag: tag, requeue: requeue), channel: number, to: &output)
+    if isTransactional { appendCommit(codec, &output) }
+  }
+
+  private func beginTransaction(_ codec: MethodCodec, _ output: inout [UInt8]) {
+    guard !isTransactional else { return }
+    isTransactional = true
+    codec.append(.transaction, channel: number, to: &output)
+  }
+
+  private func appendCommit(_ codec: MethodCodec, _ output: inout [UInt8]) {
+    commits += 1
+    codec.append(.commit, channel: number, to: &output)
   }
 
   private func waitForMore(at now: MonotonicTime) {

@@ -27,6 +27,8 @@ enum InboundMethod {
   case ack(tag: UInt64, multiple: Bool)
   case nack(tag: UInt64, multiple: Bool)
   case selectOK
+  case transactionOK
+  case commitOK
 }
 
 /// What we say to the broker, `basic.publish` apart.
@@ -61,4 +63,7 @@ enum OutboundMethod {
   case ack(tag: UInt64, multiple: Bool)
   case reject(tag: UInt64, requeue: Bool)
   case select
+  /// From here on, what is acknowledged on this channel counts with the next commit.
+  case transaction
+  case commit
 }

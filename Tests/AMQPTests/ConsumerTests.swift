@@ -152,15 +152,52 @@ struct ConsumerTests {
     #expect(script.wait(0.019).isEmpty)
     script.acknowledge(3)
     let late = script.wait(0.002)
-    #expect(late.map(\.tag).sorted() == [3, 4, 6] && late.allSatisfy { !$0.flag })
+    // They are one transaction, as is all from then on.
+    #expect(late.map(\.name) == ["90.10", "60.80", "60.80", "60.80", "90.20"])
+    #expect(late.acknowledged.sorted() == [3, 4, 6] && late[1...3].allSatisfy { !$0.flag })
+    script.say(Say.transactionOK, Say.commitOK)
     for index in 10..<74 { script.acknowledge(index) }
     #expect(script.heard().isEmpty)
     script.acknowledge(74)
-    #expect(script.heard().map(\.tag) == (11...75).map { UInt64($0) })
+    #expect(script.heard().acknowledged == (11...75).map { UInt64($0) })
     script.acknowledge(0, 1, 4)
     let prefix = script.heard()
-    #expect(prefix.map(\.tag) == [5] && prefix[0].flag)
+    #expect(prefix.map(\.name) == ["60.80", "90.20"] && prefix[0].tag == 5 && prefix[0].flag)
     #expect(script.consumer.unacknowledged == 200 - 71)
+    script.consumer.reject(script.recorder.deliveries[6].token, requeue: true)
+    #expect(script.heard().map(\.name) == ["60.90", "90.20"])
+    script.say(Say.commitOK, Say.commitOK, Say.commitOK)
+    #expect(script.driver.isOpen)
+    script.say(Say.commitOK)
+    #expect(!script.driver.isOpen)
+  }
+
+  @Test("It closes when the broker has answered a commit that follows the cancels, and hands nothing over meanwhile")
+  func closing() {
+    let script = ConsumerScript(queues: 2)
+    script.say(Say.message(1), Say.message(2), Say.message(3))
+    script.acknowledge(1)
+    script.consumer.close()
+    #expect(script.heard().map(\.name) == ["60.30", "60.30", "90.10", "60.80", "90.20", "90.20"])
+    script.say(Say.cancelOK("0.1"), Say.message(4, consumer: "1.1"), Say.cancelOK("1.1"), Say.transactionOK, Say.commitOK)
+    #expect(script.recorder.deliveries.count == 3 && script.heard().isEmpty)
+    // What is acknowledged late waits for its commit as well.
+    script.acknowledge(2)
+    script.say(Say.commitOK)
+    #expect(script.heard().isEmpty)
+    #expect(script.wait(ConsumerChannel.longestDelay).map(\.name) == ["60.80", "90.20"])
+    script.say(Say.commitOK)
+    #expect(script.heard().map(\.name) == ["10.50"])
+    script.say(Say.closeOK)
+    #expect(script.recorder.events == [.ended(.closedHere)])
+  }
+
+  @Test("A broker that answers no commit is left after the time of a close")
+  func closingUnanswered() {
+    let script = ConsumerScript()
+    script.consumer.close()
+    _ = script.wait(Script.settings.closeTimeout)
+    #expect(script.recorder.events == [.ended(.closedHere)])
   }
 
   @Test("A token that is unknown, settled or of another channel is never acknowledged")
@@ -382,8 +419,11 @@ struct ConsumerTests {
     #expect(!script.consumer.isCancelled && script.recorder.deliveries.count == 3)
     script.say(Say.cancelOK("1.1"))
     #expect(script.recorder.events.isEmpty && script.consumer.isCancelled)
-    script.acknowledge(0, 1, 2)
-    #expect(script.heard().map(\.tag) == [3])
+    // Nothing more is to come: acknowledgements wait for each other.
+    script.acknowledge(0, 1)
+    #expect(script.heard().isEmpty)
+    script.acknowledge(2)
+    #expect(script.wait(ConsumerChannel.longestDelay).map(\.tag) == [3])
   }
 
   @Test(
@@ -445,7 +485,9 @@ struct ConsumerTests {
     let script = Script(Consumer(settings: Script.settings, queues: [.init(queue: "q", prefetch: 9)], handler: handler))
     script.say(Script.handshake, ConsumerScript.consuming(1), Say.message(1), Say.message(2))
     #expect(handler.deliveries == 1)
-    #expect(script.heard().suffix(2).map(\.name) == ["60.80", "10.50"])
+    #expect(script.heard().suffix(4).map(\.name) == ["60.30", "60.80", "90.10", "90.20"])
+    script.say(Say.cancelOK("0.1"), Say.transactionOK, Say.commitOK)
+    #expect(script.heard().map(\.name) == ["10.50"])
     script.say(Say.closeOK)
     #expect(handler.end == .closedHere)
   }

@@ -1,4 +1,5 @@
 import AMQP
+import Foundation
 import Reactor
 import TestSupport
 import Testing
@@ -294,5 +295,24 @@ struct LiveBrokerTests {
     let later = try LiveClients(kind.shared.uri)
     #expect(try later.messageCount(queue) == 90)
     try later.close()
+  }
+
+  @Test("What is acknowledged before a close reaches its queue, however slow the log of that is", arguments: [false, true])
+  func closedWhileSlow(_ isInTurn: Bool) throws {
+    let broker = try Broker.shared
+    let clients = try LiveClients(broker.uri)
+    let queue = try clients.makeQueue("slow")
+    try clients.publish(1...300, to: queue)
+    try clients.consume([.init(queue: queue, prefetch: 300)])
+    try clients.require("all in hand") { clients.consumed.deliveries.count == 300 }
+    try broker.control("eval", "sys:suspend(list_to_existing_atom(\"%2F_\(queue)\")).")
+    // The first one stays in hand, so that no frame acknowledges the others together.
+    for delivery in clients.consumed.deliveries.dropFirst() { clients.consumer!.acknowledge(delivery.token) }
+    if isInTurn { clients.consumer!.closeInTurn() } else { clients.consumer!.close() }
+    Thread.detachNewThread { try! broker.control("eval", "sys:resume(list_to_existing_atom(\"%2F_\(queue)\")).") }
+    try clients.require("the end") { clients.consumed.events.last == .ended(.closedHere) }
+    try clients.require("the first one back") { try! clients.messageCount(queue) == 1 }
+    clients.publisher.close()
+    try clients.require("ended links") { clients.allEnded }
   }
 }

@@ -67,5 +67,4 @@ func properties(id: String? = nil, headers: FieldTable = FieldTable()) -> BasicP
 
 extension Consumer {
   /// No subscription is consumed: no delivery follows.
-  var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
 }

@@ -56,6 +56,8 @@ enum Say {
   }
 
   static let selectOK = method(1, 85, 11)
+  static let transactionOK = method(1, 90, 11)
+  static let commitOK = method(1, 90, 21)
   static func ack(_ number: UInt64, multiple: Bool = false) -> [UInt8] { method(1, 60, 80, be(number) + [multiple ? 1 : 0]) }
   static func nack(_ number: UInt64, multiple: Bool = false) -> [UInt8] {
     method(1, 60, 120, be(number) + [multiple ? 1 : 0])
@@ -104,6 +106,11 @@ struct ClientFrame: Equatable, CustomStringConvertible {
     #expect(rest.isEmpty)
     return frames
   }
+}
+
+extension [ClientFrame] {
+  /// The tags of its acknowledgements.
+  var acknowledged: [UInt64] { filter { $0.name == "60.80" }.map(\.tag) }
 }
 
 /// A machine, its driver, a clock, and a test that plays the broker.

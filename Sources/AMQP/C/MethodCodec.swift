@@ -50,7 +50,8 @@ final class MethodCodec {
       AMQP_CHANNEL_OPEN_OK_METHOD, AMQP_CHANNEL_FLOW_METHOD, AMQP_CHANNEL_CLOSE_METHOD, AMQP_CHANNEL_CLOSE_OK_METHOD,
       AMQP_EXCHANGE_DECLARE_OK_METHOD, AMQP_QUEUE_DECLARE_OK_METHOD, AMQP_QUEUE_BIND_OK_METHOD, AMQP_BASIC_QOS_OK_METHOD,
       AMQP_BASIC_CONSUME_OK_METHOD, AMQP_BASIC_CANCEL_METHOD, AMQP_BASIC_CANCEL_OK_METHOD, AMQP_BASIC_DELIVER_METHOD,
-      AMQP_BASIC_RETURN_METHOD, AMQP_BASIC_ACK_METHOD, AMQP_BASIC_NACK_METHOD, AMQP_CONFIRM_SELECT_OK_METHOD:
+      AMQP_BASIC_RETURN_METHOD, AMQP_BASIC_ACK_METHOD, AMQP_BASIC_NACK_METHOD, AMQP_CONFIRM_SELECT_OK_METHOD,
+      AMQP_TX_SELECT_OK_METHOD, AMQP_TX_COMMIT_OK_METHOD:
       return true
     default: return false
     }
@@ -97,6 +98,8 @@ final class MethodCodec {
     case AMQP_BASIC_CANCEL_OK_METHOD:
       return .cancelOK(consumerTag: range(fields(amqp_basic_cancel_ok_t.self).consumer_tag))
     case AMQP_CONFIRM_SELECT_OK_METHOD: return .selectOK
+    case AMQP_TX_SELECT_OK_METHOD: return .transactionOK
+    case AMQP_TX_COMMIT_OK_METHOD: return .commitOK
     case AMQP_EXCHANGE_DECLARE_OK_METHOD: return .exchangeDeclareOK
     case AMQP_QUEUE_DECLARE_OK_METHOD:
       let m = fields(amqp_queue_declare_ok_t.self)
@@ -214,6 +217,8 @@ final class MethodCodec {
     case .reject(let tag, let requeue):
       append(AMQP_BASIC_REJECT_METHOD, amqp_basic_reject_t(delivery_tag: tag, requeue: requeue ? 1 : 0), channel, &output)
     case .select: append(AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t(nowait: 0), channel, &output)
+    case .transaction: append(AMQP_TX_SELECT_METHOD, amqp_tx_select_t(), channel, &output)
+    case .commit: append(AMQP_TX_COMMIT_METHOD, amqp_tx_commit_t(), channel, &output)
     }
     recycle_amqp_pool(pool)
   }

@@ -26,6 +26,8 @@ final class ServerChannel {
   private var nextTag: UInt64 = 1
   /// In the order of their tags.
   private(set) var unacknowledged: [Unacknowledged] = []
+  /// What the next commit settles; nil where each settlement counts at once.
+  private var uncommitted: [(deliveries: [Unacknowledged], settlement: Settlement)]?
   var isTimeoutArmed = false
 
   private var answers = PublicationAnswers()
@@ -116,6 +118,15 @@ final class ServerChannel {
     case .select(let nowait):
       answers.isWanted = true
       if !nowait { send(.selectOK) }
+    case .transaction:
+      uncommitted = uncommitted ?? []
+      send(.transactionOK)
+    case .commit:
+      guard let settled = uncommitted else { throw .preconditionFailed("channel is not transactional") }
+      uncommitted = nil
+      for (deliveries, settlement) in settled { settle(deliveries, settlement, at: now) }
+      uncommitted = []
+      send(.commitOK)
     case .other(let classID, let methodID): throw .notImplemented("method \(classID).\(methodID)")
     case .startOK, .tuneOK, .open, .close, .closeOK, .channelOpen, .channelCloseOK:
       throw .commandInvalid("unexpected method on a channel")
@@ -219,6 +230,7 @@ final class ServerChannel {
   }
 
   private func settle(_ deliveries: [Unacknowledged], _ settlement: Settlement, at now: MonotonicTime) {
+    guard uncommitted == nil else { return uncommitted!.append((deliveries, settlement)) }
     var order: [QueueConsumer] = []
     var groups: [ObjectIdentifier: (queue: Queue, deliveries: [UInt64])] = [:]
     for delivery in deliveries {
@@ -325,7 +337,8 @@ final class ServerChannel {
     var held: [(queue: Queue, consumer: QueueConsumer)] = consumers.compactMap { consumer in
       queues[ObjectIdentifier(consumer)].map { ($0, consumer) }
     }
-    for delivery in unacknowledged where !held.contains(where: { $0.consumer === delivery.consumer }) {
+    let uncommitted = (uncommitted ?? []).flatMap(\.deliveries)
+    for delivery in unacknowledged + uncommitted where !held.contains(where: { $0.consumer === delivery.consumer }) {
       held.append((delivery.queue, delivery.consumer))
     }
     consumers = []

@@ -28,6 +28,7 @@ enum ClientMethod {
   case reject(tag: UInt64, requeue: Bool)
   case nack(tag: UInt64, multiple: Bool, requeue: Bool)
   case select(nowait: Bool)
+  case transaction, commit
   /// Well-formed perhaps, and nothing that the model does.
   case other(classID: UInt16, methodID: UInt16)
 }
@@ -101,6 +102,8 @@ extension ClientMethod {
       return .queueDelete(queue: reader.shortString(), nowait: reader.flags()[2])
     case (60, _): return basic(methodID, &reader)
     case (85, 10): return .select(nowait: reader.flags()[0])
+    case (90, 10): return .transaction
+    case (90, 20): return .commit
     default: return .other(classID: classID, methodID: methodID)
     }
   }

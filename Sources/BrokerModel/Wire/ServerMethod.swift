@@ -32,6 +32,7 @@ enum ServerMethod {
   case ack(tag: UInt64, multiple: Bool)
   case nack(tag: UInt64, multiple: Bool)
   case selectOK
+  case transactionOK, commitOK
 }
 
 extension ServerMethod {
@@ -141,6 +142,8 @@ extension ServerMethod {
       output.appendInteger(tag)
       output.append(multiple ? 1 : 0)
     case .selectOK: id(85, 11)
+    case .transactionOK: id(90, 11)
+    case .commitOK: id(90, 21)
     }
   }
 
