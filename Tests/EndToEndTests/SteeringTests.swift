@@ -71,6 +71,52 @@ struct SteeringTests {
     #expect(try site.depths(["dead", "fanout.normal"]) == [0, 0])
   }
 
+  @Test("cancelled after kill -9, its result says of how many devices it can't know, and leaves out none that was reached")
+  func cancelledAfterKill() throws {
+    let site = try slowSite()
+    let journal = try site.followJournal()
+    let worker = try site.startWorker()
+    try site.broadcast("b")
+    #expect(journal.waitForLines(110, seconds: 60))
+    worker.end()
+    try site.steer("cancel", "b")
+    try site.drain()
+    #expect(try expectTrueResult(site) > 0)
+  }
+
+  @Test("cancelled after a worker lost its connections, its result leaves out no device that was reached")
+  func cancelledAfterLoss() throws {
+    let site = try slowSite(script: ["*": ["delay_ms": 300]])
+    let journal = try site.followJournal()
+    let workers = [try site.startWorker(), try site.startWorker()]
+    try site.broadcast("b")
+    #expect(journal.waitForLines(100, seconds: 60))
+    try site.broker.closeConnections(named: ":\(workers[0].pid),")
+    try site.steer("cancel", "b")
+    #expect(try eventually { try site.depths(["results"]) == [1] })
+    #expect(workers[0].outputSoFar.contains("broker connection ended"))
+    for worker in workers {
+      worker.signal(15)
+      #expect(worker.wait() == 0)
+    }
+    try site.drain()
+    try expectTrueResult(site)
+  }
+
+  /// - Returns: of how many devices the one result says that it is unknown whether they were reached.
+  @discardableResult
+  private func expectTrueResult(_ site: Site) throws -> Int {
+    let reached = try site.deliveries(of: "b").count
+    let results = try site.take("results")
+    let counts = ["success", "failure", "unknown"].map { results.first?.json[$0] as? Int ?? 0 }
+    print("a broadcast cancelled after a loss: \(reached) devices reached, success, failure and unknown \(counts)")
+    #expect(results.count == 1 && counts[1] == 0 && reached < Self.devices)
+    #expect(counts[0] <= reached && reached <= counts[0] + counts[2])
+    #expect(try site.campaigns()["b"]?["state"] as? String == "cancelled")
+    #expect(try site.depths(["dead", "fanout.normal"]) == [0, 0])
+    return counts[2]
+  }
+
   @Test("a broadcast whose time to live passes while it is paused ends as expired, device by device")
   func expiredWhilePaused() throws {
     let site = try slowSite()
