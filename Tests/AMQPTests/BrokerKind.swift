@@ -56,16 +56,13 @@ extension Broker: LiveBroker {
   func deleteQueue(_ name: String) throws { try control("delete_queue", name) }
   func purgeQueue(_ name: String) throws { try control("purge_queue", name) }
   func deadLetters(of queue: String) throws -> Int {
-    let answer = try control(
-      "eval",
+    let answer = try evaluate(
       """
       {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"\(queue)">>)),
       [{_, N}] = rabbit_quorum_queue:info(Q, [messages_dlx]), N.
       """)
     return Int(answer.filter(\.isNumber)) ?? -1
   }
-  func raiseMemoryAlarm() throws { try control("set_vm_memory_high_watermark", "0.0000001") }
-  func clearMemoryAlarm() throws { try control("set_vm_memory_high_watermark", "0.4") }
 }
 
 extension ModelServer: LiveBroker {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Acknowledgements of devices by their queue", .blocking, .serialized)
+@Suite("Acknowledgements of devices by their queue", .blocking)
 struct AcknowledgementTests {
   @Test("what a device has received and read is noted and told, and counts in its campaign", arguments: RegistryKind.all)
   func path(_ registry: RegistryKind) throws {

@@ -41,15 +41,14 @@ struct AdversaryTests {
     #expect(try site.deliveries().count == 9)
 
     let user = "u\(site.prefix)"
-    try site.broker.control("add_user", user, "secret")
-    try site.broker.control("set_permissions", user, "^\(site.prefix)", "^\(site.prefix)", "^\(site.prefix)")
+    let own = "^\(site.prefix)"
+    try site.broker.addUser(user, password: "secret", configure: own, write: own, read: own)
     site.brokerURI = "amqp://\(user):secret@127.0.0.1:\(site.broker.port)"
     try site.configure(port: site.port, settings: #"results: "all","#)
     try site.publish((200..<220).map { (#"{"to":"\#(token($0))"}"#, ["message_id": "m\($0)", "reply_to": "somewhere"]) })
     try site.drain()
     #expect(try Set(site.take("results").map(\.id)) == Set((200..<220).map { "m\($0)" }))
     #expect(try site.deliveries().count == 29)
-    try site.broker.control("delete_user", user)
   }
 
   static let overrides: [[String: String]] = [

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Applications that come and go while a worker runs", .blocking, .serialized)
+@Suite("Applications that come and go while a worker runs", .blocking)
 struct ApplicationsTests {
   private static let second = "com.example.second"
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Audiences", .blocking, .serialized)
+@Suite("Audiences", .blocking)
 struct AudienceTests {
   @Test("every kind of target reaches its devices once, on both platforms", arguments: RegistryKind.all)
   func targets(_ kind: RegistryKind) throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Badge counters of devices", .blocking, .serialized)
+@Suite("Badge counters of devices", .blocking)
 struct BadgeTests {
   private static func say(_ badge: Any) -> [String: Any] { ["notification": ["body": "b", "badge": badge]] }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Old senders end to end: a Python of their own frames, a gateway, a worker, a simulator of APNs.
-@Suite("The door for APNs' binary interface", .blocking, .serialized)
+@Suite("The door for APNs' binary interface", .blocking)
 struct BinaryDoorTests {
   @Test("old senders' notifications reach phones, and they are told what Apple told them")
   func wholeDay() throws {

@@ -81,8 +81,8 @@ struct BrokerFaultTests {
     worker.signal(SIGSTOP)
     try site.send(tokens: devices + gone)
     switch kind {
-    case "memory": try broker.control("set_vm_memory_high_watermark", "0.0000001")
-    default: try broker.control("set_disk_free_limit", "1000000000000000")
+    case "memory": try broker.raiseMemoryAlarm()
+    default: try broker.evaluate("ok = rabbit_disk_monitor:set_disk_free_limit(1000000000000000).")
     }
     worker.signal(SIGCONT)
     #expect(journal.waitForLines(devices.count + gone.count, seconds: 60))
@@ -91,8 +91,8 @@ struct BrokerFaultTests {
     #expect(worker.waitForOutput("the broker blocks publishing", times: 2, seconds: 90))
     #expect(try site.depths(["feedback"]) == [0])
     switch kind {
-    case "memory": try broker.control("set_vm_memory_high_watermark", "0.4")
-    default: try broker.control("set_disk_free_limit", "1000000")
+    case "memory": try broker.clearMemoryAlarm()
+    default: try broker.evaluate("ok = rabbit_disk_monitor:set_disk_free_limit(1000000).")
     }
     #expect(Set(try site.take("feedback", count: gone.count).compactMap { $0.json["token"] as? String }) == Set(gone))
     try check(site, worker, devices)

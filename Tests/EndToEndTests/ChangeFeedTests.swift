@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Changes that the registry doesn't take", .blocking, .serialized)
+@Suite("Changes that the registry doesn't take", .blocking)
 struct ChangeFeedTests {
   @Test("the broker's time-out for them comes, and no push notices; another worker applies them, in their order")
   func consumerTimeout() throws {
     let broker = try Broker(configuration: ["consumer_timeout = 2000"])
     defer { broker.stop() }
-    try broker.control("eval", "application:set_env(rabbit, channel_tick_interval, 500).")
+    try broker.evaluate("application:set_env(rabbit, channel_tick_interval, 500).")
     let site = try Site(broker: broker)
     try site.startFleet()
     try site.configureFleet("sqlite:other.db")

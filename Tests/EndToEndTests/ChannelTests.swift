@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Broadcast channels of APNs", .blocking, .serialized)
+@Suite("Broadcast channels of APNs", .blocking)
 struct ChannelTests {
   private func channels(_ site: Site, _ words: String...) throws -> Site.Ended {
     try site.run(["channels"] + words + ["--config", site.file("pushfleet.json5")])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Requests with a collapse key, while their provider is in trouble", .blocking, .serialized)
+@Suite("Requests with a collapse key, while their provider is in trouble", .blocking)
 struct CollapseTests {
   private static let troubled = "com.example.troubled"
 

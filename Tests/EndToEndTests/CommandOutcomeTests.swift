@@ -58,13 +58,13 @@ struct CommandOutcomeTests {
   func giveUp() throws {
     let (site, config) = try start()
     let queue = "\(site.prefix).send.normal"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 5)
     try site.send(tokens: (0..<50).map(token))
     let lines = try site.write((0..<200).map { Self.request(token($0)) }.joined(separator: "\n"), to: "lines.ndjson")
     let ended = try site.run(["send", "--timeout", "1"] + config + [lines])
     #expect(ended.status == 69 && ended.output.contains("nothing was taken for 1 s: "), "\(ended.output)")
     #expect(ended.output.contains("to go on, send from ") && ended.output.contains("lines.ndjson, line "))
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
   }
 
   @Test("feedback acknowledges what its command has dealt with, and nothing that it only looked at or passed over")

@@ -240,7 +240,7 @@ struct CommandTests {
     try site.configure(port: 1)
     try site.declareTopology()
     let queue = "\(site.prefix).send.normal"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 5}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 5)
     // A queue that fills up takes more than it should: what comes after is refused.
     try site.send(tokens: (0..<50).map(token))
     let lines = try site.write((0..<200).map { #"{"to":"\#(token($0))"}"# }.joined(separator: "\n"), to: "lines.ndjson")
@@ -255,7 +255,7 @@ struct CommandTests {
     child.signal(2)
     #expect(child.wait() == 130)
     #expect(child.outputSoFar.contains("interrupted: ") && child.outputSoFar.contains("lines.ndjson, line "))
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
   }
 
   @Test("explain reads as much of a request as the configuration allows")
@@ -301,7 +301,7 @@ struct CommandTests {
   @Test("send goes on by itself when the full queue has room again, though the broker refuses on the old channel")
   func sendToQueueWithRoomAgain() throws {
     let (site, queue, child) = try startSendingToFullQueue()
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
     try #require(child.waitForOutput("200 sent", seconds: 90), "\(child.outputSoFar)")
     #expect(child.wait() == 0)
     #expect(try eventually { try site.depths(["send.normal"]) == [250] })

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Pages of content while the registry takes nothing", .blocking, .serialized)
+@Suite("Pages of content while the registry takes nothing", .blocking)
 struct ContentPageTests {
   private static func request(_ bytes: Int, _ options: [String: Any] = [:]) -> [String: Any] {
     [

@@ -66,7 +66,7 @@ struct CrashTests {
       script: Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"]) }))
     try site.declareTopology()
     let queue = "\(site.prefix).feedback"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 2}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 2)
     var worker = try site.startWorker()
     // One after the other, since a queue that fills up may take more than it should.
     for device in gone { try site.send(tokens: [device]) }
@@ -97,7 +97,7 @@ struct CrashTests {
     try site.startSimulator(script: script, settings: "prefetch: 200,")
     try site.declareTopology()
     let queue = "\(site.prefix).feedback"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 2}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 2)
     try site.send(tokens: gone + others)
     let worker = try site.startWorker()
     #expect(try eventually(seconds: 90) { Set(try site.pushes().filter { $0.status == 200 }.map(\.token)) == Set(others) })
@@ -116,12 +116,12 @@ struct CrashTests {
       script: Dictionary(uniqueKeysWithValues: gone.map { ($0, ["status": 410, "reason": "Unregistered"]) }))
     try site.declareTopology()
     let queue = "\(site.prefix).feedback"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 2}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 2)
     let worker = try site.startWorker()
     // One after the other, since a queue that fills up may take more than it should.
     for device in gone { try site.send(tokens: [device]) }
     #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
     #expect(try site.take("feedback", count: gone.count).count == gone.count)
     worker.signal(15)
     #expect(worker.wait() == 0)
@@ -138,11 +138,11 @@ struct CrashTests {
       script: Dictionary(uniqueKeysWithValues: refused.map { ($0, ["status": 400, "reason": "PayloadEmpty"]) }))
     try site.declareTopology()
     let queue = "\(site.prefix).dead"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 1}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 1)
     let worker = try site.startWorker()
     for device in refused { try site.send(tokens: [device]) }
     #expect(worker.waitForOutput("the queue refuses it", seconds: 90))
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
     #expect(try site.take("dead", count: refused.count).count == refused.count)
     try site.peer(["delete", "--exchange", "\(site.prefix).dead"])
     try site.send(tokens: refused)

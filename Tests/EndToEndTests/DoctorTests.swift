@@ -151,7 +151,7 @@ struct DoctorTests {
       return
         "ok = A:add_user(<<\"\(name)\">>, <<\"p\">>, <<\"t\">>), ok = A:set_permissions(<<\"\(name)\">>, <<\"/\">>, <<\"\(configure)\">>, \(others), <<\"t\">>)"
     }
-    try site.broker.control("eval", "A = rabbit_auth_backend_internal, \(calls.joined(separator: ", ")).")
+    try site.broker.evaluate("A = rabbit_auth_backend_internal, \(calls.joined(separator: ", ")).")
     func doctor(_ user: String) throws -> (status: Int32, findings: [String]) {
       site.brokerURI = site.broker.uri.replacing("guest:guest@", with: "\(user)-\(site.prefix):p@")
       try site.configure(port: site.port)

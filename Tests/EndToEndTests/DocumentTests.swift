@@ -22,8 +22,7 @@ struct DocumentTests {
   /// A virtual host of its own, so that names can be those that the documents have.
   private static func host(_ site: Site) throws -> String {
     let all = #"<<".*">>, <<".*">>, <<".*">>"#
-    try site.broker.control(
-      "eval",
+    try site.broker.evaluate(
       """
       ok = rabbit_vhost:add(<<"\(site.prefix)">>, <<"test">>),
       ok = rabbit_auth_backend_internal:set_permissions(<<"guest">>, <<"\(site.prefix)">>, \(all), <<"test">>).
@@ -109,7 +108,7 @@ struct DocumentTests {
     let passwords = ["pushfleet-worker", "pushfleet-gateway", "billing", "pruning"].map {
       #"ok = rabbit_auth_backend_internal:change_password(<<"\#($0)">>, <<"secret">>, <<"test">>)"#
     }
-    try site.broker.control("eval", passwords.joined(separator: ", ") + ".")
+    try site.broker.evaluate(passwords.joined(separator: ", ") + ".")
     for user in ["billing", "pushfleet-gateway"] { #expect(try run(as: user, ["topology"]).status != 0) }
     let declared = try run(as: "pushfleet-worker", ["topology"])
     #expect(declared.status == 0, "\(declared.output)")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Topics, groups, conditions and dry runs by the gateway, and what devices say they have received.
-@Suite("Audiences and receptions by the gateway", .blocking, .serialized)
+@Suite("Audiences and receptions by the gateway", .blocking)
 struct DoorAudienceTests {
   /// A gateway, a worker, and three iPhones that are registered by the door.
   private struct Place {

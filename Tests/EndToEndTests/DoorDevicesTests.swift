@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What devices may do by their secrets, and what senders may do with tokens that nobody has registered.
-@Suite("Devices and raw tokens by the gateway", .blocking, .serialized)
+@Suite("Devices and raw tokens by the gateway", .blocking)
 struct DoorDevicesTests {
   private struct Place {
     let site: Site

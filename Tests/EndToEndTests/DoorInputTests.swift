@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every place of docs/openapi.yaml against requests that nobody should send.
-@Suite("Bad requests to every place of the gateway", .blocking, .serialized)
+@Suite("Bad requests to every place of the gateway", .blocking)
 struct DoorInputTests {
   private static let other = "com.example.other"
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What devices and their messages do by the gateway's HTTP door, by the rules of docs/rules.md.
-@Suite("Rules of users, devices and groups by the gateway", .blocking, .serialized)
+@Suite("Rules of users, devices and groups by the gateway", .blocking)
 struct DoorRulesTests {
   private static let late = 4_000_000_000_000
 

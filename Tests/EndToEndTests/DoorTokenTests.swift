@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The token endpoint, by assertions that OpenSSL's own program signs, and keys that say whose requests are theirs.
-@Suite("Service accounts and senders of the gateway's keys", .blocking, .serialized)
+@Suite("Service accounts and senders of the gateway's keys", .blocking)
 struct DoorTokenTests {
   private struct Account {
     let id: String

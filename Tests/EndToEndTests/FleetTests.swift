@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Several workers at one provider", .blocking, .serialized)
+@Suite("Several workers at one provider", .blocking)
 struct FleetTests {
   @Test("have one provider token of a key between them, though they know nothing of each other")
   func oneToken() throws {

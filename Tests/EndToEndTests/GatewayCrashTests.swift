@@ -91,10 +91,10 @@ struct GatewayCrashTests {
     let (site, door, worker) = try open(port: port, broker: broker)
     let load = DoorLoad(ports: [port], key: try door.key().key, senders: 4)
     #expect(eventually { load.answered >= 50 })
-    try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    try broker.raiseMemoryAlarm()
     #expect(eventually { load.others[503, default: 0] >= 20 })
     #expect(door.probe.ask("/readyz")?.status == 503 && door.probe.ask("/livez")?.status == 200)
-    try broker.control("set_vm_memory_high_watermark", "0.4")
+    try broker.clearMemoryAlarm()
     #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
     let before = load.answered
     #expect(eventually { load.answered >= before + 50 })

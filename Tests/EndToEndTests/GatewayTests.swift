@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The gateway's HTTP door", .blocking, .serialized)
+@Suite("The gateway's HTTP door", .blocking)
 struct GatewayTests {
   @Test("old senders send by it, groups and topics are kept by it, and every request has its answer")
   func senders() throws {
@@ -252,7 +252,7 @@ struct GatewayTests {
     }
     try postponed()
     // An alarm: who waits already is told after a moment, who comes then at once; when it is over all is well.
-    _ = try broker.control("set_vm_memory_high_watermark", "0.0000001")
+    try broker.raiseMemoryAlarm()
     var slowest = Duration.zero
     let isRefused = try eventually {
       let began = ContinuousClock.now
@@ -262,7 +262,7 @@ struct GatewayTests {
       return answer.status == 503
     }
     #expect(isRefused && slowest < .seconds(12))
-    _ = try broker.control("set_vm_memory_high_watermark", "0.4")
+    try broker.clearMemoryAlarm()
     #expect(eventually { door.probe.ask("/readyz")?.status == 200 })
     _ = try door.json("POST", "/fcm/send", key, #"{"to":"\#(token(1))","data":{"n":"4"}}"#)
     broker.stop()

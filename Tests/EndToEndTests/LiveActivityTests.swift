@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Live activities", .blocking, .serialized)
+@Suite("Live activities", .blocking)
 struct LiveActivityTests {
   static func update(_ event: String = "update", token: String? = nil) -> [String: Any] {
     var apns: [String: Any] = [

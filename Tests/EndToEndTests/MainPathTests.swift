@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The main path", .blocking, .serialized)
+@Suite("The main path", .blocking)
 struct MainPathTests {
   @Test("a request published by pika becomes a push, and its result comes back")
   func requestToPush() throws {

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Tokens that others have replaced", .blocking, .serialized)
+@Suite("Tokens that others have replaced", .blocking)
 struct MovedTests {
   @Test("kill -9 of a worker that has stored them and could tell of none: the next one tells of each, and of no other device's")
   func killed() throws {
     let site = try Site()
     try site.startFleet()
     let queue = "\(site.prefix).feedback"
-    try site.broker.control("set_policy", queue, "^\(queue)$", #"{"max-length": 1}"#, "--apply-to", "queues")
+    try site.broker.limit(queue, to: 1)
     var worker = try site.startWorker()
     // There and back, and on: each time one of the installation's tokens takes the place of another.
     let tokens = ["t0", "t1", "t2", "t1", "t3", "t4", "t5", "t6"]
@@ -24,7 +24,7 @@ struct MovedTests {
       })
     worker.end()
     #expect(try eventually { try site.depths(["registry"])[0] > 0 })
-    try site.broker.control("clear_policy", queue)
+    try site.broker.limit(queue, to: nil)
     worker = try site.startWorker()
     #expect(try eventually { try site.depths(["registry"]) == [0] })
     worker.signal(15)

@@ -6,7 +6,7 @@ import Testing
 
 /// What a worker does with pages that a newer one has written. Both are of this build: a test makes pages newer by the version byte of their
 /// tickets and changes nothing else, so it says nothing of how two builds share a broker or a registry.
-@Suite("Pages of a newer version", .blocking, .serialized)
+@Suite("Pages of a newer version", .blocking)
 struct NewerPagesTests {
   /// Gives every page that waits for a worker another version byte.
   private func rewritePages(_ site: Site, version: Int) throws -> Int {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A registry that fails under a worker", .blocking, .serialized)
+@Suite("A registry that fails under a worker", .blocking)
 struct RegistryFaultTests {
   /// What must hold whatever is wrong: sends to provider tokens go on, the rest waits, nothing is lost, the reason is in the log.
   ///

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Writers that wait for a lock of the registry", .blocking, .serialized)
+@Suite("Writers that wait for a lock of the registry", .blocking)
 struct RegistryLockTests {
   @Test(
     "While somebody holds the lock for writers, a dead token and a change wait for it, and no registration does",

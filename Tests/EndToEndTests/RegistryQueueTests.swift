@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Changes by the registry's queue", .blocking, .serialized)
+@Suite("Changes by the registry's queue", .blocking)
 struct RegistryQueueTests {
   private func export(_ site: Site) throws -> [[String: Any]] {
     Site.objects(try site.run(["devices", "export", "--config", site.file("pushfleet.json5")]).output)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Rights of producers", .blocking, .serialized)
+@Suite("Rights of producers", .blocking)
 struct RightsTests {
   private static let down = "com.example.down"
   private static let rights = #"replyTo: ["billing.replies"],"#

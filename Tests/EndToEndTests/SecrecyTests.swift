@@ -65,8 +65,7 @@ struct SecrecyTests {
   func logs() throws {
     let site = try Site()
     let user = "u\(site.prefix)"
-    try site.broker.control("add_user", user, "s3cret-Passw0rd")
-    try site.broker.control("set_permissions", user, ".*", ".*", ".*")
+    try site.broker.addUser(user, password: "s3cret-Passw0rd")
     site.brokerURI = "amqp://\(user):s3cret-Passw0rd@127.0.0.1:\(site.broker.port)"
     let device = { (number: Int) in token(0xabc_def0 + number) }
     let settings = #"log: "debug", results: "all", retry: { steps: ["100ms", "300ms"], attempts: 3 },"#
@@ -105,7 +104,7 @@ struct SecrecyTests {
     try site.publish([(#"{"to":"\#(device(20))"}"#, [:])])
     let worker = try site.startWorker()
     #expect(worker.waitForOutput("provider unreachable", seconds: 90))
-    try site.broker.control("change_password", user, "another-Passw0rd")
+    try site.broker.changePassword(of: user, to: "another-Passw0rd")
     worker.signal(1)
     worker.signal(15)
     worker.wait()
@@ -128,7 +127,6 @@ struct SecrecyTests {
       let object = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any]
       #expect(object?["time"] is String && object?["level"] is String && object?["message"] is String, "\(line)")
     }
-    try site.broker.control("delete_user", user)
   }
 
   @Test("no credential of FCM, no password of the registry, no token and no payload stands in the log or in the figures")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The journal of the simulator says by which connection each push came.
-@Suite("Applications with one APNs key", .blocking, .serialized)
+@Suite("Applications with one APNs key", .blocking)
 struct SharedConnectionTests {
   private static let apps = ["com.example.a", "com.example.b", "com.example.c"]
 

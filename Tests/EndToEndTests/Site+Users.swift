@@ -16,8 +16,7 @@ extension Site {
       addresses[name] = broker.uri.replacing("guest:guest@", with: "\(user(name)):PASSWORD@")
       calls += try commands.filter { $0[1] == model }.map { try call($0, for: user(name)) }
     }
-    // One start of Erlang instead of one for each command.
-    try broker.control("eval", "A = rabbit_auth_backend_internal, \(calls.joined(separator: ", ")).")
+    try broker.evaluate("A = rabbit_auth_backend_internal, \(calls.joined(separator: ", ")).")
     return addresses
   }
 
@@ -40,7 +39,7 @@ extension Site {
   private func call(_ words: [String], for user: String) throws -> String {
     func binary(_ text: String) -> String {
       let own = text.replacing(#"push\."#, with: prefix + #"\."#).replacing("push.", with: prefix + ".")
-      return "<<\"\(own.replacing("\\", with: "\\\\"))\">>"
+      return Broker.binary(own)
     }
     let values = words.dropFirst(2).map(binary).joined(separator: ", ")
     switch (words[0], words.count) {

@@ -328,7 +328,7 @@ final class Site {
 
   /// Ready messages of the site's queues.
   func depths(_ queues: [String]) throws -> [Int] {
-    try peer(["depth"] + queues.map { "\(prefix).\($0)" }).split(separator: "\n").map { Int($0) ?? -1 }
+    try broker.depths(of: queues.map { "\(prefix).\($0)" })
   }
 
   /// Requests ready in an application's hold queue; none where there is no such queue: it is declared when it is first needed.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Steering broadcasts", .blocking, .serialized)
+@Suite("Steering broadcasts", .blocking)
 struct SteeringTests {
   /// A slow broadcast with 40 pages of 20 devices.
   private func slowSite(_ kind: RegistryKind = .sqlite, script: [String: Any] = ["*": ["delay_ms": 30]], settings: String = "")

@@ -2,18 +2,20 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A broker of their own, which tries each second again what it couldn't route, and not each three minutes.
-@Suite("Parts of the topology that are deleted by hand", .blocking, .serialized)
+@Suite("Parts of the topology that are deleted by hand", .blocking)
 struct TopologyWatchTests {
-  private static let broker = Result { try Broker(erlang: "-rabbit dead_letter_worker_publisher_confirm_timeout 1000") }
-
   /// A site on which the first push to a device is put off for a second.
+  ///
+  /// The broker tries each second again what it can't route from the site's queues, and not each three minutes.
   private func makeSite() throws -> Site {
-    let site = try Site(broker: Self.broker.get())
+    let site = try Site()
     try site.startSimulator(
       script: [token(1): ["status": 429, "reason": "TooManyRequests", "times": 1]],
       settings: #"retry: { steps: ["1s"] }, results: "all","#)
+    let patience = "rabbit, dead_letter_worker_publisher_confirm_timeout"
+    try site.broker.evaluate("application:set_env(\(patience), 1000).")
     try site.declareTopology()
+    try site.broker.evaluate("application:unset_env(\(patience)).")
     return site
   }
 
@@ -67,9 +69,8 @@ struct TopologyWatchTests {
   func withoutRights() throws {
     let site = try makeSite()
     let broker = site.broker
-    try broker.control("add_user", site.prefix, "p")
     let exchanges = "^\(site.prefix)\\.(send|fanout|retry|return|hold|events|dead)$"
-    try broker.control("set_permissions", site.prefix, "^$", exchanges, ".*")
+    try broker.addUser(site.prefix, password: "p", configure: "^$", write: exchanges)
     site.brokerURI = "amqp://\(site.prefix):p@127.0.0.1:\(broker.port)"
     try site.configure(port: site.port, settings: #"retry: { steps: ["1s"] }, trace: { keep: "none" },"#)
     let worker = try site.startWorker()

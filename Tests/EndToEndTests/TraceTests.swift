@@ -192,7 +192,7 @@ struct TraceTests {
     let site = try Site()
     try site.startSimulator()
     try site.declareTopology()
-    try site.broker.control("delete_queue", "\(site.prefix).trace")
+    try site.peer(["delete", "\(site.prefix).trace"])
     // A queue of its name that is none.
     try site.peer(["declare", "\(site.prefix).trace"])
     try site.send(tokens: (0..<20).map { token($0) })

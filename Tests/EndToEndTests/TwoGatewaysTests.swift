@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Two gateways on one registry", .blocking, .serialized)
+@Suite("Two gateways on one registry", .blocking)
 struct TwoGatewaysTests {
   /// A site with two gateways, which share a registry and nothing else.
   /// - Parameter wait: of each.

@@ -125,10 +125,71 @@ public final class Broker: @unchecked Sendable {
     try run(["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet"] + arguments)
   }
 
+  /// Has the node evaluate Erlang expressions, a hundred times as fast as `rabbitmqctl`, and returns the last one's value.
+  @discardableResult
+  public func evaluate(_ code: String) throws -> String {
+    let input = Pipe()
+    try input.fileHandleForWriting.write(contentsOf: Data((code + "\n").utf8))
+    try input.fileHandleForWriting.close()
+    // Two callers of one name would end each other's connection.
+    let caller = "c" + UUID().uuidString
+    let answer = try run(["/usr/bin/erl_call", "-sname", node, "-h", caller, "-e"], input: input.fileHandleForReading)
+    guard answer.hasPrefix("{ok, ") else { throw Failure(description: "\(code): \(answer)") }
+    return String(answer.dropFirst(5).dropLast())
+  }
+
+  /// A text as an Erlang binary.
+  public static func binary(_ text: String) -> String {
+    "<<\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\">>"
+  }
+
+  /// The numbers of ready messages, as a passive declaration tells them.
+  public func depths(of queues: [String]) throws -> [Int] {
+    let names = queues.map(Self.binary).joined(separator: ", ")
+    let answer = try evaluate(
+      """
+      list_to_tuple([begin {ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, N)),
+        {ok, Ready, _} = rabbit_amqqueue:stat(Q), Ready end || N <- [\(names)]]).
+      """)
+    return answer.matches(of: /\d+/).compactMap { Int($0.output) }
+  }
+
+  /// A user whose permissions are these patterns.
+  public func addUser(
+    _ name: String, password: String, configure: String = ".*", write: String = ".*", read: String = ".*"
+  ) throws {
+    let patterns = [configure, write, read].map(Self.binary).joined(separator: ", ")
+    try evaluate(
+      """
+      A = rabbit_auth_backend_internal, U = \(Self.binary(name)), ok = A:add_user(U, \(Self.binary(password)), <<"test">>),
+      ok = A:set_permissions(U, <<"/">>, \(patterns), <<"test">>).
+      """)
+  }
+
+  public func changePassword(of user: String, to password: String) throws {
+    try evaluate(
+      "ok = rabbit_auth_backend_internal:change_password(\(Self.binary(user)), \(Self.binary(password)), <<\"test\">>).")
+  }
+
+  /// Lets a queue hold so many messages; nil: any number again.
+  public func limit(_ queue: String, to length: Int?) throws {
+    let name = Self.binary(queue)
+    if let length {
+      let definition = Self.binary("{\"max-length\": \(length)}")
+      try evaluate(
+        "ok = rabbit_policy:parse_set(<<\"/\">>, \(name), \(Self.binary("^\(queue)$")), \(definition), <<\"0\">>, <<\"queues\">>, <<\"test\">>)."
+      )
+    } else {
+      try evaluate("ok = rabbit_policy:delete(<<\"/\">>, \(name), <<\"test\">>).")
+    }
+  }
+
+  public func raiseMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.0000001).") }
+  public func clearMemoryAlarm() throws { try evaluate("ok = vm_memory_monitor:set_vm_memory_high_watermark(0.4).") }
+
   /// Closes, as an operator would, every connection whose client says something of the kind of itself.
   public func closeConnections(named word: String) throws {
-    try control(
-      "eval",
+    try evaluate(
       """
       [rabbit_networking:close_connection(P, "test") || P <- rabbit_networking:connections(),
         string:find(io_lib:format("~p", [(catch rabbit_reader:info(P, [client_properties]))]), "\(word)") /= nomatch].
@@ -137,10 +198,10 @@ public final class Broker: @unchecked Sendable {
 
   /// Runs a program with the broker's environment; throws with its output unless it exits with 0.
   @discardableResult
-  public func run(_ command: [String]) throws -> String {
+  public func run(_ command: [String], input: FileHandle? = nil) throws -> String {
     let log = directory + "/run-\(UUID().uuidString).log"
     defer { try? FileManager.default.removeItem(atPath: log) }
-    let child = try ChildProcess(command, environment: environment, output: log)
+    let child = try ChildProcess(command, environment: environment, output: log, input: input)
     let status = child.wait()
     let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
     guard status == 0 else { throw Failure(description: "\(command) ended with \(status): \(output)") }

@@ -12,7 +12,6 @@ try:     each line is {"do": "publish"|"get"|"declare"|"bind"|"unbind"|"purge"|"
          code with which the broker closes the channel.
 consume: prints each message of a queue as {"body": …, "properties": {…}, "redelivered": …} and acknowledges it;
          ends after --count messages, or when the queue is empty, or after --wait seconds without a message.
-depth:   prints the number of ready messages of each queue named.
 declare: makes a durable queue, with --arguments as JSON.
 delete:  deletes a queue, with what is in it, or with --exchange an exchange.
 """
@@ -159,11 +158,6 @@ def consume(channel, options):
     channel.cancel()
 
 
-def depth(channel, options):
-    for queue in options.queue:
-        print(channel.queue_declare(queue, passive=True).method.message_count)
-
-
 def declare(channel, options):
     channel.queue_declare(options.queue, durable=True, arguments=options.arguments)
 
@@ -202,9 +196,6 @@ def main():
     consuming.add_argument("--wait", type=float, default=0.3)
     consuming.add_argument("--give-back", action="store_true", help="acknowledge nothing, as one that dies")
     consuming.set_defaults(run=consume)
-    counting = commands.add_parser("depth")
-    counting.add_argument("queue", nargs="+")
-    counting.set_defaults(run=depth)
     declaring = commands.add_parser("declare")
     declaring.add_argument("queue")
     declaring.add_argument("--arguments", type=json.loads, default={})
