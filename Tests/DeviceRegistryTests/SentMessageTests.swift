@@ -113,6 +113,43 @@ struct SentMessageTests {
     #expect(try outcomes(registry, "plain", "a") == "nn")
   }
 
+  @Test("what another application's devices have counted says nothing of this one's", arguments: Backend.all)
+  func applications(_ backend: Backend) throws {
+    let registry = try backend.open()
+    let other = Array("other".utf8)
+    _ = try registry.store.load([Registration(app: other, platform: .fcm, token: Array("x".utf8))], now: 1_000)
+    _ = try registry.register("a")
+    _ = try registry.register("b")
+    func count(_ app: [UInt8], _ token: String) throws {
+      let count = BadgeCount(app: app, messageID: Array("m".utf8), rule: .up, devices: [.token(.fcm, Array(token.utf8))])
+      _ = try registry.store.countBadges(count, now: 1_000)
+    }
+    try count(other, "x")
+    #expect(try outcomes(registry, "m", "b") == "nn")
+    try count(Self.app, "a")
+    // Of a message that this application has counted, the others' notes before it don't matter.
+    _ = try registry.register("never")
+    #expect(try outcomes(registry, "m", "a", "b", "never") == "nnrruu")
+  }
+
+  @Test("a broadcast was not sent to a device that was gone before it began", arguments: Backend.all)
+  func gone(_ backend: Backend) throws {
+    let registry = try backend.open()
+    for token in ["before", "after"] { _ = try registry.register(token, #""topics":["t"]"#) }
+    try registry.mark("before", .gone(since: 1_500), now: 2_000)
+    let campaign = Array("campaign".utf8)
+    _ = try registry.store.createCampaign(
+      CampaignDescription(
+        id: campaign, app: Self.app, messageID: Array("m".utf8), target: Array("/topics/t".utf8), total: 2, highWater: 9),
+      now: 3_000)
+    _ = try registry.store.openPage(
+      PageOpening(
+        campaign: campaign, page: 0, copy: 1, app: Self.app,
+        content: .members(.topic(Array("t".utf8)), after: 0, upTo: 9, limit: 9)), now: 3_000)
+    try registry.mark("after", .gone(since: 3_500), now: 4_000)
+    #expect(try outcomes(registry, "m", "before", "after") == "uunn")
+  }
+
   private func group(_ registry: TestRegistry, _ members: String) throws -> String {
     let answer = try registry.change(#"{"op":"group_create","notification_key_name":"g",\#(members)}"#)
     guard case .notificationKey(let key, _) = answer else { throw TestFailure("no group") }

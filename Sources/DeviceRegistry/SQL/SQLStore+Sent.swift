@@ -16,7 +16,8 @@ extension SQLStore {
       case .read: isRead = true
       case .badge: continue
       }
-      asked.append((index, isRead, [.int(message.key), .int(device.counter)]))
+      let app = try knownApp(acknowledgement.app)
+      asked.append((index, isRead, [.int(message.key), .int(device.counter), .int(app)]))
     }
     guard !asked.isEmpty else { return sent }
     var isBelieved = [Bool](repeating: false, count: asked.count)
@@ -48,13 +49,14 @@ extension SQLStore {
   private struct Reach {
     let target: [UInt8]
     let end: Int64
+    let began: Int64
   }
 
   private func reach(of sends: [AcknowledgedSend]) throws(RegistryError) -> [AcknowledgedSend: [Reach]] {
     var reach: [AcknowledgedSend: [Reach]] = [:]
     guard !sends.isEmpty else { return reach }
     try session.runEach(SQL.reach, sends.map { [.blob($0.message), .text($0.app)] }) { place, row in
-      reach[sends[place], default: []].append(Reach(target: row.bytes(0), end: row.int(1)))
+      reach[sends[place], default: []].append(Reach(target: row.bytes(0), end: row.int(1), began: row.int(2)))
     }
     return reach
   }
@@ -70,25 +72,25 @@ extension SQLStore {
     case .user(let name):
       (statement, owner) = (SQL.isReachedByUser, try session.firstInt(SQL.userByName, [.int(app), .text(name)]))
     case .group(let key): (statement, owner) = (SQL.isReachedByGroup, try readGroup(.key(key), app)?.key.id)
-    case .condition(let condition): return try members(among: counters, upTo: reach.end, condition, app)
+    case .condition(let condition): return try members(among: counters, of: reach, condition, app)
     }
     guard let owner else { return [] }
     var members: Set<Int64> = []
-    try session.runEach(statement, counters.map { [.int($0), .int(reach.end), .int(owner)] }) { place, _ in
+    try session.runEach(statement, counters.map { [.int($0), .int(reach.end), .int(reach.began), .int(owner)] }) { place, _ in
       members.insert(counters[place])
     }
     return members
   }
 
   private func members(
-    among counters: [Int64], upTo end: Int64, _ condition: Condition, _ app: Int64
+    among counters: [Int64], of reach: Reach, _ condition: Condition, _ app: Int64
   ) throws(RegistryError) -> Set<Int64> {
     var bits: [Int64: UInt32] = [:]
     for (index, name) in condition.topics.enumerated() {
       if let topic = try knownTopic(name, app) { bits[topic] = 1 << UInt32(index) }
     }
     var subscribed: [Int64: (counter: Int64, topics: UInt32)] = [:]
-    try session.runEach(SQL.topicsOfReached, counters.map { [.int($0), .int(end)] }) { place, row in
+    try session.runEach(SQL.topicsOfReached, counters.map { [.int($0), .int(reach.end), .int(reach.began)] }) { place, row in
       subscribed[row.int(0), default: (counters[place], 0)].topics |= bits[row.int(1)] ?? 0
     }
     return Set(subscribed.values.filter { condition.matches($0.topics) }.map(\.counter))
@@ -102,34 +104,45 @@ extension SQLStore {
 }
 
 extension SQL {
-  /// What the device has noted of the message; whether other devices have counted it; whether the message is kept; and whether messages
-  /// have moved the device's counter. The lowest device's note is enough: of a message that counts, devices are noted before they get it.
+  /// What the device has noted of the message; whether other devices of its application have counted it; whether the message is kept; and
+  /// whether messages have moved the device's counter. The lowest device's note is enough: of a message that counts, devices are noted before
+  /// they get it. Other applications' notes of the same id are passed over, a hundred at most.
   static let traces = Statement(
     """
-    SELECT n.badge, n.received_at, n.read_at, (SELECT o.badge FROM notes o WHERE o.message = ?1 ORDER BY o.device LIMIT 1),
+    SELECT n.badge, n.received_at, n.read_at, (
+        SELECT o.badge FROM (SELECT device, badge FROM notes WHERE message = ?1 ORDER BY device LIMIT 100) o
+        WHERE EXISTS (SELECT 1 FROM devices d WHERE d.id = o.device AND d.app = ?3)
+          OR EXISTS (SELECT 1 FROM devices d WHERE d.counter = o.device AND d.app = ?3)
+        ORDER BY o.device LIMIT 1),
       (SELECT m.message FROM messages m WHERE m.message = ?1), (SELECT b.counted FROM badges b WHERE b.device = ?2)
     FROM (SELECT 1) one LEFT JOIN notes n ON n.message = ?1 AND n.device = ?2
     """)
   static let reach = Statement(
     """
     SELECT c.target, COALESCE((
-      SELECT p.page_end FROM campaign_pages p WHERE p.campaign = c.id AND p.page_end IS NOT NULL ORDER BY p.page DESC LIMIT 1), 0)
+      SELECT p.page_end FROM campaign_pages p WHERE p.campaign = c.id AND p.page_end IS NOT NULL ORDER BY p.page DESC LIMIT 1), 0),
+      c.created_at
     FROM campaigns c WHERE c.message_id = ?1 AND c.app = ?2
     """)
-  private static let reached = "SELECT d.id FROM devices d WHERE \(ofCounter) AND d.id <= ?2 AND"
-  static let isReached = Statement("\(reached) d.app = ?3 LIMIT 1")
+  /// The counter's devices, without those that pages leave out: a device that was gone, and of a topic or everybody one that was stale.
+  private static let reachedOfFew = "\(ofCounter) AND d.id <= ?2 AND NOT (d.state = 2 AND d.gone_at <= ?3)"
+  private static let reachedOfMany = "\(reachedOfFew) AND NOT (d.state = 3 AND COALESCE(d.marked_at, d.last_seen) <= ?3)"
+  static let isReached = Statement("SELECT d.id FROM devices d WHERE \(reachedOfMany) AND d.app = ?4 LIMIT 1")
   static let isReachedByTopic = Statement(
-    "\(reached) EXISTS (SELECT 1 FROM members m WHERE m.topic = ?3 AND m.device = d.id) LIMIT 1")
-  static let isReachedByUser = Statement("\(reached) d.user_id = ?3 LIMIT 1")
+    """
+    SELECT d.id FROM devices d
+    WHERE \(reachedOfMany) AND EXISTS (SELECT 1 FROM members m WHERE m.topic = ?4 AND m.device = d.id) LIMIT 1
+    """)
+  static let isReachedByUser = Statement("SELECT d.id FROM devices d WHERE \(reachedOfFew) AND d.user_id = ?4 LIMIT 1")
   static let isReachedByGroup = Statement(
     """
-    \(reached) EXISTS (
+    SELECT d.id FROM devices d WHERE \(reachedOfFew) AND EXISTS (
       SELECT 1 FROM group_members g
-      WHERE g.group_id = ?3 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
+      WHERE g.group_id = ?4 AND ((g.kind = 0 AND g.member = d.id) OR (g.kind = 1 AND g.member = d.user_id)))
     LIMIT 1
     """)
   static let topicsOfReached = Statement(
     """
-    SELECT d.id, m.topic FROM devices d LEFT JOIN members m ON m.device = d.id WHERE \(ofCounter) AND d.id <= ?2
+    SELECT d.id, m.topic FROM devices d LEFT JOIN members m ON m.device = d.id WHERE \(reachedOfMany)
     """)
 }
