@@ -1,4 +1,6 @@
+import DeviceRegistry
 import Foundation
+import PushCore
 import Testing
 
 @testable import pushfleet
@@ -17,7 +19,7 @@ struct TraceTextTests {
        "due_at":"2026-11-20T22:22:00.000Z"}
       """
     let round = try #require(TraceRound(Array(line.utf8)))
-    return try TraceText(prefix: "push", width: width).text(of: TraceStory([round], pageRounds: [], nil))
+    return try TraceText(prefix: "push", width: width).text(of: TraceStory([round], nil))
   }
 
   @Test("fits a terminal of 80 columns, broken between words below the times, and says all that it says elsewhere")
@@ -40,5 +42,36 @@ struct TraceTextTests {
           && $0.hasSuffix(
             "moved to push.retry.1h because of ServiceUnavailable; the next attempt is at 22:22:00.000 at the earliest")
       }, "\(lines)")
+  }
+
+  @Test(
+    "says of a broadcast that a device was sent it only where the device acknowledged it: the audience of then isn't known",
+    arguments: ["silent", "there"])
+  func broadcast(name: String) throws {
+    let site = try RegistrySite()
+    let store = try site.store()
+    let app = Array(RegistrySite.app.utf8)
+    let tokens = ["silent", "there"].map { Array($0.utf8) }
+    _ = try store.load(tokens.map { Registration(app: app, platform: .fcm, token: $0) }, now: 1_000)
+    let id = Array("campaign".utf8)
+    _ = try store.createCampaign(
+      CampaignDescription(
+        id: id, app: app, messageID: Array("m".utf8), target: Array("/all".utf8), total: 2, highWater: 9), now: 2_000)
+    _ = try store.openPage(
+      PageOpening(campaign: id, page: 0, copy: 1, app: app, content: .members(.all, after: 0, upTo: 9, limit: 9)), now: 2_000)
+    _ = try store.pageDone(PageReport(campaign: id, page: 0, isLast: true, sent: 2, failed: 0), now: 2_000)
+    _ = try store.finish(id, claimant: [1], lease: 500)
+    let token = Array(name.utf8)
+    if name == "there" {
+      _ = try store.acknowledge(
+        [Acknowledgement(app: app, device: .token(.fcm, token), operation: .received(.id(Array("m".utf8))), at: 3_000)],
+        wantsReceipts: false, now: 3_000)
+    }
+    let history = try DeviceHistory(of: try store.device(.token(.fcm, token), app: app), campaign: nil, in: store)
+    let story = try TraceStory([], history)
+    #expect(story.broadcasts.map(\.outcome.word) == [name == "there" ? "delivered" : "unknown"])
+    let text = TraceText(prefix: "push").text(of: story)
+    #expect(text.contains("accepted by FCM") == (name == "there"), "\(text)")
+    #expect(text.contains("in the audience now") == (name != "there"), "\(text)")
   }
 }

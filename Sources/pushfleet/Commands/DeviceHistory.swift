@@ -94,8 +94,8 @@ extension DeviceHistory.Broadcast {
   /// What became of the device.
   enum Outcome: Equatable {
     case accepted
-    /// It is one of the page's devices, of which so many failed.
-    case unknown(failed: Int64)
+    /// It is in the audience now, and nothing says that it was sent the broadcast.
+    case unknown
     /// The device is of the state since before the broadcast.
     case left(DeviceState)
     /// The broadcast has not come as far, or not to the end of the page.
@@ -104,14 +104,13 @@ extension DeviceHistory.Broadcast {
     case notSent
   }
 
-  /// - Parameter failures: devices of the page that failed and are known by name to be others.
-  func outcome(failures: Int) -> Outcome {
+  func outcome(isAcknowledged: Bool) -> Outcome {
+    if isAcknowledged { return .accepted }
     if device.state == .gone || device.state == .stale, let since = device.markedAt, since <= campaign.createdAt {
       return .left(device.state)
     }
     guard let page else { return campaign.state.isOver ? .notSent : .open }
-    guard page.isDone else { return .open }
-    if campaign.state == .cancelled { return page.sent + page.failed == 0 ? .notSent : .unknown(failed: page.failed) }
-    return page.failed <= Int64(failures) ? .accepted : .unknown(failed: page.failed)
+    if campaign.state == .cancelled, page.isDone, page.sent + page.failed == 0 { return .notSent }
+    return .unknown
   }
 }

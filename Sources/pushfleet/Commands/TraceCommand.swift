@@ -15,8 +15,9 @@ enum TraceCommand: Command {
     with its connection, answer and round trip; what it waits for; how it ended. ID is a message id, the apns-id of a push, a
     provider's token or a registration. Of a device, all its requests are shown, and of their pushes only those to the device.
 
-    With a registry, the broadcasts are included whose audience the device belongs to now, with what the registry and the trace
-    know of the page that it is on, and when the app and its user acknowledged a message.
+    With a registry, the broadcasts are included whose audience the device belongs to now, with the counts of its page, and when
+    the app and its user acknowledged a message. Where neither the trace nor an acknowledgement names the device, its outcome is
+    unknown: the registry doesn't keep who was in the audience then.
 
     Workers note requests as they are acknowledged, for as long as trace.keep says (a day): all that failed or expired, and of the
     others as many in a second as trace.perSecond says. What is still unread in a queue, or in a worker's hand, is not noted yet.
@@ -44,7 +45,7 @@ enum TraceCommand: Command {
     do { try reader.run() } catch let failure as CommandFailure where failure.status == .badInput && history != nil {
       Terminal.complain("pushfleet: \(failure.message)")
     }
-    let story = try TraceStory(reader.rounds, pageRounds: reader.pageRounds, history)
+    let story = try TraceStory(reader.rounds, history)
     guard !story.isEmpty else {
       throw CommandFailure(.badInput, question.unknown(configuration, history, leftOut: reader.leftOut))
     }

@@ -21,8 +21,6 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   private let subject: TraceSubject
   private let queue: String
   private var found: [TraceRound] = []
-  /// Rounds of pages with one of the subject's devices.
-  private(set) var pageRounds: [TraceRound] = []
   /// Requests that were not noted.
   private(set) var leftOut = 0
   private var consumer: Consumer?
@@ -103,12 +101,9 @@ final class TraceReader: BrokerClient, ConsumerHandler {
     }
     guard subject.isNamed(in: body) else { return }
     for line in body.split(separator: UInt8(ascii: "\n")) where subject.isNamed(in: line) {
-      guard let round = TraceRound(Array(line)) else { continue }
-      if let part = subject.part(of: round) { found.append(part) }
-      if subject.hasPage(of: round) { pageRounds.append(round) }
+      if let round = TraceRound(Array(line)), let part = subject.part(of: round) { found.append(part) }
     }
     if found.count > 2 * Self.most { found.removeFirst(found.count - Self.most) }
-    if pageRounds.count > 2 * Self.most { pageRounds.removeFirst(pageRounds.count - Self.most) }
   }
 
   private func leave() { consumer?.close() }
@@ -118,7 +113,6 @@ final class TraceReader: BrokerClient, ConsumerHandler {
   /// A new channel begins at the beginning.
   func channelLost(_ reason: ConnectionEnd) {
     found = []
-    pageRounds = []
     leftOut = 0
     end = nil
     isReading = false

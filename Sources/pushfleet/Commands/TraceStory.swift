@@ -27,8 +27,7 @@ struct TraceStory {
   let broadcasts: [Broadcast]
   var isEmpty: Bool { requests.isEmpty && broadcasts.isEmpty }
 
-  /// - Parameter pageRounds: rounds of pages with one of the devices, which may name others alone.
-  init(_ rounds: [TraceRound], pageRounds: [TraceRound], _ history: DeviceHistory?) throws(RegistryError) {
+  init(_ rounds: [TraceRound], _ history: DeviceHistory?) throws(RegistryError) {
     var order: [String] = []
     var byID: [String: [TraceRound]] = [:]
     for round in rounds {
@@ -52,10 +51,10 @@ struct TraceStory {
       Request(id: id, rounds: byID[id] ?? [], acknowledgements: acknowledgements(place))
     }
     broadcasts = untold.enumerated().map { place, broadcast in
-      let failures = pageRounds.reduce(0) { $1.page == broadcast.place ? $0 + $1.failures : $0 }
+      let acknowledgements = acknowledgements(order.count + place, of: broadcast.device)
       return Broadcast(
-        broadcast: broadcast, outcome: broadcast.outcome(failures: failures),
-        acknowledgements: acknowledgements(order.count + place, of: broadcast.device))
+        broadcast: broadcast, outcome: broadcast.outcome(isAcknowledged: !acknowledgements.isEmpty),
+        acknowledgements: acknowledgements)
     }
   }
 

@@ -6,8 +6,6 @@ import Worker
 struct TraceSubject {
   /// A line that concerns the subject has one of them as a value.
   private let names: Set<String>
-  /// A broadcast's page with one of the devices: its campaign's id.
-  private let pages: [String: Set<Int>]
   /// What is looked for in a message of the trace, before its lines are read.
   private let words: [[UInt8]]
   /// The one broadcast that is asked for.
@@ -26,14 +24,9 @@ struct TraceSubject {
       add(device.device.token)
       add(device.registration)
     }
-    var pages: [String: Set<Int>] = [:]
-    for broadcast in history?.broadcasts ?? [] {
-      if let page = broadcast.page { pages[broadcast.campaign.id, default: []].insert(Int(page.number)) }
-    }
     self.names = names
-    self.pages = pages
     campaign = question.campaign == nil ? nil : history?.campaign?.id ?? ""
-    words = (names + Array(pages.keys)).map { name in
+    words = names.map { name in
       var quoted: [UInt8] = []
       quoted.appendSafeJSONString(name)
       return quoted
@@ -57,12 +50,6 @@ struct TraceSubject {
     }
     return own.isEmpty ? nil : round.narrowed(to: own)
   }
-
-  /// Whether it is of a page on which one of the devices is.
-  func hasPage(of round: TraceRound) -> Bool {
-    guard let page = round.number("page") else { return false }
-    return pages[round.text("campaign")]?.contains(page) == true
-  }
 }
 
 /// One round of a request, as a worker noted it.
@@ -81,8 +68,6 @@ struct TraceRound {
   func text(_ name: String) -> String { (fields[name] as? String ?? "").printable }
   func number(_ name: String) -> Int? { (fields[name] as? NSNumber)?.intValue }
   var pushes: [[String: Any]] { fields["pushes"] as? [[String: Any]] ?? [] }
-  /// Pushes that failed, as far as the round names them.
-  var failures: Int { pushes.count { $0["error"] != nil } }
 
   func narrowed(to own: [[String: Any]]) -> TraceRound {
     let devices = Set(own.compactMap { $0["token_name"] as? String }).count

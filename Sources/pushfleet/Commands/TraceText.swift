@@ -37,7 +37,7 @@ struct TraceText {
     lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform == .apns ? "APNs" : "FCM")")
     if let page = broadcast.broadcast.page {
       let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
-      lines.append(Self.indent + "the device is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
+      lines.append(Self.indent + "its place is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
     } else {
       lines.append(Self.indent + "the broadcast is \(campaign.state.name); it has not come to this device")
     }
@@ -47,8 +47,7 @@ struct TraceText {
   private func outcome(of broadcast: TraceStory.Broadcast) -> String {
     switch broadcast.outcome {
     case .accepted: "accepted by \(broadcast.broadcast.device.device.platform == .apns ? "APNs" : "FCM")"
-    case .unknown(let failed):
-      "unknown: \(Figures.count(failed)) devices of its page failed, and the trace does not name them all"
+    case .unknown: "unknown: the device is in the audience now, and nothing says that it was in it then"
     case .left(let state): "not sent: the device is \(state.word) since before the broadcast"
     case .open: "waits: the broadcast is \(broadcast.broadcast.campaign.state.name)"
     case .notSent: "not sent: the broadcast was \(broadcast.broadcast.campaign.state.name) before"
