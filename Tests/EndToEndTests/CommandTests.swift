@@ -365,6 +365,7 @@ struct CommandTests {
     (#"exec "$1" feedback --config "$2" >/dev/full"#, 69, "standard output"),
     (#"exec "$1" help >/dev/full"#, 69, "standard output"),
     (#"exec "$1" help >&-"#, 69, "standard output is closed"),
+    (#"ulimit -Sn 7; exec "$1" worker --config "$2" --until-empty"#, 0, ""),
     (#"ulimit -n 14; exec "$1" worker --config "$2" --until-empty"#, 0, ""),
   ]
 

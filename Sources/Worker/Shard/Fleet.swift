@@ -55,6 +55,7 @@ public final class Fleet: TurnHook {
   public init(_ configuration: Configuration, version: String, file: String?, isUntilEmpty: Bool, reload: @escaping Reload)
     throws
   {
+    _ = ProcessUsage.raiseDescriptorLimit()
     self.configuration = configuration
     self.version = version
     configurationFile = file
