@@ -115,6 +115,12 @@ struct CampaignsTests {
     #expect(try site.run(["campaigns", "show", "3f2a", "--json"]).objects.first?["remaining"] as? Int == 8_000)
     #expect(try site.run(["campaigns", "show", "3f2a"]).output.contains("not sent"))
     #expect(try site.run(["campaigns"]).output.contains("20 %"))
+    // The command that is named works where several applications are configured.
+    try site.configure("registry: \"\(site.location)\",", apps: [RegistrySite.app, "other"])
+    let shown = try site.run(["campaigns", "show", "3f2a"]).output
+    let command = try #require(shown.firstMatch(of: /`pushfleet (devices list [^`]*)`/)?.output.1)
+    let listed = try site.run(command.split(separator: " ").map(String.init))
+    #expect(listed.status == 0, "\(listed.errors)")
   }
 
   @Test("of those that are over, only as many are listed as asked for; the others always")

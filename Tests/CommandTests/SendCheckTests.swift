@@ -32,6 +32,21 @@ struct SendCheckTests {
     }
   }
 
+  @Test("a request for a user whose outcome is awaited names its application by itself where several are configured")
+  func awaited() throws {
+    let site = try RegistrySite()
+    try site.configure("", apps: [RegistrySite.app, "other"])
+    let configuration = try Configuration.load(path: site.configuration, environment: [:])
+    func awaited(_ fields: String, app: String? = nil) -> SendReport.Awaited {
+      SendReport(configuration, app: app.map { Array($0.utf8) }, asJSON: false, prints: .outcomes).awaited(
+        .init(id: [1], body: Array(#"{"to":"/users/anna"\#(fields)}"#.utf8), place: "p"))
+    }
+    let named = awaited(#","restricted_package_name":"other""#)
+    #expect(named.app == Array("other".utf8) && named.user == Array("anna".utf8))
+    #expect(awaited("", app: RegistrySite.app).app == Array(RegistrySite.app.utf8))
+    #expect(awaited("").app == nil)
+  }
+
   @Test("a request for an application of one platform is explained without an error for the other, unless it is asked for")
   func onePlatform() throws {
     let site = try RegistrySite()

@@ -61,7 +61,7 @@ struct DocumentTests {
     #expect(status == 0, "\(output)")
     for words in [
       "request.json, line 1: accepted by APNs for 1", "Portugal vs. Denmark",
-      "standard input, line 1: accepted by APNs and FCM for 1",
+      "standard input, line 1: accepted by APNs for 1",
       // A narrow table leaves out what the target is called.
       columns < 80 ? "CAMPAIGN" : "/topics/news",
       "InvalidParameters: notifcation: unknown key", "refused",

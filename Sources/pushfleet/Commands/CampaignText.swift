@@ -73,7 +73,7 @@ extension Campaign {
   /// Where their tokens are.
   private var failedDevices: String {
     "`pushfleet dead show \(String(printing: description.messageID))`; gone ones: "
-      + "`pushfleet devices list --state gone --since \(Figures.time(createdAt))`"
+      + "`pushfleet devices list --app \(String(printing: description.app)) --state gone --since \(Figures.time(createdAt))`"
   }
 }
 

@@ -120,7 +120,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     if report.prints == .outcomes {
       properties.replyTo = Publisher.replyTo
       properties.correlationID = request.id
-      unanswered[request.id] = SendReport.Awaited(request)
+      unanswered[request.id] = report.awaited(request)
     }
     properties.timestamp = UInt64(Date().timeIntervalSince1970)
     publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)

@@ -39,7 +39,8 @@ enum SendCommand: Command {
     }
     let timeout = try options.integer("timeout", in: 1...86_400) ?? (options.has("wait") ? 60 : 300)
     let configuration = try options.configuration()
-    let app = try configuration.application(options).map { String(decoding: $0, as: UTF8.self) }
+    let named = try configuration.application(options)
+    let app = named.map { String(decoding: $0, as: UTF8.self) }
     func files(_ input: [UInt8]?) throws -> RequestFiles {
       try RequestFiles(options.operands, limits: configuration.limits.json, namesApp: app == nil, input: input)
     }
@@ -57,8 +58,9 @@ enum SendCommand: Command {
     }
     let requests = try files(input)
     let report = SendReport(
-      asJSON: options.has("json"), prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing,
-      unreachable: { user in app.flatMap { DeviceHistory.unreachable(user: user, app: Array($0.utf8), options) } })
+      configuration, app: named, asJSON: options.has("json"),
+      prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing,
+      unreachable: { user, app in DeviceHistory.unreachable(user: user, app: app, options) })
     let client = try RequestSender(
       configuration, requests, app: options["app"], lane: lane, timeout: Double(timeout), report: report)
     defer { client.reportUnanswered() }

@@ -9,18 +9,10 @@ final class SendReport {
   /// A request whose outcome is waited for.
   struct Awaited {
     let place: String
+    /// The application that it is for; nil where it names none.
+    let app: [UInt8]?
     /// The user that it is sent to; nil where it is sent to something else.
     let user: [UInt8]?
-
-    init(_ request: RequestFiles.Request) {
-      place = request.place
-      let fields = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
-      guard let to = fields?["to"] as? String, case .success(.user(let user)) = Target.classify(Array(to.utf8)) else {
-        user = nil
-        return
-      }
-      self.user = user
-    }
   }
 
   let prints: Prints
@@ -32,12 +24,32 @@ final class SendReport {
   private var unknown = 0
   private var lastID = ""
   /// Says of a user's devices why none was reached; nil where it isn't known.
-  private let unreachable: ([UInt8]) -> String?
+  private let unreachable: (_ user: [UInt8], _ app: [UInt8]) -> String?
+  private let configuration: Configuration
+  /// The application that all requests are for; nil where each names its own.
+  private let app: [UInt8]?
 
-  init(asJSON: Bool, prints: Prints, unreachable: @escaping ([UInt8]) -> String? = { _ in nil }) {
+  init(
+    _ configuration: Configuration, app: [UInt8]?, asJSON: Bool, prints: Prints,
+    unreachable: @escaping (_ user: [UInt8], _ app: [UInt8]) -> String? = { _, _ in nil }
+  ) {
+    self.configuration = configuration
+    self.app = app
     self.asJSON = asJSON
     self.prints = prints
     self.unreachable = unreachable
+  }
+
+  func awaited(_ request: RequestFiles.Request) -> Awaited {
+    var user: [UInt8]?
+    let fields = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
+    if let to = fields?["to"] as? String, case .success(.user(let name)) = Target.classify(Array(to.utf8)) { user = name }
+    return Awaited(place: request.place, app: app ?? application(of: request.body), user: user)
+  }
+
+  private func application(of body: [UInt8]) -> [UInt8]? {
+    guard let package = ExplainedApp.package(in: body, configuration.limits.json) else { return nil }
+    return configuration.apps.first { $0.packages.contains(String(decoding: package, as: UTF8.self)) }.map { Array($0.id.utf8) }
   }
 
   func confirmed(_ request: RequestFiles.Request) {
@@ -65,17 +77,24 @@ final class SendReport {
     }
     let why = reasons + Self.counts(result["failures"] as? [[String: Any]] ?? [])
     var words =
-      success > 0 ? "accepted by \(Self.provider(result)) for \(success)" : failure > 0 ? "failed" : "reached no device"
+      success > 0 ? "accepted by \(provider(result, awaited.app)) for \(success)" : failure > 0 ? "failed" : "reached no device"
     if success > 0, failure > 0 { words += ", failed for \(failure)" }
-    if success + failure == 0, let user = awaited.user, let reason = unreachable(user) { words += ": " + reason }
+    if success + failure == 0, let user = awaited.user, let app = awaited.app, let reason = unreachable(user, app) {
+      words += ": " + reason
+    }
     Terminal.print("\(String(printing: id))  \(place): \(words)\(why.isEmpty ? "" : ": " + why.joined(separator: "; "))")
   }
 
-  /// Of a list, the ids say whose they are.
-  private static func provider(_ result: [String: Any]) -> String {
+  /// Of a list, the ids say whose they are; of an audience, it is one of those that the application has a credential for.
+  private func provider(_ result: [String: Any], _ app: [UInt8]?) -> String {
     let ids = (result["results"] as? [[String: Any]] ?? []).compactMap { $0["message_id"] as? String }
     let ofFCM = ids.count { $0.hasPrefix("projects/") }
-    return ids.isEmpty || (1..<ids.count).contains(ofFCM) ? "APNs and FCM" : ofFCM > 0 ? "FCM" : "APNs"
+    guard ids.isEmpty else { return (1..<ids.count).contains(ofFCM) ? "APNs and FCM" : ofFCM > 0 ? "FCM" : "APNs" }
+    let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap {
+      [$0.credentials] + $0.senders.values
+    }
+    return [(Platform.apns, "APNs"), (.fcm, "FCM")].filter { place in sets.contains { $0.reaches(place.0) } }.map(\.1)
+      .joined(separator: " or ")
   }
 
   /// Of an audience, how many devices failed, by code and platform.
