@@ -107,7 +107,7 @@ extension DashboardPage {
         <section class="card half"><div class="head"><h2>Pushes a second</h2><div class="legend" id="rates-legend"></div></div><div class="chart" id="rates"></div></section>
         <section class="card half"><div class="head"><h2>Provider answers</h2><div class="legend" id="times-legend"></div></div><div class="chart" id="times"></div></section>
         <div class="column main">
-          <section class="card"><div class="head"><h2>Applications</h2><span class="note">delivered and failed: of the last minute; the rest since the worker began</span></div><div class="scroll" id="apps"></div></section>
+          <section class="card"><div class="head"><h2>Applications</h2><span class="note">accepted and failed: of the last minute; the rest since the worker began</span></div><div class="scroll" id="apps"></div></section>
           <section class="card"><div class="head"><h2>How long it takes</h2><span class="note" id="percentiles-note"></span></div><div id="percentiles"></div></section>
           <section class="card"><div class="head"><h2>Dead letters by reason</h2><span class="note" id="dead-note"></span></div><div class="scroll" id="dead"></div></section>
           <section class="card"><div class="head"><h2>Credentials and connections</h2></div><div class="scroll" id="pools"></div></section>
@@ -215,7 +215,7 @@ extension DashboardPage {
       }
 
       const charts = {
-        rates: { series: [["delivered", "delivered", "--blue"], ["failed", "failed", "--red"], ["retried", "tried again", "--amber"], ["parked", "parked", "--violet"]], isStacked: true, text: rate },
+        rates: { series: [["delivered", "accepted", "--blue"], ["failed", "failed", "--red"], ["retried", "tried again", "--amber"], ["parked", "parked", "--violet"]], isStacked: true, text: rate },
         times: { series: [["p99", "99 %", "--violet"], ["p95", "95 %", "--amber"], ["p50", "50 %", "--teal"]], isStacked: false, text: seconds },
       };
       function draw(id, list) {
@@ -342,7 +342,7 @@ extension DashboardPage {
         const failed = perMinute("failed"), delivered = perMinute("delivered"), share = failed + delivered > 0 ? failed / (failed + delivered) : 0;
         const deadNow = status.queues ? status.queues[prefix(status) + ".dead"] : null;
         put("tiles",
-          tile("Delivered", rate(last.delivered || 0), "/s", `${number(totals.delivered)} in all`, spark(list, "delivered", "--blue")),
+          tile("Accepted", rate(last.delivered || 0), "/s", `${number(totals.delivered)} in all`, spark(list, "delivered", "--blue")),
           tile("Failed", percent(share), "", `${rate(failed)}/s · ${number(totals.failed)} in all`, spark(list, "failed", "--red")),
           tile("Tried again", rate(perMinute("retried")), "/s", `${number(totals.retried)} in all, ${number(totals.parked)} parked`, spark(list, "retried", "--amber")),
           tile("Provider answers, 95 %", ...split(seconds(last.p95)), `half within ${seconds(last.p50)}`, spark(list, "p95", "--teal")),
@@ -354,18 +354,18 @@ extension DashboardPage {
         const old = before(window, reported()), span = old ? (latest.at - old.at) / 1000 : 1;
         const earlier = old ? new Map(old.status.apps.map(app => [app.app, sums(app)])) : new Map();
         const held = new Map(status.holds.map(hold => [hold.app, hold.ready]));
-        put("apps", table("Applications", [["Application", "name"], ["Delivered/s", "n"], ["Failed", "n"], ["Tried again", "n"], ["Dead letters", "n"], ["In hand", "n"], ["Waiting for the provider", "n"]],
+        put("apps", table("Applications", [["Application", "name"], ["Accepted/s", "n"], ["Failed", "n"], ["Tried again", "n"], ["Dead letters", "n"], ["In hand", "n"], ["Waiting for the provider", "n"]],
           status.apps.map(app => {
             const sum = sums(app), before = earlier.get(app.app), ledger = app.ledger;
             const delivered = before ? sum.delivered - before.delivered : 0, failed = before ? sum.failed - before.failed : 0;
-            return [app.app, before ? rate(delivered / span) : "–", delivered + failed > 0 ? percent(failed / (delivered + failed)) : "–", number(sum.retried), number(sum.dead), number(ledger.in_hand), number(held.get(app.app) || 0)];
+            return [app.app, before ? rate(delivered / span) : "–", before ? number(failed) : "–", number(sum.retried), number(sum.dead), number(ledger.in_hand), number(held.get(app.app) || 0)];
           }), "No request has come yet."));
 
         const codes = {};
         for (const app of status.apps) for (const row of app.pushes) for (const [code, count] of Object.entries(row.failed)) codes[code] = (codes[code] || 0) + count;
         const ended = totals.delivered + Object.values(codes).reduce((a, b) => a + b, 0);
         put("outcomes-note", `${number(ended)} since it began`);
-        bars("outcomes", [{ name: "Delivered", value: totals.delivered, color: "--blue" }, ...Object.entries(codes).sort((a, b) => b[1] - a[1]).slice(0, 9).map(([name, value]) => ({ name, value, color: withdrawn.includes(name) ? "--quiet" : "--red" }))].map(item => ({ ...item, more: ended ? percent(item.value / ended) : "" })), "");
+        bars("outcomes", [{ name: "Accepted", value: totals.delivered, color: "--blue" }, ...Object.entries(codes).sort((a, b) => b[1] - a[1]).slice(0, 9).map(([name, value]) => ({ name, value, color: withdrawn.includes(name) ? "--quiet" : "--red" }))].map(item => ({ ...item, more: ended ? percent(item.value / ended) : "" })), "");
 
         put("dead-note", `${number(totals.dead_letters)} since it began`);
         put("dead", table("Dead letters by reason", [["Count", "n"], ["Error", "code"], ["Application", "name"], ["Reason", "words"]], status.dead_letters.slice(0, 12).map(letters => [number(letters.count), letters.error, letters.app, letters.reason]), "None: whatever was sent could be dealt with."));
