@@ -49,7 +49,7 @@ final class GatewayFigures {
       + [
         ("Requests known as sent already", repeated),
         ("Messages that the broker has confirmed", publications[0]), ("Messages refused", publications[1]),
-        ("Messages of which nobody knows", publications[2]), ("Messages whose confirms are awaited", waiting),
+        ("Unconfirmed publishes", publications[2]), ("Messages whose confirms are awaited", waiting),
         ("Senders of APNs' binary interface connected", binary.open), ("Their notifications taken", binary.taken),
         ("Their notifications given up", binary.lost), ("Entries read of the feedback service", binary.feedback),
       ]

@@ -42,7 +42,7 @@ enum GatewayPage {
       <table>
       \(rows)
       </table>
-      <p>Of this gateway alone, process \(ThisProcess.pid), since it began. <a href="/metrics">/metrics</a> <a href="/livez">/livez</a> <a href="/readyz">/readyz</a></p>
+      <p>Gateway process \(ThisProcess.pid); totals since its start. <a href="/metrics">/metrics</a> <a href="/livez">/livez</a> <a href="/readyz">/readyz</a></p>
       </body>
       </html>
 

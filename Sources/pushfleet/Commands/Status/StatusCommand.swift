@@ -9,7 +9,7 @@ enum StatusCommand: Command {
     Usage: pushfleet status --config FILE [--pools] [--json]
 
     Counts what is ready in each queue, asks the fleet's workers how they stand, on whatever hosts they run, and how long pushes of
-    the last minute took, and lists the campaigns that aren't over. `pushfleet top` goes on showing it.
+    the last minute took, and lists the campaigns that aren't over. `pushfleet top` shows the same every second.
 
     Latencies are read off histograms: P50 and P99 are estimates between two of their bounds. `answers` is the provider's round trip,
     `from publishing` begins when the broker took the request, where RabbitMQ notes it (header timestamp_in_ms), else at the request's
