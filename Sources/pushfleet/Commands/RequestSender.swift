@@ -238,19 +238,11 @@ final class RequestSender: BrokerClient, PublisherHandler {
   private static let question = Array("status".utf8)
   /// Of the question; requests count from 0.
   private static let questionTag = -1
-  /// Seconds that workers have to answer.
-  private static let answerTime = 1.0
   private var workers: [WorkerAnswer] = []
 
   private func askWorkers(_ publisher: Publisher) {
-    var properties = BasicProperties()
-    properties.replyTo = Publisher.replyTo
-    properties.correlationID = Self.question
-    properties.expiration = Array("5000".utf8)
-    publisher.publish(
-      exchange: Array(configuration.topology.controlExchange.utf8), routingKey: [], properties: properties,
-      body: StatusQuestion.plain, tag: Self.questionTag)
-    loop.schedule(after: Self.answerTime) { [weak self] in
+    publisher.askWorkers(configuration.topology, StatusQuestion.plain, id: Self.question, tag: Self.questionTag)
+    loop.schedule(after: Publisher.answerTime) { [weak self] in
       guard let self else { return }
       fail(.unavailable, "\(missingOutcomes): \(whereTheyWait)")
     }

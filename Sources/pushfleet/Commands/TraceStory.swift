@@ -62,16 +62,9 @@ struct TraceStory {
     requests.flatMap { request in
       request.rounds.enumerated().map { place, round in
         guard place == request.rounds.count - 1, !request.acknowledgements.isEmpty else { return round.line }
-        var round = round
-        round.set(
-          "acknowledgements",
-          request.acknowledgements.map { acknowledgement in
-            var object = ["registration": String(decoding: acknowledgement.device.registration, as: UTF8.self)]
-            object["received_at"] = acknowledgement.times.received.map(Self.time)
-            object["read_at"] = acknowledgement.times.read.map(Self.time)
-            return object
-          })
-        return round.line
+        var line = JSONObjectWriter(after: round.line)
+        line.set(request.acknowledgements)
+        return line.closed()
       }
     } + broadcasts.map(\.json)
   }
@@ -103,18 +96,22 @@ extension TraceStory.Broadcast {
     }
     line.set("outcome", outcome.word)
     line.set("begun_at", time: broadcast.campaign.createdAt)
-    if !acknowledgements.isEmpty {
-      line.set(
-        "acknowledgements",
-        objects: acknowledgements.map { acknowledgement in
-          { object in
-            object.set("registration", acknowledgement.device.registration)
-            object.set("received_at", time: acknowledgement.times.received)
-            object.set("read_at", time: acknowledgement.times.read)
-          }
-        })
-    }
+    if !acknowledgements.isEmpty { line.set(acknowledgements) }
     return line.closed()
+  }
+}
+
+extension JSONObjectWriter {
+  fileprivate mutating func set(_ acknowledgements: [TraceStory.Acknowledgement]) {
+    set(
+      "acknowledgements",
+      objects: acknowledgements.map { acknowledgement in
+        { object in
+          object.set("registration", acknowledgement.device.registration)
+          object.set("received_at", time: acknowledgement.times.received)
+          object.set("read_at", time: acknowledgement.times.read)
+        }
+      })
   }
 }
 

@@ -75,18 +75,9 @@ struct TraceRound {
     round.others = max((number("devices") ?? 0) - max(devices, 1), 0)
     guard own.count < pushes.count else { return round }
     round.fields["pushes"] = own
-    round.encode()
-    return round
-  }
-
-  mutating func set(_ name: String, _ value: Any) {
-    fields[name] = value
-    encode()
-  }
-
-  private mutating func encode() {
     let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
-    if let data = try? JSONSerialization.data(withJSONObject: fields, options: options) { line = Array(data) }
+    if let data = try? JSONSerialization.data(withJSONObject: round.fields, options: options) { round.line = Array(data) }
+    return round
   }
 }
 

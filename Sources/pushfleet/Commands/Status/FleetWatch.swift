@@ -12,8 +12,6 @@ final class FleetWatch: BrokerClient, PublisherHandler {
   private static let maximumAnswer = 256 << 10
   /// Answers of one round.
   private static let mostWorkers = 10_000
-  /// Seconds that workers have to answer where not all of them do.
-  private static let answerTime = 1.0
 
   private let topology: Topology
   private let registry: (any DeviceStore)?
@@ -99,15 +97,9 @@ final class FleetWatch: BrokerClient, PublisherHandler {
     round += 1
     isAsking = true
     let asked = round
-    var properties = BasicProperties()
-    properties.replyTo = Publisher.replyTo
-    properties.correlationID = Array("\(asked)".utf8)
-    properties.expiration = Array("5000".utf8)
-    publisher.publish(
-      exchange: Array(topology.controlExchange.utf8), routingKey: [], properties: properties,
-      body: asksForPools ? StatusQuestion.pools : StatusQuestion.plain, tag: 0
-    )
-    loop.schedule(after: Self.answerTime) { [weak self] in
+    publisher.askWorkers(
+      topology, asksForPools ? StatusQuestion.pools : StatusQuestion.plain, id: Array("\(asked)".utf8), tag: 0)
+    loop.schedule(after: Publisher.answerTime) { [weak self] in
       guard let self, asked == round else { return }
       answersAreIn()
     }
@@ -178,5 +170,20 @@ final class FleetWatch: BrokerClient, PublisherHandler {
       show(picture)
     }
     lost(reason)
+  }
+}
+
+extension Publisher {
+  /// Seconds that workers have to answer where not all of them do.
+  static let answerTime = 1.0
+
+  /// Asks each worker for its status; the answers have the question's id.
+  func askWorkers(_ topology: Topology, _ question: [UInt8], id: [UInt8], tag: Int) {
+    var properties = BasicProperties()
+    properties.replyTo = Self.replyTo
+    properties.correlationID = id
+    properties.expiration = Array("5000".utf8)
+    publish(
+      exchange: Array(topology.controlExchange.utf8), routingKey: [], properties: properties, body: question, tag: tag)
   }
 }
