@@ -70,7 +70,7 @@ final class Workload {
   /// Whether it is a device of the registry, that audiences have.
   static func isRegistered(_ token: String) -> Bool { (1_000..<5_000).contains(number(of: token) % 100_000) }
 
-  /// What goes to these is of a push type whose topic no credential has.
+  /// Pushes to these are of a type whose topic no credential has.
   private static let withoutTopic = 60_000..<90_000
   static func lacksTopic(_ token: String) -> Bool { withoutTopic.contains(number(of: token) % 100_000) }
 

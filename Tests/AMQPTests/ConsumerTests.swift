@@ -181,7 +181,7 @@ struct ConsumerTests {
     #expect(script.heard().map(\.name) == ["60.30", "60.30", "90.10", "60.80", "90.20", "90.20"])
     script.say(Say.cancelOK("0.1"), Say.message(4, consumer: "1.1"), Say.cancelOK("1.1"), Say.transactionOK, Say.commitOK)
     #expect(script.recorder.deliveries.count == 3 && script.heard().isEmpty)
-    // What is acknowledged late waits for its commit as well.
+    // A late acknowledgement waits for its commit as well.
     script.acknowledge(2)
     script.say(Say.commitOK)
     #expect(script.heard().isEmpty)

@@ -66,7 +66,7 @@ struct DoctorMachineTests {
     #expect(row(.normal).text(0.5).hasSuffix(" ms"))
     times.answered(.apns, .high, after: 2.4, isExact: false)
     #expect(row(.high).text(0.99) == "3 s")
-    // What RabbitMQ's interceptor writes is believed within the second that the timestamp names.
+    // The value of RabbitMQ's interceptor is believed within the second that the timestamp names.
     for (value, expected) in [(5_000, 5_000), (5_999, 5_999), (6_000, nil), (4_999, nil), (Int64.min, nil)] as [(Int64, Int64?)]
     {
       #expect(Intake.milliseconds(["timestamp_in_ms": .integer(value)], within: 5_000) == expected)

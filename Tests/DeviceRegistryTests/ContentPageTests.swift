@@ -53,7 +53,7 @@ struct ContentPageTests {
     }
     #expect(try keep(1) != nil && keep(2) != nil)
     #expect(try keep(3) == nil && keep(4, app: "b") != nil)
-    // What is there is kept again, and once its time is over others have its room.
+    // A page that is there is kept again, and once its time is over others have its room.
     #expect(try keep(1, at: 500) == keep(1))
     #expect(try store.purgeContent(before: 1_000, limit: 10) == 2)
     #expect(try keep(3, at: 1_000) != nil && keep(2, at: 1_000) == nil)

@@ -226,7 +226,7 @@ struct NoteBatchTests {
     try session.begin(.notes(of: [app]))
     #expect(try other.countBadges(Self.count("m", [Self.token(1)], app: 1), now: 1) == [1])
     #expect(throws: RegistryError.self) { try other.countBadges(Self.count("m", [Self.token(1)]), now: 1) }
-    // Who removes what is old waits for all.
+    // The removal of old notes waits for all.
     #expect(throws: RegistryError.self) { try other.purgeNotes(before: 1, limit: 1) }
     try session.commit()
     #expect(try other.countBadges(Self.count("m", [Self.token(1)]), now: 1) == [1])

@@ -31,7 +31,7 @@ struct DeploymentTests {
     var config = try DocumentTests.text("deploy/compose/config.json5")
     for (name, file) in secrets { config = config.replacing("\"/run/secrets/\(name)\"", with: "\"\(folder)/\(file)\"") }
     #expect(!config.contains("/run/secrets"))
-    // What RabbitMQ is given has the passwords that the others are given.
+    // RabbitMQ's file has the passwords that the others are given.
     let passwords = try ["broker", "gateway-broker", "operator-password"].map { name in
       let text = try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8).trimmingCharacters(
         in: .whitespacesAndNewlines)

@@ -134,7 +134,7 @@ struct DoorDevicesTests {
     #expect(try place.door.ask("GET", place.path("two"), secret).status == 401)
     #expect(try place.door.ask("GET", place.path("two"), place.key).status == 404)
     #expect(try place.door.ask("GET", place.path("one"), try place.door.key("ack").key).status == 403)
-    // What is acknowledged for another user isn't noted.
+    // An acknowledgement for another user isn't noted.
     let acks = "/v1/apps/\(Site.app)/acks"
     let (others, own) = (#""cuid":"bob","badge":3"#, #""cuid":"anna","badge":4"#)
     for badge in [others, own] {
@@ -194,14 +194,14 @@ struct DoorDevicesTests {
     let add = #"{"operation":"add","notification_key":"\#(group)","registration_ids":["\#(token(7))"]}"#
     _ = try door.json("POST", "/fcm/notification", sender, add)
     #expect(try place.reached(group) == [1, 6, 7].map(token))
-    // What isn't there can't be taken away, and isn't registered for it.
+    // An unknown token can't be taken away, and isn't registered for it.
     let removed = try door.json(
       "POST", "/iid/v1:batchRemove", place.key, #"{"to":"/topics/news","registration_tokens":["\#(token(8))"]}"#)
     #expect(errors(removed) == ["NOT_FOUND"])
     let remove = #"{"operation":"remove","notification_key":"\#(group)","registration_ids":["\#(token(9))"]}"#
     #expect(try door.ask("POST", "/fcm/notification", place.key, remove).status == 400)
     #expect(try place.reached("/all") == (1...7).map(token))
-    // What only a registrar may: to look at devices, to import them.
+    // Only a registrar may look at devices and import them.
     #expect(try door.ask("GET", "/iid/info/\(token(1))", sender).status == 403)
     let imported = #"{"application":"\#(Site.app)","apns_tokens":["\#(token(8))"]}"#
     #expect(try door.ask("POST", "/iid/v1:batchImport", sender, imported).status == 403)

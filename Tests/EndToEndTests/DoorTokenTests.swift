@@ -236,7 +236,7 @@ struct DoorTokenTests {
     #expect(try got("journal") == [token(1)] && got("sandbox") == [token(2)] && got("own") == [token(3)])
     _ = try door.json(
       "POST", "/v1/projects/p/messages:send", test.key, #"{"message":{"token":"\#(token(4))","data":{"n":"1"}}}"#)
-    // What they register is theirs as well, whoever sends to it.
+    // Devices that they register are theirs as well, whoever sends to them.
     for (number, key) in [(5, test.key), (6, sender)] {
       let add = #"{"to":"/topics/news","registration_tokens":["\#(token(number))"]}"#
       _ = try door.json("POST", "/iid/v1:batchAdd", key, add)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// RabbitMQ checks the size of a message's headers when it is published. What it adds to them later (`x-delivery-count`, `x-death`) can make their
+/// RabbitMQ checks the size of a message's headers when it is published. Later additions (`x-delivery-count`, `x-death`) can make their
 /// frame larger than the connection's limit.
 @Suite("Headers that fill a frame", .blocking)
 struct FullHeadersTests {

@@ -66,7 +66,7 @@ final class SharedCredentialTests {
     _ = pools.takeMade()
     _ = try setUp("{ a: { \(site.apns()) }, b: { \(site.apns("second.p8")) }, c: { \(site.apns()) } }")
     #expect(pools.changes == ["b APNs production"] && pools.lanes.count == 3)
-    // What waits in the lanes goes by the new credential.
+    // Requests in the lanes go by the new credential.
     let moved = pools.takeMoved()
     #expect(moved.map(\.number) == [1] && moved.first?.lanes.account.pool === pool("b") && pools.takeMade().isEmpty)
     #expect(pool("a") === shared && pool("c") === shared && pool("b") !== shared)
@@ -102,7 +102,7 @@ final class SharedCredentialTests {
     let own = try #require(pool("a"))
     _ = try setUp("{ a: { \(site.apns("second.p8", ", timeout: 5")) } }")
     #expect(pool("a") === own && pools.takeMoved().isEmpty)
-    // Who comes with the new one shares it.
+    // An application that comes with the new one shares it.
     _ = try setUp("{ a: { \(site.apns("second.p8", ", timeout: 5")) }, b: { \(site.apns("second.p8", ", timeout: 5")) } }")
     #expect(pool("b") === own)
   }

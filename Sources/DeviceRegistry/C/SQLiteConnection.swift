@@ -68,7 +68,7 @@ final class SQLiteConnection: SQLSession {
   ) throws(RegistryError) {
     guard let count = columns.first?.count, count > 0 else { return }
     let prepared = try prepare(statement)
-    // What was bound lies in the scratch memory: nothing may read it after the reset.
+    // The bound values lie in the scratch memory: nothing may read them after the reset.
     defer {
       sqlite3_reset(prepared)
       sqlite3_clear_bindings(prepared)
@@ -130,7 +130,7 @@ final class SQLiteConnection: SQLSession {
     _ prepared: OpaquePointer, _ values: [SQLValue], _ each: (SQLiteRow) -> Void
   ) throws(RegistryError) -> Int {
     scratch.bind(values, to: prepared)
-    // What was bound lies in the scratch memory: nothing may read it after the reset.
+    // The bound values lie in the scratch memory: nothing may read them after the reset.
     defer {
       sqlite3_reset(prepared)
       sqlite3_clear_bindings(prepared)

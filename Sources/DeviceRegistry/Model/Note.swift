@@ -9,7 +9,7 @@ public enum Note: Sendable {
   case page(ContentPage)
   /// Takes a request in hand, until a time. Answered with what is known under this name, nil where the request is the caller's now.
   case claim(name: [UInt8], body: [UInt8], until: Int64)
-  /// Says what became of a request; nil forgets one that was not taken. What was settled before stands, and is the answer.
+  /// Says what became of a request; nil forgets one that was not taken. An earlier settlement stands, and is the answer.
   case settle(name: [UInt8], GatewayRequest.State?, until: Int64)
 
   /// What it adds to a transaction, about as much as the badge of a device.

@@ -52,7 +52,7 @@ extension SQLStore {
   private func claim(_ claims: [RequestClaim], _ answers: inout [NoteAnswer]) throws(RegistryError) -> Bool {
     var open: [RequestClaim] = []
     return try lookAndWrite { () throws(RegistryError) in
-      // Who comes again needs no write.
+      // A claim that comes again needs no write.
       let known = try requests(claims.map(\.name), claims.map(\.now))
       open = []
       for (claim, known) in zip(claims, known) {

@@ -16,7 +16,7 @@ struct Installations {
 
   // MARK: GET, PUT and DELETE of the installation
 
-  /// What is known of it. Who asks by its secret has its tokens anyway, or has found the secret.
+  /// What is known of it. A caller with its secret has its tokens anyway, or has found the secret.
   func get(_ call: HTTPCall, _ visitor: Visitor) {
     devices(call, visitor) { records in
       registry.call(.badge(ofInstallation: visitor.installation, app: visitor.app)) { result in

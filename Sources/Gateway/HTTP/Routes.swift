@@ -72,7 +72,7 @@ final class Routes {
     "installations", "user", "secret", "groups", "badge", "acks",
   ]
 
-  /// Who sends makes groups and topics as well, as with Google, of tokens that it has.
+  /// A sender makes groups and topics as well, as with Google, of tokens that it has.
   private static let senders: Set<KeyRight> = [.send, .register]
 
   /// Nil where there is nothing.

@@ -47,7 +47,7 @@ struct TokenImport {
   }
 
   /// Registers those of the texts that are tokens of a provider that the application has, and that the registry doesn't know.
-  /// - Parameter then: called once. What is no token, or is refused, is for whoever uses it to find.
+  /// - Parameter then: called once. A later use of a text finds that it is no token, or that it was refused.
   func registerUnknown(
     _ texts: [[UInt8]], _ app: GatewayApplications.App, _ key: GatewayKey, then: @escaping (Result<Void, Unsettled>) -> Void
   ) {

@@ -15,7 +15,7 @@ final class KeyRing {
   }
 
   typealias Verdict = (Result<GatewayKey, Denial>) -> Void
-  /// Whether who asks has shown that the key is his.
+  /// Whether the caller has shown that the key is his.
   typealias Proof = (GatewayKey) -> Bool
 
   /// Seconds for which a key is believed, and for which one is while the registry can't be asked: sends need no registry otherwise.

@@ -43,7 +43,7 @@ struct FCMMessage {
     if hasCommon { appendNotification(request, to: &body) }
     appendData(request, to: &body)
     AndroidConfig(priority: priority, hasCommon: hasCommon, object: object).append(request, context, to: &body)
-    // What is counted stands in the request, but for the page's address and the object.
+    // All counted bytes stand in the request, but for the page's address and the object.
     if document.bytes.count + (page?.count ?? 0) + Self.countedBytes(of: object) > Self.topicPayloadLimit {
       try Self.refuseOversized(request, Self.payloadLimit(request), page: page, object)
     }

@@ -274,7 +274,7 @@ final class Books {
     }
     guard !entry.token.isEmpty else { return }
     guard ![Canary.apnsDevice, Canary.fcmDevice].contains(entry.tokenText) else { return readCanary(entry) }
-    // What asks for a credential names no device of the workload's.
+    // A push that probes a credential names no device of the workload's.
     guard ![CredentialProbe.apnsDevice, CredentialProbe.fcmDevice].contains(entry.tokenText) else { return }
     guard let messageID = Self.messageID(in: entry.payload) else {
       return world.fail("\(entry.tokenText) was sent what no request of the workload says")

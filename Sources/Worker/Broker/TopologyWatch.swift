@@ -97,7 +97,7 @@ final class TopologyWatch {
     guard missing != what else { return }
     missing = what
     log.error(
-      "a part of the topology is gone: all of it is declared anew. What the broker could not route comes back within minutes",
+      "a part of the topology is gone: all of it is declared anew. Messages that the broker could not route come back within minutes",
       ["missing": what])
   }
 

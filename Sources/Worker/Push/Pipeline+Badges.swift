@@ -105,7 +105,7 @@ extension Pipeline {
     }
   }
 
-  /// Why a request can't be translated, by the ways for which that is so. What comes of it otherwise is sent.
+  /// Why a request can't be translated, by the ways for which that is so. The other ways are sent.
   private func refusals(of entry: InFlight) -> [PushWay: Rejection] {
     var refusals: [PushWay: Rejection] = [:]
     for way in entry.waysToSend {

@@ -7,8 +7,7 @@ import Wire
 /// senders it serves. An account is known by the number of its lanes.
 final class PoolSet {
   let apps = Applications()
-  /// By number. What was begun with an account that nobody uses any longer still finishes there; when it has, the account is closed and its number
-  /// is free for another.
+  /// By number. Pushes that an unused account has begun still finish there; then the account is closed, and its number is free for another.
   private(set) var lanes: [PoolLanes] = []
   /// Of each account; nil for one that is closed.
   private var recipes: [PoolRecipe?] = []

@@ -303,7 +303,7 @@ package final class Shard: TurnHook {
     guard drainDeadline == nil else { return }
     var isEmpty = counts.map { emptiness?.observe($0, at: time.now) == true } ?? false
     if counts == nil { emptiness = nil }
-    // What the broker holds because it can't route it is counted in no queue.
+    // No queue counts the messages that the broker holds because it can't route them.
     if isEmpty, let watch = broker.watch, let since = emptiness?.emptySince, !watch.isSound(since: since) {
       isEmpty = false
       watch.look()

@@ -19,7 +19,7 @@ enum SendCommand: Command {
                       restricted_package_name
       --lane LANE     high or normal (the default)
       --check         first see whether a worker would refuse any of them for what they say; if so, say why and publish none (exit
-                      status 65). Whether users, topics and devices exist isn't looked up
+                      status 65). Users, topics and devices are not looked up
       --ids           print each request's message id once it is confirmed
       --wait          print what became of each request, and end with status 65 when a device, or all, were not reached, 69 when an outcome
                       didn't come; that of a topic comes when all of its devices have been sent to

@@ -20,7 +20,7 @@ enum TraceCommand: Command {
     unknown: the registry doesn't keep who was in the audience then.
 
     Workers note requests as they are acknowledged, for as long as trace.keep says (a day): all that failed or expired, and of the
-    others as many in a second as trace.perSecond says. What is still unread in a queue, or in a worker's hand, is not noted yet.
+    others as many in a second as trace.perSecond says. A request in a queue or in a worker's hand is not noted yet.
     Exit status 65 when nothing is known of the ID.
 
       --config FILE      the configuration (or PUSHFLEET_CONFIG)
