@@ -74,4 +74,27 @@ struct TraceTextTests {
     #expect(text.contains("accepted by FCM") == (name == "there"), "\(text)")
     #expect(text.contains("in the audience now") == (name != "there"), "\(text)")
   }
+
+  @Test(
+    "a stale device was left out of a topic's broadcast, but not of one to a user", arguments: ["/users/anna", "/topics/t"])
+  func stale(target: String) throws {
+    let site = try RegistrySite()
+    let store = try site.store()
+    let app = Array(RegistrySite.app.utf8)
+    var registration = Registration(app: app, platform: .fcm, token: Array("old".utf8))
+    registration.user = Array("anna".utf8)
+    registration.topics = [Array("t".utf8)]
+    _ = try store.load([registration], now: 1_000)
+    let id = Array("campaign".utf8)
+    _ = try store.createCampaign(
+      CampaignDescription(
+        id: id, app: app, messageID: Array("m".utf8), target: Array(target.utf8), total: 1, highWater: 9), now: 3_000)
+    _ = try store.openPage(
+      PageOpening(campaign: id, page: 0, copy: 1, app: app, content: .members(.all, after: 0, upTo: 9, limit: 9)), now: 3_000)
+    _ = try store.pageDone(PageReport(campaign: id, page: 0, isLast: true, sent: 1, failed: 0), now: 3_000)
+    var device = try #require(try store.device(.token(.fcm, Array("old".utf8)), app: app).first)
+    (device.state, device.markedAt) = (.stale, 2_000)
+    let story = try TraceStory([], DeviceHistory(of: [device], campaign: nil, in: store))
+    #expect(story.broadcasts.map(\.outcome) == [target == "/topics/t" ? .left(.stale) : .unknown])
+  }
 }

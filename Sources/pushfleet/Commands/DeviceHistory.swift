@@ -106,11 +106,20 @@ extension DeviceHistory.Broadcast {
 
   func outcome(isAcknowledged: Bool) -> Outcome {
     if isAcknowledged { return .accepted }
-    if device.state == .gone || device.state == .stale, let since = device.markedAt, since <= campaign.createdAt {
+    let isLeftOut = device.state == .gone || device.state == .stale && leavesOutStale
+    if isLeftOut, let since = device.markedAt, since <= campaign.createdAt {
       return .left(device.state)
     }
     guard let page else { return campaign.state.isOver ? .notSent : .open }
     if campaign.state == .cancelled, page.isDone, page.sent + page.failed == 0 { return .notSent }
     return .unknown
+  }
+
+  /// A user's or a group's stale devices are sent to, those of a topic, a condition or everybody are not.
+  private var leavesOutStale: Bool {
+    switch Target.classify(campaign.description.target) {
+    case .success(.user), .success(.group): false
+    default: true
+    }
   }
 }
