@@ -169,6 +169,30 @@ import Testing
       ])
   }
 
+  @Test("A provider token's time of issue may have a fraction; one that is beyond all times, or no number, is refused")
+  func fractionalTimes() throws {
+    let talk = try APNsTalk()
+    let wanted = [(".25", true), (".75", true), ("e300", false), ("x", false)]
+    for (index, (fraction, isTaken)) in wanted.enumerated() {
+      let other = try APNsTalk(beside: talk)
+      other.push(index, ["authorization": other.token(fraction: fraction)])
+      #expect(other.reason(index) == (isTaken ? "200 " : #"403 {"reason":"InvalidProviderToken"}"#), "\(fraction)")
+    }
+    #expect(talk.service.journal.entries.prefix(2).map { $0.authorization?.issuedAt } == [1_764_000_000, 1_764_000_000])
+  }
+
+  @Test("The scheme has no letter case, and a token is the same in whichever case its scheme is written")
+  func schemes() throws {
+    let talk = try APNsTalk()
+    let token = talk.token().dropFirst(7)
+    for (index, scheme) in ["bearer", "Bearer", "BEARER", "bEaReR"].enumerated() {
+      talk.push(index, ["authorization": "\(scheme) \(token)"])
+    }
+    talk.push(4, ["authorization": "bearer\(token)"])
+    #expect((0..<5).map { talk.reason($0) } == Array(repeating: "200 ", count: 4) + [#"403 {"reason":"InvalidProviderToken"}"#])
+    #expect(talk.service.journal.entries.flatMap(\.violations).isEmpty)
+  }
+
   @Test("Two provider tokens of a key within 20 minutes, on two connections, are journaled as a violation; one token is none")
   func tokensOfAKey() throws {
     let talk = try APNsTalk()

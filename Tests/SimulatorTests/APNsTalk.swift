@@ -59,11 +59,12 @@ final class APNsTalk: ClientSessionHandler {
   ]
 
   /// A well-formed provider token; its signature is filler.
-  func token(issuedAt: Int64? = nil, team: String = APNsTalk.team, key: String = APNsTalk.keyID, sign: SigningKey? = nil)
-    -> String
-  {
+  func token(
+    issuedAt: Int64? = nil, fraction: String = "", team: String = APNsTalk.team, key: String = APNsTalk.keyID,
+    sign: SigningKey? = nil
+  ) -> String {
     let header = base64(Array(#"{"alg":"ES256","kid":"\#(key)"}"#.utf8))
-    let claims = base64(Array(#"{"iss":"\#(team)","iat":\#(issuedAt ?? clock.milliseconds / 1000)}"#.utf8))
+    let claims = base64(Array(#"{"iss":"\#(team)","iat":\#(issuedAt ?? clock.milliseconds / 1000)\#(fraction)}"#.utf8))
     let signed = header + "." + claims
     let signature = (try? sign?.signES256(Array(signed.utf8))) ?? [UInt8](repeating: 1, count: 64)
     return "bearer \(signed).\(base64(signature))"

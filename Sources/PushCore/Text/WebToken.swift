@@ -23,9 +23,15 @@ public struct WebToken {
   public func header(_ name: String) -> [UInt8]? { Self.string(name, in: header) }
   public func claim(_ name: String) -> [UInt8]? { Self.string(name, in: claims) }
 
-  public func integerClaim(_ name: String) -> Int64? {
-    guard let node = claims.value(name, of: 0) else { return nil }
-    return try? claims.integer(node)
+  /// Whole seconds since 1970 of a `NumericDate`, which may have a fraction (RFC 7519 §2).
+  public func time(_ name: String) -> Int64? {
+    claims.value(name, of: 0).flatMap(claims.double).flatMap { abs($0) < 1e15 ? Int64($0) : nil }
+  }
+
+  /// The token in the value of a header `Authorization` whose scheme is `Bearer` in any letter case (RFC 9110 §11.1).
+  public static func bearer(_ header: [UInt8]) -> [UInt8]? {
+    let scheme = header.prefix(7).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    return scheme.elementsEqual("bearer ".utf8) ? Array(header.dropFirst(7)) : nil
   }
 
   private static func string(_ name: String, in document: JSONDocument) -> [UInt8]? {

@@ -15,10 +15,10 @@ struct ProviderTokenCheck {
   mutating func judge(_ header: [UInt8]?, at milliseconds: Int64) -> (JournalEntry.Authorization?, APNsVerdict?) {
     guard let header else { return (nil, .forbidden("MissingProviderToken")) }
     let now = milliseconds / 1000
-    if let current, current.text == header { return (current.authorization, Self.judgeAge(current.authorization, at: now)) }
-    guard header.starts(with: "bearer ".utf8) || header.starts(with: "Bearer ".utf8),
-      let token = WebToken(Array(header.dropFirst(7))), let keyID = token.header("kid"), let issuer = token.claim("iss"),
-      let issuedAt = token.integerClaim("iat")
+    let text = WebToken.bearer(header)
+    if let current, current.text == text { return (current.authorization, Self.judgeAge(current.authorization, at: now)) }
+    guard let text, let token = WebToken(text), let keyID = token.header("kid"), let issuer = token.claim("iss"),
+      let issuedAt = token.time("iat")
     else { return (nil, .forbidden("InvalidProviderToken")) }
     let authorization = JournalEntry.Authorization(keyID: keyID, issuer: issuer, issuedAt: issuedAt)
     guard token.header("alg") == Array("ES256".utf8), keyID.count == 10, issuer.count == 10, token.signature.count == 64,
@@ -31,7 +31,7 @@ struct ProviderTokenCheck {
         return (authorization, APNsVerdict(status: 429, reason: "TooManyProviderTokenUpdates"))
       }
     }
-    current = (header, authorization)
+    current = (text, authorization)
     return (authorization, nil)
   }
 

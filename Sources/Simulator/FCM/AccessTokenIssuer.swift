@@ -29,7 +29,7 @@ final class AccessTokenIssuer {
       return (.failure(Refusal(error: "unsupported_grant_type", description: "Invalid grant_type")), nil)
     }
     guard let assertion = fields["assertion"], let token = WebToken(assertion), token.header("alg") == Array("RS256".utf8),
-      let issuer = token.claim("iss"), let issuedAt = token.integerClaim("iat"), let expires = token.integerClaim("exp")
+      let issuer = token.claim("iss"), let issuedAt = token.time("iat"), let expires = token.time("exp")
     else { return (.failure(Refusal(error: "invalid_grant", description: "Bad Request")), nil) }
     let asker = JournalEntry.Authorization(keyID: token.header("kid") ?? [], issuer: issuer, issuedAt: issuedAt)
     if let refusal = judge(token, issuer, issuedAt, expires, now: milliseconds / 1000) { return (.failure(refusal), asker) }
@@ -68,8 +68,8 @@ final class AccessTokenIssuer {
 
   /// Whether an `authorization` header carries a token that was issued here and still lives.
   func accepts(_ header: [UInt8]?, at milliseconds: Int64) -> Bool {
-    guard let header, header.starts(with: "Bearer ".utf8) || header.starts(with: "bearer ".utf8) else { return false }
-    return ends[Array(header.dropFirst(7))].map { $0 > milliseconds / 1000 } ?? false
+    guard let token = header.flatMap(WebToken.bearer) else { return false }
+    return ends[token].map { $0 > milliseconds / 1000 } ?? false
   }
 
   private static let scopes = [
