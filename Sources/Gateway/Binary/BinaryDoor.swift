@@ -49,7 +49,8 @@ final class BinaryDoor: Door {
     log.info("the door for APNs' binary interface is open", ["address": "\(settings.listen)"])
     guard let place = settings.feedback else { return }
     let desk = FeedbackDesk(
-      context.topology, loop: loop, broker: context.broker, brokers: try configuration.brokerAddresses(), figures: figures)
+      context.topology, loop: loop, broker: context.broker, brokers: try configuration.brokerAddresses(), figures: figures,
+      listsBadTokens: settings.listsBadTokens)
     feedback = desk
     listeners.append(try listener(place, "gateway.apns.feedback", tls) { [unowned self] in acceptReader(desk) })
     log.info("the feedback service is open", ["address": "\(place)"])

@@ -17,10 +17,13 @@ final class FeedbackDesk {
   /// Turns that ask how long their list is.
   private var asking = 0
   private let figures: BinaryFigures
+  private let listsBadTokens: Bool
 
   init(
-    _ topology: Topology, loop: EventLoop, broker: any BinaryBroker, brokers: [BrokerAddress], figures: BinaryFigures
+    _ topology: Topology, loop: EventLoop, broker: any BinaryBroker, brokers: [BrokerAddress], figures: BinaryFigures,
+    listsBadTokens: Bool
   ) {
+    self.listsBadTokens = listsBadTokens
     self.figures = figures
     self.topology = topology
     self.loop = loop
@@ -58,7 +61,8 @@ final class FeedbackDesk {
       guard let count else { return turn.fail() }
       guard count > 0, let reader = turn.reader else { return turn.end() }
       let list = FeedbackList(
-        queue: turn.queue, count: count, connection: BrokerConnection(loop: loop, brokers: brokers), time: loop.time,
+        queue: turn.queue, count: count, listsBadTokens: listsBadTokens,
+        connection: BrokerConnection(loop: loop, brokers: brokers), time: loop.time,
         settings: { ConnectionSettings(broker: $0, name: "pushfleet gateway, \(ThisProcess.name), feedback service") },
         reader: reader
       ) { [weak self] list in

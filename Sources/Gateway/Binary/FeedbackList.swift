@@ -13,6 +13,7 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
   private let connection: BrokerConnection
   private let time: Turn
   private let expected: Int
+  private let listsBadTokens: Bool
   private let ended: (FeedbackList) -> Void
   private var consumer: Consumer?
   private var tokens: [DeliveryToken] = []
@@ -25,9 +26,10 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
   ///   - count: messages that are ready in the queue; at least one.
   ///   - ended: the connection is closed.
   init(
-    queue: String, count: Int, connection: BrokerConnection, time: Turn, settings: @escaping (BrokerURI) -> ConnectionSettings,
-    reader: any FeedbackReader, ended: @escaping (FeedbackList) -> Void
+    queue: String, count: Int, listsBadTokens: Bool, connection: BrokerConnection, time: Turn,
+    settings: @escaping (BrokerURI) -> ConnectionSettings, reader: any FeedbackReader, ended: @escaping (FeedbackList) -> Void
   ) {
+    self.listsBadTokens = listsBadTokens
     self.reader = reader
     self.connection = connection
     self.time = time
@@ -66,7 +68,7 @@ final class FeedbackList: ConsumerHandler, FeedbackHolder {
     guard !isWhole, !isSettled else { return }
     tokens.append(delivery.token)
     // A message beyond the tuple's form is read like the others, or it would come for ever.
-    if let tuple = FeedbackTuple.bytes(delivery.body) { reader?.feedbackCame(tuple) }
+    if let tuple = FeedbackTuple.bytes(delivery.body, listsBadTokens: listsBadTokens) { reader?.feedbackCame(tuple) }
     if tokens.count == expected { end() }
   }
 

@@ -2,12 +2,15 @@ import PushCore
 
 /// One entry of the feedback service's list: a time, a length and a token (Apple, "Binary Provider API", feedback service).
 enum FeedbackTuple {
-  /// Nil for an event that the list doesn't have: only an app that is gone from a device is on it.
+  /// Nil for an event that the list doesn't have: Apple's had only tokens of an app that is gone from a device.
   ///
-  /// - Parameter event: the body of a message on the exchange of events.
-  static func bytes(_ event: [UInt8]) -> [UInt8]? {
+  /// - Parameters:
+  ///   - event: the body of a message on the exchange of events.
+  ///   - listsBadTokens: tokens that APNs calls bad are on the list as well.
+  static func bytes(_ event: [UInt8], listsBadTokens: Bool) -> [UInt8]? {
     guard let json = try? JSONDocument(event), json.kind(json.root) == .object,
-      text("event", json) == Array(FeedbackEvent.Event.notRegistered.rawValue.utf8),
+      let word = text("event", json).flatMap({ FeedbackEvent.Event(rawValue: String(decoding: $0, as: UTF8.self)) }),
+      word == .notRegistered || listsBadTokens && word == .invalidRegistration,
       text("platform", json) == Array("apns".utf8),
       let token = text("token", json).flatMap(Self.token),
       let time = (text("invalid_since", json) ?? text("observed_at", json)).flatMap(Timestamp.milliseconds)

@@ -23,6 +23,7 @@ extension Configuration {
     ("gateway.http.certificate", { ($0.gateway?.http?.identity == nil) != ($1.gateway?.http?.identity == nil) }),
     ("gateway.apns.listen", { $0.gateway?.apns?.listen != $1.gateway?.apns?.listen }),
     ("gateway.apns.feedback", { $0.gateway?.apns?.feedback != $1.gateway?.apns?.feedback }),
+    ("gateway.apns.badTokens", { $0.gateway?.apns?.listsBadTokens != $1.gateway?.apns?.listsBadTokens }),
     ("gateway.apns.app", { $0.gateway?.apns?.app != $1.gateway?.apns?.app }),
   ]
 

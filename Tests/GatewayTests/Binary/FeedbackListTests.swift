@@ -31,16 +31,17 @@ struct FeedbackListTests {
       return made
     }
     list = FeedbackList(
-      queue: "q", count: 3, connection: connection, time: time, settings: { ConnectionSettings(broker: $0) }, reader: reader
+      queue: "q", count: 3, listsBadTokens: true, connection: connection, time: time,
+      settings: { ConnectionSettings(broker: $0) }, reader: reader
     ) { _ in }
     broker = try #require(driver)
     list.ready(try #require(broker.machine as? Consumer))
   }
 
-  private func deliver() {
+  private func deliver(_ event: FeedbackEvent.Event = .notRegistered) {
     var delivery = Delivery()
     delivery.body = FeedbackEvent(
-      event: .notRegistered, app: Array("a".utf8), platform: .apns, token: Array("0af1".utf8), reason: "Unregistered",
+      event: event, app: Array("a".utf8), platform: .apns, token: Array("0af1".utf8), reason: "Unregistered",
       status: 410, invalidSince: 0, messageID: Array("m".utf8), observedAt: 0, details: FeedbackEvent.Details(kind: nil)
     ).json()
     list.delivered(delivery)
@@ -53,7 +54,7 @@ struct FeedbackListTests {
 
   @Test("is whole with the last entry, and what was read is acknowledged")
   func whole() {
-    for _ in 0..<3 { deliver() }
+    for event in [.notRegistered, .invalidRegistration, .notRegistered] as [FeedbackEvent.Event] { deliver(event) }
     #expect(reader.isEnded)
     list.settle(isTaken: true)
     #expect(reader.entries == 3 && list.taken == 3)

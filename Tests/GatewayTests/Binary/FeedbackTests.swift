@@ -139,24 +139,33 @@ struct FeedbackTests {
     let token = String(repeating: "0aF1", count: 16)
     let bytes = Array(repeating: [0x0A, 0xF1] as [UInt8], count: 16).flatMap { $0 }
     #expect(
-      FeedbackTuple.bytes(event(.notRegistered, token: token, since: 1_700_000_000_500))
+      FeedbackTuple.bytes(event(.notRegistered, token: token, since: 1_700_000_000_500), listsBadTokens: false)
         == OldSender.big(1_700_000_000, 4) + [0, 32] + bytes)
     #expect(
-      FeedbackTuple.bytes(event(.notRegistered, token: token, since: nil, kind: "alert"))
+      FeedbackTuple.bytes(event(.notRegistered, token: token, since: nil, kind: "alert"), listsBadTokens: false)
         == OldSender.big(1_800_000_001, 4) + [0, 32] + bytes)
     #expect(
-      FeedbackTuple.bytes(event(.notRegistered, token: "0a", since: 9_999_999_999_999))?.prefix(4) == [255, 255, 255, 255])
+      FeedbackTuple.bytes(event(.notRegistered, token: "0a", since: 9_999_999_999_999), listsBadTokens: false)?.prefix(4)
+        == [255, 255, 255, 255])
   }
 
-  @Test("what isn't a token of APNs that is gone isn't on the list")
+  @Test("what isn't a token of APNs that is gone isn't on the list; a bad one is where the setting says so")
   func others() {
     let token = String(repeating: "0af1", count: 16)
-    #expect(FeedbackTuple.bytes(event(.invalidRegistration, token: token, since: nil)) == nil)
-    #expect(FeedbackTuple.bytes(event(.stale, token: token, since: nil)) == nil)
-    #expect(FeedbackTuple.bytes(event(.notRegistered, platform: .fcm, token: token, since: nil)) == nil)
-    #expect(FeedbackTuple.bytes(event(.notRegistered, token: token, since: nil, kind: "live_activity")) == nil)
-    #expect(FeedbackTuple.bytes(event(.notRegistered, token: "no token", since: nil)) == nil)
-    #expect(FeedbackTuple.bytes(event(.notRegistered, token: "abc", since: nil)) == nil)
-    for bytes in ["", "[]", "{}", #"{"event":1}"#] { #expect(FeedbackTuple.bytes(Array(bytes.utf8)) == nil) }
+    let bad = event(.invalidRegistration, token: token, since: nil)
+    #expect(FeedbackTuple.bytes(bad, listsBadTokens: false) == nil)
+    #expect(
+      FeedbackTuple.bytes(bad, listsBadTokens: true)
+        == OldSender.big(1_800_000_001, 4) + [0, 32] + Array(repeating: [0x0A, 0xF1] as [UInt8], count: 16).flatMap { $0 })
+    let others = [
+      event(.stale, token: token, since: nil), event(.mismatchSenderID, token: token, since: nil),
+      event(.notRegistered, platform: .fcm, token: token, since: nil),
+      event(.invalidRegistration, platform: .fcm, token: token, since: nil),
+      event(.notRegistered, token: token, since: nil, kind: "live_activity"),
+      event(.notRegistered, token: "no token", since: nil), event(.notRegistered, token: "abc", since: nil),
+    ]
+    for bytes in others + ["", "[]", "{}", #"{"event":1}"#].map({ Array($0.utf8) }) {
+      #expect(FeedbackTuple.bytes(bytes, listsBadTokens: true) == nil)
+    }
   }
 }
