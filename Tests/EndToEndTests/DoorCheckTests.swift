@@ -146,6 +146,23 @@ struct DoorCheckTests {
     #expect(try findings(0).contains("warning gateway.http.listen 192.0.2.1:\(ports[1]) this machine has no such address"))
   }
 
+  @Test("doctor warns of no place where a gateway runs that has a door with TLS alone")
+  func tlsAlone() throws {
+    let site = try Site()
+    let port = try FreePorts.take(1)[0]
+    let (certificate, key) = (site.certificates.server, site.certificates.serverKey)
+    try site.startFleet(
+      settings:
+        #"gateway: { http: { listen: "127.0.0.1:\#(port)", certificate: "\#(certificate)", key: "\#(key)" } },"#)
+    let gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")])
+    #expect(gateway.waitForOutput(#""publishing""#, seconds: 90))
+    let looked = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"]).output
+    let found = Site.objects(looked).first { ($0["about"] as? String)?.hasPrefix("gateway.http.listen") == true }
+    #expect(found?["level"] as? String == "ok" && (found?["finding"] as? String)?.hasPrefix("in use") == true, "\(looked)")
+    gateway.signal(15)
+    #expect(gateway.wait() == 0)
+  }
+
   @Test("a worker and a gateway with one configuration have their figures in two places, each with a page")
   func figures() throws {
     let site = try Site()
