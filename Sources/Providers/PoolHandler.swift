@@ -61,7 +61,8 @@ public enum PoolEvent: Equatable, Sendable {
   case tokenFailed(reason: String)
   /// The token endpoint refuses the account: an operator has to look.
   case tokenRefused(reason: String, credential: String)
-  case credentialStopped(reason: String, advice: String, credential: String)
+  /// - Parameter topic: which one is refused; nil where it is the credential.
+  case credentialStopped(reason: String, topic: String?, credential: String)
   case credentialAccepted
   case backingOff(seconds: Double, reason: String)
   case paused(seconds: Double, reason: String)

@@ -72,7 +72,7 @@ extension ProviderPool: ConnectionSetOwner {
   private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
     let account = slots[slot].account
     guard let count = accounts[account]?.alarms.raised(meaning.reason, at: time.now) else { return }
-    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot, of: account), count: count), of: account)
+    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count), of: account)
   }
 
   // MARK: Refusals of the authorisation

@@ -9,15 +9,17 @@ extension ProviderPool {
   /// The provider has refused the push in `slot` for its credential, or for the topic of its account.
   final func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
     noteRefused(slot)
+    let account = slots[slot].account
+    let isOfTopic = meaning.connection == .stopTopic
     stopCredential(
-      meaning.reason, meaning.reaction.code ?? .unavailable, advice(meaning, for: slot, of: slots[slot].account),
-      topicOf: meaning.connection == .stopTopic ? slots[slot].account : nil, yields: scope == .everyPushUntilTaken,
-      isCertain: meaning.connection != .stopTopic || scope == .everyPush)
+      meaning.reason, meaning.reaction.code ?? .unavailable, topic: isOfTopic ? topic(for: slot, of: account) : nil,
+      topicOf: isOfTopic ? account : nil, yields: scope == .everyPushUntilTaken,
+      isCertain: !isOfTopic || scope == .everyPush)
   }
 
   /// - Parameter topicOf: the account whose topic it is; nil where it is the credential.
   final func stopCredential(
-    _ reason: String, _ code: PushError, _ advice: String, topicOf account: Int? = nil, yields: Bool = false,
+    _ reason: String, _ code: PushError, topic: String? = nil, topicOf account: Int? = nil, yields: Bool = false,
     isCertain: Bool = true
   ) {
     let isNew = isCertain && stop(of: account)?.isCertain != true
@@ -33,7 +35,7 @@ extension ProviderPool {
       connections.replaceAll()
       giveBackResends(.unauthorised)
     }
-    if isNew { observed(.credentialStopped(reason: reason, advice: advice, credential: credentialName), of: account) }
+    if isNew { observed(.credentialStopped(reason: reason, topic: topic, credential: credentialName), of: account) }
     rearm()
   }
 
@@ -97,9 +99,9 @@ extension ProviderPool {
       trialSucceeded(with: generation)
       if let account { topicAccepted(account) } else { credentialAccepted() }
     } else if !hasOtherAuthorisation(meaning, after: generation) {
-      let advice = advice(meaning, for: nil, of: account ?? refusedAccount)
+      let topic = meaning.connection == .stopTopic ? topic(for: nil, of: account ?? refusedAccount) : nil
       stopCredential(
-        meaning.reason, meaning.reaction.code ?? .unavailable, advice, topicOf: account, yields: stop.yields)
+        meaning.reason, meaning.reaction.code ?? .unavailable, topic: topic, topicOf: account, yields: stop.yields)
     } else {
       return false
     }

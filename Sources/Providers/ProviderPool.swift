@@ -82,7 +82,9 @@ public class ProviderPool {
   func credentialRequest(of account: Int) -> ProbeRequest? { nil }
   func interpret(_ response: Response) -> ReplyMeaning { preconditionFailure("a provider's pool interprets") }
   /// What an answer means to the push in `slot` and what to do about it, for operators.
-  func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String { "" }
+  func advice(_ meaning: ReplyMeaning, for slot: Int) -> String { "" }
+  /// The topic that a refusal concerns: of the push in `slot`, or else of the account.
+  func topic(for slot: Int?, of account: Int) -> String { "" }
   /// The credential, for operators: its ids, never its secrets.
   var credentialName: String { "" }
   /// Whom a refusal of the credential, or of what belongs to it, concerns.

@@ -84,7 +84,8 @@ struct DoctorTests {
     #expect(
       try eventually {
         said = try site.run(["send", "--wait", "--timeout", "1", request] + config).output
-        return said.contains("requests wait in the lanes for \(Site.app) APNs production: InvalidProviderToken: check `key`")
+        return said.contains("requests wait in the lanes for \(Site.app) APNs production since 20")
+          && said.contains("Z: InvalidProviderToken: check `key`")
       }, "\(said)")
     worker.signal(15)
     #expect(worker.wait() == 0)

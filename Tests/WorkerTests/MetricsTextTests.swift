@@ -41,8 +41,10 @@ struct MetricsTextTests {
         .init(app: Array("a".utf8), ready: 70 + number, inHand: 8), .init(app: Array("b".utf8), ready: nil, inHand: 0),
       ]
       report.pools = [
-        .init(name: "a APNs", isInTrouble: number == 1, isCredentialRefused: number == 1, connections: 1, streams: 3),
-        .init(name: "b FCM", isInTrouble: false),
+        .init(
+          name: "a APNs", troubledSince: number == 1 ? 0 : nil,
+          isCredentialRefused: number == 1, connections: 1, streams: 3),
+        .init(name: "b FCM"),
       ]
       report.deadLetters = [.init(app: "(none)", error: .invalidJSON, reason: "not an object", count: 1)]
       report.expiries = [.init(name: "c", notAfter: 99)]
@@ -148,7 +150,7 @@ struct MetricsTextTests {
   /// The first ten are in trouble, the last one's credential is refused.
   private static let manyPools = (0..<300).map {
     ShardReport.Pool(
-      name: "app\($0) APNs", isInTrouble: $0 < 10, isCredentialRefused: $0 == 0, connections: 1, streams: $0)
+      name: "app\($0) APNs", troubledSince: $0 < 10 ? 0 : nil, isCredentialRefused: $0 == 0, connections: 1, streams: $0)
   }
 
   @Test("a hundred hold queues and a hundred pools are named, and what all others come to has one name, whatever their order")
@@ -190,7 +192,7 @@ struct MetricsTextTests {
     let report = Self.report {
       $0.pools = Self.manyPools.map {
         var pool = $0
-        (pool.isInTrouble, pool.isCredentialRefused) = (true, true)
+        (pool.troubledSince, pool.isCredentialRefused) = (0, true)
         return pool
       }
     }

@@ -39,7 +39,7 @@ struct ProcessStatusTests {
   func bounded() throws {
     var report = ShardReport(at: MonotonicTime(nanoseconds: 0))
     for number in 0..<10_000 {
-      report.pools.append(.init(name: "pool \(number)", isInTrouble: number == 9_999))
+      report.pools.append(.init(name: "pool \(number)", troubledSince: number == 9_999 ? 0 : nil))
       report.holds.append(.init(app: Array("app \(number)".utf8), ready: number))
     }
     let status = ProcessStatus(startedAt: 0)

@@ -122,11 +122,14 @@ public final class APNsPool: ProviderPool {
   /// Its place among the kept headers.
   private static let uniqueID = keptHeaders.count
 
-  override func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String {
+  override func advice(_ meaning: ReplyMeaning, for slot: Int) -> String {
     let words = APNsReply.words(for: meaning)
     guard meaning.connection == .stopTopic else { return words }
-    let topic = slot.flatMap { pushes[$0]?.topic } ?? accounts[account]?.topic ?? []
-    return "\(words) (the topic is \(String(decoding: topic, as: UTF8.self)))"
+    return "\(words) (the topic is \(topic(for: slot, of: slots[slot].account)))"
+  }
+
+  override func topic(for slot: Int?, of account: Int) -> String {
+    String(decoding: slot.flatMap { pushes[$0]?.topic } ?? accounts[account]?.topic ?? [], as: UTF8.self)
   }
 
   override func noteRefused(_ slot: Int) {
@@ -172,7 +175,7 @@ public final class APNsPool: ProviderPool {
     guard let number = isTrying ? choice.trial : choice.taken ?? choice.trial, number != token?.number else { return }
     do { token = try credential.token(number) } catch {
       token = nil
-      stopCredential("the key can't sign: \(error)", .invalidAPNsCredential, "check the key file")
+      stopCredential("the key can't sign: \(error)", .invalidAPNsCredential)
     }
   }
 

@@ -139,7 +139,7 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
       status: response.status, body: response.body, retryAfter: response.header(Self.retryAfter), now: time.wallClock)
   }
 
-  override func advice(_ meaning: ReplyMeaning, for slot: Int?, of account: Int) -> String { FCMReply.words(for: meaning) }
+  override func advice(_ meaning: ReplyMeaning, for slot: Int) -> String { FCMReply.words(for: meaning) }
 
   override public var isCredentialRefused: Bool { super.isCredentialRefused || tokens.isRefused }
 

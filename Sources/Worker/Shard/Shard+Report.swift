@@ -61,8 +61,10 @@ extension Shard {
   private func pool(_ number: Int) -> ShardReport.Pool {
     let account = pipeline.pools[number].account
     let state = account.state
+    let since = pipeline.pools[number].bulkhead.troubledSince
     return .init(
-      name: account.name, isInTrouble: pipeline.isTroubled(number), isCredentialRefused: account.isCredentialRefused,
+      name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
+      isCredentialRefused: account.isCredentialRefused,
       connections: account.pool.openConnections, streams: account.inFlight, state: state.word, reason: state.trouble)
   }
 }

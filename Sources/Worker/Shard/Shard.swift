@@ -363,15 +363,15 @@ extension Shard: PoolObserver {
         "credential refused by the token endpoint",
         [
           "pool": name, "credential": credential, "reason": reason,
-          "advice": "check that the project still has this key, and this machine's clock",
+          "remedy": "check that the project still has this key, and this machine's clock",
         ])
-    case .credentialStopped(let reason, let advice, let credential):
+    case .credentialStopped(let reason, let topic, let credential):
       let remedy = ProviderRemedy.of(reason, isCredentialRefused: true)
       log.error(
         "credential refused by the provider",
         [
-          "pool": name, "credential": credential, "reason": reason, "advice": advice,
-          "remedy": remedy.words, "runbook": remedy.section,
+          "pool": name, "credential": credential, "reason": reason,
+          "remedy": remedy.words + (topic.map { " (the topic is \($0))" } ?? ""), "runbook": remedy.section,
         ])
     case .alarm(let reason, let advice, let count):
       log.error(

@@ -11,8 +11,9 @@ extension ShardReport {
       first.connections += other.connections
       first.streams += other.streams
       first.isCredentialRefused = first.isCredentialRefused || other.isCredentialRefused
-      guard other.isInTrouble, !first.isInTrouble else { return }
-      (first.isInTrouble, first.state, first.reason) = (true, other.state, other.reason)
+      guard let since = other.troubledSince else { return }
+      if !first.isInTrouble { (first.state, first.reason) = (other.state, other.reason) }
+      first.troubledSince = min(first.troubledSince ?? since, since)
     }
     whole.deadLetters = Self.unique(whole.deadLetters, by: { [$0.app, $0.error.rawValue, $0.reason] }) { $0.count += $1.count }
     whole.deadLetters.sort { ($1.count, $0.app, $0.reason) < ($0.count, $1.app, $1.reason) }

@@ -70,7 +70,9 @@ package struct ShardReport: Sendable {
   struct Pool: Sendable {
     /// The credential's.
     var name: String
-    var isInTrouble: Bool
+    /// Unix milliseconds; nil while it is well.
+    var troubledSince: Int64?
+    var isInTrouble: Bool { troubledSince != nil }
     var isCredentialRefused = false
     var connections = 0
     var streams = 0

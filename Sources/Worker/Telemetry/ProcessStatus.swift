@@ -125,12 +125,14 @@ struct ProcessStatus {
     var room = mostNames
     let named = sorted.prefix { pool in
       room -= pool.name.utf8.count + (pool.reason?.utf8.count ?? 0) + (pool.remedy?.words.utf8.count ?? 0) + poolOverhead
+      if pool.isInTrouble { room -= sinceOverhead }
       return room >= 0
     }
     return named.prefix(all ? .max : mostNamed).map { pool in
       {
         $0.set("name", pool.name)
         $0.set("state", pool.isInTrouble ? "in trouble" : "ok")
+        if let since = pool.troubledSince { $0.set("since", time: since) }
         $0.set("reason", pool.isInTrouble ? pool.reason.map(DeadLetterLog.words) : nil)
         $0.set("remedy", pool.remedy?.words)
         $0.set("runbook", pool.remedy?.section)
@@ -142,6 +144,8 @@ struct ProcessStatus {
 
   /// Bytes of a pool's object besides its texts, which escapes may double.
   private static let poolOverhead = 170
+
+  private static let sinceOverhead = 35
 
   /// The longest queues first.
   private static func holds(_ holds: [ShardReport.Hold]) -> [Members] {

@@ -15,7 +15,7 @@ extension WorkerReport {
     }
     let others = sorted.dropFirst(Self.mostNamed)
     let sum = ShardReport.Pool(
-      name: AppSeries.othersName, isInTrouble: others.contains(where: \.isInTrouble),
+      name: AppSeries.othersName, troubledSince: others.compactMap(\.troubledSince).min(),
       isCredentialRefused: others.contains(where: \.isCredentialRefused),
       connections: others.reduce(0) { $0 + $1.connections }, streams: others.reduce(0) { $0 + $1.streams },
       state: "\(others.count) others")

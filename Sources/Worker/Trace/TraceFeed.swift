@@ -146,7 +146,7 @@ final class TraceFeed: PublisherHandler {
   private func refused(_ command: Command, _ reason: ConnectionEnd, _ advice: String) {
     guard !hasComplained else { return }
     hasComplained = true
-    log.warning("the trace can't be declared", ["what": command.subject, "reason": "\(reason)", "advice": advice])
+    log.warning("the trace can't be declared", ["what": command.subject, "reason": "\(reason)", "remedy": advice])
   }
 
   private func giveUp(_ reason: String) {

@@ -257,13 +257,16 @@ final class RequestSender: BrokerClient, PublisherHandler {
     let asked = app.map { String(decoding: $0, as: UTF8.self) + " " } ?? ""
     let pools = FleetPools(workers).rows.filter { $0.isInTrouble > 0 && $0.name.hasPrefix(asked) }
     guard held.count + pools.count > 0 else { return "workers run; `pushfleet trace ID` says how far a request has come" }
-    func words(_ pool: FleetPools.Row) -> String { [pool.reason, pool.remedy].filter { !$0.isEmpty }.joined(separator: ": ") }
+    func words(_ pool: FleetPools.Row) -> String {
+      let why = [pool.reason, pool.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
+      return (pool.since.isEmpty ? "" : " since \(pool.since)") + (why.isEmpty ? "" : ": \(why)")
+    }
     var places = held.prefix(5).map { app in
       let pool = pools.first { $0.name.hasPrefix(app + " ") }
-      return configuration.topology.holdQueue(app) + (pool.map { ": " + words($0) } ?? "")
+      return configuration.topology.holdQueue(app) + (pool.map(words) ?? "")
     }
     // While every provider is in trouble, workers leave requests in the lanes.
-    if held.isEmpty { places = pools.prefix(5).map { "the lanes for \($0.name): \(words($0))" } }
+    if held.isEmpty { places = pools.prefix(5).map { "the lanes for \($0.name)\(words($0))" } }
     return "requests wait in \(places.joined(separator: "; "))"
   }
 

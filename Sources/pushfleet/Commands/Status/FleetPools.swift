@@ -7,6 +7,8 @@ struct FleetPools {
     var workers = 0
     var connections = 0
     var streams = 0
+    /// When the first of them had trouble.
+    var since = ""
     var reason = ""
     var remedy = ""
   }
@@ -29,6 +31,7 @@ struct FleetPools {
       rows[place].streams += pool.streams
       guard pool.state != "ok" else { continue }
       rows[place].isInTrouble += 1
+      if !pool.since.isEmpty, rows[place].since.isEmpty || pool.since < rows[place].since { rows[place].since = pool.since }
       if rows[place].reason.isEmpty { (rows[place].reason, rows[place].remedy) = (pool.reason, pool.remedy) }
     }
     rows.sort { ($1.isInTrouble, $0.name) < ($0.isInTrouble, $1.name) }

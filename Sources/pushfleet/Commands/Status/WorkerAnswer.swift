@@ -6,6 +6,8 @@ struct WorkerAnswer {
   struct Pool {
     var name: String
     var state: String
+    /// When its trouble began; empty where it is well.
+    var since: String
     var reason: String
     /// What to do, and where the documents go on; empty where it is well.
     var remedy: String
@@ -63,8 +65,8 @@ struct WorkerAnswer {
       func number(_ key: String) -> Int { Self.count(pool[key]) }
       let remedy = [text(pool["remedy"]), text(pool["runbook"])].filter { !$0.isEmpty }.joined(separator: ": ")
       return Pool(
-        name: text(pool["name"]), state: text(pool["state"]), reason: text(pool["reason"]), remedy: remedy,
-        connections: number("connections"), streams: number("streams"))
+        name: text(pool["name"]), state: text(pool["state"]), since: text(pool["since"]), reason: text(pool["reason"]),
+        remedy: remedy, connections: number("connections"), streams: number("streams"))
     }
     poolsInTrouble = Self.count(object["pools_in_trouble"])
     latencies = (object["latencies"] as? [[String: Any]] ?? []).compactMap(Self.latency)
