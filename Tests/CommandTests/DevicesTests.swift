@@ -154,6 +154,8 @@ struct DevicesTests {
     let refused = "xx,\(token(2)),\"c,\"\"d\"\"\"\n"
     let text = "platform,token,app_version\napns,\(token(1)),\"a, b\"\r\n\(refused)apns,\(token(3)),é\nfcm,,\n"
     let file = try site.write(text, "devices.csv")
+    let badPlatform = #""InvalidParameters: platform: expected apns or fcm""#
+    let noToken = #""InvalidParameters: token: missing""#
     let rejects = site.folder.appendingPathComponent("rejects.csv").path
     for (words, line) in [(["--dry-run"], "2 of 4 rows would be stored, 2 refused"), ([], "2 of 4 rows stored, 2 refused")] {
       let ended = try site.run(["devices", "import", "--rejects", rejects, file] + words)
@@ -161,13 +163,34 @@ struct DevicesTests {
       #expect(ended.errors.contains("line 3: ") && ended.errors.contains("line 5: ") && ended.errors.contains(rejects))
       #expect(
         try String(contentsOfFile: rejects, encoding: .utf8)
-          == "platform,token,app_version\n\(refused)fcm,,\n")
+          == "reason,platform,token,app_version\n\(badPlatform),\(refused)\(noToken),fcm,,\n")
       #expect(try site.run(["devices", "export"]).lines.count == (words.isEmpty ? 2 : 0))
     }
-    let corrected = try String(contentsOfFile: rejects, encoding: .utf8).replacing("xx,", with: "apns,").replacing(
-      "fcm,,\n", with: "")
-    #expect(try site.run(["devices", "import", try site.write(corrected, "corrected.csv")]).status == 0)
+    let again = site.folder.appendingPathComponent("again.csv").path
+    let corrected = try String(contentsOfFile: rejects, encoding: .utf8).replacing("xx,", with: "apns,")
+    #expect(try site.run(["devices", "import", "--rejects", again, try site.write(corrected, "corrected.csv")]).status == 65)
+    #expect(
+      try String(contentsOfFile: again, encoding: .utf8) == "reason,platform,token,app_version\n\(noToken),fcm,,\n")
+    #expect(try site.run(["devices", "export"]).lines.count == 3)
     #expect(try site.run(["devices", "import", "--rejects", "/no/such/file", file]).status == 65)
+  }
+
+  @Test("refused lines of NDJSON have their reason too, and a file of them is imported once they are right")
+  func rejectsOfObjects() throws {
+    let site = try RegistrySite()
+    let (rejects, again) = (
+      site.folder.appendingPathComponent("r.ndjson").path, site.folder.appendingPathComponent("s.ndjson").path
+    )
+    let object = #"{"platform":"xx", "token":"\#(token(1))","topics":["a","b"]}"#
+    let file = try site.write("\(object)\nno JSON\n", "devices.ndjson")
+    #expect(try site.run(["devices", "import", "--rejects", rejects, file]).status == 65)
+    let lines = try String(contentsOfFile: rejects, encoding: .utf8)
+    let rest = #""token":"\#(token(1))","topics":["a","b"]}"#
+    #expect(lines == #"{"reason":"InvalidParameters: platform: expected apns or fcm","platform":"xx",\#(rest)"# + "\nno JSON\n")
+    #expect(try site.run(["devices", "import", "--rejects", again, rejects]).status == 65)
+    #expect(try String(contentsOfFile: again, encoding: .utf8) == lines)
+    let corrected = lines.replacing("xx", with: "apns").replacing("no JSON\n", with: "")
+    #expect(try site.run(["devices", "import", try site.write(corrected, "corrected.ndjson")]).status == 0)
   }
 
   @Test("devices are counted by application, platform, kind and state", arguments: Backend.available)

@@ -47,6 +47,9 @@ public enum BulkError: Error, Equatable, Sendable, CustomStringConvertible {
 public final class BulkImport {
   public private(set) var count = BulkCount()
 
+  /// Why a row was refused, in a file of refused rows: a column or key that is ignored.
+  public static let reason = "reason"
+
   /// The header line of CSV, once it has been read.
   public private(set) var header: [UInt8] = []
 
@@ -58,7 +61,8 @@ public final class BulkImport {
   private let now: Int64
   private weak var handler: (any BulkImportHandler)?
   private var csv = CSVRows()
-  private var columns: [ChangeField]?
+  /// Nil for one that is ignored.
+  private var columns: [ChangeField?]?
   private var lines = LineReader()
   private var isFirst = true
   private var pending: [(line: Int, row: [UInt8], change: RegistryChange)] = []
@@ -129,7 +133,7 @@ public final class BulkImport {
         switch text {
         case nil: refuse([], line, .invalidParameters, "the line is longer than \(LineReader.longestLine) bytes")
         case .some(let text):
-          switch RegistryChange.parse(text, defaultApp: defaultApp, limits: limits) {
+          switch RegistryChange.parse(text, defaultApp: defaultApp, limits: limits, ignoring: Self.reason) {
           case .success(let change): take(change, text, line)
           case .failure(let refusal): refuse(text, line, refusal.code, refusal.reason)
           }
@@ -139,11 +143,15 @@ public final class BulkImport {
     }
   }
 
-  private func readColumns(_ row: CSVRows.Row) throws(BulkError) -> [ChangeField] {
+  private func readColumns(_ row: CSVRows.Row) throws(BulkError) -> [ChangeField?] {
     guard case .fields(let names) = row else { throw .header("can't be read") }
-    var columns: [ChangeField] = []
+    var columns: [ChangeField?] = []
     for name in names {
       let text = String(decoding: name, as: UTF8.self)
+      guard text != Self.reason else {
+        columns.append(nil)
+        continue
+      }
       guard let field = ChangeField(rawValue: text), ChangeField.columns.contains(field) else {
         let known = ChangeField.columns.map(\.rawValue).joined(separator: ", ")
         throw .header(
@@ -162,7 +170,7 @@ public final class BulkImport {
     return columns
   }
 
-  private func take(_ line: Int, _ row: CSVRows.Row, _ columns: [ChangeField]) {
+  private func take(_ line: Int, _ row: CSVRows.Row, _ columns: [ChangeField?]) {
     count.rows += 1
     guard case .fields(let fields) = row else {
       if case .broken(let why) = row { refuse(line, why) }
@@ -173,7 +181,8 @@ public final class BulkImport {
     }
     var builder = RegistrationBuilder(app: defaultApp)
     do throws(ChangeRefusal) {
-      for (field, text) in zip(columns, fields) where !text.isEmpty {
+      for (field, text) in zip(columns, fields) {
+        guard let field, !text.isEmpty else { continue }
         if field == .topics {
           for topic in text.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false) {
             try builder.set(.topics, Array(topic))

@@ -9,15 +9,17 @@ extension RegistryChange {
   /// - Parameters:
   ///   - size: bytes that it had before it was cut to what is kept of it; nil for a whole one.
   ///   - defaultApp: what `app` is where it is missing.
+  ///   - ignored: a key that may be there, and is no field.
   public static func parse(
-    _ body: [UInt8], size: UInt64? = nil, defaultApp: [UInt8]? = nil, limits: RegistryLimits = RegistryLimits()
+    _ body: [UInt8], size: UInt64? = nil, defaultApp: [UInt8]? = nil, limits: RegistryLimits = RegistryLimits(),
+    ignoring ignored: String? = nil
   ) -> Result<RegistryChange, ChangeRefusal> {
     let size = size ?? UInt64(body.count)
     guard size <= mostBytes else {
       return .failure(ChangeRefusal(.invalidParameters, "too large: \(size) bytes, a change may have \(mostBytes)"))
     }
     do throws(ChangeRefusal) {
-      return .success(try ChangeReader(body, defaultApp, limits).change())
+      return .success(try ChangeReader(body, defaultApp, limits, ignored).change())
     } catch {
       return .failure(error)
     }
@@ -53,7 +55,7 @@ private struct ChangeReader {
   private let defaultApp: [UInt8]?
   private let limits: RegistryLimits
 
-  init(_ body: [UInt8], _ defaultApp: [UInt8]?, _ limits: RegistryLimits) throws(ChangeRefusal) {
+  init(_ body: [UInt8], _ defaultApp: [UInt8]?, _ limits: RegistryLimits, _ ignored: String?) throws(ChangeRefusal) {
     do throws(JSONError) {
       document = try JSONDocument(body, limits: JSONLimits(bytes: RegistryChange.mostBytes, depth: 4))
     } catch {
@@ -66,6 +68,7 @@ private struct ChangeReader {
     }
     for (name, value) in document.members(of: document.root) {
       let key = document.text(name)
+      if key == ignored { continue }
       guard let field = ChangeField(rawValue: key) else {
         let meant = Spelling.suggestion(for: key, among: ChangeField.allCases.map(\.rawValue))
         throw ChangeRefusal(

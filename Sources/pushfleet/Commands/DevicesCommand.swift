@@ -30,7 +30,8 @@ enum DevicesCommand: Command {
       --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
       --dry-run         of import: read the files and say what is wrong with them; nothing is stored. What only the registry knows to
                         refuse, such as one topic too many, is not found
-      --rejects FILE    of import: write the rows that were refused to FILE, to be corrected and imported
+      --rejects FILE    of import: write the rows that were refused to FILE, to be corrected and imported. Each has its reason in a
+                        first column or key `reason`, which import ignores
       --since TIME      of list: only those that came into the state since then: 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z
       --times           export registered_at as well
       --json            print JSON, one object on a line; export does so without it

@@ -24,7 +24,7 @@ struct ImportTarget {
   }
 }
 
-/// The rows that an import has refused, as they came, to be corrected and imported.
+/// The rows that an import has refused, each with the reason in front, to be corrected and imported.
 final class RejectsFile {
   private let path: String
   private let handle: FileHandle
@@ -50,13 +50,40 @@ final class RejectsFile {
   }
 
   /// - Parameter header: the header line, of CSV.
-  func append(_ row: [UInt8], header: [UInt8]) {
-    var bytes = row + [0x0A]
-    if isEmpty, !header.isEmpty { bytes = header + [0x0A] + bytes }
+  func append(_ row: [UInt8], header: [UInt8], reason: String) {
+    var bytes =
+      header.isEmpty ? Self.object(row, reason) : Self.line(row, header, "\"\(reason.replacing("\"", with: "\"\""))\"")
+    if isEmpty, !header.isEmpty { bytes = Self.line(header, header, BulkImport.reason) + bytes }
     isEmpty = false
     do { try handle.write(contentsOf: Data(bytes)) } catch {
       Terminal.complain("--rejects: \(Shown.path(path)) cannot be written to")
     }
+  }
+
+  /// A line of CSV with another first field: in the place of the reason of an import before, if its header has one there.
+  private static func line(_ row: [UInt8], _ header: [UInt8], _ field: String) -> [UInt8] {
+    var isQuoted = false
+    let end = row.firstIndex {
+      if $0 == UInt8(ascii: "\"") { isQuoted.toggle() }
+      return $0 == UInt8(ascii: ",") && !isQuoted
+    }
+    let isAgain = header.starts(with: "\(BulkImport.reason),".utf8)
+    return Array("\(field),".utf8) + (isAgain ? end.map { row[($0 + 1)...] } ?? [] : row[...]) + [0x0A]
+  }
+
+  /// A line of NDJSON with another reason. What is no JSON object stays as it is.
+  private static func object(_ row: [UInt8], _ reason: String) -> [UInt8] {
+    guard let json = try? JSONDocument(row), json.kind(json.root) == .object else { return row + [0x0A] }
+    var object = JSONObjectWriter()
+    object.set(BulkImport.reason, reason)
+    for (name, value) in json.members(of: json.root) where !json.isString(name, BulkImport.reason) {
+      if json.kind(value) == .string {
+        object.set(json.text(name), json.string(value))
+      } else {
+        object.set(json.text(name), raw: Array(row[json.source(value)]))
+      }
+    }
+    return object.closed() + [0x0A]
   }
 }
 
@@ -127,8 +154,9 @@ final class ImportAccount: BulkImportHandler {
   func finish() { bar.clear() }
 
   func rowRefused(_ row: [UInt8], line: Int, _ error: ChangeError, _ reason: String) {
-    rejects?.append(row, header: load?.header ?? [])
-    bar.interrupt("\(file), line \(line): \(error.rawValue): \(reason.printable)")
+    let reason = "\(error.rawValue): \(reason.printable)"
+    rejects?.append(row, header: load?.header ?? [], reason: reason)
+    bar.interrupt("\(file), line \(line): \(reason)")
   }
 
   func progressed(_ count: BulkCount) {}
