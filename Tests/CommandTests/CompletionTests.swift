@@ -27,6 +27,11 @@ struct CompletionTests {
     #expect(try offered("pushfleet send --la", in: site) == ["--lane"])
     #expect(try offered("pushfleet send --lane ", in: site) == ["high", "normal"])
     #expect(try offered("pushfleet send --config ", in: site) == [])
+    let script = try site.run(["completions", "bash"], isConfigured: false).output
+    for (option, isFile) in [("config", true), ("rejects", true), ("state", false), ("app", false)] {
+      let line = try #require(script.split(separator: "\n").first { $0.contains("'devices --\(option)')") })
+      #expect(line.contains("compopt +o default") != isFile, "\(line)")
+    }
     #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
   }
 
@@ -34,7 +39,8 @@ struct CompletionTests {
   private static let lines = [
     ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
     ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
-    ("pushfleet hel", ["help"]), ("pushfleet help send --la", []),
+    ("pushfleet hel", ["help"]), ("pushfleet help send --la", []), ("pushfleet devices list --state z", []),
+    ("pushfleet devices list --app ", []),
   ]
 
   /// What fish offers for a command line, without descriptions.

@@ -13,6 +13,8 @@ struct CommandPage {
       guard let value, value.contains("|") else { return [] }
       return value.split(separator: "|").map(String.init)
     }
+
+    var takesFile: Bool { value == "FILE" || value == "FOLDER" }
   }
 
   /// What follows the options, where the help says more of it than its name.

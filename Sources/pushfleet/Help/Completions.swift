@@ -19,7 +19,8 @@ private enum Completions {
     var cases: [String] = []
     for page in pages {
       for option in page.options where option.value != nil {
-        cases.append("    '\(page.name) --\(option.name)') words=\(quoted(option.choices.joined(separator: " "))) ;;")
+        let ending = option.takesFile ? "" : "; compopt +o default 2>/dev/null"
+        cases.append("    '\(page.name) --\(option.name)') words=\(quoted(option.choices.joined(separator: " ")))\(ending) ;;")
       }
       if !page.actions.isEmpty {
         cases.append("    '\(page.name) \(page.name)') words='\(page.actions.joined(separator: " "))' ;;")
@@ -49,7 +50,9 @@ private enum Completions {
   static func zsh(_ pages: [CommandPage]) -> String {
     let cases = pages.map { page in
       let values = page.options.filter { $0.value != nil }.map { option in
-        "        --\(option.name)) \(option.choices.isEmpty ? "_files" : "compadd -- \(option.choices.joined(separator: " "))"); return ;;"
+        let offer =
+          option.takesFile ? "_files; " : option.choices.isEmpty ? "" : "compadd -- \(option.choices.joined(separator: " ")); "
+        return "        --\(option.name)) \(offer)return ;;"
       }
       let actions =
         page.actions.isEmpty
@@ -98,7 +101,9 @@ private enum Completions {
         + page.options.map { option in
           let value =
             option.value == nil
-            ? "" : option.choices.isEmpty ? " -r" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
+            ? ""
+            : option.takesFile
+              ? " -r" : option.choices.isEmpty ? " -x" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
           return "\(within) -l \(option.name)\(value)" + (option.words.map { " -d \(quoted($0))" } ?? "")
         }
     }
