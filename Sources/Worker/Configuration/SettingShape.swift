@@ -49,7 +49,8 @@ indirect enum SettingShape: Sendable {
         "registerUnknown": .flag, "certificate": .material, "key": .material,
       ]),
       "apns": .object([
-        "listen": .text, "feedback": .text, "badTokens": .flag, "certificate": .material, "key": .material, "clients": .material, "app": .text,
+        "listen": .text, "feedback": .text, "badTokens": .flag, "certificate": .material, "key": .material,
+        "clients": .material, "app": .text,
       ]),
     ]),
     "apps": .named(
