@@ -2,20 +2,18 @@ import Foundation
 import TestSupport
 import Testing
 
+/// A broker of their own tries each second again to route what it couldn't, and not each three minutes.
 @Suite("Parts of the topology that are deleted by hand", .blocking)
 struct TopologyWatchTests {
+  private static let broker = Result { try Broker(erlang: "-rabbit dead_letter_worker_publisher_confirm_timeout 1000") }
+
   /// A site on which the first push to a device is put off for a second.
-  ///
-  /// The broker tries each second again what it can't route from the site's queues, and not each three minutes.
   private func makeSite() throws -> Site {
-    let site = try Site()
+    let site = try Site(broker: Self.broker.get())
     try site.startSimulator(
       script: [token(1): ["status": 429, "reason": "TooManyRequests", "times": 1]],
       settings: #"retry: { steps: ["1s"] }, results: "all","#)
-    let patience = "rabbit, dead_letter_worker_publisher_confirm_timeout"
-    try site.broker.evaluate("application:set_env(\(patience), 1000).")
     try site.declareTopology()
-    try site.broker.evaluate("application:unset_env(\(patience)).")
     return site
   }
 
