@@ -8,7 +8,7 @@ struct FleetTextTests {
   private func report(_ name: String, shards: Int = 1, state: String = "ok", trouble: Bool = false) throws -> WorkerAnswer {
     let text = """
       {"worker":"\(name)","version":"1","started_at":"2026-11-20T21:22:00.000Z","state":"\(state)","shards":\(shards),"in_hand":1234567,
-       "delivered":98765432,"delivered_per_second":1234.6,"failed":3,"errors":{"Unavailable":2,"NotRegistered":1},
+       "trace_noted":1,"trace_left_out":2,"delivered":98765432,"delivered_per_second":1234.6,"failed":3,"errors":{"Unavailable":2,"NotRegistered":1},
        "latencies":[{"of":"provider_answer","provider":"apns","lane":null,"count":4,"bounds":[0.01,0.1],"counts":[2,2,0]},
         {"of":"publish_to_answer","provider":"apns","lane":"high","count":9,"bounds":[1,60],"counts":[0,8,1]}],
        "pools_in_trouble":\(trouble ? 1 : 0),"holds":[{"app":"a","ready":7}],
@@ -39,6 +39,13 @@ struct FleetTextTests {
     if width == 200 {
       #expect(text.contains("1 min 30 s") && text.contains("1,234,567") && text.contains("there is no such queue"))
     }
+  }
+
+  @Test("says which share of the requests the trace kept, of all workers together, rounded down")
+  func trace() throws {
+    let workers = [try report("a"), try report("b")]
+    let lines = FleetText(picture(workers, consumers: 2), width: 120, hasColour: false).lines
+    #expect(lines.contains("the trace kept 33 % of the requests since the workers began, failed ones first"))
   }
 
   private static let pod = "pushfleet-worker-6d5f8b7c9d-x7k2p:1"

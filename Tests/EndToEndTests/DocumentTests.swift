@@ -68,6 +68,16 @@ struct DocumentTests {
     ] { #expect(output.contains(words), "\(words) is not in \(output)") }
   }
 
+  @Test("each call of the gateway that docs/upmc.md names is one of docs/openapi.yaml")
+  func upmc() throws {
+    let operations = try DoorDescription.shared.get().operations
+    let calls = try Self.text("docs/upmc.md").matches(of: /`(PUT|POST|DELETE) (\/\S+)`/)
+    #expect(calls.count == 13)
+    for call in calls {
+      #expect(operations.contains { $0.method == call.1 && $0.path == call.2 }, "docs/openapi.yaml has no \(call.0)")
+    }
+  }
+
   @Test("the Python program for producers publishes, is confirmed, and prints its result")
   func python() throws {
     let site = try Site()

@@ -1,4 +1,3 @@
-import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
@@ -6,6 +5,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import DeviceRegistry
 @testable import Worker
 
 private let promtool = "/usr/bin/promtool"
@@ -49,7 +49,7 @@ struct MetricsTextTests {
       report.deadLetters = [.init(app: "(none)", error: .invalidJSON, reason: "not an object", count: 1)]
       report.expiries = [.init(name: "c", notAfter: 99)]
       if number == 0 {
-        report.campaigns = [.running: 2]
+        report.campaigns = ([.running: 2], [])
         report.queues = [.init(name: "push.dead", ready: 7)]
       }
       change(&report)
@@ -226,6 +226,31 @@ struct MetricsTextTests {
     #expect(letters.count == 1 && letters[0]["count"] as? Int == 2)
     #expect((object["queues"] as? [String: Int]) == ["push.dead": 7])
     #expect((object["pools"] as? [[String: Any]])?.first?["credential_ok"] as? Bool == false)
+  }
+
+  @Test("the report as JSON says how many requests the trace kept, and how the latest campaigns stand, without their targets")
+  func traceAndCampaigns() throws {
+    let description = CampaignDescription(
+      id: Array("c-1".utf8), app: Self.app, messageID: Array("m".utf8), target: Array("/users/secret".utf8), total: 10,
+      highWater: 9)
+    let report = Self.report {
+      $0.observability.traced = 3
+      $0.observability.untracedByRate = 1
+      guard let campaigns = $0.campaigns else { return }
+      $0.campaigns = (
+        campaigns.counts,
+        [Campaign(description: description, state: .running, sent: 6, failed: 1, pagesDone: 1, createdAt: 0, updatedAt: 0)]
+      )
+    }
+    let text = String(decoding: report.json, as: UTF8.self)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])
+    let totals = try #require(object["totals"] as? [String: Int])
+    // Of two shards.
+    #expect(totals["trace_noted"] == 6 && totals["trace_left_out"] == 2)
+    let campaign = try #require((object["latest_campaigns"] as? [[String: Any]])?.first)
+    #expect(campaign["campaign"] as? String == "c-1" && campaign["state"] as? String == "running")
+    #expect(campaign["sent"] as? Int == 6 && campaign["failed"] as? Int == 1 && campaign["remaining"] as? Int == 3)
+    #expect(!text.contains("secret"))
   }
 
   @Test("a push whose place a newer one has taken is counted by its code, and not as failed")

@@ -125,9 +125,9 @@ extension RegistryCall<Campaign?> {
   }
 }
 
-extension RegistryCall<[CampaignState: Int]> {
-  public static var countCampaigns: Self {
-    .init(nil) { (store, _) throws(RegistryError) in try store.countCampaigns() }
+extension RegistryCall<(counts: [CampaignState: Int], latest: [Campaign])> {
+  public static func surveyCampaigns(latest: Int) -> Self {
+    .init(nil) { (store, _) throws(RegistryError) in (try store.countCampaigns(), try store.campaigns(limit: latest)) }
   }
 }
 

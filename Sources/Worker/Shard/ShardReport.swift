@@ -50,7 +50,7 @@ package struct ShardReport: Sendable {
   /// When certificates end, the soonest first.
   var expiries: [Expiry] = []
   /// Of the first shard, where figures are served: what it has asked others for.
-  var campaigns: [CampaignState: Int]?
+  var campaigns: (counts: [CampaignState: Int], latest: [Campaign])?
   var queues: [Queue]?
 
   struct Registry: Sendable {

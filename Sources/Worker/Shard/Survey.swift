@@ -2,9 +2,9 @@ import DeviceRegistry
 import Wire
 
 /// What a worker asks others for now and then, only to show it: how many messages are ready in the fleet's queues, how many campaigns there
-/// are of each state.
+/// are of each state, and how the latest ones stand.
 final class Survey {
-  private(set) var campaigns: [CampaignState: Int]?
+  private(set) var campaigns: (counts: [CampaignState: Int], latest: [Campaign])?
   private(set) var queues: [ShardReport.Queue]?
   private let names: [String]
   private let broker: BrokerSession
@@ -20,6 +20,8 @@ final class Survey {
   private static let pauseOfQueues = 5.0
   private static let pauseOfCampaigns = 15.0
   private static let pauseAfterFailure = 15.0
+  /// Campaigns that are named.
+  private static let mostNamed = 10
 
   init(_ topology: Topology, broker: BrokerSession, registry: RegistryClient?, time: Turn) {
     names = topology.queues.map(\.name)
@@ -31,7 +33,7 @@ final class Survey {
   /// To be called about once a second.
   func look() {
     if !isCounting, time.now >= nextQueues { countQueues() }
-    if !isAsking, time.now >= nextCampaigns { countCampaigns() }
+    if !isAsking, time.now >= nextCampaigns { surveyCampaigns() }
   }
 
   private func countQueues() {
@@ -45,13 +47,13 @@ final class Survey {
     }
   }
 
-  private func countCampaigns() {
+  private func surveyCampaigns() {
     guard let registry else { return }
     isAsking = true
-    registry.call(.countCampaigns) { [weak self] result in
+    registry.call(.surveyCampaigns(latest: Self.mostNamed)) { [weak self] result in
       guard let self else { return }
       isAsking = false
-      campaigns = if case .success(let counts) = result { counts } else { nil }
+      campaigns = if case .success(let found) = result { found } else { nil }
       nextCampaigns = time.now.advanced(bySeconds: Self.pauseOfCampaigns)
     }
   }

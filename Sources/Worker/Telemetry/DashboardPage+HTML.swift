@@ -111,7 +111,7 @@ extension DashboardPage {
           <section class="card"><div class="head"><h2>How long it takes</h2><span class="note" id="percentiles-note"></span></div><div id="percentiles"></div></section>
           <section class="card"><div class="head"><h2>Dead letters by reason</h2><span class="note" id="dead-note"></span></div><div class="scroll" id="dead"></div></section>
           <section class="card"><div class="head"><h2>Credentials and connections</h2></div><div class="scroll" id="pools"></div></section>
-          <section class="card"><div class="head"><h2>Campaigns</h2><span class="note">in the registry</span></div><div id="campaigns"></div></section>
+          <section class="card"><div class="head"><h2>Campaigns</h2><span class="note">in the registry; the latest ten by name</span></div><div id="campaigns"></div></section>
         </div>
         <div class="column side">
           <section class="card"><div class="head"><h2>Outcomes</h2><span class="note" id="outcomes-note"></span></div><ul class="bars" id="outcomes"></ul></section>
@@ -386,11 +386,13 @@ extension DashboardPage {
           status.times.histograms.map((h, i) => ({ h, counts: minus(h.counts, base && base[i].counts) })).filter(({ counts }) => counts.some(c => c > 0))
             .map(({ h, counts }) => [make("span", {}, names[h.name], h.provider ? make("span", { class: "note" }, ` ${h.provider === "apns" ? "APNs" : "FCM"}${h.lane ? " " + h.lane : ""}`) : null), ...[.5, .95, .99].map(q => coarse(h, seconds, quantile(q, h.bounds, counts)))]), "Nothing was measured yet."));
 
-        put("campaigns", status.campaigns ? make("div", { class: "states" }, ["running", "paused", "held", "completed", "cancelled"].map(name => make("div", { class: name === "held" && status.campaigns.held ? "bad" : null }, make("b", {}, number(status.campaigns[name] || 0)), make("span", {}, name)))) : make("p", { class: "empty" }, status.registry ? "The registry has not answered yet." : "No registry is configured."));
+        put("campaigns", status.campaigns ? [make("div", { class: "states" }, ["running", "paused", "held", "completed", "cancelled"].map(name => make("div", { class: name === "held" && status.campaigns.held ? "bad" : null }, make("b", {}, number(status.campaigns[name] || 0)), make("span", {}, name)))),
+          status.latest_campaigns.length ? make("div", { class: "scroll" }, table("Latest campaigns", [["Campaign", "code"], ["Application", "name"], ["State", ""], ["Accepted", "n"], ["Failed", "n"], ["Remaining", "n"], ["Begun", "n"]],
+            status.latest_campaigns.map(c => [c.campaign.slice(0, 8), c.app, c.state, number(c.sent), number(c.failed), number(c.remaining), `${seconds(Math.max(0, Date.parse(status.at) - Date.parse(c.created_at)) / 1000)} ago`]))) : null] : make("p", { class: "empty" }, status.registry ? "The registry has not answered yet." : "No registry is configured."));
 
         const cpu = past ? (latest.cpu - past.cpu) * 1000 / (latest.at - past.at) : null;
         put("process", [["CPU", cpu == null ? "–" : percent(cpu) + " of a core"], ["Memory", bytes(status.process.resident_bytes)], ["Descriptors", `${number(status.process.open_fds)} of ${number(status.process.max_fds)}`], ["Loop late by at most", seconds(now.loop_lag_seconds)],
-          ["Unconfirmed publications", number(now.unconfirmed)], ["Feedback events", number(totals.feedback)], ["Results", number(totals.results)], ["Duplicates suppressed", number(totals.duplicates_suppressed)], ["Answers that never came", number(totals.unknown)], ["Broker connections lost", number(status.broker.connections_ended)]]
+          ["Unconfirmed publications", number(now.unconfirmed)], ["Feedback events", number(totals.feedback)], ["Results", number(totals.results)], ["Requests that the trace kept", totals.trace_noted + totals.trace_left_out ? percent(totals.trace_noted / (totals.trace_noted + totals.trace_left_out)) : "–"], ["Duplicates suppressed", number(totals.duplicates_suppressed)], ["Answers that never came", number(totals.unknown)], ["Broker connections lost", number(status.broker.connections_ended)]]
           .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
       }
       function split(text) { const [value, unit] = text.split(" "); return [value, unit || ""]; }

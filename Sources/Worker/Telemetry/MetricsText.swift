@@ -242,6 +242,6 @@ struct MetricsText {
       (whole.queues ?? []).map { ([("queue", $0.name)], $0.ready) })
     format.gauges(
       "pushfleet_campaigns", "Campaigns of the registry by state; the same in each worker.",
-      whole.campaigns.map { counts in CampaignState.allCases.map { ([("state", $0.name)], counts[$0] ?? 0) } } ?? [])
+      whole.campaigns.map { part in CampaignState.allCases.map { ([("state", $0.name)], part.counts[$0] ?? 0) } } ?? [])
   }
 }

@@ -6,6 +6,7 @@ struct ObservabilityCounts: Sendable, Equatable {
   var untracedByRate = 0
   /// Requests whose lines no stream has confirmed.
   var untracedByBroker = 0
+  var untraced: Int { untracedByRate + untracedByBroker }
   /// Spans that the collector has taken.
   var spansExported = 0
   /// Spans for which there was no room.

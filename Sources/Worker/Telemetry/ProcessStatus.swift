@@ -71,6 +71,8 @@ struct ProcessStatus {
     line.set("failed", Int64(sum.failures))
     line.set("retries", Int64(sum.retries))
     line.set("dead_letters", Int64(sum.deadLetters))
+    line.set("trace_noted", Int64(whole.observability.traced))
+    line.set("trace_left_out", Int64(whole.observability.untraced))
     line.set("received_per_second", raw: rate(sum.received, \.received, at: now))
     line.set("delivered_per_second", raw: rate(sum.delivered, \.delivered, at: now))
     line.set("failed_per_second", raw: rate(sum.failures, \.failed, at: now))

@@ -38,7 +38,9 @@ extension WorkerReport {
     }
     if let campaigns = whole.campaigns {
       object.set(
-        "campaigns", object: { for state in CampaignState.allCases { $0.set(state.name, Int64(campaigns[state] ?? 0)) } })
+        "campaigns",
+        object: { for state in CampaignState.allCases { $0.set(state.name, Int64(campaigns.counts[state] ?? 0)) } })
+      object.set("latest_campaigns", objects: campaigns.latest.map { campaign in { add(campaign, to: &$0) } })
     }
     object.set("expiries", objects: whole.expiries.prefix(Self.most).map { expiry in { add(expiry, to: &$0) } })
     object.set("process", object: addProcess)
@@ -68,6 +70,7 @@ extension WorkerReport {
       ("put_to_hold", counters.putToHold),
       ("quarantined", counters.quarantined), ("feedback", counters.feedback), ("dead_letters", counters.deadLetters),
       ("results", counters.results), ("pages", counters.pages), ("acknowledgements", counters.acknowledgementsNoted),
+      ("trace_noted", whole.observability.traced), ("trace_left_out", whole.observability.untraced),
     ]
     for (name, count) in totals { object.set(name, Int64(count)) }
   }
@@ -174,6 +177,17 @@ extension WorkerReport {
     object.set("error", letters.error.rawValue)
     object.set("reason", letters.reason)
     object.set("count", Int64(letters.count))
+  }
+
+  /// Without the target, which may name a user or a group's key.
+  private func add(_ campaign: Campaign, to object: inout JSONObjectWriter) {
+    object.set("campaign", campaign.description.id)
+    object.set("app", campaign.description.app)
+    object.set("state", campaign.state.name)
+    object.set("sent", campaign.sent)
+    object.set("failed", campaign.failed)
+    object.set("remaining", campaign.remaining)
+    object.set("created_at", time: campaign.createdAt)
   }
 
   private func add(_ expiry: ShardReport.Expiry, to object: inout JSONObjectWriter) {

@@ -22,7 +22,7 @@ struct FleetText {
     let problem = picture.problem.map { marked(cut($0), .bad) }
     // What is wrong comes first: a screen may end before the queues do.
     let sections = [
-      [head, problem].compactMap(\.self), workers, poolsInTrouble, latencies, queues, errors, campaigns,
+      [head, problem].compactMap(\.self), workers, poolsInTrouble, latencies, queues, errors, trace, campaigns,
       listsPools ? allPools : [],
     ]
     return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
@@ -131,6 +131,14 @@ struct FleetText {
     let sorted = sums.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
     let columns: [TextTable.Column] = [.text("ENDED AS", least: 12), .figure("PUSHES", rank: 1)]
     return sorted.isEmpty ? [] : table(columns, sorted.prefix(10).map { [$0.key, count($0.value)] })
+  }
+
+  /// Rounded down: not all are kept before the last one is.
+  private var trace: [String] {
+    let traced = picture.workers.reduce(0) { $0 + $1.traced }
+    let all = picture.workers.reduce(traced) { $0 + $1.untraced }
+    return all == 0
+      ? [] : [cut("the trace kept \(traced * 100 / all) % of the requests since the workers began, failed ones first")]
   }
 
   private var campaigns: [String] {

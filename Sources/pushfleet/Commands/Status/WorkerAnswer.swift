@@ -26,6 +26,9 @@ struct WorkerAnswer {
   var delivered: Int
   var failed: Int
   var deadLetters: Int
+  /// Requests that `pushfleet trace` can tell of, and those left out.
+  var traced: Int
+  var untraced: Int
   var deliveredPerSecond: Double
   var failedPerSecond: Double
   var errors: [(code: String, count: Int)]
@@ -57,6 +60,7 @@ struct WorkerAnswer {
     delivered = number("delivered")
     failed = number("failed")
     deadLetters = number("dead_letters")
+    (traced, untraced) = (Self.count(object["trace_noted"]), Self.count(object["trace_left_out"]))
     deliveredPerSecond = figure("delivered_per_second")
     failedPerSecond = figure("failed_per_second")
     errors = (object["errors"] as? [String: Any] ?? [:]).map { ($0.key.printable, ($0.value as? NSNumber)?.intValue ?? 0) }
