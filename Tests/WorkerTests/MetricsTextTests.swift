@@ -231,8 +231,8 @@ struct MetricsTextTests {
   @Test("the report as JSON says how many requests the trace kept, and how the latest campaigns stand, without their targets")
   func traceAndCampaigns() throws {
     let description = CampaignDescription(
-      id: Array("c-1".utf8), app: Self.app, messageID: Array("m".utf8), target: Array("/users/secret".utf8), total: 10,
-      highWater: 9)
+      id: Array("c-1".utf8), app: Array("com.example.app".utf8), messageID: Array("m".utf8),
+      target: Array("/users/secret".utf8), total: 10, highWater: 9)
     let report = Self.report {
       $0.observability.traced = 3
       $0.observability.untracedByRate = 1
