@@ -30,9 +30,13 @@ public final class Consumer: Connection {
     public var channel: UInt16
     /// Where in a stream to begin, and the like.
     public var arguments: FieldTable
+    /// Of a queue with one active consumer at a time: the next one gets nothing before all that is in hand here is given back, so that
+    /// ``Consumer/close()`` doesn't cancel it.
+    public var isOrdered: Bool
 
     public init(
-      queue: String, prefetch: UInt16, isOptional: Bool = false, channel: UInt16 = 1, arguments: FieldTable = FieldTable()
+      queue: String, prefetch: UInt16, isOptional: Bool = false, channel: UInt16 = 1, arguments: FieldTable = FieldTable(),
+      isOrdered: Bool = false
     ) {
       precondition(channel == 1 || channel > 1 && isOptional)
       self.queue = queue
@@ -40,6 +44,7 @@ public final class Consumer: Connection {
       self.isOptional = isOptional
       self.channel = channel
       self.arguments = arguments
+      self.isOrdered = isOrdered
     }
   }
 
@@ -141,7 +146,7 @@ public final class Consumer: Connection {
     if !isClosing {
       isClosing = true
       startClosing()
-      cancelActive()
+      cancelActive { !$0.isOrdered }
       for channel in channels where channel.isOpen {
         channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
         channel.appendLastCommit(of: codec, to: &output)
@@ -156,9 +161,9 @@ public final class Consumer: Connection {
   package var isCancelled: Bool { states.allSatisfy { if case .cancelled = $0 { true } else { false } } }
 
   /// One that is just beginning is cancelled when it has begun: before, RabbitMQ 3.10 would crash its channel.
-  private func cancelActive() {
+  private func cancelActive(_ isMeant: (Subscription) -> Bool = { _ in true }) {
     isDraining = true
-    for queue in states.indices where channels[Int(channel(of: queue)) - 1].isOpen {
+    for queue in states.indices where channels[Int(channel(of: queue)) - 1].isOpen && isMeant(subscriptions[queue]) {
       if case .active = states[queue] { cancel(queue) }
     }
   }

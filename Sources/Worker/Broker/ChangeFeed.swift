@@ -63,7 +63,8 @@ final class ChangeFeed: ChangeSource {
   ) {
     self.content = content
     self.noteReader = noteReader
-    subscription = Consumer.Subscription(queue: queue, prefetch: UInt16(min(prefetch, content.prefetch)))
+    subscription = Consumer.Subscription(
+      queue: queue, prefetch: UInt16(min(prefetch, content.prefetch)), isOrdered: true)
     self.time = time
     self.log = log
     self.settings = settings
