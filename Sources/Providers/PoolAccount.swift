@@ -13,7 +13,7 @@ public struct PoolAccount {
     var canary: Canary?
     /// The topic that the canary asks for: the application's own.
     var topic: [UInt8] = []
-    /// The provider has taken a push of it with the present credential.
+    /// The provider has taken a push of it with the present credential, or its own topic was asked for.
     var hasBeenTaken = false
     /// A caller found no capacity while its topic was refused.
     var isStarved = false

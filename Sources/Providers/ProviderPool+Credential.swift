@@ -90,7 +90,8 @@ extension ProviderPool {
     let isTaken =
       switch meaning.connection {
       case .keep, .replace: response.status != 403
-      case .stopTopic: account == nil
+      // A push of another type asked: that the application's own topic is refused says nothing of the others.
+      case .stopTopic: account == nil || !stop.isCertain
       default: false
       }
     if isTaken, response.status >= 500 || response.status == 429 { return false }

@@ -287,22 +287,51 @@ struct APNsAuthorisationTests {
     #expect(bench.events.contains { if case .alarm(reason, _, _) = $0 { true } else { false } })
   }
 
-  @Test("where the app's own topic is refused as well, pushes of every type wait until it is taken, and none of them asks")
+  @Test("where the app's own topic is refused as well, a first push of another type stops nothing, and an alert all")
   func allTopics() throws {
     let bench = try APNsBench()
     bench.sendsAgain = true
     bench.provider.answer = { _ in .status(400, #"{"reason":"TopicDisallowed"}"#) }
     bench.headers = #","apns-push-type":"voip""#
     bench.offer([0])
+    bench.world.settle()
+    #expect(!bench.isStopped && bench.answers[0]?.reaction == .credential(.invalidPackageName))
+    #expect(bench.provider.requests.map(\.asksForCredential) == [false, true, false])
+    bench.headers = ""
+    bench.offer([1])
+    bench.world.settle()
+    bench.headers = #","apns-push-type":"voip""#
+    bench.offer([2])
     bench.world.advance(by: 600)
-    #expect(bench.account.state == .stopped(reason: "TopicDisallowed") && bench.answers.isEmpty)
-    #expect(bench.provider.requests.count { !$0.asksForCredential } == 1)
-    #expect((10...11).contains(bench.provider.requests.count - 1))
+    #expect(bench.account.state == .stopped(reason: "TopicDisallowed") && bench.answers.count == 1)
+    #expect((10...11).contains(bench.provider.requests.count - 4))
     let stops = bench.events.compactMap { if case .credentialStopped(_, let topic, _) = $0 { topic } else { nil } }
     #expect(stops == ["com.example.app"])
     bench.provider.answer = { _ in .status(200) }
     bench.world.advance(by: 61)
-    #expect(bench.delivered == 1 && bench.events.contains(.credentialAccepted))
+    #expect(bench.delivered == 2 && bench.events.contains(.credentialAccepted))
+  }
+
+  @Test(
+    "a credential for one push type's topic alone sends pushes of that type, whatever other type's came first",
+    arguments: [nil, [], ["com.example.app.voip"]] as [[String]?])
+  func oneTypeAlone(certificate: [String]?) throws {
+    let bench = try APNsBench(certificate: certificate != nil, topics: certificate ?? [])
+    bench.sendsAgain = true
+    bench.provider.answer = {
+      $0.header("apns-topic") == "com.example.app.voip" ? .status(200) : .status(400, #"{"reason":"TopicDisallowed"}"#)
+    }
+    bench.headers = #","apns-push-type":"complication""#
+    bench.offer([0])
+    bench.world.settle()
+    bench.headers = #","apns-push-type":"voip""#
+    bench.offer([1, 2])
+    bench.world.settle()
+    #expect(!bench.isStopped && bench.delivered == 2)
+    #expect(bench.answers[0]?.reaction == .credential(.invalidPackageName))
+    // A certificate that lists its topics is asked for none.
+    #expect(bench.provider.requests.count(where: \.asksForCredential) == (certificate?.isEmpty == false ? 0 : 1))
+    #expect(!bench.events.contains { if case .credentialStopped = $0 { true } else { false } })
   }
 
   @Test("a push that is refused whenever it comes delays others by a minute at most each time")

@@ -34,7 +34,7 @@ public struct APNsCredentials: Sendable {
   @inline(never)
   public var notAfter: Int64? { if case .certificate(let end, _) = authentication { end } else { nil } }
 
-  /// A certificate says that it is for other push types' forms of a topic, and not for the topic.
+  /// A certificate says that it is for other push types' forms of an application's topic, and not for the topic.
   func isForOtherTypes(of topic: [UInt8]) -> Bool {
     guard case .certificate(_, let topics) = authentication else { return false }
     let topic = String(decoding: topic, as: UTF8.self)

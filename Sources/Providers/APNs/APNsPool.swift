@@ -144,14 +144,16 @@ public final class APNsPool: ProviderPool {
     if case .token(let credential) = credentials.authentication { "\(credential)" } else { "a certificate" }
   }
 
-  /// A credential that takes alerts may lack the topic of another push type, however many ask for it, and a certificate may be for another push
-  /// type alone; a topic that a request chose is its own affair.
+  /// A credential may lack the topic of a push type, however many ask for it, and a certificate may be for another push type alone; a topic that
+  /// a request chose is its own affair.
   override func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
-    guard meaning.connection == .stopTopic else { return .everyPush }
-    return switch pushes[slot]?.template.topicOrigin {
-    case .app: pushes[slot].map { credentials.isForOtherTypes(of: $0.topic) } == true ? .thisPush : .everyPush
-    case .pushType: accounts[slots[slot].account]?.hasBeenTaken == true ? .thisPush : .everyPushUntilTaken
-    case .request, nil: .thisPush
+    guard meaning.connection == .stopTopic, let push = pushes[slot] else { return .everyPush }
+    let app = push.template.appTopic ?? push.topic
+    return switch push.template.topicOrigin {
+    case .app: credentials.isForOtherTypes(of: app) ? .thisPush : .everyPush
+    case .pushType where accounts[slots[slot].account]?.hasBeenTaken != true && !credentials.isForOtherTypes(of: app):
+      .everyPushUntilTaken
+    case .pushType, .request: .thisPush
     }
   }
 
