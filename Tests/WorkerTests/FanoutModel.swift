@@ -23,6 +23,8 @@ final class FanoutModel {
     var isAlone = false
   }
 
+  /// The broker says how often a message came back, so that workers put it into the quarantine.
+  var countsReturns = false
   /// What waits in the fan-out and send queues; the ladder's messages come back at once.
   var queue: [Message] = []
   /// Devices whose dead letters have arrived, once for each.
@@ -123,10 +125,13 @@ final class FanoutModel {
       let origin = publication.properties.headers.string("x-push-origin").map { String(decoding: $0, as: UTF8.self) }
       let address = String(decoding: publication.exchange + [UInt8(ascii: ".")] + publication.routingKey, as: UTF8.self)
       let queue = WorkQueue.allCases.first { $0.origin == origin || "push.\($0.origin)" == address } ?? .fanoutNormal
-      let exchange = publication.exchange == Array("push.retry".utf8) ? Array("push.return".utf8) : publication.exchange
+      let isAlone = publication.routingKey == Array(Topology.quarantineKey.utf8)
+      let isLadder = publication.exchange == Array("push.retry".utf8) && !isAlone
+      let exchange = isLadder ? Array("push.return".utf8) : publication.exchange
       self.queue.append(
         Message(
-          exchange: String(decoding: exchange, as: UTF8.self), queue: queue, properties: properties, body: publication.body))
+          exchange: String(decoding: exchange, as: UTF8.self), queue: queue, properties: properties, body: publication.body,
+          isAlone: isAlone))
     case .deadLetter:
       let body = String(decoding: workers[index].body(of: publication), as: UTF8.self)
       if let reason = publication.properties.headers.string("x-push-reason") {
@@ -165,6 +170,12 @@ final class FanoutModel {
     for (_, message) in held.sorted(by: { $0.key < $1.key }).reversed() {
       var again = message
       again.isRedelivered = true
+      if countsReturns {
+        var returns: Int64 = 0
+        if case .integer(let count)? = again.properties.headers["x-delivery-count"] { returns = count }
+        again.properties.headers = again.properties.headers.removing(["x-delivery-count"])
+        again.properties.headers.append("x-delivery-count", .integer(returns + 1))
+      }
       queue.insert(again, at: 0)
     }
   }

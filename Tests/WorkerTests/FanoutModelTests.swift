@@ -234,6 +234,35 @@ struct FanoutModelTests {
     }
   }
 
+  @Test("cancelled after two lost workers, the rest of a page that comes by the quarantine may have been sent")
+  func cancelledAfterTwoLosses() throws {
+    let model = try FanoutModel(devices: 5, workers: 1)
+    model.countsReturns = true
+    let busy = ReplyMeaning(reaction: .retry(.perDevice, .unavailable), reason: "test", status: 503)
+    model.workers[0].answer = { _ in busy }
+    model.request("b")
+    for _ in 0..<3 where !model.workers[0].hasCopy { try step(0, of: model) }
+    while !model.workers[0].publications.isEmpty {
+      model.arrive(0)
+      model.confirm(0)
+    }
+    #expect(model.queue.count == 1)
+    for _ in 0..<2 {
+      model.workers[0].answer = { _ in nil }
+      model.deliver(to: 0)
+      model.run(0)
+      #expect(model.workers[0].sent["b"]?.count ?? 0 >= 5)
+      try model.kill(0)
+    }
+    let campaign = try #require(try model.store.campaigns(limit: 1).first)
+    _ = try model.store.setState(.cancelled, of: campaign.description.id, now: 5)
+    model.finish()
+    #expect(model.isQuiet)
+    #expect(
+      model.results.map { String(decoding: $0, as: UTF8.self) }
+        == [#"{"message_id":"b","success":0,"failure":0,"unknown":5}"#])
+  }
+
   @Test("while a result waits for its confirm, whoever else gets the last page leaves it to its worker")
   func resultUnderWay() throws {
     let model = try FanoutModel(devices: 5, workers: 2, lease: 60_000)

@@ -190,6 +190,8 @@ final class Pipeline: OutboxOwner {
       if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
       if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
     }
+    // A message in the quarantine is a new one for the broker.
+    if isAlone { delivery.redelivered = true }
     let entry = table.insert(from: queue)
     entry.takenAt = time.now
     entry.takenAhead = taken
