@@ -119,7 +119,9 @@ struct FleetText {
     var lines = table(columns, rows) { shown[$0].isInTrouble > 0 ? .bad : nil }
     var seen: Set<String> = [""]
     for row in shown where place != nil && seen.insert(row.remedy).inserted {
-      lines += WrappedText.lines("\(row.reason): \(row.remedy)".split(separator: " "), first: "→ ", rest: "  ", width: width)
+      let words = "\(row.reason): \(row.remedy)".split(separator: " ")
+      // A place in a document may be longer than the line.
+      lines += WrappedText.lines(words, first: "→ ", rest: "  ", width: width).map(cut)
     }
     let more = pools.inTrouble - shown.count
     if more > 0 { lines.append(marked(cut("\(count(more)) more in trouble\(place.map { ": \($0)" } ?? "")"), .bad)) }
