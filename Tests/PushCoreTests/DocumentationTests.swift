@@ -68,8 +68,8 @@ import Testing
       410 is the provider's own time: prune only what was registered before. ⚠ marks what an operator has to look at: the log says it, at
       most once in five minutes for each credential and reason. While requests wait for a stopped credential, each worker asks once a minute
       whether it is taken again, with a request that reaches nobody: to APNs for the app's own topic, to FCM with `validate_only`. A topic that
-      the request chose itself stops nothing, nor does that of another push type than an alert's where the app's own topic is taken, nor a missing
-      project once other pushes are taken: the push is a dead letter with the code.
+      the request chose itself stops nothing. The topic of another push type than an alert's stops nothing once the credential was asked for the app's own topic, whatever came
+      of that. A missing project stops nothing once other pushes are taken. The push is then a dead letter with the code.
 
       What can't be translated for a platform (too large, a reserved name), or has no credential for it, never gets there: each device of a
       request has a dead letter of its own, which names it. Of a broadcast to a topic, a condition or `/all` it is one for each such platform and
