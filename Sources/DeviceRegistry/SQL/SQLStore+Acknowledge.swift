@@ -237,7 +237,7 @@ struct AcknowledgedSend: Hashable {
 extension SQL {
   private static let speaker = "SELECT d.id, d.salt, d.user_id, \(counterOfDevice)"
   static let speakerByToken = Statement("\(speaker) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3")
-  static let speakerByReplacedToken = Statement("\(speaker) \(byReplacedToken())")
+  static let speakerByReplacedToken = Statement("\(speaker) \(byReplacedToken)")
   static let speakerByKey = Statement("\(speaker) FROM devices d WHERE d.id = ?1 AND d.salt = ?2 AND d.app = ?3")
   static let speakerByAlias = Statement(
     "\(speaker) FROM aliases a JOIN devices d ON d.id = a.device WHERE a.id = ?1 AND a.salt = ?2 AND d.app = ?3")

@@ -14,9 +14,9 @@ struct BadgeTally {
   struct Device {
     let message: Int64
     let counter: Int64
-    /// What the message has counted already; nil where it hasn't.
+    /// The badge that the message has counted already; nil where it hasn't.
     let taken: Int64?
-    /// What the counter is at.
+    /// The counter's badge.
     let badge: Int64
     let rule: BadgeCount.Rule
     let now: Int64
@@ -57,33 +57,27 @@ extension SQLStore {
         }
       }
     }
-    try find(SQL.counterByNumber, [.ints(byNumber.messages), .ints(byNumber.numbers)], byNumber, counts, &tally)
-    var rest: [Int] = []
-    try find(SQL.counterByToken, byToken.columns, byToken, counts, &tally) { rest.append($0) }
-    if !rest.isEmpty {
-      let replaced = byToken.rows(rest)
-      try find(SQL.counterByReplacedToken, replaced.columns, replaced, counts, &tally)
-    }
+    _ = try find(SQL.counterByNumber, [.ints(byNumber.numbers), .ints(byNumber.messages)], byNumber, counts, &tally)
+    let rest = try find(SQL.counterByToken, byToken.columns, byToken, counts, &tally)
+    let replaced = byToken.rows(rest)
+    _ = try find(SQL.counterByReplacedToken, replaced.columns, replaced, counts, &tally)
     return tally
   }
 
-  /// - Parameter missing: is told of each row that has no counter.
+  /// - Returns: the rows that have no counter.
   private func find(
-    _ statement: RowsStatement, _ columns: [SQLColumn], _ asked: Asked, _ counts: [BadgeTally.Count], _ tally: inout BadgeTally,
-    missing: (Int) -> Void = { _ in }
-  ) throws(RegistryError) {
+    _ statement: RowsStatement, _ columns: [SQLColumn], _ asked: Asked, _ counts: [BadgeTally.Count], _ tally: inout BadgeTally
+  ) throws(RegistryError) -> [Int] {
     var isFound = [Bool](repeating: false, count: asked.places.count)
-    var devices = tally.devices
     try session.runRows(statement, columns) { row, result in
       isFound[row] = true
       let (count, index) = asked.places[row]
-      devices.append(
+      tally.devices.append(
         .init(
           message: asked.messages[row], counter: result.int(0), taken: result.optionalInt(1), badge: result.int(2),
           rule: counts[count].count.rule, now: counts[count].now, count: count, index: index))
     }
-    tally.devices = devices
-    for row in isFound.indices where !isFound[row] { missing(row) }
+    return isFound.indices.filter { !isFound[$0] }
   }
 
   /// Moves each counter once for a message: one counter after the other, each for its messages in their order.
@@ -94,7 +88,7 @@ extension SQLStore {
     let order = devices.indices.sorted {
       (devices[$0].counter, devices[$0].count, devices[$0].index) < (devices[$1].counter, devices[$1].count, devices[$1].index)
     }
-    // Where the counter begins among what is noted.
+    // The counter's first place among the notes.
     var first = 0
     var badge: Int64 = 0
     for (place, row) in order.enumerated() {
@@ -153,7 +147,7 @@ extension SQLStore {
       if let token { tokens.append(token) }
     }
 
-    var columns: [SQLColumn] { [.ints(messages), .ints(apps), .ints(numbers), .blobs(tokens)] }
+    var columns: [SQLColumn] { [.ints(apps), .ints(numbers), .blobs(tokens), .ints(messages)] }
 
     /// Some of them, all by token.
     func rows(_ rows: [Int]) -> Asked {
@@ -164,9 +158,7 @@ extension SQLStore {
   }
 
   func counter(ofDevice id: Int64) throws(RegistryError) -> Int64? {
-    var counter: Int64?
-    try session.runRows(SQL.counterByNumber, [.ints([0]), .ints([id])]) { _, row in counter = row.int(0) }
-    return counter
+    try session.firstInt(SQL.counter, [.int(id)])
   }
 
   func badge(ofInstallation installation: [UInt8], app: [UInt8]) throws(RegistryError) -> Int64 {
@@ -191,18 +183,22 @@ extension SQLStore {
 extension SQL {
   /// What APNs takes.
   static let highestBadge = Int64(Int32.max)
-  /// The counter of a device `d`, what message `?1` has counted on it, and what it is at.
-  private static let counterAndBadge =
+  static let counter = Statement("SELECT \(counterOfDevice) FROM devices d WHERE d.id = ?1")
+  /// The counter of a device `d`, the badge that a message has counted on it, and the counter's badge now.
+  /// - Parameter message: the number of the parameter for the message's key.
+  private static func counterAndBadge(message: Int) -> String {
     """
-    SELECT \(counterOfDevice), (SELECT n.badge FROM notes n WHERE n.message = ?1 AND n.device = \(counterOfDevice)),
+    SELECT \(counterOfDevice), (SELECT n.badge FROM notes n WHERE n.message = ?\(message) AND n.device = \(counterOfDevice)),
       (SELECT b.badge FROM badges b WHERE b.device = \(counterOfDevice))
     """
-  static let counterByNumber = RowsStatement("\(counterAndBadge) FROM devices d WHERE d.id = ?2", .int, .int)
+  }
+  static let counterByNumber = RowsStatement("\(counterAndBadge(message: 2)) FROM devices d WHERE d.id = ?1", .int, .int)
   static let counterByToken = RowsStatement(
-    "\(counterAndBadge) FROM devices d WHERE d.app = ?2 AND d.platform = ?3 AND d.token = ?4", .int, .int, .int, .blob)
+    "\(counterAndBadge(message: 4)) FROM devices d WHERE d.app = ?1 AND d.platform = ?2 AND d.token = ?3",
+    .int, .int, .blob, .int)
   /// A push that was on its way to a token counts for the device that has another one by now.
   static let counterByReplacedToken = RowsStatement(
-    "\(counterAndBadge) \(byReplacedToken(app: 2))", .int, .int, .int, .blob)
+    "\(counterAndBadge(message: 4)) \(byReplacedToken)", .int, .int, .blob, .int)
   static let badge = RowsStatement("SELECT badge FROM badges WHERE device = ?1", .int)
   static let badgeOfInstallation = Statement(
     "SELECT b.badge FROM devices d JOIN badges b ON b.device = \(counterOfDevice) WHERE d.app = ?1 AND d.installation = ?2 LIMIT 1"

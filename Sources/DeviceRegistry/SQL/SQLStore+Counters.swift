@@ -55,13 +55,11 @@ extension SQL {
   /// The counter of a device `d`.
   static let counterOfDevice = "COALESCE(d.counter, d.id)"
   /// The device `d` of a token that another one has replaced, the latest of several that had it.
-  /// - Parameter app: the number of the parameter for the app; the platform and the token are the next ones.
-  static func byReplacedToken(app: Int = 1) -> String {
+  static let byReplacedToken =
     """
-    FROM aliases a JOIN devices d ON d.id = a.device
-    WHERE d.app = ?\(app) AND a.platform = ?\(app + 1) AND a.token = ?\(app + 2) ORDER BY a.replaced_at DESC LIMIT 1
+    FROM aliases a JOIN devices d ON d.id = a.device WHERE d.app = ?1 AND a.platform = ?2 AND a.token = ?3
+    ORDER BY a.replaced_at DESC LIMIT 1
     """
-  }
   static let setCounter = Statement("UPDATE devices SET counter = ?2 WHERE id = ?1")
   static let shareCounter = Statement(
     """
