@@ -136,11 +136,11 @@ public final class Consumer: Connection {
     }
   }
 
-  /// Orderly: what is acknowledged has reached its queue before the connection ends.
+  /// Orderly: acknowledgements have reached their queues before the connection ends.
   ///
   /// RabbitMQ keeps acknowledgements back while many of a channel's are on their way to a quorum queue's log, and forgets them when the
-  /// channel ends. But it goes on after a cancel only when those on their way are in the log, and sends the rest before it reads what
-  /// comes after the answer to a commit.
+  /// channel ends. But it goes on after a cancel only when those on their way are in the log, and sends the rest before it reads
+  /// anything that follows its answer to a commit.
   public override func close() {
     guard isOpen else { return super.close() }
     if !isClosing {
@@ -148,8 +148,7 @@ public final class Consumer: Connection {
       startClosing()
       cancelActive { !$0.isOrdered }
       for channel in channels where channel.isOpen {
-        channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
-        channel.appendLastCommit(of: codec, to: &output)
+        channel.appendLastAcknowledgements(of: codec, to: &output)
       }
       announceOutput()
     }
@@ -181,8 +180,7 @@ public final class Consumer: Connection {
   private func closeNextChannel() {
     guard isClosingInTurn, isCancelled else { return }
     guard let channel = channels.first(where: \.isOpen) else { return close() }
-    channel.appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
-    channel.appendLastCommit(of: codec, to: &output)
+    channel.appendLastAcknowledgements(of: codec, to: &output)
     announceOutput()
   }
 

@@ -18,7 +18,7 @@ final class ConsumerChannel {
   /// … unless there are more of them than this.
   static let scatteredLimit = 64
   /// And where so many deliveries are in hand that more are in no hurry, each for others to go with it, up to so many: each frame or
-  /// commit is an entry of the queue's log, and what it makes room for is read together.
+  /// commit is an entry of the queue's log, and the deliveries that it makes room for are read together.
   static let manyInHand = 2_000
   static let gatheredLimit = 1_000
 
@@ -107,7 +107,7 @@ final class ConsumerChannel {
   /// All that one frame can acknowledge, and what is behind a delivery still in hand when it has waited; of many in hand, when there are
   /// enough of them.
   ///
-  /// What one frame can't acknowledge is committed together: RabbitMQ makes one entry of the queue's log of it.
+  /// Acknowledgements that need several frames are committed together: RabbitMQ makes one entry of the queue's log of them.
   /// - Parameter isDraining: nothing more is to come, so that acknowledgements are in no hurry.
   func appendAcknowledgements(
     of codec: MethodCodec, to output: inout [UInt8], at now: MonotonicTime, isDraining: Bool
@@ -132,8 +132,9 @@ final class ConsumerChannel {
     if isTransactional, window.waiting < waiting { appendCommit(codec, &output) }
   }
 
-  /// A commit that is answered after all that was said before it.
-  func appendLastCommit(of codec: MethodCodec, to output: inout [UInt8]) {
+  /// All that waits, and a commit: its answer comes after everything that was said before it.
+  func appendLastAcknowledgements(of codec: MethodCodec, to output: inout [UInt8]) {
+    appendAcknowledgements(of: codec, to: &output, at: .distantFuture, isDraining: true)
     beginTransaction(codec, &output)
     appendCommit(codec, &output)
   }

@@ -63,7 +63,7 @@ enum OutboundMethod {
   case ack(tag: UInt64, multiple: Bool)
   case reject(tag: UInt64, requeue: Bool)
   case select
-  /// From here on, what is acknowledged on this channel counts with the next commit.
+  /// From here on, acknowledgements on this channel count with the next commit.
   case transaction
   case commit
 }
