@@ -146,7 +146,8 @@ public final class FleetSimulation {
     let mayBeStuck = nemesis?.kinds.contains(where: \.mayHoldConfirms) == true
     for worker in workers {
       guard let report = worker.report else { continue }
-      let most = scenario.mostInHand(holds: holds, unconfirmed: mayBeStuck ? report.unconfirmed : 0)
+      let most = scenario.mostInHand(
+        holds: holds, orphans: report.orphans, unconfirmed: mayBeStuck ? report.unconfirmed : 0)
       if report.inHand > most { world.fail("\(worker.name) has \(report.inHand) requests in hand") }
     }
     world.schedule(after: 1) { [self] in watchBounds() }

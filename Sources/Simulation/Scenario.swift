@@ -90,9 +90,12 @@ struct Scenario {
   static let drainTimeout = 20.0
   private static let pages = 2
   /// Of the lanes and the quarantine, twice as applications with little in hand have room when all others fill it; changes of the registry, and acknowledgements; of each hold queue, and on the way there; and what waits for a queue that confirms nothing.
-  /// - Parameter unconfirmed: what the worker has published.
-  func mostInHand(holds: Int, unconfirmed: Int) -> Int {
-    2 * (2 * prefetch + 2 * Self.pages + 1) + 2 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000) + min(unconfirmed, 16_000)
+  /// - Parameters:
+  ///   - orphans: the worker's requests whose channel is lost.
+  ///   - unconfirmed: what the worker has published.
+  func mostInHand(holds: Int, orphans: Int, unconfirmed: Int) -> Int {
+    2 * (2 * prefetch + 2 * Self.pages + 1 + orphans) + 2 * prefetch + (holds == 0 ? 0 : 264 * holds + 2_000)
+      + min(unconfirmed, 16_000)
   }
 
   /// The broker's only one.

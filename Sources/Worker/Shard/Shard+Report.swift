@@ -16,6 +16,7 @@ extension Shard {
     report.isDraining = isDraining
     report.inHand = inHand
     report.ahead = pipeline.ahead.count
+    report.orphans = pipeline.orphans.count
     report.unconfirmed = outbox.backlog
     report.stuck = outbox.stuck
     report.inFlight = pipeline.onStreams

@@ -32,6 +32,7 @@ extension ShardReport {
     isDraining = isDraining || other.isDraining
     inHand += other.inHand
     ahead += other.ahead
+    orphans += other.orphans
     unconfirmed += other.unconfirmed
     stuck += other.stuck
     inFlight += other.inFlight

@@ -21,6 +21,8 @@ package struct ShardReport: Sendable {
   package var inHand = 0
   /// Requests taken beyond what there is room for.
   var ahead = 0
+  /// Requests in hand whose channel is lost: the broker delivers them again.
+  package var orphans = 0
   /// Publications not yet confirmed, and those of them that wait for queues which confirm nothing.
   package var unconfirmed = 0
   var stuck = 0
