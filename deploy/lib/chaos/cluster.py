@@ -163,6 +163,12 @@ class Cluster:
             node.control("set_vm_memory_high_watermark", "0.4")
             self.alarmed.remove(node)
 
+    def move_leader(self, queue):
+        """Another node leads the queue. The new leader looks whether each consumer is still there, and takes back what the others had."""
+        self.nodes[0].control(
+            "eval", f"{{ok, Ms, {{Q, L}}}} = ra:members({{'%2F_{queue}', node()}}), [O | _] = [N || {{_, N}} <- Ms, N =/= L], "
+                    "ok = ra:transfer_leadership({Q, L}, {Q, O}).")
+
     def depths(self):
         """Messages of each queue, whether ready or in a consumer's hands."""
         lines = self.nodes[0].control("list_queues", "name", "messages", "--no-table-headers").splitlines()

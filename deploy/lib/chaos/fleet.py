@@ -106,6 +106,17 @@ class Fleet:
             return False
         return not any(depths.get(f"push.{name}", 1) for name in LANES)
 
+    def left_by_broker(self):
+        """Lanes whose messages are in nobody's hands: the broker counts them as unacknowledged, and no worker has a request."""
+        if any(self.waiting().values()):
+            return []
+        reports = map(json.loads, self.command("status", "--json").splitlines())
+        workers = [one for one in reports if one["kind"] == "worker"]
+        if len(workers) < len(self.workers) or any(one["in_hand"] for one in workers):
+            return []
+        depths = self.cluster.depths()
+        return [f"push.{name}" for name in LANES if depths[f"push.{name}"]]
+
     def stop_workers(self):
         """Each must end by itself, with status 0."""
         for worker in self.workers:

@@ -64,6 +64,8 @@ def table(figures, faults, blamed, trouble):
     row("results that came twice", count(figures["doubled_results"]))
     row("requests that the producers had to publish again", count(figures["published_again"]))
     row("requests that the broker gave up", count(figures["given_up_by_the_broker"]))
+    if figures["led_anew"]:
+        row("queues whose leader an operator had to move", count(len(figures["led_anew"])))
     row("seconds until everything was at rest", f"{figures['rested_after']:.1f}")
     print()
     for words, what in trouble:
