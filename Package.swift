@@ -51,7 +51,6 @@ let package = Package(
     .target(name: "Wire", swiftSettings: strict),
     .target(name: "HTTP2", dependencies: ["Wire", "CNGHTTP2"], swiftSettings: door),
     .target(name: "AMQP", dependencies: ["Wire", "CRabbitMQ"], swiftSettings: door),
-    .target(name: "BrokerModel", dependencies: ["Wire", "AMQP"], swiftSettings: strict),
     .target(name: "TLS", dependencies: ["Wire", "COpenSSL"], swiftSettings: door),
     .target(name: "Reactor", dependencies: ["Wire", "TLS", "CLinux"], swiftSettings: door),
     .target(
@@ -72,16 +71,19 @@ let package = Package(
       dependencies: ["CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Gateway", "Simulator"],
       swiftSettings: strict,
       linkerSettings: allocator),
+
+    .target(name: "BrokerModel", dependencies: ["Wire", "AMQP"], path: "Tests/BrokerModel", swiftSettings: strict),
     .target(
       name: "Simulation",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers", "Worker",
         "Simulator",
-      ], swiftSettings: strict),
+      ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
-      name: "fleetsim", dependencies: ["Simulation"], swiftSettings: strict, linkerSettings: allocator),
+      name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["PushCore"], swiftSettings: strict, linkerSettings: allocator),
+      name: "Benchmarks", dependencies: ["PushCore"], path: "Tests/Benchmarks", swiftSettings: strict,
+      linkerSettings: allocator),
 
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor", "CLinux"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),

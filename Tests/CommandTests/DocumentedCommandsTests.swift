@@ -145,7 +145,7 @@ struct DocumentedCommandsTests {
   }
 
   /// The text of all scripts.
-  private static let scripts = (files(in: "deploy") + files(in: "Sources/fleetsim"))
+  private static let scripts = (files(in: "deploy") + files(in: "Tests/fleetsim"))
     .filter { !documents.contains($0) }.compactMap { try? text($0) }.joined(separator: "\n")
 
   @Test("the example of a command's help is one that it takes", arguments: Pushfleet.commands.map { $0.name })
