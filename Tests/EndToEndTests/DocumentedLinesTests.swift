@@ -38,6 +38,7 @@ struct DocumentedLinesTests {
     ("docs/operations.md", "pushfleet trace --", .elsewhere("TraceTests.deviceStory")),
     ("docs/runbook.md", "rabbitmqctl status", .here),
     ("docs/runbook.md", "rabbitmq-queues quorum_status", .here),
+    ("docs/runbook.md", "rabbitmqctl ", .elsewhere("LadderStandstillTests.recovery")),
     ("docs/runbook.md", "pushfleet top --pools", .here),
     ("docs/runbook.md", "pushfleet campaigns resume ID", .elsewhere("SteeringTests")),
     ("docs/scale.md", "rabbitmq-queues rebalance quorum", .here),

@@ -206,6 +206,22 @@ extension Topology {
     ]
   }
 
+  /// What `pushfleet doctor` sends through the ladder comes back to. Beside the fleet's queues, so that no worker takes it.
+  package var doctorQueue: String { name("doctor") }
+  package var doctorMessage: FieldTable { [Self.originHeader: .text("doctor")] }
+
+  /// What declares that queue. It forgets a message after two seconds, and vanishes later than any message comes back.
+  package var doctorCommands: [Command] {
+    [
+      .queueDeclare(
+        name: doctorQueue,
+        arguments: [
+          "x-queue-type": .text("classic"), "x-message-ttl": .integer(2_000), "x-expires": .integer(Self.holdExpiry),
+        ]),
+      .queueBind(queue: doctorQueue, exchange: returnExchange, routingKey: "", arguments: Self.cameFrom("doctor")),
+    ]
+  }
+
   func deadLettered(after limit: Int64 = deliveryLimit) -> FieldTable {
     [
       "x-queue-type": .text("quorum"), "x-delivery-limit": .integer(limit),

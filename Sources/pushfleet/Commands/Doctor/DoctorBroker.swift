@@ -1,5 +1,6 @@
 import AMQP
 import Reactor
+import Wire
 import Worker
 
 /// Looks at one broker with the configuration's user: whether it lets us in, and whether it has what workers and producers need.
@@ -11,6 +12,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     case rights
     case right(BrokerRights.Question)
     case defaultExchange
+    case ladder
   }
 
   private let topology: Topology
@@ -38,13 +40,14 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   /// Seconds for the answer to a publication.
   private static let answerTimeout = 5.0
 
-  init(_ configuration: Configuration, _ broker: BrokerAddress) throws {
+  /// - Parameter hasLadder: whether to try the retry ladder by this broker; those of a cluster have the same.
+  init(_ configuration: Configuration, _ broker: BrokerAddress, hasLadder: Bool) throws {
     topology = configuration.topology
     uri = broker.uri
     rights = BrokerRights(topology, broker.uri)
     consumers = LaneConsumers(topology)
     steps = topology.exchanges.map { .exchange(name: $0.name, type: $0.type, arguments: $0.arguments) }
-    steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange]
+    steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange] + (hasLadder ? [.ladder] : [])
     try super.init(configuration)
     connection.brokers = [broker]
     connection.makeMachine = { [unowned self] broker in
@@ -112,6 +115,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
       proceed()
     case .right(let question): ask(question, publisher)
     case .defaultExchange: publishToNobody(publisher)
+    case .ladder: tryLadder(publisher)
     }
   }
 
@@ -232,7 +236,9 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     }
   }
 
-  func confirmed(_ tag: Int) { proceed() }
+  func confirmed(_ tag: Int) {
+    if tag != Self.ladderTag { proceed() }
+  }
 
   func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .channelClosed(let reason) = failure, reason.isRefusal {
@@ -254,6 +260,55 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     conclude(publisher)
   }
   func unblocked(_ publisher: Publisher) { isBlocked = false }
+
+  // MARK: retries
+
+  private static let ladderTag = 2
+  /// Seconds by which a message may be late, and milliseconds of the longest step that is waited for.
+  private static let lateness = 2.0
+  private static let longestStep: Int64 = 30_000
+
+  /// A message of our own goes through the shortest step. Not where the user or the topology lacks something: that is said already.
+  private func tryLadder(_ publisher: Publisher) {
+    guard let step = topology.ladder.first, step.delay <= Self.longestStep, missing.isEmpty,
+      !rights.unwritable.contains(topology.retryExchange), publisher.server?.product == BrokerRelease.product
+    else { return proceed() }
+    declare(topology.doctorCommands[...], publisher) { [unowned self] in
+      var properties = BasicProperties()
+      properties.headers = topology.doctorMessage
+      publisher.publish(
+        exchange: Array(topology.retryExchange.utf8), routingKey: Array(step.name.utf8), properties: properties, body: [],
+        tag: Self.ladderTag)
+      let delay = Double(step.delay) / 1_000
+      let deadline = loop.now.advanced(bySeconds: delay + Self.lateness)
+      loop.schedule(after: delay) { [weak self] in self?.lookForReturn(from: step, until: deadline) }
+    }
+  }
+
+  private func declare(_ commands: ArraySlice<AMQP.Command>, _ publisher: Publisher, _ completion: @escaping () -> Void) {
+    guard let command = commands.first else { return completion() }
+    perform(command, publisher) { [unowned self] answer in
+      if case .failure = answer { return proceed() }
+      declare(commands.dropFirst(), publisher, completion)
+    }
+  }
+
+  private func lookForReturn(from step: RetryStep, until deadline: MonotonicTime) {
+    guard let publisher, !isConcluded else { return }
+    perform(.queueInspect(name: topology.doctorQueue), publisher) { [unowned self] answer in
+      if case .success(.queue(1..., _)) = answer {
+        report(.ok, "retries come back from the ladder", nil)
+      } else if loop.now < deadline {
+        loop.schedule(after: 0.1) { [weak self] in self?.lookForReturn(from: step, until: deadline) }
+        return
+      } else {
+        report(
+          .unreachable, "retries stand still: a message of \(step.name) is late by \(Int(Self.lateness)) s",
+          "see docs/runbook.md#retries-stand-still")
+      }
+      proceed()
+    }
+  }
 
   // MARK: the end
 

@@ -11,11 +11,13 @@ enum DoctorCommand: Command {
     Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
 
     Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
-    with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with), the registry
+    with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with; whether a message
+    of its own comes back from the retry ladder, where the shortest step has 30 s at most), the registry
     (reached, writable, space on its disk), how many files may be open, the ports of figures and of the gateway's doors (free, or who is
     there; certificates, keys), and each provider: by a push that reaches nobody, APNs with
     a token of no device, FCM with validate_only. Each finding says what to do.
-    Nothing is declared or changed; RabbitMQ's log has a line for each permission that was tried.
+    Nothing is changed, and nothing declared but a queue PREFIX.doctor, to which that message comes back, and which vanishes by itself.
+    RabbitMQ's log has a line for each permission that was tried.
 
       --config FILE      the configuration (or PUSHFLEET_CONFIG)
       --app APP          of the providers, only this application's
@@ -50,7 +52,9 @@ enum DoctorCommand: Command {
     if let configuration = check.configuration {
       _ = try configuration.application(options)
       let brokers = try configuration.brokerAddresses()
-      for broker in brokers { tell(try DoctorBroker(configuration, broker).look()) }
+      for (number, broker) in brokers.enumerated() {
+        tell(try DoctorBroker(configuration, broker, hasLadder: number == 0).look())
+      }
       // The nodes of a cluster have the same of both.
       if let management, let broker = brokers.first {
         tell(try DoctorManagement(configuration.topology, management, broker).look())

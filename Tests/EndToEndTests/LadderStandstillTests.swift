@@ -1,0 +1,43 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// RabbitMQ 3.10 ends what moves expired messages, for all queues of a node, by a message whose `x-death` it can't read.
+@Suite("Retries that stand still", .blocking)
+struct LadderStandstillTests {
+  @Test("are found by the doctor, and go on after what the runbook says, without a loss on the ladder")
+  func recovery() throws {
+    let site = try Site(broker: try Broker(), prefix: "push")
+    try site.startFleet(script: [token(1): [["status": 503, "reason": "ServiceUnavailable"], ["status": 200]]])
+    func doctor() throws -> (status: Int32, output: String) {
+      let ended = try site.run(["doctor", "--config", site.file("pushfleet.json5")])
+      return (ended.status, ended.output)
+    }
+    let good = try doctor()
+    #expect(good.status == 0 && good.output.contains("retries come back from the ladder"), "\(good.output)")
+    #expect(try eventually { try site.depths(["doctor", "dead"]) == [0, 0] })
+
+    try site.publish([("{}", ["headers": ["x-death": ["forged"]], "expiration": "1"])])
+    let bad = try doctor()
+    #expect(bad.status == 69 && bad.output.contains("retries stand still"), "\(bad.output)")
+
+    let worker = try site.startWorker()
+    try site.send(tokens: [token(1), token(2)])
+    #expect(try eventually { try site.deliveries()[token(2)] == 1 })
+    let log = try String(contentsOfFile: "\(site.broker.directory)/log/broker.log", encoding: .utf8)
+    let queue = try #require(
+      log.firstMatch(of: /queue_ref =>\s+(?:\S+ \S+ \[\w+\] <[\d.]+>\s+)?\{resource,<<"\/">>,queue,<<"([^"]+)">>/)
+    ).1
+    #expect(queue == "push.send.normal")
+    #expect(try site.deliveries()[token(1)] == nil)
+    let section = try DocumentTests.text("docs/runbook.md").components(separatedBy: "### ").first { $0.hasPrefix("Retries") }
+    for line in try #require(section).matches(of: /`(rabbitmqctl .*?)`/) {
+      try site.broker.run(["/bin/sh", "-c", String(line.1)])
+    }
+    #expect(try eventually { try site.deliveries()[token(1)] == 1 })
+    #expect(try eventually { try doctor().status == 0 })
+    #expect(try eventually { try site.depths(["doctor", "dead"]) == [0, 0] })
+    worker.signal(15)
+    #expect(worker.wait() == 0)
+  }
+}
