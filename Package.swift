@@ -5,7 +5,7 @@ import PackageDescription
 let released = SwiftSetting.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 /// Pure modules and machines: no unsafe construct outside a module's `C/` folder's `unsafe` markers, no warning tolerated.
 let strict: [SwiftSetting] = [.strictMemorySafety(), .treatAllWarnings(as: .error), released]
-/// Modules that own C handles: the unsafe code stays in their `C/` folder, `deploy/check-imports` holds that.
+/// Modules that own C handles: the unsafe code stays in their `C/` folder, `dev/check-imports` holds that.
 let door: [SwiftSetting] = [.treatAllWarnings(as: .error), released]
 
 /// In the place of the C library's malloc (docs/decisions/0007-hot-path.md), and out of the way of a sanitizer's.
@@ -18,7 +18,7 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-/// The promises that are fuzzed: a test that replays Tests/Corpora or, for `deploy/fuzz`, a program that libFuzzer drives.
+/// The promises that are fuzzed: a test that replays Tests/Corpora or, for `dev/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
     "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Worker", "Gateway",

@@ -80,7 +80,7 @@ struct HostileBrokerTests {
     }
   }
 
-  // Fixed seeds, as for the deliveries below: what once held goes on holding. New conversations are searched by `deploy/fuzz`.
+  // Fixed seeds, as for the deliveries below: what once held goes on holding. New conversations are searched by `dev/fuzz`.
   @Test("Mutated conversations never trap, and every publish ends in exactly one outcome", arguments: 0..<40)
   func fuzzPublisher(_ seed: Int) {
     var generator = SeededGenerator(seed: UInt64(seed))

@@ -1,6 +1,6 @@
 import PushCore
 
-/// Parses and translates one request over and over, without any I/O: `deploy/bench` divides what that costs by COUNT.
+/// Parses and translates one request over and over, without any I/O: `dev/bench` divides what that costs by COUNT.
 ///
 ///     Benchmarks apns|fcm COUNT < request.json
 ///

@@ -18,7 +18,7 @@ struct DocumentedCommandsTests {
   /// Documents, and the files that carry instructions in their comments.
   private static let documents: [String] = {
     let top = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
-    return (top.sorted() + files(in: "docs") + files(in: "deploy")).filter { path in
+    return (top.sorted() + files(in: "docs") + files(in: "deploy") + files(in: "dev")).filter { path in
       [".md", ".yml", ".yaml"].contains { path.hasSuffix($0) }
     }
   }()
@@ -145,7 +145,7 @@ struct DocumentedCommandsTests {
   }
 
   /// The text of all scripts.
-  private static let scripts = (files(in: "deploy") + files(in: "Tests/fleetsim"))
+  private static let scripts = (files(in: "deploy") + files(in: "dev") + files(in: "Tests/fleetsim"))
     .filter { !documents.contains($0) }.compactMap { try? text($0) }.joined(separator: "\n")
 
   @Test("the example of a command's help is one that it takes", arguments: Pushfleet.commands.map { $0.name })

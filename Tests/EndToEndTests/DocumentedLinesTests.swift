@@ -59,23 +59,23 @@ struct DocumentedLinesTests {
     ("docs/migration.md", "pushfleet devices import --dry-run", .left("only named; CommandTests.DevicesTests runs it")),
     ("docs/producers.md", "pushfleet explain request.json", .here),
     ("docs/producers.md", "pushfleet send --check", .left("only named; the line is in README.md")),
-    ("docs/reliability.md", "deploy/chaos", .instead("--schedule")),
-    ("docs/simulation.md", "deploy/simulate --prove", .left("builds the sources anew for each defect")),
-    ("docs/simulation.md", "deploy/simulate", .instead("fleetsim")),
-    ("docs/benchmarks.md", "deploy/bench", .left(benches)),
+    ("docs/reliability.md", "dev/chaos", .instead("--schedule")),
+    ("docs/simulation.md", "dev/simulate --prove", .left("builds the sources anew for each defect")),
+    ("docs/simulation.md", "dev/simulate", .instead("fleetsim")),
+    ("docs/benchmarks.md", "dev/bench", .left(benches)),
     ("README.md", "pushfleet feedback --config config.json5", .here),
     ("README.md", "pushfleet ", .elsewhere("DocumentTests.readme")),
     ("README.md", "kill %1 %2", .elsewhere("DocumentTests.readme")),
     ("README.md", "deploy/demo", .left("CI runs it, from a fresh clone")), ("README.md", "deploy/test", .left(suite)),
-    ("README.md", "apt install", .left("deploy/test installs the package by deploy/check-package")),
+    ("README.md", "apt install", .left("deploy/test installs the package by dev/check-package")),
     ("README.md", "swift build", .left("deploy/test builds the program so")),
     ("README.md", "docker ", .left(engine)), ("README.md", "deploy/compose/make-secrets", .left(engine)),
     ("README.md", "systemctl ", .left("there is no systemd that runs")),
     ("SECURITY.md", "pushfleet --version", .here),
     ("CHANGELOG.md", "pushfleet --version", .here),
-    ("CONTRIBUTING.md", "deploy/chaos", .instead("--schedule")),
-    ("CONTRIBUTING.md", "deploy/simulate", .instead("fleetsim")),
-    ("CONTRIBUTING.md", "deploy/fuzz", .left(long)),
+    ("CONTRIBUTING.md", "dev/chaos", .instead("--schedule")),
+    ("CONTRIBUTING.md", "dev/simulate", .instead("fleetsim")),
+    ("CONTRIBUTING.md", "dev/fuzz", .left(long)),
     ("CONTRIBUTING.md", "deploy/test", .left(suite)), ("CONTRIBUTING.md", "PUSHFLEET_TEST_", .left(suite)),
     ("CONTRIBUTING.md", "swift test", .left(suite)),
     ("CONTRIBUTING.md", "venv/bin/python", .left("needs a package that CI doesn't have")),
@@ -84,7 +84,7 @@ struct DocumentedLinesTests {
 
   /// What begins a line for the shell.
   private static var program: Regex<(Substring, Substring?, Substring)> {
-    /^([A-Z_]+=\S+ |sudo )?(pushfleet|deploy\/|rabbitmq|apt|docker|systemctl|openssl|sqlite3|pg_|kill|swift |venv\/)/
+    /^([A-Z_]+=\S+ |sudo )?(pushfleet|deploy\/|dev\/|rabbitmq|apt|docker|systemctl|openssl|sqlite3|pg_|kill|swift |venv\/)/
   }
 
   /// The lines of all documents, each with what it is to come to.
@@ -201,12 +201,12 @@ struct DocumentedLinesTests {
       case .here: try Self.run(line, in: site, until: nil)
       case .until(let words): try Self.run(line, in: site, until: words)
       case .instead("--schedule"):
-        let chaos = line.replacing("deploy/chaos", with: DocumentTests.root.appending(path: "deploy/chaos").path)
+        let chaos = line.replacing("dev/chaos", with: DocumentTests.root.appending(path: "dev/chaos").path)
         try Self.run(
           chaos.split(separator: " #")[0] + (line.contains("--self-check") ? "" : " --schedule"), in: site, until: nil)
       case .instead:
         let fleetsim = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "fleetsim").path
-        let few = line.replacing("deploy/simulate", with: fleetsim).replacing(/--seeds \d+/, with: "")
+        let few = line.replacing("dev/simulate", with: fleetsim).replacing(/--seeds \d+/, with: "")
         let seeds = line.contains("--seed ") ? "" : " --seeds 1"
         let words = (few.split(separator: " #")[0] + seeds).split(separator: " ").joined(separator: " ")
         // Lines that differ in the number of seeds are one here.
@@ -218,9 +218,9 @@ struct DocumentedLinesTests {
     #expect(try String(contentsOfFile: site.file("pruned"), encoding: .utf8).contains(token(9)))
   }
 
-  @Test("a bench is one that deploy/bench knows")
+  @Test("a bench is one that dev/bench knows")
   func benches() throws {
-    let help = try ChildProcess.run([DocumentTests.root.appending(path: "deploy/bench").path, "--help"]).output
+    let help = try ChildProcess.run([DocumentTests.root.appending(path: "dev/bench").path, "--help"]).output
     for (document, line) in try Self.lines() where document == "docs/benchmarks.md" {
       for word in line.split(separator: " #")[0].split(separator: " ").dropFirst() where Int(word) == nil {
         #expect(help.contains("\n  \(word) "), "\(line)")

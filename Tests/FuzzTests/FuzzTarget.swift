@@ -1,4 +1,4 @@
-/// A part of the program that reads what strangers write, as a function of bytes: `deploy/fuzz` searches for bytes that break one of
+/// A part of the program that reads what strangers write, as a function of bytes: `dev/fuzz` searches for bytes that break one of
 /// its promises, and the corpus test replays what is kept in Tests/Corpora.
 enum FuzzTarget: String, CaseIterable {
   /// Requests, and what both platforms get of them.

@@ -262,7 +262,7 @@ func literal(_ name: String, _ value: String) -> [UInt8] {
     #expect(victim.recorder.tags(.unknown(.timedOut)) == [0, 1, 2])
   }
 
-  // Fixed seeds: what once held goes on holding. `deploy/fuzz` searches for more.
+  // Fixed seeds: what once held goes on holding. `dev/fuzz` searches for more.
   @Test("Any bytes at all: no trap, and exactly one end for every request", arguments: 0..<300)
   func fuzz(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

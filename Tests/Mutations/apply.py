@@ -6,7 +6,7 @@ Usage: apply.py FOLDER NAME     changes FOLDER/Sources by NAME.mutation; prints 
 
 A mutation has one or more edits. `find:` is followed by whole lines that the sources must have exactly once, in whatever file;
 `replace:` by the lines that take their place. An `in:` before `find:` has a part of a line: the lines are looked for only in the
-declaration or block that begins there. Indentation doesn't count. `kinds:` in the first line is for `deploy/simulate --prove`.
+declaration or block that begins there. Indentation doesn't count. `kinds:` in the first line is for `dev/simulate --prove`.
 """
 
 import pathlib

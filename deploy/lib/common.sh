@@ -1,4 +1,4 @@
-# Sourced by the scripts in deploy/: finding Swift, private services on loopback, and ending exactly what was started.
+# Sourced by the scripts in deploy/ and dev/: finding Swift, private services on loopback, and ending exactly what was started.
 # Everything lives in one scratch folder; nothing outside it and the package's .build is written.
 # shellcheck shell=bash
 

@@ -1,5 +1,5 @@
 // The cost of AMQP alone, through librabbitmq's blocking interface on 127.0.0.1: one half of the floor that
-// deploy/bench holds the worker against, and its publisher.
+// dev/bench holds the worker against, and its publisher.
 //
 //   amqp_floor publish PORT QUEUE COUNT BODY-FILE DISTINCT [WINDOW]
 //     Publishes COUNT persistent messages with confirms, WINDOW (1,000) at most unconfirmed. In the body each run of eight '@' becomes

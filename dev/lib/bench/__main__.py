@@ -1,4 +1,4 @@
-"""The measuring part of deploy/bench: the parts asked for, the report, the check."""
+"""The measuring part of dev/bench: the parts asked for, the report, the check."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="deploy/bench")
+    parser = argparse.ArgumentParser(prog="dev/bench")
     for path in ("--folder",):
         parser.add_argument(path, type=pathlib.Path, required=True)
     for text in ("--pushfleet", "--benchmarks", "--postgres"):

@@ -1,4 +1,4 @@
-"""Speaks to a gateway through clients that others wrote for Google's servers; deploy/clients runs it.
+"""Speaks to a gateway through clients that others wrote for Google's servers; dev/clients runs it.
 
 Usage: clients.py CLIENT URL KEY GOOD GONE BAD JOURNAL ACCOUNT
 GOOD and GONE: tokens of a device that is there and of one that isn't any more; BAD: one that APNs knows nothing of; JOURNAL: where the

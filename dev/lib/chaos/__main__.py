@@ -1,4 +1,4 @@
-"""The part of deploy/chaos that runs a round: services, load, faults, rest, books, report."""
+"""The part of dev/chaos that runs a round: services, load, faults, rest, books, report."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ PATIENCE, LOOK = 180, 90
 
 def parse(arguments):
     kinds = [member.__name__ for members in faults.TRACKS.values() for member in members]
-    parser = argparse.ArgumentParser(prog="deploy/chaos", add_help=False, usage="deploy/chaos [OPTIONS]; see --help")
+    parser = argparse.ArgumentParser(prog="dev/chaos", add_help=False, usage="dev/chaos [OPTIONS]; see --help")
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--pushfleet")
     parser.add_argument("--minutes", type=float, default=2)
@@ -104,7 +104,7 @@ class Round:
     def again(self):
         """The command line that repeats this round's schedule."""
         options = self.options
-        words = f"deploy/chaos --minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"
+        words = f"dev/chaos --minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"
         return words if options.faults is None else f"{words} --faults {','.join(options.faults) or 'none'}"
 
 

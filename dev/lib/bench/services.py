@@ -1,4 +1,4 @@
-"""The services that deploy/bench has started, and what is asked of them."""
+"""The services that dev/bench has started, and what is asked of them."""
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
 // The cost of HTTP alone: a server of libmicrohttpd with the gateway's way of threading, that takes a body and answers every request with the
-// same few bytes. With amqp_floor, what deploy/bench holds the gateway against.
+// same few bytes. With amqp_floor, what dev/bench holds the gateway against.
 //
 //   http_floor PORT
 //

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """By hand: a collector that reads spans with OpenTelemetry's own protobuf definitions (PyPI's opentelemetry-proto).
 
-Usage: python3 -m venv venv && venv/bin/pip install opentelemetry-proto && venv/bin/python deploy/lib/otlp_official.py
+Usage: python3 -m venv venv && venv/bin/pip install opentelemetry-proto && venv/bin/python dev/lib/otlp_official.py
 
 Prints its address, for `traces` or OTEL_EXPORTER_OTLP_ENDPOINT, then each request as protobuf's text. The JSON encoding of OTLP differs from
 protobuf's own in that ids are hexadecimal.
