@@ -45,10 +45,10 @@ enum HeadersFuzz {
     if let rejection = intake.admit(entry, delivery, record, at: now) {
       try require(!rejection.reason.isEmpty, "refused with \(rejection.code) and no reason")
     } else {
-      try require(entry.app != nil && entry.parsed != nil, "admitted without an app")
-      try require(0...Intake.longestLife ~= entry.clockLag, "a clock behind by \(entry.clockLag) ms")
+      try require(entry.identity.app != nil && entry.parsed != nil, "admitted without an app")
+      try require(0...Intake.longestLife ~= entry.identity.clockLag, "a clock behind by \(entry.identity.clockLag) ms")
     }
-    try require(!entry.messageID.isEmpty, "a request without an id")
+    try require(!entry.identity.messageID.isEmpty, "a request without an id")
   }
 
   private static func table(of bytes: [UInt8]) -> FieldTable {

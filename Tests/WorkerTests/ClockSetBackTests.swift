@@ -72,6 +72,6 @@ struct ClockSetBackTests {
     setClock(by: 0, after: 60)
     pipeline.beginAhead()
     let entry = try #require(pipeline.table.entries.first { $0.isInUse })
-    #expect(entry.arrival?.number == came * 1_000 && entry.published == came)
+    #expect(entry.collapse.arrival?.number == came * 1_000 && entry.identity.published == came)
   }
 }

@@ -309,8 +309,8 @@ final class FanoutModel {
           }
           entry.recipients[index].state = .sent
           entry.ledger.pushed()
-          let device = entry.rows?[entry.recipients[index].row].id ?? 0
-          sent[String(decoding: entry.messageID, as: UTF8.self), default: []].append(device)
+          let device = entry.registry.rows?[entry.recipients[index].row].id ?? 0
+          sent[String(decoding: entry.identity.messageID, as: UTF8.self), default: []].append(device)
           guard let meaning = answer(device) else { continue }
           pipeline.answered(
             tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: meaning, name: nil,

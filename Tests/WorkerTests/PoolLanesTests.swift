@@ -21,14 +21,14 @@ struct PoolLanesTests {
 
   private mutating func add(_ queue: WorkQueue, at seconds: Double, hold: Int? = nil, isNowOrNever: Bool = false) {
     let entry = table.insert(from: queue)
-    entry.hold = hold
-    entry.isNowOrNever = isNowOrNever
+    entry.source.hold = hold
+    entry.attempt.isLast = isNowOrNever
     lanes.append(.init(request: entry.reference, since: at(seconds)), of: entry)
   }
 
   private mutating func popQueue() -> WorkQueue? {
     guard case .waiting(let waiting)? = lanes.popFirst() else { return nil }
-    return table[waiting.request]?.queue
+    return table[waiting.request]?.source.queue
   }
 
   @Test("the high lane comes first, and leaves one turn of eight to what waits longest")
@@ -47,7 +47,7 @@ struct PoolLanesTests {
     add(.sendNormal, at: 0)
     for number in 1...20 { add(.sendNormal, at: Double(number), isNowOrNever: true) }
     var order: [Bool] = []
-    while case .waiting(let waiting)? = lanes.popFirst() { order.append(table[waiting.request]?.isNowOrNever == true) }
+    while case .waiting(let waiting)? = lanes.popFirst() { order.append(table[waiting.request]?.attempt.isLast == true) }
     #expect(order.firstIndex(of: false) == 7 && order.count == 21)
   }
 
@@ -59,9 +59,9 @@ struct PoolLanesTests {
     var order: [Bool] = []
     while case .waiting(let waiting)? = lanes.popFirst() {
       guard let entry = table[waiting.request] else { continue }
-      order.append(entry.isNowOrNever)
+      order.append(entry.attempt.isLast)
       // What has more recipients keeps its place.
-      if entry.isNowOrNever, order.count == 2 { lanes.putBack(waiting, of: entry) }
+      if entry.attempt.isLast, order.count == 2 { lanes.putBack(waiting, of: entry) }
     }
     #expect(order == [false, true, true, false, false, false] && lanes.isEmpty)
   }

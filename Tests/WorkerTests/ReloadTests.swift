@@ -300,7 +300,7 @@ final class ComingAndGoingTests {
     let pipeline = Pipeline(
       apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
     let entry = InFlight(index: 0)
-    entry.app = 0
+    entry.identity.app = 0
     #expect(pipeline.translator.apnsSettings(of: 0, entry) != nil)
   }
 

@@ -165,7 +165,7 @@ struct ReplyQueuesTests {
     "a producer's questions are bounded: what comes beyond them goes to the ladder, is asked for later, and others' at once")
   func crowd() throws {
     for number in 0..<70 { send(to: "q\(number)") }
-    #expect(pipeline.table.entries.filter { $0.isInUse && $0.reply == .unknown }.count == 64)
+    #expect(pipeline.table.entries.filter { $0.isInUse && $0.source.reply == .unknown }.count == 64)
     let waiting = outbox.slots.indices.compactMap { outbox.slots[$0] }
     #expect(waiting.count == 6 && waiting.allSatisfy { $0.kind == .retry && $0.properties.replyTo != nil })
     let later = try #require(waiting.first)
@@ -174,7 +174,7 @@ struct ReplyQueuesTests {
     var other = delivery(to: "other")
     other.properties.userID = Array("billing".utf8)
     pipeline.accept(other, from: .sendNormal)
-    #expect(pipeline.table.entries.filter { $0.isInUse && $0.reply == .unknown }.count == 65)
+    #expect(pipeline.table.entries.filter { $0.isInUse && $0.source.reply == .unknown }.count == 65)
     for _ in 0..<65 {
       turn()
       broker.answer(.shared)

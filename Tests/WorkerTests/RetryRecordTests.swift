@@ -121,7 +121,7 @@ struct RetryRecordTests {
       Recipient(platform: .fcm, token: Array("device:\($0)".utf8)[...], pool: 0, state: .delivered(name: name))
     }
     entry.recipients[0].state = .postponed(until: 5)
-    entry.members = [(0, 1_000..<1_250), (1, 1_250..<1_500)]
+    entry.registry.members = [(0, 1_000..<1_250), (1, 1_250..<1_500)]
     func restored(_ bytes: [UInt8]) -> [Recipient] {
       var recipients = entry.recipients
       for index in recipients.indices { recipients[index].state = .waiting }

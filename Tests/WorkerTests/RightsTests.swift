@@ -141,7 +141,7 @@ struct RightsTests {
     entry.delivery = delivery(
       "billing", by: "push.send", Self.request,
       ["x-push-sender": .text("42"), "x-push-environment": .text("sandbox"), "x-push-first-seen": .integer(5)])
-    entry.published = 1_795_209_720_123
+    entry.identity.published = 1_795_209_720_123
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
     let publications = pipeline.publications
@@ -156,7 +156,7 @@ struct RightsTests {
       #expect(copy.properties.headers.string("x-push-sender") == Array("42".utf8))
       #expect(copy.properties.headers.string("x-push-environment") == Array("sandbox".utf8))
     }
-    for copy in copies { #expect(copy.properties.headers["x-push-first-seen"] == .integer(entry.published)) }
+    for copy in copies { #expect(copy.properties.headers["x-push-first-seen"] == .integer(entry.identity.published)) }
     // Replayed, a request's time begins anew.
     #expect(letter.properties.headers["x-push-first-seen"] == nil)
     entry.delivery.properties.timestamp = 1_795_209_720
@@ -170,7 +170,7 @@ struct RightsTests {
     let entry = InFlight(index: 0)
     entry.begin(from: .sendNormal)
     entry.delivery = delivery("billing")
-    entry.app = 0
+    entry.identity.app = 0
     let record = RetryRecord(
       attempts: 1, round: 1, deadline: .max, error: .unavailable, reason: "", status: nil, settled: nil)
     let letter = DeadLetter(error: .unavailable, reason: "", attempts: 1, failedAt: 0)

@@ -245,7 +245,7 @@ final class SendModel {
     /// Whether every request taken in is accounted for.
     var isLedgerBalanced: Bool {
       func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.counters.ledger.amount(entry, AppSeries.others + 1) }
-      let inHand = pipeline.table.entries.count { $0.isInUse && $0.account != nil }
+      let inHand = pipeline.table.entries.count { $0.isInUse && $0.source.account != nil }
       return amount(.inHand) == inHand
         && amount(.accepted) + amount(.resumed)
           == amount(.settled) + amount(.putOff) + amount(.givenBack) + amount(.inHand)
@@ -271,7 +271,7 @@ final class SendModel {
 
     /// As when a minute has passed since the channel was lost.
     func forgetStrayed() {
-      for index in pipeline.orphans.values { pipeline.table[index].orphanedAt = loop.now.advanced(bySeconds: -61) }
+      for index in pipeline.orphans.values { pipeline.table[index].source.orphanedAt = loop.now.advanced(bySeconds: -61) }
       pipeline.forgetStrayed()
     }
 

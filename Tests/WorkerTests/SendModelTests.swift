@@ -167,7 +167,7 @@ struct SendModelTests {
     func entry(_ queue: WorkQueue, hold: Int? = nil) -> InFlight {
       let entry = InFlight(index: 0)
       entry.begin(from: queue)
-      entry.hold = hold
+      entry.source.hold = hold
       return entry
     }
     lanes.append(.init(request: .init(index: 1, generation: 0)), of: entry(.sendNormal))

@@ -131,7 +131,7 @@ extension SettledDevices {
   init(of entry: InFlight, _ work: AudienceWork) {
     self = work.settledBefore
     for recipient in entry.recipients {
-      guard let id = entry.rows?[recipient.row].id else { continue }
+      guard let id = entry.registry.rows?[recipient.row].id else { continue }
       switch recipient.state {
       case .delivered: note(id, isReached: true)
       case .failed where entry.ledger.owed == 0: note(id, isReached: false)

@@ -7,7 +7,7 @@ import PushCore
 /// the first push, so that a worker that dies leaves at most the pages it was sending, which are delivered again.
 extension Broadcasts {
   func takePage(_ entry: InFlight) {
-    guard let page = entry.page, let audience = entry.work?.audience else { return }
+    guard let page = entry.broadcast.page, let audience = entry.broadcast.work?.audience else { return }
     let app = pipeline.appID(of: entry)
     let rest = page.pending?.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }
     if page.campaign.isEmpty {
@@ -15,7 +15,7 @@ extension Broadcasts {
       return ask(.resolve(lookUps), for: entry, then: Broadcasts.restOfSmallAudienceRead)
     }
     if rest?.isEmpty == true {
-      entry.work?.ends()
+      entry.broadcast.work?.ends()
       return pipeline.conclude(entry) { pipeline.perform(entry.ledger.owesReport(), entry) }
     }
     let content: PageOpening.Content =
@@ -35,14 +35,14 @@ extension Broadcasts {
       pipeline.reject(entry, Rejection(.invalidParameters, reason))
     case .taken:
       pipeline.counters.duplicatesSuppressed += 1
-      entry.work?.ends()
+      entry.broadcast.work?.ends()
       pipeline.conclude(entry) {}
     case .done(let campaign):
-      entry.work?.ends()
-      entry.work?.campaign = campaign
+      entry.broadcast.work?.ends()
+      entry.broadcast.work?.campaign = campaign
       pipeline.conclude(entry) { if campaign.isComplete { claimResult(entry) } }
     case .stopped(let campaign, let record, let devices):
-      entry.work?.campaign = campaign
+      entry.broadcast.work?.campaign = campaign
       if campaign.state == .cancelled {
         abandonPage(entry, record, devices: devices)
       } else {
@@ -50,11 +50,11 @@ extension Broadcasts {
         pipeline.putOff(entry, by: Self.pausedDelay, "the campaign is \(campaign.state.name)")
       }
     case .open(let read, let record, let campaign):
-      if let app = entry.app, let time = campaign.resumedAt {
+      if let app = entry.identity.app, let time = campaign.resumedAt {
         marks.campaignResumed(campaign.description.id, app: app, at: time)
       }
       noteRunning(campaign.description.id)
-      entry.broadcastNote = pipeline.broadcastNote(of: entry, campaign)
+      entry.collapse.broadcastNote = pipeline.broadcastNote(of: entry, campaign)
       beginPage(entry, read, record)
     }
   }
@@ -63,11 +63,11 @@ extension Broadcasts {
   private static let pausedDelay: Int64 = 1_000
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) {
-    guard var page = entry.page, var work = entry.work else { return }
+    guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return }
     pipeline.countFailure(.notRegistered, entry, times: work.begin(&page, read, record))
     pipeline.counters.pages += 1
-    entry.page = page
-    entry.work = work
+    entry.broadcast.page = page
+    entry.broadcast.work = work
     pipeline.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)
     reportPlatformFailures(entry)
     chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
@@ -76,30 +76,31 @@ extension Broadcasts {
   /// The campaign was cancelled: nothing more is sent, and what was is accounted for. A page that was begun may have a successor,
   /// which has to be ended too; one that was not ends the chain.
   private func abandonPage(_ entry: InFlight, _ record: PageRecord?, devices: Int) {
-    guard var page = entry.page else { return }
-    entry.work?.abandon(&page, record, devices: devices, isRedelivered: entry.delivery.redelivered)
-    entry.page = page
+    guard var page = entry.broadcast.page else { return }
+    let isRedelivered = entry.delivery.redelivered
+    entry.broadcast.work?.abandon(&page, record, devices: devices, isRedelivered: isRedelivered)
+    entry.broadcast.page = page
     chain(entry, isChained: page.isLast || page.pending != nil, after: record?.extent?.end ?? 0)
   }
 
   /// Publishes the next page unless there is none, or it is out already.
   private func chain(_ entry: InFlight, isChained: Bool, after cursor: Int64) {
-    guard !isChained, var next = entry.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
-    next.hasWaited = entry.hasWaited
-    entry.work?.chains()
+    guard !isChained, var next = entry.broadcast.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
+    next.hasWaited = entry.collapse.hasWaited
+    entry.broadcast.work?.chains()
     pipeline.publish(publications.page(next, for: entry))
   }
 
   /// A page that goes out, or a message of the next one, is confirmed.
   func pageConfirmed(_ entry: InFlight) {
-    guard entry.work?.stage == .chaining else { return pipeline.consequenceEnded(of: entry) }
+    guard entry.broadcast.work?.stage == .chaining else { return pipeline.consequenceEnded(of: entry) }
     // The next page is safe on the queue: now this one may be sent.
     _ = entry.ledger.met()
     sendPage(entry)
   }
 
   private func sendPage(_ entry: InFlight) {
-    entry.work?.sends()
+    entry.broadcast.work?.sends()
     // An orphan is sent when the broker has delivered it here again.
     if !entry.ledger.isOrphan { pipeline.enqueueCounted(entry) }
   }
@@ -121,8 +122,9 @@ extension Broadcasts {
   private func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) {
     guard !pipeline.isDraining else { return }
     guard read.isLast else { return becomeCampaign(entry) }
-    entry.page = PageTicket(campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.deadline, using: &time.random)
-    entry.page?.isLast = true
+    entry.broadcast.page = PageTicket(
+      campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &time.random)
+    entry.broadcast.page?.isLast = true
     pipeline.addRecipients(of: read.devices, to: entry, skipping: SettledDevices())
     sendPage(entry)
   }

@@ -5,14 +5,14 @@ import PushCore
 extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
   func concludePage(_ entry: InFlight, _ ended: PageTicket) {
-    guard var work = entry.work else { return }
+    guard var work = entry.broadcast.work else { return }
     var page = ended
-    let end = work.end(&page, entry.recipients, entry.rows)
-    entry.page = page
-    entry.work = work
+    let end = work.end(&page, entry.recipients, entry.registry.rows)
+    entry.broadcast.page = page
+    entry.broadcast.work = work
     switch end {
     case .beginAgain(let earliest):
-      entry.work?.beginsAgain = true
+      entry.broadcast.work?.beginsAgain = true
       pipeline.putOffWhenSafe(entry, until: earliest)
     case .retry: pipeline.putOffWhenSafe(entry)
     case .result:
@@ -39,25 +39,26 @@ extension Broadcasts {
 
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
   func beginAgain(_ entry: InFlight) {
-    guard let work = entry.work else { return }
-    entry.work?.unsaved = SettledDevices(of: entry, work).record
+    guard let work = entry.broadcast.work else { return }
+    let record = SettledDevices(of: entry, work).record
+    entry.broadcast.work?.unsaved = record
     entry.ledger.owes()
     savePage(entry)
   }
 
   private func savePage(_ entry: InFlight) {
-    guard let page = entry.page, let record = entry.work?.unsaved else { return }
+    guard let page = entry.broadcast.page, let record = entry.broadcast.work?.unsaved else { return }
     report(
       .savePage(record, campaign: page.campaign, page: page.number), for: entry,
       then: { broadcasts in { entry, _ in broadcasts.pageSaved(entry) } }, orElse: Broadcasts.pageNotSaved)
   }
 
   private func pageSaved(_ entry: InFlight) {
-    guard entry.work?.unsaved != nil else { return }
-    entry.work?.unsaved = nil
+    guard entry.broadcast.work?.unsaved != nil else { return }
+    entry.broadcast.work?.unsaved = nil
     // The broker delivers the original again: a copy would be a second one.
     guard !entry.ledger.isOrphan else { return entry.ledger.withdrawn() }
-    pipeline.publishRetry(of: entry, at: entry.copyDue)
+    pipeline.publishRetry(of: entry, at: entry.attempt.copyDue)
     pipeline.consequenceEnded(of: entry)
   }
 
@@ -76,16 +77,16 @@ extension Broadcasts {
 
   /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
   func reportPage(_ entry: InFlight) {
-    guard let page = entry.page else { return }
+    guard let page = entry.broadcast.page else { return }
     entry.ledger.owes()
     let ending = PageReport(
       campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
-      unknown: Int64(entry.work?.unknown ?? 0), failures: page.failureCounts)
+      unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
     report(.pageDone(ending), for: entry, then: Broadcasts.pageReported, orElse: Broadcasts.oweReport)
   }
 
   private func pageReported(_ entry: InFlight, _ campaign: Campaign?) {
-    entry.work?.campaign = campaign
+    entry.broadcast.work?.campaign = campaign
     if campaign?.isComplete == true { claimResult(entry) }
     pipeline.consequenceEnded(of: entry)
   }
@@ -95,8 +96,8 @@ extension Broadcasts {
   /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
   /// unacknowledged and no device gets a second push.
   func oweReport(_ entry: InFlight, _ reason: String) {
-    entry.page?.pending = []
-    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    entry.broadcast.page?.pending = []
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
     pipeline.publishRetry(of: entry, at: time.wallClock + Pipeline.registryDelay)
     pipeline.consequenceEnded(of: entry)
   }
@@ -108,7 +109,9 @@ extension Broadcasts {
 
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
   func saveBegunPage(_ entry: InFlight) {
-    guard let work = entry.work, let page = entry.page, !page.campaign.isEmpty, entry.hasBegun else { return }
+    guard let work = entry.broadcast.work, let page = entry.broadcast.page, !page.campaign.isEmpty, entry.hasBegun else {
+      return
+    }
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
     note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))

@@ -39,7 +39,9 @@ extension Broadcasts {
   }
 
   private func reportOnce(_ cause: PlatformFailure.Cause, _ platform: Platform, _ rejection: Rejection, _ entry: InFlight) {
-    guard entry.page?.reported.insert(PlatformFailure(platform: platform, cause: cause)).inserted == true else { return }
+    guard entry.broadcast.page?.reported.insert(PlatformFailure(platform: platform, cause: cause)).inserted == true else {
+      return
+    }
     let name = platform == .apns ? "APNs" : "FCM"
     let whom =
       cause == .untranslatable

@@ -76,7 +76,7 @@ final class Broadcasts {
   // MARK: the request
 
   func begin(_ entry: InFlight, _ audience: Audience) {
-    entry.work = AudienceWork(audience)
+    entry.broadcast.work = AudienceWork(audience)
     guard registry != nil else {
       var reason = "to: needs a registry, and none is configured"
       if case .topic = audience { reason += "; a topic that FCM keeps is fcm:/topics/<name>" }
@@ -84,7 +84,7 @@ final class Broadcasts {
     }
     if entry.isPage {
       takePage(entry)
-    } else if time.wallClock > entry.deadline {
+    } else if time.wallClock > entry.identity.deadline {
       // Another copy of it may have begun in time, and then speaks for all.
       guard entry.isNamed else { return pipeline.expire(entry) }
       ask(.campaign(campaignID(of: entry)), for: entry, then: Broadcasts.foundCampaign)
@@ -104,34 +104,34 @@ final class Broadcasts {
     if let timestamp = properties.timestamp, timestamp > 0 {
       let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
-      let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.queue) ?? []
+      let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.source.queue) ?? []
       let parts =
         [pipeline.appID(of: entry)] + choices + [
           producer, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
         ]
-      entry.messageID = DeviceIdentity.apnsID(
+      entry.identity.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }
     pipeline.conclude(entry) { pipeline.publish(publications.again(for: entry)) }
   }
 
   private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) {
-    guard let audience = entry.work?.audience else { return }
+    guard let audience = entry.broadcast.work?.audience else { return }
     guard survey.exists else { return pipeline.reject(entry, Rejection(.invalidRegistration, audience.missing)) }
-    entry.work?.survey = survey
+    entry.broadcast.work?.survey = survey
     if !audience.isSmall { createCampaign(entry, survey) }
   }
 
   /// A user or group too large for one request is sent like a topic.
   func becomeCampaign(_ entry: InFlight) {
     guard entry.isNamed else { return nameAndPublishAgain(entry) }
-    if let survey = entry.work?.survey { createCampaign(entry, survey) }
+    if let survey = entry.broadcast.work?.survey { createCampaign(entry, survey) }
   }
 
   private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) {
     guard let parsed = entry.parsed else { return }
     let description = CampaignDescription(
-      id: campaignID(of: entry), app: pipeline.appID(of: entry), messageID: entry.messageID,
+      id: campaignID(of: entry), app: pipeline.appID(of: entry), messageID: entry.identity.messageID,
       target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
     ask(.createCampaign(description), for: entry, then: Broadcasts.campaignCreated)
   }
@@ -140,7 +140,7 @@ final class Broadcasts {
   private func campaignID(of entry: InFlight) -> [UInt8] {
     let sender = entry.delivery.properties.headers.sender.map { $0 + [0] } ?? []
     return DeviceIdentity.apnsID(
-      messageID: entry.messageID,
+      messageID: entry.identity.messageID,
       token: Array("campaign:".utf8) + pipeline.appID(of: entry) + [0] + sender + entry.delivery.body)
   }
 
@@ -150,7 +150,7 @@ final class Broadcasts {
 
   /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.
   private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) {
-    entry.work?.ends()
+    entry.broadcast.work?.ends()
     log.info(
       "campaign begins",
       [
@@ -158,9 +158,10 @@ final class Broadcasts {
         "devices": campaign.description.total,
       ])
     var first = PageTicket(
-      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater, deadline: entry.deadline,
+      campaign: campaign.description.id, number: 0, after: 0, upTo: campaign.description.highWater,
+      deadline: entry.identity.deadline,
       using: &time.random)
-    first.hasWaited = entry.hasWaited
+    first.hasWaited = entry.collapse.hasWaited
     pipeline.conclude(entry) {
       pipeline.noteBegun(entry, campaign)
       pipeline.publish(publications.page(first, for: entry))
@@ -190,8 +191,10 @@ final class Broadcasts {
 
   /// The campaign of a page is held once its application's breaker is open.
   func holdCampaign(of entry: InFlight) {
-    guard let campaign = entry.page?.campaign, !campaign.isEmpty, entry.work?.isHeld == false else { return }
-    entry.work?.isHeld = true
+    guard let campaign = entry.broadcast.page?.campaign, !campaign.isEmpty, entry.broadcast.work?.isHeld == false else {
+      return
+    }
+    entry.broadcast.work?.isHeld = true
     hold(campaign: campaign)
   }
 
@@ -207,10 +210,10 @@ final class Broadcasts {
 
   /// Every page is settled: exactly one of those who find that out publishes the result.
   func claimResult(_ entry: InFlight) {
-    guard let page = entry.page else { return }
+    guard let page = entry.broadcast.page else { return }
     entry.ledger.owes()
     let claimant = UUIDText.random(using: &time.random)
-    entry.work?.claimant = claimant
+    entry.broadcast.work?.claimant = claimant
     report(
       .finish(campaign: page.campaign, claimant: claimant, lease: resultLease), for: entry, then: Broadcasts.resultClaimed,
       orElse: Broadcasts.oweReport)
@@ -220,7 +223,9 @@ final class Broadcasts {
   func renewResultClaims() {
     resultClaims.removeAll { pipeline.table[$0] == nil }
     for claim in resultClaims {
-      guard let entry = pipeline.table[claim], let page = entry.page, let work = entry.work else { continue }
+      guard let entry = pipeline.table[claim], let page = entry.broadcast.page, let work = entry.broadcast.work else {
+        continue
+      }
       note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
     }
   }
@@ -228,8 +233,8 @@ final class Broadcasts {
   private func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
     // Whoever has claimed it may die before it is out.
     if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
-    if claim == .claimed, let campaign = entry.work?.campaign {
-      entry.work?.isResultClaimed = true
+    if claim == .claimed, let campaign = entry.broadcast.work?.campaign {
+      entry.broadcast.work?.isResultClaimed = true
       resultClaims.append(entry.reference)
       log.info(
         "campaign ended",
@@ -247,7 +252,7 @@ final class Broadcasts {
 
   /// The result is confirmed: should the page come again, nobody publishes it a second time.
   func noteResultPublished(_ entry: InFlight) {
-    guard entry.work?.isResultClaimed == true, let page = entry.page else { return }
+    guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
     note(.resultPublished(campaign: page.campaign))
   }
 }

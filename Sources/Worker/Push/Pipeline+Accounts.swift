@@ -5,7 +5,7 @@ import Wire
 extension Pipeline {
   func count(_ field: PushCounts.Field, _ entry: InFlight, _ index: Int? = nil, times: Int = 1) {
     let provider = index.map { PushCounts.Provider(entry.recipients[$0].platform) } ?? .none
-    counters.pushes.add(field, apps.series.number(of: entry.app), provider, .init(entry.queue), times: times)
+    counters.pushes.add(field, apps.series.number(of: entry.identity.app), provider, .init(entry.source.queue), times: times)
   }
 
   /// - Parameter index: nil where no recipient is known.
@@ -16,40 +16,41 @@ extension Pipeline {
 
   /// The provider has said its last word. A broadcast's devices don't count: they are sent to as fast as they can be.
   func noteAnswered(_ entry: InFlight, _ index: Int) {
-    guard entry.isDated, !entry.isOfCampaign else { return }
-    let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.published)
-    let seconds = Double(time.wallClock - (exact ?? entry.published)) / 1000
-    times.answered(.init(entry.recipients[index].platform), .init(entry.queue), after: max(seconds, 0), isExact: exact != nil)
+    guard entry.identity.isDated, !entry.isOfCampaign else { return }
+    let exact = Intake.milliseconds(entry.delivery.properties.headers, within: entry.identity.published)
+    let seconds = Double(time.wallClock - (exact ?? entry.identity.published)) / 1000
+    times.answered(
+      .init(entry.recipients[index].platform), .init(entry.source.queue), after: max(seconds, 0), isExact: exact != nil)
   }
 
   // MARK: the ledger
 
   /// The request is none that was in hand already.
   func enterAccount(_ entry: InFlight) {
-    guard entry.account == nil, !entry.queue.isFanOut else { return }
-    let series = apps.series.number(of: entry.app)
-    entry.account = series
+    guard entry.source.account == nil, !entry.source.queue.isFanOut else { return }
+    let series = apps.series.number(of: entry.identity.app)
+    entry.source.account = series
     counters.ledger.add(wasPutOff(entry) ? .resumed : .accepted, series)
     counters.ledger.add(.inHand, series)
   }
 
   func closeAccount(_ entry: InFlight, _ end: RequestLedger.Entry) {
-    guard let series = entry.account else { return }
-    entry.account = nil
+    guard let series = entry.source.account else { return }
+    entry.source.account = nil
     counters.ledger.add(.inHand, series, -1)
     counters.ledger.add(end, series)
   }
 
   /// A worker had put it off. What an operator has replayed was settled, as a dead letter.
   private func wasPutOff(_ entry: InFlight) -> Bool {
-    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
+    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.source.queue)
       && entry.delivery.properties.headers[DeadLetter.errorHeader] == nil
   }
 
   /// Seconds since the oldest request in hand was taken; 0 where none is.
   var oldestAge: Double {
     var oldest = time.now
-    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan { oldest = min(oldest, entry.takenAt) }
+    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan { oldest = min(oldest, entry.source.takenAt) }
     return time.now.seconds(since: oldest)
   }
 }

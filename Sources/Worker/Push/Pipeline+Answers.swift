@@ -11,7 +11,7 @@ extension Pipeline: PoolHandler {
     log.debug(
       "answer",
       [
-        "message_id": entry.messageID, "recipient": tag.recipient, "status": meaning.status,
+        "message_id": entry.identity.messageID, "recipient": tag.recipient, "status": meaning.status,
         "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
       ])
     let meaning = ofItsToken(meaning, entry, tag.recipient)
@@ -32,11 +32,11 @@ extension Pipeline: PoolHandler {
       settle(entry, tag.recipient, .failed(code))
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
       noteAnswered(entry, tag.recipient)
-      fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempts + 1)
+      fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempt.earlier + 1)
     case .retry(let kind, let code):
-      var delay = kind.delay(afterAttempt: entry.attempts + 1, retryAfter: meaning.retryAfter)
+      var delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: meaning.retryAfter)
       // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
-      let life = entry.deadline - time.wallClock
+      let life = entry.identity.deadline - time.wallClock
       if kind == .outage, meaning.retryAfter == nil, delay > life {
         delay = publications.ladder.longestWait(within: life) ?? delay
       }
@@ -50,11 +50,11 @@ extension Pipeline: PoolHandler {
     entry.ledger.pushReturned()
     entry.recipients[tag.recipient].state = .waiting
     traceSilence(entry, tag.recipient, .notSent, "\(why)", pool)
-    log.debug("not sent", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": "\(why)"])
+    log.debug("not sent", ["message_id": entry.identity.messageID, "recipient": tag.recipient, "reason": "\(why)"])
     switch why {
     case _ where entry.ledger.isOrphan: finishIfSettled(entry)
     case .refused:
-      let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
+      let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
       postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
@@ -68,7 +68,7 @@ extension Pipeline: PoolHandler {
   func isWanted(tag: Int) -> Bool {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    return !entry.ledger.isOrphan && time.wallClock <= entry.deadline && !isReplaced(entry, tag.recipient)
+    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline && !isReplaced(entry, tag.recipient)
   }
 
   func unknown(tag: Int, reason: String, from pool: ProviderPool) {
@@ -78,12 +78,13 @@ extension Pipeline: PoolHandler {
     entry.ledger.pushReturned()
     traceSilence(entry, tag.recipient, .unknown, reason, pool)
     log.debug(
-      "outcome unknown", ["message_id": entry.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
+      "outcome unknown",
+      ["message_id": entry.identity.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
     let words = "outcome unknown: \(reason)"
-    guard entry.unknownOutcome == .retry else {
-      return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempts + 1)
+    guard entry.route.unknownOutcome == .retry else {
+      return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempt.earlier + 1)
     }
-    let delay = RetryClass.connection.delay(afterAttempt: entry.attempts + 1)
+    let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
     postpone(entry, tag.recipient, by: delay, .unknown, reason: words)
   }
 
@@ -93,7 +94,7 @@ extension Pipeline: PoolHandler {
   /// The registry's id of the device, when it came from there.
   func registration(_ entry: InFlight, _ index: Int) -> [UInt8]? {
     let row = entry.recipients[index].row
-    return row < 0 ? nil : entry.rows?.registration(row)
+    return row < 0 ? nil : entry.registry.rows?.registration(row)
   }
 
   // MARK: one recipient
@@ -101,7 +102,7 @@ extension Pipeline: PoolHandler {
   func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
     switch state {
     case .failed(let code): countFailure(code, entry, index)
-    case .postponed(let until): entry.longestWait = max(entry.longestWait, until - time.wallClock)
+    case .postponed(let until): entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
     default: break
     }
     entry.recipients[index].state = state
@@ -111,10 +112,10 @@ extension Pipeline: PoolHandler {
   /// Ends one recipient in the dead letters.
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
-      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempts, failedAt: time.wallClock)
+      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempt.earlier, failedAt: time.wallClock)
     if entry.trace.pushes.isEmpty { entry.trace.refusal = Rejection(code, reason) }
     publishDeadLetter(letter, naming: index, of: entry)
-    if !entry.isPage, entry.wantsResult(results) { entry.reasons[index] = reason }
+    if !entry.isPage, entry.wantsResult(results) { entry.attempt.reasons[index] = reason }
     settle(entry, index, .failed(code))
   }
 
@@ -122,17 +123,17 @@ extension Pipeline: PoolHandler {
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
     let now = time.wallClock
     var until = now + delay
-    let isLast = entry.attempts + 1 >= attemptLimit || until > entry.deadline || entry.isNowOrNever
+    let isLast = entry.attempt.earlier + 1 >= attemptLimit || until > entry.identity.deadline || entry.attempt.isLast
     guard !isLast else {
-      return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempts + 1)
+      return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempt.earlier + 1)
     }
-    if entry.draw == nil { entry.draw = time.random.next() }
-    until += publications.ladder.jitter(for: delay, within: entry.deadline - now, by: entry.draw ?? 0)
-    entry.lastFailure = (code, reason, status)
-    entry.hasAttempted = true
+    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
+    until += publications.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
+    entry.attempt.lastFailure = (code, reason, status)
+    entry.attempt.hasAsked = true
     counters.postponed += 1
     count(.retried(code), entry, index)
-    log.debug("put off", ["message_id": entry.messageID, "recipient": index, "seconds": Double(delay) / 1000])
+    log.debug("put off", ["message_id": entry.identity.messageID, "recipient": index, "seconds": Double(delay) / 1000])
     settle(entry, index, .postponed(until: until))
   }
 }

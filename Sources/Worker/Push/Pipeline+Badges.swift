@@ -8,11 +8,11 @@ extension Pipeline {
   func enqueueCounted(_ entry: InFlight) {
     if entry.parsed?.isDryRun == true {
       // One that isn't rehearsed yet goes on with what it waits for.
-      if entry.dryRun != nil { enqueue(entry) }
+      if entry.attempt.dryRun != nil { enqueue(entry) }
       return
     }
-    if entry.routes.isUPMC, lookUps != nil {
-      switch entry.keeping {
+    if entry.route.routes.isUPMC, lookUps != nil {
+      switch entry.registry.keeping {
       case .kept, .failed: break
       case .asked: return
       case nil: return keepMessage(entry)
@@ -20,7 +20,7 @@ extension Pipeline {
     }
     guard hasPage(entry) else { return }
     guard let badge = entry.parsed?.badge else { return enqueue(entry) }
-    switch entry.badges {
+    switch entry.registry.badges {
     case .known: enqueue(entry)
     case .counting: return
     case nil where lookUps == nil: badgesCounted(entry, [])
@@ -30,20 +30,20 @@ extension Pipeline {
 
   /// A dry run counts nobody: it has the number that a push would have, and what has no counter is refused as a push would be.
   func beginDryRun(_ entry: InFlight) {
-    guard case .automatic? = entry.parsed?.badge, entry.badges == nil else { return concludeDryRun(entry) }
+    guard case .automatic? = entry.parsed?.badge, entry.registry.badges == nil else { return concludeDryRun(entry) }
     if lookUps == nil { badgesCounted(entry, []) } else { count(.automatic, entry) }
   }
 
   private func keepMessage(_ entry: InFlight) {
-    entry.keeping = .asked
-    broadcasts.report(.keepMessage(entry.messageID), for: entry) { broadcasts in
+    entry.registry.keeping = .asked
+    broadcasts.report(.keepMessage(entry.identity.messageID), for: entry) { broadcasts in
       { entry, _ in
-        entry.keeping = .kept
+        entry.registry.keeping = .kept
         broadcasts.pipeline.enqueueUnlessOver(entry)
       }
     } orElse: { broadcasts in
       { entry, error in
-        entry.keeping = .failed
+        entry.registry.keeping = .failed
         if entry.recipients.contains(where: { $0.row >= 0 }) {
           broadcasts.pipeline.refuseOrPutOff(entry, error)
         } else {
@@ -68,7 +68,7 @@ extension Pipeline {
         continue
       }
       places.append(index)
-      if recipient.row >= 0, let rows = entry.rows {
+      if recipient.row >= 0, let rows = entry.registry.rows {
         devices.append(.number(rows[recipient.row].id))
       } else {
         devices.append(.token(recipient.platform, Array(recipient.token)))
@@ -84,8 +84,8 @@ extension Pipeline {
         )
       case .number(let number): (.set(Int64(number)), false)
       }
-    entry.badges = .counting
-    let count = BadgeCount(app: appID(of: entry), messageID: entry.messageID, rule: rule, devices: devices)
+    entry.registry.badges = .counting
+    let count = BadgeCount(app: appID(of: entry), messageID: entry.identity.messageID, rule: rule, devices: devices)
     broadcasts.report(.countBadges(count), for: entry) { broadcasts in
       { entry, numbers in
         var badges = [Int64?](repeating: nil, count: entry.recipients.count)
@@ -94,7 +94,7 @@ extension Pipeline {
       }
     } orElse: { broadcasts in
       { entry, error in
-        entry.badges = nil
+        entry.registry.badges = nil
         // A number is sent as it is, registry or not.
         if isRegistryNeeded {
           broadcasts.pipeline.refuseOrPutOff(entry, error)
@@ -128,7 +128,7 @@ extension Pipeline {
 
   private func badgesCounted(_ entry: InFlight, _ badges: [Int64?]) {
     guard !entry.ledger.isConcluded else { return }
-    entry.badges = .known(badges)
+    entry.registry.badges = .known(badges)
     if case .automatic? = entry.parsed?.badge, entry.parsed?.countsBadge != true {
       for index in entry.recipients.indices where index >= badges.count || badges[index] == nil {
         if entry.recipients[index].state.isToBeSent { entry.recipients[index].state = .refused(.noCounter) }
@@ -143,7 +143,7 @@ extension Pipeline {
 
   /// What differs between the pushes of the request's translation.
   func fill(_ entry: InFlight, _ index: Int) -> DeviceFill {
-    guard case .known(let badges)? = entry.badges else { return DeviceFill() }
+    guard case .known(let badges)? = entry.registry.badges else { return DeviceFill() }
     return DeviceFill(badge: index < badges.count ? badges[index] : nil)
   }
 }

@@ -11,20 +11,20 @@ extension Pipeline {
     if !ofHolds { forgetAhead() }
     for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan {
       // A later connection has the same tags for other deliveries.
-      entry.repeats.removeAll { ($0.hold != nil) == ofHolds }
-      guard (entry.hold != nil) == ofHolds else { continue }
-      if let other = entry.repeats.popLast() {
+      entry.source.repeats.removeAll { ($0.hold != nil) == ofHolds }
+      guard (entry.source.hold != nil) == ofHolds else { continue }
+      if let other = entry.source.repeats.popLast() {
         entry.delivery.token = other.token
-        entry.hold = other.hold
+        entry.source.hold = other.hold
         continue
       }
       entry.ledger.channelLost()
-      entry.orphanedAt = time.now
+      entry.source.orphanedAt = time.now
       broadcasts.saveBegunPage(entry)
-      if let print = entry.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
+      if let print = entry.identity.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
         orphans[print] = entry.index
       } else if entry.ledger.isSettled {
-        if let print = entry.fingerprint { duplicates.remove(print) }
+        if let print = entry.identity.fingerprint { duplicates.remove(print) }
         release(entry)
       }
     }
@@ -36,18 +36,18 @@ extension Pipeline {
   private func withdrawRetries(_ ofHolds: Bool) {
     let isMeant = { (owner: Int) in
       let entry = self.table[owner]
-      return !entry.ledger.isOrphan && (entry.hold != nil) == ofHolds
-        && !entry.repeats.contains { ($0.hold != nil) != ofHolds }
+      return !entry.ledger.isOrphan && (entry.source.hold != nil) == ofHolds
+        && !entry.source.repeats.contains { ($0.hold != nil) != ofHolds }
     }
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
       bodies.remove(publication.weight, keptFor: nil)
-      if publication.kind == .hold, let app = self.owner(of: publication)?.app { leavingForHold.remove(from: app) }
+      if publication.kind == .hold, let app = self.owner(of: publication)?.identity.app { leavingForHold.remove(from: app) }
       guard let entry = self.owner(of: publication) else { continue }
       entry.ledger.withdrawn()
-      entry.isPutOff = false
-      entry.waitsUntil = nil
-      guard entry.work == nil, !entry.hasAttempted, !entry.hasReachedDevice else { continue }
+      entry.attempt.isPutOff = false
+      entry.attempt.waitsUntil = nil
+      guard entry.broadcast.work == nil, !entry.attempt.hasAsked, !entry.hasReachedDevice else { continue }
       for index in entry.recipients.indices {
         if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
       }
@@ -63,7 +63,7 @@ extension Pipeline {
     // In one order, whatever the fingerprints are.
     for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
       let entry = table[index]
-      guard entry.ledger.isSettled, time.now.seconds(since: entry.orphanedAt) > Self.longestAbsence else {
+      guard entry.ledger.isSettled, time.now.seconds(since: entry.source.orphanedAt) > Self.longestAbsence else {
         continue
       }
       orphans[print] = nil
@@ -75,16 +75,16 @@ extension Pipeline {
 
   /// A redelivery is taken as it comes.
   func forgetOrphan(_ entry: InFlight) {
-    if let print = entry.fingerprint {
+    if let print = entry.identity.fingerprint {
       orphans[print] = nil
       duplicates.remove(print)
-      entry.fingerprint = nil
+      entry.identity.fingerprint = nil
     }
     forgetIfUnknowable(entry)
   }
 
   /// Without a message id a redelivery can't be recognised: the broker's copy takes over.
   func forgetIfUnknowable(_ entry: InFlight) {
-    if entry.fingerprint == nil, entry.ledger.isSettled { release(entry) }
+    if entry.identity.fingerprint == nil, entry.ledger.isSettled { release(entry) }
   }
 }

@@ -7,22 +7,22 @@ extension Pipeline: CollapsesHandler {
   /// It has come, with a collapse key.
   func noteArrival(_ entry: InFlight, _ record: RetryRecord?) {
     // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
-    let isRest = entry.page?.campaign.isEmpty == true
-    entry.hasWaited = record != nil || isRest || entry.page?.hasWaited == true
+    let isRest = entry.broadcast.page?.campaign.isEmpty == true
+    entry.collapse.hasWaited = record != nil || isRest || entry.broadcast.page?.hasWaited == true
     // A broadcast's place in the order is its campaign's.
     guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
-    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.published, at: time.wallClock)
-    entry.arrival =
-      record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.takenAhead?.number ?? collapses.arrival())
+    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: time.wallClock)
+    entry.collapse.arrival =
+      record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.source.takenAhead?.number ?? collapses.arrival())
   }
 
   // MARK: what waits
 
   /// It goes to the ladder or to a hold queue: older ones are not sent any more. Owed, like what is published beside it.
   func noteWaiting(_ entry: InFlight) {
-    guard entry.arrival != nil else { return }
+    guard entry.collapse.arrival != nil else { return }
     let order = order(of: entry)
-    let notes = places(of: entry).map { CollapseNote(place: $0, order: order, until: entry.deadline) }
+    let notes = places(of: entry).map { CollapseNote(place: $0, order: order, until: entry.identity.deadline) }
     for note in notes { collapses.learn(order, in: note.place) }
     if collapses.store(notes, for: entry.reference) { entry.ledger.owes() }
   }
@@ -40,15 +40,15 @@ extension Pipeline: CollapsesHandler {
   /// It waits here, as its provider is in trouble, or has waited before.
   func noteWaitingHere(_ entry: InFlight) {
     // A broadcast was noted when it began.
-    guard entry.arrival != nil else { return entry.hasWaited = true }
+    guard entry.collapse.arrival != nil else { return entry.collapse.hasWaited = true }
     let order = order(of: entry)
     let places = places(of: entry)
     for place in places { collapses.learn(order, in: place) }
     // What has waited elsewhere was stored when it went there.
-    if !entry.hasWaited {
-      _ = collapses.store(places.map { CollapseNote(place: $0, order: order, until: entry.deadline) }, for: nil)
+    if !entry.collapse.hasWaited {
+      _ = collapses.store(places.map { CollapseNote(place: $0, order: order, until: entry.identity.deadline) }, for: nil)
     }
-    entry.hasWaited = true
+    entry.collapse.hasWaited = true
   }
 
   /// What is in the pool's lanes waits from here on.
@@ -61,13 +61,13 @@ extension Pipeline: CollapsesHandler {
 
   /// It has reached a device for which older ones wait.
   func noteDelivered(_ entry: InFlight, _ index: Int) {
-    guard entry.arrival != nil, !collapses.isEmpty else { return }
+    guard entry.collapse.arrival != nil, !collapses.isEmpty else { return }
     let order = order(of: entry)
     var notes: [CollapseNote] = []
     for place in places(of: entry, index) {
       guard let newest = collapses.newest(in: place), newest.isReplaced(by: order) else { continue }
       collapses.learn(order, in: place)
-      notes.append(CollapseNote(place: place, order: order, until: entry.deadline))
+      notes.append(CollapseNote(place: place, order: order, until: entry.identity.deadline))
     }
     _ = collapses.store(notes, for: nil)
   }
@@ -76,9 +76,9 @@ extension Pipeline: CollapsesHandler {
 
   /// Whether other shards are asked first, if they know of a newer one.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
-    guard entry.hasWaited, entry.isReplaceable, collapses.isShared else { return false }
-    if let time = entry.collapsesKnownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
-    let places = entry.broadcastNote.map { [$0.place] } ?? places(of: entry)
+    guard entry.collapse.hasWaited, entry.isReplaceable, collapses.isShared else { return false }
+    if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
+    let places = entry.collapse.broadcastNote.map { [$0.place] } ?? places(of: entry)
     guard !places.isEmpty else { return false }
     collapses.ask(.init(request: entry.reference, places: places, next: next, pool: pool))
     return true
@@ -90,7 +90,7 @@ extension Pipeline: CollapsesHandler {
   func answered(_ questions: [Collapses.Question]) {
     for question in questions.reversed() {
       guard let entry = table[question.request], !entry.ledger.isOrphan else { continue }
-      entry.collapsesKnownAt = time.now
+      entry.collapse.knownAt = time.now
       switch question.next {
       case .returned(let push): pools[question.pool].giveBack(push, of: entry)
       case .waiting(let waiting): pools[question.pool].putBack(waiting, of: entry)
@@ -102,8 +102,8 @@ extension Pipeline: CollapsesHandler {
 
   /// A newer one has taken its place for the device.
   func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
-    guard entry.hasWaited, entry.isReplaceable, !collapses.isEmpty else { return false }
-    if let note = entry.broadcastNote {
+    guard entry.collapse.hasWaited, entry.isReplaceable, !collapses.isEmpty else { return false }
+    if let note = entry.collapse.broadcastNote {
       return collapses.newest(in: note.place).map { note.order.isReplaced(by: $0) } ?? false
     }
     let order = order(of: entry)
@@ -114,7 +114,7 @@ extension Pipeline: CollapsesHandler {
 
   func collapse(_ entry: InFlight, _ index: Int) {
     counters.collapsed += 1
-    log.debug("a newer one has taken its place", ["message_id": entry.messageID, "recipient": index])
+    log.debug("a newer one has taken its place", ["message_id": entry.identity.messageID, "recipient": index])
     publishOptionalLetter(.collapsed, naming: index, of: entry)
     settle(entry, index, .failed(.collapsed))
   }
@@ -122,34 +122,34 @@ extension Pipeline: CollapsesHandler {
   // MARK: places
 
   private func order(of entry: InFlight) -> CollapseOrder {
-    let arrival = entry.arrival ?? Arrival(published: entry.published, number: 0)
+    let arrival = entry.collapse.arrival ?? Arrival(published: entry.identity.published, number: 0)
     return CollapseOrder(
-      published: arrival.published, arrived: arrival.number, message: MessageKey.of(entry.messageID))
+      published: arrival.published, arrived: arrival.number, message: MessageKey.of(entry.identity.messageID))
   }
 
   private func keys(of entry: InFlight) -> CollapseKeys? {
-    if let keys = entry.collapseKeys { return keys }
+    if let keys = entry.collapse.keys { return keys }
     guard let request = entry.request else { return nil }
     let keys = CollapseKeys(request, app: appID(of: entry))
-    entry.collapseKeys = keys
+    entry.collapse.keys = keys
     return keys
   }
 
   /// Of a broadcast, the same for each of its pages and for each delivery of them: by the producer's time, then by when its campaign was
   /// created. Nil where nothing replaces it.
   func broadcastNote(of entry: InFlight, _ campaign: Campaign) -> CollapseNote? {
-    guard entry.parsed?.isCollapsible == true, let request = entry.request, let audience = entry.work?.audience,
+    guard entry.parsed?.isCollapsible == true, let request = entry.request, let audience = entry.broadcast.work?.audience,
       let keys = keys(of: entry)
     else { return nil }
     let properties = entry.delivery.properties
     let name = audience.name(request.document.string(request.targetNode))
     guard let place = keys.place(broadcastTo: name, sender: properties.headers.sender) else { return nil }
     // What a worker was first to date goes along from page to page. A date that is no clock's doesn't.
-    let date = properties.timestamp == nil ? min(entry.published, campaign.createdAt) : campaign.createdAt
+    let date = properties.timestamp == nil ? min(entry.identity.published, campaign.createdAt) : campaign.createdAt
     let order = CollapseOrder(
       published: Intake.dateForOrder(properties, published: date, at: campaign.createdAt),
-      arrived: campaign.createdAt * 1_000, message: MessageKey.of(entry.messageID))
-    return CollapseNote(place: place, order: order, until: entry.deadline)
+      arrived: campaign.createdAt * 1_000, message: MessageKey.of(entry.identity.messageID))
+    return CollapseNote(place: place, order: order, until: entry.identity.deadline)
   }
 
   /// Of the devices that it waits for, by all that is known of them; of what wasn't looked up, by what the request names.

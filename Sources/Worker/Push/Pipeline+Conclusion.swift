@@ -26,10 +26,11 @@ extension Pipeline {
   }
 
   private func publishRejection(_ rejection: Rejection, of entry: InFlight) {
-    let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: entry.attempts, failedAt: time.wallClock)
-    let isWholePage = entry.isPage || entry.queue.isFanOut
+    let letter = DeadLetter(
+      error: rejection.code, reason: rejection.reason, attempts: entry.attempt.earlier, failedAt: time.wallClock)
+    let isWholePage = entry.isPage || entry.source.queue.isFanOut
     publishDeadLetter(letter, isWholePage: isWholePage, of: entry)
-    if let page = entry.page, page.campaign.isEmpty {
+    if let page = entry.broadcast.page, page.campaign.isEmpty {
       let pending = page.pending ?? []
       var failures = page.failureCounts
       failures.add(rejection.code, on: nil, devices: Int64(pending.count))
@@ -45,7 +46,7 @@ extension Pipeline {
 
   /// Its chain may end here: an operator is to see that, and to replay the letter.
   private func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
-    let campaign = entry.page?.campaign
+    let campaign = entry.broadcast.page?.campaign
     log.error(
       "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
       ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
@@ -57,7 +58,7 @@ extension Pipeline {
     entry.trace.isExpired = true
     conclude(entry) {
       // Nobody has got it or a dead letter of his own: one for all names them as it came.
-      let isWhole = !entry.isPage && entry.attempts == 0 && !entry.hasSettledDevice
+      let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
       if isWhole { publishOptionalLetter(.expired, of: entry) }
       for index in entry.recipients.indices {
         switch entry.recipients[index].state {
@@ -65,7 +66,7 @@ extension Pipeline {
         case .delivered, .failed, .sameAs: continue
         }
       }
-      if let page = entry.page, let left = page.pending {
+      if let page = entry.broadcast.page, let left = page.pending {
         broadcasts.concludeExpired(entry, page, left)
       } else if entry.recipients.isEmpty {
         counters.expired += 1
@@ -87,9 +88,9 @@ extension Pipeline {
   func noteExpired(_ entry: InFlight, _ index: Int, hasLetter: Bool = false) {
     counters.expired += 1
     countFailure(.expired, entry, index)
-    if entry.attempts > 0, let last = entry.lastFailure {
+    if entry.attempt.earlier > 0, let last = entry.attempt.lastFailure {
       let letter = DeadLetter(
-        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempts, failedAt: time.wallClock)
+        error: last.error, reason: last.reason, status: last.status, attempts: entry.attempt.earlier, failedAt: time.wallClock)
       publishDeadLetter(letter, naming: index, of: entry)
     } else if !hasLetter {
       publishOptionalLetter(.expired, naming: index, of: entry)
@@ -107,82 +108,84 @@ extension Pipeline {
     guard deadLetters.contains(code), entry.parsed?.isDryRun != true else { return }
     let reason =
       code == .collapsed ? "a newer request with its collapse key has taken its place" : "its time to live has passed"
-    let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempts, failedAt: time.wallClock)
+    let letter = DeadLetter(error: code, reason: reason, attempts: entry.attempt.earlier, failedAt: time.wallClock)
     publishDeadLetter(letter, naming: recipient, registration: registration, of: entry)
   }
 
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
-    if let page = entry.page { return broadcasts.concludePage(entry, page) }
+    if let page = entry.broadcast.page { return broadcasts.concludePage(entry, page) }
     if entry.earliestRetry != nil {
       putOffWhenSafe(entry)
     } else if entry.wantsResult(results) {
-      publishResult(of: entry, targets: resultTargets(of: entry), report: entry.dryRun)
+      publishResult(of: entry, targets: resultTargets(of: entry), report: entry.attempt.dryRun)
     }
   }
 
   /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
-    let last = entry.lastFailure ?? (.unavailable, "waiting for the provider", nil)
+    let last = entry.attempt.lastFailure ?? (.unavailable, "waiting for the provider", nil)
     let now = time.wallClock
     entry.boundWaits(at: now)
-    let delay = min(max(earliest - now, 0), entry.longestWait)
+    let delay = min(max(earliest - now, 0), entry.attempt.longestWait)
     // What is too late already waits for something else than a provider.
-    let step = publications.ladder.step(for: delay, within: entry.deadline > now ? entry.deadline - now : .max)
-    var (settled, lag) = (entry.settledBefore, entry.clockLag)
-    if !entry.isPage, entry.unresolved == 0, entry.recipients.count > 1 || entry.hasAttempted {
+    let step = publications.ladder.step(
+      for: delay, within: entry.identity.deadline > now ? entry.identity.deadline - now : .max)
+    var (settled, lag) = (entry.attempt.settledBefore, entry.identity.clockLag)
+    if !entry.isPage, entry.registry.unresolved == 0, entry.recipients.count > 1 || entry.attempt.hasAsked {
       // One device has its time noted where it comes back before that.
       let isNoted = entry.recipients.count > 1 || publications.ladder.isTooShort(step, for: delay)
       let names = entry.wantsResult(results) ? entry.namesToKeep : nil
-      settled = isNoted ? SettledTargets.encode(entry.recipients, byToken: !entry.members.isEmpty, names: names) : nil
+      settled = isNoted ? SettledTargets.encode(entry.recipients, byToken: !entry.registry.members.isEmpty, names: names) : nil
       lag = 0
     }
     let record = RetryRecord(
-      attempts: entry.attempts + (entry.hasAttempted ? 1 : 0), round: entry.round &+ 1, deadline: entry.deadline,
-      error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.arrival)
+      attempts: entry.attempt.earlier + (entry.attempt.hasAsked ? 1 : 0), round: entry.attempt.round &+ 1,
+      deadline: entry.identity.deadline,
+      error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival)
     noteWaiting(entry)
-    if entry.goesToHold, !entry.hasAttempted, let app = entry.app, holds.isPresent(app) {
+    if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
     counters.retries += 1
-    entry.waitsUntil = now + delay
+    entry.attempt.waitsUntil = now + delay
     publish(publications.retry(record, by: step, at: now + lag, for: entry))
   }
 
   func resultTargets(of entry: InFlight) -> [SendResult.Target] {
-    let identity = DeviceIdentity(messageID: entry.messageID)
+    let identity = DeviceIdentity(messageID: entry.identity.messageID)
     let fixedID = entry.request.flatMap(\.apnsID)
     var targets: [SendResult.Target] = []
     targets.reserveCapacity(entry.recipients.count)
     for (index, recipient) in entry.recipients.enumerated() {
       switch recipient.state {
       case .delivered(let name):
-        let isOfAPNs = recipient.platform == .apns && entry.dryRun == nil
+        let isOfAPNs = recipient.platform == .apns && entry.attempt.dryRun == nil
         targets.append(
           .accepted(
             id: name.isEmpty || isOfAPNs ? fixedID ?? identity.apnsID(token: recipient.token.span) : name,
-            registration: recipient.isOldRegistration ? entry.rows?.registration(recipient.row) : nil,
+            registration: recipient.isOldRegistration ? entry.registry.rows?.registration(recipient.row) : nil,
             uniqueID: isOfAPNs && !name.isEmpty ? name : nil))
-      case .failed(let code): targets.append(.failed(code, reason: entry.reasons[index]))
+      case .failed(let code): targets.append(.failed(code, reason: entry.attempt.reasons[index]))
       case .sameAs(let earlier): targets.append(targets[earlier])
       case .waiting, .unresolved, .gone, .sent, .refused, .postponed: targets.append(.failed(.unavailable))
       }
     }
     // A user, group or topic in a list has been reached when one of its devices has.
-    for member in entry.members {
+    for member in entry.registry.members {
       guard case .failed = targets[member.place] else { continue }
       for target in targets[member.others] {
         if case .accepted = target { targets[member.place] = target }
       }
     }
-    if let first = entry.members.first { targets.removeLast(targets.count - first.others.lowerBound) }
+    if let first = entry.registry.members.first { targets.removeLast(targets.count - first.others.lowerBound) }
     return targets
   }
 
   func publishResult(of entry: InFlight, targets: [SendResult.Target], report: DryRunReport? = nil) {
     guard entry.wantsResult(results) else { return }
-    let app = entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
-    let result = SendResult(messageID: entry.messageID, app: app, targets: targets)
+    let app = entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? []
+    let result = SendResult(messageID: entry.identity.messageID, app: app, targets: targets)
     let body = result.json(report: report)
     if results == .all || (results == .failures && result.failure > 0) {
       counters.results += 1
@@ -202,7 +205,7 @@ extension Pipeline {
   ) {
     guard entry.wantsResult(results) else { return }
     let body = SendResult.fanOut(
-      messageID: entry.messageID, success: Int(success), failure: Int(failure), unknown: Int(unknown),
+      messageID: entry.identity.messageID, success: Int(success), failure: Int(failure), unknown: Int(unknown),
       failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }, failures: failures)
     if results == .all || (results == .failures && failure + unknown > 0) {
       counters.results += 1

@@ -6,11 +6,11 @@ extension Pipeline {
     guard let entry = owner(of: publication) else { return }
     var publication = publication
     publication.weight = publication.size
-    if publication.kind == .retry || publication.kind == .hold { entry.isPutOff = true }
+    if publication.kind == .retry || publication.kind == .hold { entry.attempt.isPutOff = true }
     entry.ledger.owes()
     trace(publication, entry)
     bodies.addLeaving(publication.weight)
-    if publication.kind == .hold, let app = entry.app { leavingForHold.add(to: app) }
+    if publication.kind == .hold, let app = entry.identity.app { leavingForHold.add(to: app) }
     outbox.publish(publication)
   }
 
@@ -23,7 +23,7 @@ extension Pipeline {
     guard let entry = owner(of: publication) else { return }
     bodies.remove(publication.weight, keptFor: nil)
     if publication.kind == .hold {
-      if let app = entry.app { leavingForHold.remove(from: app) }
+      if let app = entry.identity.app { leavingForHold.remove(from: app) }
       counters.putToHold += 1
     }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
@@ -49,11 +49,15 @@ extension Pipeline {
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
     case .report: broadcasts.reportPage(entry)
     case .putOff:
-      if entry.work?.beginsAgain == true { broadcasts.beginAgain(entry) } else { publishRetry(of: entry, at: entry.copyDue) }
+      if entry.broadcast.work?.beginsAgain == true {
+        broadcasts.beginAgain(entry)
+      } else {
+        publishRetry(of: entry, at: entry.attempt.copyDue)
+      }
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
     case .resume:
-      switch entry.work?.stage {
+      switch entry.broadcast.work?.stage {
       case nil, .sending: enqueueCounted(entry)
       case .ending: broadcasts.publishWithdrawn(entry)
       case .asking, .chaining: return
@@ -73,10 +77,10 @@ extension Pipeline {
   /// - Parameter due: unix milliseconds before which nothing is to be tried; where it isn't said, the earliest of its recipients' times.
   func putOffWhenSafe(_ entry: InFlight, until due: Int64? = nil) {
     if let due = due ?? entry.earliestRetry {
-      entry.copyDue = due
+      entry.attempt.copyDue = due
     } else {
-      entry.copyDue = time.wallClock + Self.registryDelay
-      entry.longestWait = max(entry.longestWait, Self.registryDelay)
+      entry.attempt.copyDue = time.wallClock + Self.registryDelay
+      entry.attempt.longestWait = max(entry.attempt.longestWait, Self.registryDelay)
     }
     let step = entry.ledger.owesCopy()
     // What comes meanwhile is newer.
@@ -92,17 +96,17 @@ extension Pipeline {
   }
 
   private func acknowledge(_ entry: InFlight) {
-    log.debug("request acknowledged", ["message_id": entry.messageID, "outcomes": entry.outcomes])
+    log.debug("request acknowledged", ["message_id": entry.identity.messageID, "outcomes": entry.outcomes])
     traceEnd(entry)
     exportSpans(of: entry)
     if !entry.ledger.isOrphan {
-      acknowledge(entry.delivery.token, entry.hold)
-      for (token, hold) in entry.repeats { acknowledge(token, hold) }
+      acknowledge(entry.delivery.token, entry.source.hold)
+      for (token, hold) in entry.source.repeats { acknowledge(token, hold) }
     }
-    if entry.work != nil { broadcasts.noteResultPublished(entry) }
+    if entry.broadcast.work != nil { broadcasts.noteResultPublished(entry) }
     counters.acknowledged += 1
-    if !entry.ledger.isOrphan { closeAccount(entry, entry.isPutOff ? .putOff : .settled) }
-    if let print = entry.fingerprint {
+    if !entry.ledger.isOrphan { closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
+    if let print = entry.identity.fingerprint {
       if !entry.hasReachedDevice { rememberUnreached(entry, print) }
       if !orphans.isEmpty { orphans[print] = nil }
     }
@@ -113,7 +117,7 @@ extension Pipeline {
     if entry.ledger.isOrphan {
       // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
       duplicates.keepForOne(print, until: time.wallClock + Int64(Self.longestAbsence * 1_000))
-    } else if let until = entry.waitsUntil {
+    } else if let until = entry.attempt.waitsUntil {
       duplicates.keep(print, until: until)
     } else {
       duplicates.remove(print)
@@ -126,7 +130,7 @@ extension Pipeline {
 
   func release(_ entry: InFlight) {
     closeAccount(entry, .givenBack)
-    bodies.remove(entry.delivery.weight, keptFor: entry.keptFor)
+    bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor)
     table.remove(entry)
   }
 }

@@ -11,10 +11,10 @@ extension Pipeline {
     var first = -1
     var others: [Int] = []
     // A page's devices are accounted for even when it comes too late.
-    let isLate = entry.isPage && now > entry.deadline
+    let isLate = entry.isPage && now > entry.identity.deadline
     var hasRefused = false
     entry.ledger.startRound()
-    entry.goesToHold = false
+    entry.attempt.goesToHold = false
     for index in entry.recipients.indices {
       switch entry.recipients[index].state {
       case .refused:
@@ -42,7 +42,7 @@ extension Pipeline {
       entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    if entry.isReplaceable, first >= 0, entry.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
+    if entry.isReplaceable, first >= 0, entry.collapse.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
       noteWaitingHere(entry)
     }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
@@ -170,7 +170,7 @@ extension Pipeline {
 
   private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
     let now = time.wallClock
-    guard now <= entry.deadline else { return expire(entry, index) }
+    guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !isReplaced(entry, index) else { return collapse(entry, index) }
     switch provider {
     case .apns(let pool):
@@ -196,9 +196,9 @@ extension Pipeline {
     log.debug(
       "sent",
       [
-        "message_id": entry.messageID, "recipient": index,
+        "message_id": entry.identity.messageID, "recipient": index,
         "platform": entry.recipients[index].platform == .apns ? "apns" : "fcm",
-        "connections": pool.openConnections, "waited_ms": time.wallClock - entry.admittedAt,
+        "connections": pool.openConnections, "waited_ms": time.wallClock - entry.identity.admittedAt,
       ])
   }
 
@@ -206,7 +206,7 @@ extension Pipeline {
   func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
     let pool = entry.recipients[index].pool
     let isBroadcast = entry.recipients[index].kind == .channel
-    if entry.apnsPool == pool, let template = entry.apns, template.isBroadcast == isBroadcast {
+    if entry.route.apnsPool == pool, let template = entry.route.apns, template.isBroadcast == isBroadcast {
       letGoOfBody(entry)
       return template
     }
@@ -222,7 +222,9 @@ extension Pipeline {
 
   /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
   private func letGoOfBody(_ entry: InFlight) {
-    if entry.recipients.count == 1, !entry.isPage, entry.arrival == nil, !entry.wantsResult(results) { entry.parsed = nil }
+    if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(results) {
+      entry.parsed = nil
+    }
   }
 
   /// Translates, and keeps what comes of it.
@@ -232,16 +234,16 @@ extension Pipeline {
     var report: LossReport?
     let made = translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report)
     if case .success(let template) = made {
-      log.debug("translated", ["message_id": entry.messageID, "platform": "apns"])
-      entry.apns = template
-      entry.apnsPool = pool
+      log.debug("translated", ["message_id": entry.identity.messageID, "platform": "apns"])
+      entry.route.apns = template
+      entry.route.apnsPool = pool
     }
     return made
   }
 
   /// What devices of a list take may be too large for its topics.
   func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
-    switch entry.fcm.map({ .success($0) }) ?? makeFCMTemplate(of: entry, at: now) {
+    switch entry.route.fcm.map({ .success($0) }) ?? makeFCMTemplate(of: entry, at: now) {
     case .success(let template):
       guard entry.recipients[index].kind != .device, let request = entry.request,
         let refusal = template.refusalForTopics(of: request)
@@ -257,8 +259,8 @@ extension Pipeline {
     // What FCM only validates needs no page.
     let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
     if case .success(let template) = made {
-      log.debug("translated", ["message_id": entry.messageID, "platform": "fcm"])
-      entry.fcm = template
+      log.debug("translated", ["message_id": entry.identity.messageID, "platform": "fcm"])
+      entry.route.fcm = template
     }
     return made
   }

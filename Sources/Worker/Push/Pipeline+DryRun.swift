@@ -21,7 +21,7 @@ extension Pipeline {
       case .failure(let rejection): entry.recipients[index].state = .refused(rejection)
       }
     }
-    entry.dryRun = reports
+    entry.attempt.dryRun = reports
     // What FCM is asked goes out, what is refused ends as always, and then the request.
     enqueue(entry)
   }
@@ -30,8 +30,8 @@ extension Pipeline {
   func concludeDryRunOfAudience(_ entry: InFlight) {
     var reports = DryRunReport()
     var platforms: [(Platform, Int)] = []
-    if let apns = entry.routes.apns { platforms.append((.apns, apns.pool)) }
-    if let fcm = entry.routes.fcm { platforms.append((.fcm, fcm)) }
+    if let apns = entry.route.routes.apns { platforms.append((.apns, apns.pool)) }
+    if let fcm = entry.route.routes.fcm { platforms.append((.fcm, fcm)) }
     for (platform, pool) in platforms {
       if case .failure(let rejection) = rehearse(entry, platform, pool: pool, &reports), rejection.code != .nothingForPlatform {
         return reject(entry, rejection)

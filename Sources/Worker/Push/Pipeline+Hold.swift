@@ -99,19 +99,20 @@ extension Pipeline {
 
   /// Whether a request goes to the hold queue instead of into the pool's lanes.
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
-    guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.queue), entry.hold == nil, !entry.isNowOrNever,
-      let app = entry.app
+    guard pools.indices.contains(pool), pools[pool].bulkhead.isClosed(to: entry.source.queue), entry.source.hold == nil,
+      !entry.attempt.isLast,
+      let app = entry.identity.app
     else { return false }
     return holds.isPresent(app)
   }
 
   /// Whichever device it is for: there is nothing to look up.
   func isWhollyHeldBack(_ entry: InFlight) -> Bool {
-    guard entry.hold == nil, !entry.isPage, !entry.isNowOrNever, entry.parsed?.audience == nil,
+    guard entry.source.hold == nil, !entry.isPage, !entry.attempt.isLast, entry.parsed?.audience == nil,
       entry.parsed?.isDryRun == false,
-      let app = entry.app, time.wallClock <= entry.deadline
+      let app = entry.identity.app, time.wallClock <= entry.identity.deadline
     else { return false }
-    return isHeldBack(app, by: entry.routes.pools, entry.queue)
+    return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)
   }
 
   func holdWhole(_ entry: InFlight) {
@@ -178,9 +179,9 @@ extension Pipeline {
     for pool in active where pools[pool].hasHeld && !outbox.isFull {
       takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
         guard case .waiting = entry.recipients[index].state else { return true }
-        guard let app = entry.app, !entry.isNowOrNever, holds.isPresent(app) else { return false }
+        guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return false }
         let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
-        guard time.wallClock - entry.admittedAt > longest else { return false }
+        guard time.wallClock - entry.identity.admittedAt > longest else { return false }
         takeToHold(entry, index)
         return true
       }
@@ -201,14 +202,14 @@ extension Pipeline {
       return true
     }
     // The trouble may be an old one, over before anybody tried again: what tries the provider now has its answer soon.
-    let wait = time.wallClock - entry.admittedAt
+    let wait = time.wallClock - entry.identity.admittedAt
     guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return false }
     if !isTried, wait < Self.longestTrial {
       isTried = true
       return false
     }
     let reason = pools[pool].account.state.trouble ?? "the provider doesn't answer"
-    if entry.isNowOrNever {
+    if entry.attempt.isLast {
       fail(entry, index, pools[pool].account.refusalCode, reason: reason)
     } else {
       park(entry, index, Self.shortestParking, reason)
@@ -236,8 +237,8 @@ extension Pipeline {
 
 extension InFlight {
   fileprivate func goToHold() {
-    goesToHold = true
-    if lastFailure == nil { lastFailure = (.unavailable, "waiting for the provider", nil) }
+    self.attempt.goesToHold = true
+    if self.attempt.lastFailure == nil { self.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
   }
 }
 

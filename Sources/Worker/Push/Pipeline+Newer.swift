@@ -29,6 +29,6 @@ extension Pipeline {
     guard time.now >= nextNewerNotice else { return }
     nextNewerNotice = time.now.advanced(bySeconds: 60)
     log.warning(
-      "messages of a newer worker wait for one: this version can't read their headers", ["queue": entry.queue.origin])
+      "messages of a newer worker wait for one: this version can't read their headers", ["queue": entry.source.queue.origin])
   }
 }

@@ -5,12 +5,12 @@ import PushCore
 extension Pipeline {
   func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
-    guard !entry.isNowOrNever else {
+    guard !entry.attempt.isLast else {
       return fail(entry, index, pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
     }
     counters.parked += 1
     count(.parked, entry, index)
-    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
     settle(entry, index, .postponed(until: time.wallClock + delay))
   }
 
@@ -29,7 +29,7 @@ extension Pipeline {
 
   /// One target of such a list. What is for now or never doesn't wait for another worker.
   func handOver(_ entry: InFlight, _ index: Int) {
-    if entry.isNowOrNever { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
+    if entry.attempt.isLast { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
     settle(entry, index, .postponed(until: time.wallClock))
   }
 }

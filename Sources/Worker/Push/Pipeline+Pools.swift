@@ -61,9 +61,9 @@ extension Pipeline {
   var inHand: (apps: Set<Int>, pools: Set<Int>) {
     var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
     for entry in table.entries where entry.isInUse {
-      if let app = entry.app { apps.insert(app) }
-      pools.formUnion(entry.routes.pools)
-      pools.insert(entry.apnsPool)
+      if let app = entry.identity.app { apps.insert(app) }
+      pools.formUnion(entry.route.routes.pools)
+      pools.insert(entry.route.apnsPool)
       // A list's or a page's devices mostly go by the same one.
       var last = -1
       for recipient in entry.recipients where recipient.pool != last {

@@ -18,30 +18,30 @@ extension Pipeline {
   /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
     // A small audience that nothing was sent to is a request again: no ticket names its devices.
-    if entry.page?.campaign.isEmpty == true, entry.page?.pending == nil {
-      entry.page = nil
+    if entry.broadcast.page?.campaign.isEmpty == true, entry.broadcast.page?.pending == nil {
+      entry.broadcast.page = nil
       entry.recipients.removeAll(keepingCapacity: true)
     }
     let isPage = entry.isOfCampaign
-    let mayHaveCampaign = entry.work != nil && !entry.isPage && entry.isNamed
+    let mayHaveCampaign = entry.broadcast.work != nil && !entry.isPage && entry.isNamed
     let now = time.wallClock
     var delay = delay
-    if !isPage, now > entry.deadline {
+    if !isPage, now > entry.identity.deadline {
       guard mayHaveCampaign else { return expire(entry) }
-      guard now - entry.deadline <= Self.longestDoubt else {
+      guard now - entry.identity.deadline <= Self.longestDoubt else {
         let words = "its time to live passed while the registry was unreachable: whether it had been begun is not known"
         return reject(entry, Rejection(.unavailable, words))
       }
       delay = Self.delayOfDoubt
     }
-    if !isPage, entry.isNowOrNever, !(mayHaveCampaign && entry.delivery.redelivered) {
+    if !isPage, entry.attempt.isLast, !(mayHaveCampaign && entry.delivery.redelivered) {
       return reject(entry, Rejection(.unavailable, reason))
     }
-    entry.work?.ends()
+    entry.broadcast.work?.ends()
     counters.parked += 1
     count(.parked, entry)
-    if entry.lastFailure == nil { entry.lastFailure = (.unavailable, reason, nil) }
-    entry.longestWait = max(entry.longestWait, delay)
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
+    entry.attempt.longestWait = max(entry.attempt.longestWait, delay)
     conclude(entry) { putOffWhenSafe(entry, until: now + delay) }
   }
 
@@ -50,5 +50,5 @@ extension Pipeline {
   private static let longestDoubt: Int64 = 86_400_000
   private static let delayOfDoubt: Int64 = 300_000
 
-  func appID(of entry: InFlight) -> [UInt8] { entry.app.map { apps[$0].id } ?? [] }
+  func appID(of entry: InFlight) -> [UInt8] { entry.identity.app.map { apps[$0].id } ?? [] }
 }

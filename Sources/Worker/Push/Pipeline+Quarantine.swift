@@ -17,7 +17,7 @@ extension Pipeline {
   func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue, hold: Int?) {
     counters.quarantined += 1
     let entry = insert(delivery, from: queue)
-    entry.hold = hold
+    entry.source.hold = hold
     putAside(entry, losses: 0)
   }
 
@@ -38,9 +38,9 @@ extension Pipeline {
     let losses = self.losses(of: entry) + 1
     if losses <= Self.mostLosses { return putAside(entry, losses: losses) }
     intake.identify(entry, entry.delivery, using: &time.random)
-    entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
-    if entry.reply == .unknown { entry.reply = .dropped }
-    log.error("given up: \(Self.poison)", ["message_id": entry.messageID])
+    entry.source.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
+    if entry.source.reply == .unknown { entry.source.reply = .dropped }
+    log.error("given up: \(Self.poison)", ["message_id": entry.identity.messageID])
     giveUp(entry)
   }
 
@@ -57,7 +57,7 @@ extension Pipeline {
     conclude(entry) {
       let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: 0, failedAt: time.wallClock)
       publishDeadLetter(letter, keepsNotes: keepsNotes, of: entry)
-      if isFirstRound, !entry.queue.isFanOut {
+      if isFirstRound, !entry.source.queue.isFanOut {
         publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
       }
     }
@@ -75,8 +75,8 @@ extension Pipeline {
 
   private func insert(_ delivery: consuming Delivery, from queue: WorkQueue) -> InFlight {
     let entry = table.insert(from: queue)
-    entry.takenAt = time.now
-    entry.producer = noteReader.producer(of: delivery, queue: queue)
+    entry.source.takenAt = time.now
+    entry.source.producer = noteReader.producer(of: delivery, queue: queue)
     entry.delivery = delivery
     return entry
   }
@@ -94,7 +94,7 @@ extension Pipeline {
   }
 
   private func areNotesOurs(_ entry: InFlight) -> Bool {
-    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.queue)
+    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.source.queue)
   }
 }
 

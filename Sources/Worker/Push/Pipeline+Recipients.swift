@@ -41,7 +41,7 @@ extension Pipeline: LookUpHandler {
   }
 
   private func lacksFCM(_ entry: InFlight, _ routes: Routes) -> Bool {
-    guard routes.fcm == nil, let app = entry.app else { return false }
+    guard routes.fcm == nil, let app = entry.identity.app else { return false }
     return apps[app].lacksFCM
   }
 
@@ -51,8 +51,8 @@ extension Pipeline: LookUpHandler {
 
   /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
   private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
-    entry.recipients.append(recipient(for: target, by: routes, entry.environment))
-    guard let lookUps, let app = entry.app else { return }
+    entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
+    guard let lookUps, let app = entry.identity.app else { return }
     let id: [UInt8]
     switch target {
     case .registration(let text), .group(let text): id = text
@@ -63,7 +63,7 @@ extension Pipeline: LookUpHandler {
     }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)
-    entry.unresolved += 1
+    entry.registry.unresolved += 1
   }
 
   private func recipient(
@@ -106,14 +106,14 @@ extension Pipeline: LookUpHandler {
   func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
     for (place, answer) in zip(places, resolution.entries) {
       guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
-      entry.rows = resolution.devices
+      entry.registry.rows = resolution.devices
       if case .devices(let rows) = answer {
         addMembers(rows, of: place.recipient, resolution.devices, entry)
       } else {
         entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
       }
-      entry.unresolved -= 1
-      if entry.unresolved == 0 { registrationsKnown(entry) }
+      entry.registry.unresolved -= 1
+      if entry.registry.unresolved == 0 { registrationsKnown(entry) }
     }
   }
 
@@ -124,7 +124,7 @@ extension Pipeline: LookUpHandler {
   }
 
   func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: SettledDevices) {
-    entry.rows = rows
+    entry.registry.rows = rows
     entry.recipients.reserveCapacity(rows.count)
     for index in 0..<rows.count where !settled.contains(rows[index].id) {
       entry.recipients.append(recipient(rows, index, entry))
@@ -142,7 +142,7 @@ extension Pipeline: LookUpHandler {
     entry.recipients[place] = recipient(rows, first, entry)
     let start = entry.recipients.count
     for member in members.dropFirst() { entry.recipients.append(recipient(rows, member, entry)) }
-    entry.members.append((place, start..<entry.recipients.count))
+    entry.registry.members.append((place, start..<entry.recipients.count))
   }
 
   /// How far so many have come still fits the header that a list carries on the ladder, which has to fit a frame of 128 KiB.
@@ -183,7 +183,7 @@ extension Pipeline: LookUpHandler {
     var state = Recipient.State.waiting
     if row.state == .gone {
       state = .gone
-    } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.routes {
+    } else if let routes = row.hasSender ? routes(for: rows.sender(index), entry) : entry.route.routes {
       pool = routes.pool(of: row.platform, row.environment) ?? -1
       if pool < 0 {
         state = .refused(.noCredential)
@@ -197,11 +197,11 @@ extension Pipeline: LookUpHandler {
   /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
   /// one (GS-083).
   private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
-    guard let app = entry.app else { return entry.routes }
+    guard let app = entry.identity.app else { return entry.route.routes }
     if let named = entry.delivery.properties.headers.sender {
-      return named.elementsEqual(sender) ? entry.routes : nil
+      return named.elementsEqual(sender) ? entry.route.routes : nil
     }
-    return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.routes : nil)
+    return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.route.routes : nil)
   }
 }
 

@@ -8,29 +8,29 @@ extension Pipeline {
   /// False where the registry is asked first; the request goes on with its answer.
   func hasPage(_ entry: InFlight) -> Bool {
     guard let pages = translator.pages, lookUps != nil, translator.mayHavePage(entry) else { return true }
-    switch entry.contentPage {
+    switch entry.registry.contentPage {
     case .kept, .needless: return true
     case .asked: return false
     case nil: break
     }
-    guard needsPage(entry), let app = entry.app, let content = entry.parsed?.request.extensionText,
+    guard needsPage(entry), let app = entry.identity.app, let content = entry.parsed?.request.extensionText,
       content.count <= pages.bytes
     else {
-      entry.contentPage = .needless
+      entry.registry.contentPage = .needless
       return true
     }
-    entry.contentPage = .asked
+    entry.registry.contentPage = .asked
     let page = ContentPage(
       digest: Digest.sha256(apps[app].id + [0] + content), app: apps[app].id, content: content, keep: pages.keep,
       most: pages.most)
     broadcasts.report(.keepPage(page), for: entry) { broadcasts in
       { entry, name in
-        entry.contentPage = name.map { .kept(pages.address(of: $0)) } ?? .needless
+        entry.registry.contentPage = name.map { .kept(pages.address(of: $0)) } ?? .needless
         broadcasts.pipeline.enqueueUnlessOver(entry)
       }
     } orElse: { broadcasts in
       { entry, error in
-        entry.contentPage = nil
+        entry.registry.contentPage = nil
         broadcasts.pipeline.refuseOrPutOff(entry, error)
       }
     }

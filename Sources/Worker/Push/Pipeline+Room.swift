@@ -4,17 +4,17 @@ import PushCore
 /// no attempt.
 extension Pipeline {
   func hasRoom(for entry: InFlight) -> Bool {
-    guard let app = entry.app, bodies.keep(entry.delivery.weight, for: app) else { return false }
-    entry.keptFor = app
+    guard let app = entry.identity.app, bodies.keep(entry.delivery.weight, for: app) else { return false }
+    entry.source.keptFor = app
     return true
   }
 
   /// Later and later, for nothing calls it back when there is room.
   func waitForRoom(_ entry: InFlight) {
-    let delay = min(1_000 << (2 * min(max(entry.round, 0), 3)), Self.longestWait)
-    logCrowded(entry.app)
+    let delay = min(1_000 << (2 * min(max(entry.attempt.round, 0), 3)), Self.longestWait)
+    logCrowded(entry.identity.app)
     // A broadcast may have been begun before.
-    if let audience = entry.parsed?.audience { entry.work = AudienceWork(audience) }
+    if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
     putOff(entry, by: Int64(delay), "the application's requests fill what it may hold of a worker")
   }
 

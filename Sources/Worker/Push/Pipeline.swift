@@ -193,29 +193,31 @@ final class Pipeline: OutboxOwner {
     // A message in the quarantine is a new one for the broker.
     if isAlone { delivery.redelivered = true }
     let entry = table.insert(from: queue)
-    entry.takenAt = time.now
-    entry.takenAhead = taken
-    entry.hold = hold
-    entry.producer = noteReader.producer(of: delivery, queue: queue)
+    entry.source.takenAt = time.now
+    entry.source.takenAhead = taken
+    entry.source.hold = hold
+    entry.source.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
-    entry.reply = replyVerdict(entry, delivery.properties.replyTo)
-    if entry.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
+    entry.source.reply = replyVerdict(entry, delivery.properties.replyTo)
+    if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
     if isAlone, entry.isInUse { alone = entry.reference }
   }
 
   /// Who may not send to the application has nothing asked for.
   func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
-    guard let producer = entry.producer else { return .allowed }
-    if let app = entry.app, apps[app].rights.refusal(of: producer) != nil { return replyQueues.knownVerdict(on: queue) }
+    guard let producer = entry.source.producer else { return .allowed }
+    if let app = entry.identity.app, apps[app].rights.refusal(of: producer) != nil {
+      return replyQueues.knownVerdict(on: queue)
+    }
     return replyQueues.verdict(on: queue, of: producer)
   }
 
   /// The broker has said more of the queues that results are to go to.
   func decideReplies() {
-    for entry in table.entries where entry.isInUse && entry.reply == .unknown && !entry.ledger.isConcluded {
-      entry.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
-      if entry.reply != .unknown { admit(entry, entry.delivery) }
+    for entry in table.entries where entry.isInUse && entry.source.reply == .unknown && !entry.ledger.isConcluded {
+      entry.source.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
+      if entry.source.reply != .unknown { admit(entry, entry.delivery) }
     }
   }
 
@@ -223,11 +225,13 @@ final class Pipeline: OutboxOwner {
   private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
     let isIdentified = delivery.properties.messageID != nil
     var record: RetryRecord?
-    var rejection = entry.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
-    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.queue, at: time.wallClock) {
+    var rejection =
+      entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
+    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.source.queue, at: time.wallClock)
+    {
     case .none: break
     case .notes(let page, let retry):
-      entry.page = page
+      entry.broadcast.page = page
       record = retry
     case .newer:
       entry.delivery = consume delivery
@@ -236,19 +240,20 @@ final class Pipeline: OutboxOwner {
     }
     if rejection == nil {
       let firstSeen =
-        noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.queue) ?? entry.takenAhead?.at
+        noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.source.queue)
+        ?? entry.source.takenAhead?.at
       rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? refusal(of: entry)
     }
     entry.delivery = consume delivery
     log.debug(
       "request taken",
       [
-        "message_id": entry.messageID, "queue": entry.queue.origin, "redelivered": entry.delivery.redelivered,
-        "attempts": entry.attempts,
+        "message_id": entry.identity.messageID, "queue": entry.source.queue.origin, "redelivered": entry.delivery.redelivered,
+        "attempts": entry.attempt.earlier,
       ])
     if let rejection {
       reject(entry, rejection)
-    } else if entry.reply == .crowded {
+    } else if entry.source.reply == .crowded {
       putOff(entry, by: Self.questionDelay, "reply_to: the producer names too many queues at once")
     } else {
       begin(entry, record, isIdentified: isIdentified)
@@ -260,22 +265,22 @@ final class Pipeline: OutboxOwner {
 
   /// What its producer may not ask for. Checked once: what a worker sends on from here on is allowed.
   private func refusal(of entry: InFlight) -> Rejection? {
-    guard let producer = entry.producer, let app = entry.app else { return nil }
+    guard let producer = entry.source.producer, let app = entry.identity.app else { return nil }
     let rights = apps[app].rights
     if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.parsed?.topic) { return refusal }
-    if entry.reply != .crowded { entry.producer = nil }
+    if entry.source.reply != .crowded { entry.source.producer = nil }
     return nil
   }
 
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
-    entry.admittedAt = time.wallClock
+    entry.identity.admittedAt = time.wallClock
     if entry.parsed?.isCollapsible == true { noteArrival(entry, record) }
-    if let page = entry.page {
+    if let page = entry.broadcast.page {
       guard entry.parsed?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
       }
-      entry.deadline = page.deadline
+      entry.identity.deadline = page.deadline
     }
     let choice: Translator.Choice
     switch translator.choice(of: entry.delivery.properties.headers) {
@@ -285,7 +290,7 @@ final class Pipeline: OutboxOwner {
     if isIdentified, isDuplicate(entry, choice) { return }
     enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
-    entry.settledBefore = record?.settled
+    entry.attempt.settledBefore = record?.settled
     if !hasRoom(for: entry) {
       waitForRoom(entry)
     } else if isWhollyHeldBack(entry) {
@@ -297,22 +302,24 @@ final class Pipeline: OutboxOwner {
     } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, lookUps != nil {
       broadcasts.nameAndPublishAgain(entry)
     } else {
-      addRecipients(to: entry, by: entry.routes)
+      addRecipients(to: entry, by: entry.route.routes)
       // What is too late needs no look-up.
-      if entry.unresolved == 0 || time.wallClock > entry.deadline { sendRecipients(of: entry) }
+      if entry.registry.unresolved == 0 || time.wallClock > entry.identity.deadline { sendRecipients(of: entry) }
     }
   }
 
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
   func sendRecipients(of entry: InFlight) {
-    if let settled = entry.settledBefore {
-      SettledTargets.restore(settled, to: &entry.recipients, until: entry.deadline, lag: entry.clockLag)
+    if let settled = entry.attempt.settledBefore {
+      SettledTargets.restore(settled, to: &entry.recipients, until: entry.identity.deadline, lag: entry.identity.clockLag)
       for case .postponed(let until) in entry.recipients.lazy.map(\.state) {
-        entry.longestWait = max(entry.longestWait, until - time.wallClock)
+        entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
       }
     }
-    log.debug("resolved", ["message_id": entry.messageID, "devices": entry.recipients.count, "registered": entry.rows != nil])
-    if time.wallClock > entry.deadline {
+    log.debug(
+      "resolved",
+      ["message_id": entry.identity.messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
+    if time.wallClock > entry.identity.deadline {
       expire(entry)
     } else if entry.parsed?.isDryRun == true {
       beginDryRun(entry)
@@ -325,25 +332,26 @@ final class Pipeline: OutboxOwner {
   /// when its channel was lost goes on under its new delivery.
   private func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
     let print = duplicates.fingerprint(
-      app: entry.app ?? -1, sender: choice.name, messageID: entry.messageID, body: entry.delivery.body, round: entry.lap)
+      app: entry.identity.app ?? -1, sender: choice.name, messageID: entry.identity.messageID, body: entry.delivery.body,
+      round: entry.lap)
     if !orphans.isEmpty, let index = orphans.removeValue(forKey: print) {
       let orphan = table[index]
       orphan.delivery.token = entry.delivery.token
-      orphan.hold = entry.hold
+      orphan.source.hold = entry.source.hold
       release(entry)
       perform(orphan.ledger.redelivered(), orphan)
       return true
     }
     if duplicates.insert(print, at: time.wallClock) {
-      entry.fingerprint = print
+      entry.identity.fingerprint = print
       return false
     }
     counters.duplicatesSuppressed += 1
     entry.trace.isDuplicate = true
     // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
     // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
-    if let first = table.entries.first(where: { $0.isInUse && $0.fingerprint == print && !$0.ledger.isOrphan }) {
-      first.repeats.append((entry.delivery.token, entry.hold))
+    if let first = table.entries.first(where: { $0.isInUse && $0.identity.fingerprint == print && !$0.ledger.isOrphan }) {
+      first.source.repeats.append((entry.delivery.token, entry.source.hold))
       release(entry)
     } else {
       conclude(entry) {}

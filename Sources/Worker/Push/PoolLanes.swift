@@ -88,13 +88,13 @@ struct PoolLanes {
   var hasHeld: Bool { !lanes[Self.held].isEmpty }
 
   private static func lane(of entry: InFlight) -> Int {
-    entry.hold != nil ? held : lane(of: entry.queue)
+    entry.source.hold != nil ? held : lane(of: entry.source.queue)
   }
 
   private static func lane(of queue: WorkQueue) -> Int { queue.rawValue < held ? queue.rawValue : queue.rawValue + 1 }
 
   mutating func append(_ waiting: Waiting, of entry: InFlight) {
-    if entry.isNowOrNever {
+    if entry.attempt.isLast {
       lanes[Self.lane(of: entry)].nowOrNever.append(waiting)
     } else {
       lanes[Self.lane(of: entry)].waiting.append(waiting)
@@ -109,7 +109,7 @@ struct PoolLanes {
 
   /// Puts back, in front, a request that still has recipients.
   mutating func putBack(_ waiting: Waiting, of entry: InFlight) {
-    if entry.isNowOrNever {
+    if entry.attempt.isLast {
       lanes[Self.lane(of: entry)].nowOrNever.prepend(waiting)
     } else {
       lanes[Self.lane(of: entry)].waiting.prepend(waiting)

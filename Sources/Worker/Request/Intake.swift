@@ -17,14 +17,14 @@ struct Intake {
   /// Known before the body is: a request that can't be read has its outcome under its message id and application all the same.
   func identify(_ entry: InFlight, _ delivery: borrowing Delivery, using random: inout RandomSource) {
     if let id = delivery.properties.messageID, !id.isEmpty {
-      entry.messageID = id
+      entry.identity.messageID = id
     } else {
-      entry.messageID = UUIDText.random(using: &random)
+      entry.identity.messageID = UUIDText.random(using: &random)
     }
     if let appID = delivery.properties.appID, !appID.isEmpty {
-      entry.app = apps.index(of: appID)
+      entry.identity.app = apps.index(of: appID)
     } else {
-      entry.app = apps.only
+      entry.identity.app = apps.only
     }
   }
 
@@ -35,7 +35,7 @@ struct Intake {
   func admit(
     _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, firstSeen: Int64? = nil, at now: Int64
   ) -> Rejection? {
-    guard TextForm.isPlainLine(entry.messageID) else {
+    guard TextForm.isPlainLine(entry.identity.messageID) else {
       return Rejection(.invalidParameters, "message_id: a control character in it")
     }
     if let rejection = Self.checkEncoding(delivery.properties) { return rejection }
@@ -44,28 +44,28 @@ struct Intake {
       return Rejection(.messageTooBig, reason)
     }
     let parsed: ParsedRequest
-    do { parsed = try parse(delivery.body, for: entry.app) } catch { return error }
+    do { parsed = try parse(delivery.body, for: entry.identity.app) } catch { return error }
     switch app(of: entry, delivery.properties.appID, parsed.package) {
     case .success(let index):
-      entry.app = index
+      entry.identity.app = index
       if let package = parsed.package, !apps[index].packages.contains(package) {
         return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
       }
     case .failure(let rejection): return rejection
     }
     if let record {
-      entry.attempts = record.attempts
-      entry.round = record.round
-      entry.clockLag = record.lag(at: now)
-      entry.lastFailure = (record.error, record.reason, record.status)
+      entry.attempt.earlier = record.attempts
+      entry.attempt.round = record.round
+      entry.identity.clockLag = record.lag(at: now)
+      entry.attempt.lastFailure = (record.error, record.reason, record.status)
     }
     let dated = Self.published(delivery.properties, at: now)
-    entry.isDated = dated != nil
-    entry.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
-    let lifetime = parsed.lifetime ?? parsed.expiration.map { Self.lifetime(until: $0, from: entry.published) }
-    entry.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: entry.published)
+    entry.identity.isDated = dated != nil
+    entry.identity.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
+    let lifetime = parsed.lifetime ?? parsed.expiration.map { Self.lifetime(until: $0, from: entry.identity.published) }
+    entry.identity.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: entry.identity.published)
     entry.parsed = parsed
-    entry.isNowOrNever = lifetime == 0
+    entry.attempt.isLast = lifetime == 0
     return nil
   }
 
@@ -100,7 +100,7 @@ struct Intake {
 
   /// - Parameter id: what the properties say, by which the entry has been identified.
   private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
-    if let app = entry.app { return .success(app) }
+    if let app = entry.identity.app { return .success(app) }
     if let id, !id.isEmpty {
       return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
     }

@@ -67,12 +67,12 @@ struct OutcomePublications {
     if keepsNotes {
       properties.headers = Self.withNotes(entry.delivery)
       let owner = Publication.Owner.request(entry.index)
-      return deadLetter(letter, entry.delivery, properties, origin: entry.queue.origin, owner: owner, naming: nil)
+      return deadLetter(letter, entry.delivery, properties, origin: entry.source.queue.origin, owner: owner, naming: nil)
     }
     if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
       properties.headers.append(PageTicket.header, ticket)
     }
-    let queue = isWholePage || !entry.queue.isFanOut ? entry.queue : entry.queue.sending
+    let queue = isWholePage || !entry.source.queue.isFanOut ? entry.source.queue : entry.source.queue.sending
     return deadLetter(letter, entry.delivery, properties, origin: queue.origin, owner: .request(entry.index), naming: naming)
   }
 
@@ -132,7 +132,7 @@ struct OutcomePublications {
 
   /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
   func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
-    guard entry.reply == .allowed else { return nil }
+    guard entry.source.reply == .allowed else { return nil }
     return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
   }
 
@@ -157,9 +157,9 @@ struct OutcomePublications {
     var record = record
     if record.settled != nil { record.due = now + step.delay }
     var properties = requestProperties(entry)
-    properties.messageID = entry.messageID
+    properties.messageID = entry.identity.messageID
     record.append(to: &properties.headers)
-    entry.page?.append(to: &properties.headers)
+    entry.broadcast.page?.append(to: &properties.headers)
     Self.appendFirstSeen(of: entry, to: &properties)
     return toLadder(step, properties, entry)
   }
@@ -171,9 +171,9 @@ struct OutcomePublications {
     if record.settled != nil { record.due = now }
     var properties = requestProperties(entry)
     record.append(to: &properties.headers)
-    entry.page?.append(to: &properties.headers)
+    entry.broadcast.page?.append(to: &properties.headers)
     Self.appendFirstSeen(of: entry, to: &properties)
-    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     properties.expiration = Topology.heldExpiry
     return Publication(
       kind: .hold, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
@@ -197,7 +197,7 @@ struct OutcomePublications {
 
   private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
     var properties = properties
-    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     return Publication(
       kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
@@ -211,8 +211,8 @@ struct OutcomePublications {
   func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
     var properties = entry.delivery.properties
     properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : Self.withoutAdded(properties.headers)
-    if !keepsNotes { Self.append(producer: entry.producer, to: &properties.headers) }
-    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    if !keepsNotes { Self.append(producer: entry.source.producer, to: &properties.headers) }
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
     properties.deliveryMode = 2
     properties.userID = nil
@@ -238,8 +238,8 @@ struct OutcomePublications {
     ticket.append(to: &properties.headers)
     Self.appendFirstSeen(of: entry, to: &properties)
     // Should the broker give it up, replaying finds the way back.
-    properties.headers.append(Topology.originHeader, .text(entry.queue.fanOut.origin))
-    let (exchange, key) = entry.queue.fanOut.route
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.fanOut.origin))
+    let (exchange, key) = entry.source.queue.fanOut.route
     return Publication(
       kind: .page, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
       body: entry.delivery.body, owner: .request(entry.index))
@@ -251,24 +251,24 @@ struct OutcomePublications {
     var properties = requestProperties(entry)
     properties.expiration = entry.delivery.properties.expiration
     Self.appendFirstSeen(of: entry, to: &properties)
-    properties.headers.append(Topology.originHeader, .text(entry.queue.origin))
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     return Publication(
       kind: .retry, exchange: returns, routingKey: [], properties: properties, body: entry.delivery.body,
       owner: .request(entry.index))
   }
 
   private func app(of entry: InFlight) -> [UInt8] {
-    entry.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
+    entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
   }
 
   /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder. A copy of one whose
   /// producer's rights have not been checked says so. It names the application that the request was found to be for: rights are those of
   /// that one, and by the time the copy is read the configuration may lead to another.
   private func requestProperties(_ entry: InFlight) -> BasicProperties {
-    var properties = requestProperties(of: entry.delivery, entry.messageID, producer: entry.producer)
-    if let app = entry.app { properties.appID = apps[app].id }
+    var properties = requestProperties(of: entry.delivery, entry.identity.messageID, producer: entry.source.producer)
+    if let app = entry.identity.app { properties.appID = apps[app].id }
     // Where the producer is still named, it is asked for again.
-    if entry.reply == .dropped, entry.producer == nil { properties.replyTo = nil }
+    if entry.source.reply == .dropped, entry.source.producer == nil { properties.replyTo = nil }
     return properties
   }
 
@@ -287,8 +287,8 @@ struct OutcomePublications {
 
   /// A lifetime counts from there, wherever the request goes on; a producer's own timestamp says it as well.
   private static func appendFirstSeen(of entry: InFlight, to properties: inout BasicProperties) {
-    guard properties.timestamp == nil, entry.published > 0 else { return }
-    properties.headers.append(NoteReader.firstSeenHeader, .integer(entry.published))
+    guard properties.timestamp == nil, entry.identity.published > 0 else { return }
+    properties.headers.append(NoteReader.firstSeenHeader, .integer(entry.identity.published))
   }
 
   private static func append(producer: [UInt8]?, to headers: inout FieldTable) {
@@ -297,7 +297,8 @@ struct OutcomePublications {
 
   private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
     let request = entry.delivery.properties
-    return outcomeProperties(of: request, entry.messageID, app: entry.app.map { apps[$0].id } ?? request.appID)
+    return outcomeProperties(
+      of: request, entry.identity.messageID, app: entry.identity.app.map { apps[$0].id } ?? request.appID)
   }
 
   private func outcomeProperties(of request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {

@@ -96,8 +96,8 @@ public struct Rehearsal {
       self.translator = translator
       self.now = now
       self.request = request
-      hasAPNs = entry.routes.apnsRoute(entry.environment) != nil
-      hasFCM = entry.routes.fcm != nil
+      hasAPNs = entry.route.routes.apnsRoute(entry.route.environment) != nil
+      hasFCM = entry.route.routes.fcm != nil
       self.lacksFCM = lacksFCM
     }
 
@@ -105,7 +105,8 @@ public struct Rehearsal {
     public func apns(toChannels: Bool, _ report: inout LossReport?) -> Result<APNsTemplate, Rejection> {
       guard !isCounterMissing(hasCounters: !toChannels) else { return .failure(.noCounter) }
       return translator.apns(
-        entry, pool: entry.routes.apnsRoute(entry.environment)?.pool ?? -1, isBroadcast: toChannels, isRehearsed: true,
+        entry, pool: entry.route.routes.apnsRoute(entry.route.environment)?.pool ?? -1, isBroadcast: toChannels,
+        isRehearsed: true,
         at: now, &report)
     }
 
@@ -157,7 +158,7 @@ public struct Rehearsal {
     if let rejection = intake.admit(entry, delivery, nil, firstSeen: question.published, at: question.now) {
       return .failure(rejection)
     }
-    guard let parsed = entry.parsed, let app = entry.app else {
+    guard let parsed = entry.parsed, let app = entry.identity.app else {
       return .failure(Rejection(.internalServerError, "a request without an application"))
     }
     if let rejection = apps[app].rights.refusal(ofTopic: parsed.topic) { return .failure(rejection) }
@@ -166,12 +167,12 @@ public struct Rehearsal {
     case .failure(let rejection): return .failure(rejection)
     case .success(let choice): if let rejection = translator.route(entry, choice) { return .failure(rejection) }
     }
-    guard question.now <= entry.deadline else {
+    guard question.now <= entry.identity.deadline else {
       return .failure(Rejection(.expired, "its time to live has passed: it is not sent"))
     }
     let deadlineOfFCM =
       parsed.expiration == nil
-      ? entry.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.published)
+      ? entry.identity.deadline : Intake.deadline(parsed.lifetime, delivery.properties, from: entry.identity.published)
     return .success(
       Admitted(
         entry, parsed.request, translator, deadlineOfFCM: deadlineOfFCM, hasRegistry: hasRegistry,

@@ -55,7 +55,7 @@ package struct Translator {
 
   /// By the credentials of the sender that the request names, in the environment that it names.
   func route(_ entry: InFlight, _ choice: Choice) -> Rejection? {
-    guard let app = entry.app else { return nil }
+    guard let app = entry.identity.app else { return nil }
     var routes = apps[app].routes
     if let sender = choice.sender {
       guard let own = apps[app].senders[sender] else {
@@ -68,9 +68,9 @@ package struct Translator {
         .invalidParameters,
         "\(Self.environmentHeader): the application has no APNs credential for \(environment.rawValue)")
     }
-    entry.routes = routes
-    entry.environment = choice.environment
-    entry.unknownOutcome = choice.unknownOutcome ?? apps[app].unknownOutcome
+    entry.route.routes = routes
+    entry.route.environment = choice.environment
+    entry.route.unknownOutcome = choice.unknownOutcome ?? apps[app].unknownOutcome
     return nil
   }
 
@@ -95,14 +95,14 @@ package struct Translator {
       return .failure(Rejection(.internalServerError, "the request is no longer there"))
     }
     return FCMTemplate.make(
-      parsed.request, settings: entry.routes.fcmSettings,
+      parsed.request, settings: entry.route.routes.fcmSettings,
       context: context(of: entry, isRehearsed: isRehearsed, deadline: deadline, at: now), report: &report)
   }
 
   /// A device of the registry may be reached by another sender's pool than the request's.
   func apnsSettings(of pool: Int, _ entry: InFlight) -> APNsSettings? {
-    if let settings = entry.routes.apnsSettings(of: pool) { return settings }
-    guard let app = entry.app else { return nil }
+    if let settings = entry.route.routes.apnsSettings(of: pool) { return settings }
+    guard let app = entry.identity.app else { return nil }
     let senders = apps[app].senders.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     return ([apps[app].routes] + senders + apps[app].formerSenders).lazy.compactMap { $0.apnsSettings(of: pool) }.first
   }
@@ -111,9 +111,10 @@ package struct Translator {
     of entry: InFlight, isRehearsed: Bool, deadline: Int64? = nil, at now: Int64
   ) -> TranslationContext {
     var context = TranslationContext(
-      now: now, deadline: deadline ?? entry.deadline, messageID: entry.messageID, published: entry.published)
-    context.isKept = entry.keeping == .kept
-    if case .kept(let address)? = entry.contentPage {
+      now: now, deadline: deadline ?? entry.identity.deadline, messageID: entry.identity.messageID,
+      published: entry.identity.published)
+    context.isKept = entry.registry.keeping == .kept
+    if case .kept(let address)? = entry.registry.contentPage {
       context.page = address
     } else if isRehearsed, mayHavePage(entry) {
       context.page = pages?.example
@@ -122,7 +123,7 @@ package struct Translator {
   }
   /// Of an application whose pushes may have the address of a page in the place of `data.ext`.
   func mayHavePage(_ entry: InFlight) -> Bool {
-    guard pages != nil, let app = entry.app else { return false }
+    guard pages != nil, let app = entry.identity.app else { return false }
     return apps[app].isUPMC
   }
 }

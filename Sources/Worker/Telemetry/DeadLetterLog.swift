@@ -94,12 +94,16 @@ extension Pipeline {
   ) {
     counters.deadLetters += 1
     count(.deadLetter(letter.error), entry, recipient)
-    letterReasons.note(app: entry.app, error: letter.error, reason: letter.reason)
+    letterReasons.note(app: entry.identity.app, error: letter.error, reason: letter.reason)
     log.debug(
       "dead letter",
-      ["message_id": entry.messageID, "error": letter.error.rawValue, "reason": DeadLetterLog.words(of: letter.reason)])
-    let kind = deadLetterLog.note(app: entry.app, error: letter.error, reason: letter.reason, messageID: entry.messageID)
-    if let kind { logLetters(kind, 1, entry.messageID) }
+      [
+        "message_id": entry.identity.messageID, "error": letter.error.rawValue,
+        "reason": DeadLetterLog.words(of: letter.reason),
+      ])
+    let kind = deadLetterLog.note(
+      app: entry.identity.app, error: letter.error, reason: letter.reason, messageID: entry.identity.messageID)
+    if let kind { logLetters(kind, 1, entry.identity.messageID) }
     var publication = publications.deadLetter(
       letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry)
     if let registration, let request = entry.request {

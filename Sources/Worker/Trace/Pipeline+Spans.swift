@@ -9,22 +9,22 @@ extension Pipeline {
       context.isSampled
     else { return }
     let id = spans.newSpanID()
-    let (exchange, key) = entry.queue.route
-    let queue = "\(publications.prefix).\(entry.queue.origin)"
+    let (exchange, key) = entry.source.queue.route
+    let queue = "\(publications.prefix).\(entry.source.queue.origin)"
     var process = SpanWriter(
       name: "process \(queue)", kind: .consumer, trace: context.traceID, span: id, parent: context.spanID,
-      start: nanoseconds(of: entry.takenAt), end: nanoseconds(of: time.now))
+      start: nanoseconds(of: entry.source.takenAt), end: nanoseconds(of: time.now))
     process.attribute("messaging.system", "rabbitmq")
     process.attribute("messaging.operation.name", "process")
     process.attribute("messaging.operation.type", "process")
     process.attribute("messaging.destination.name", "\(publications.prefix).\(exchange):\(key):\(queue)")
     process.attribute("messaging.rabbitmq.destination.routing_key", key)
-    process.attribute("messaging.message.id", .text(entry.messageID))
+    process.attribute("messaging.message.id", .text(entry.identity.messageID))
     process.attribute("messaging.message.body.size", .number(Int64(clamping: entry.delivery.bodySize)))
-    if let app = entry.app { process.attribute("pushfleet.app", .text(apps[app].id)) }
+    if let app = entry.identity.app { process.attribute("pushfleet.app", .text(apps[app].id)) }
     let outcome = entry.traceOutcome
     process.attribute("pushfleet.outcome", outcome)
-    process.attribute("pushfleet.attempt", .number(Int64(entry.attempts + 1)))
+    process.attribute("pushfleet.attempt", .number(Int64(entry.attempt.earlier + 1)))
     process.attribute("pushfleet.devices", .number(Int64(entry.recipients.count)))
     if let refusal = entry.trace.refusal { process.attribute("error.type", refusal.code.rawValue) }
     spans.append(process.ended(error: ["failed", "refused", "expired"].contains(outcome) ? outcome : nil))
@@ -52,9 +52,10 @@ extension Pipeline {
     }
     if case .answered(let status) = push.answer { span.attribute("http.response.status_code", .number(Int64(status))) }
     if isAPNs, recipient.kind != .channel {
-      let fixed = entry.apns?.fixedID
+      let fixed = entry.route.apns?.fixedID
       span.attribute(
-        "pushfleet.apns_id", .text(fixed ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span)))
+        "pushfleet.apns_id",
+        .text(fixed ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span)))
     }
     if let error = push.error { span.attribute("error.type", push.reason.isEmpty ? error.rawValue : push.reason) }
     spans.append(span.ended(error: push.error?.rawValue))

@@ -45,8 +45,8 @@ extension Pipeline {
 
 extension InFlight {
   fileprivate var traced: TraceRecorder.Outcome {
-    if trace.next != nil || trace.isDuplicate || dryRun != nil { return .other }
-    guard trace.refusal == nil, isDelivered else { return .failure }
-    return attempts == 0 ? .success : .other
+    if self.trace.next != nil || self.trace.isDuplicate || self.attempt.dryRun != nil { return .other }
+    guard self.trace.refusal == nil, isDelivered else { return .failure }
+    return self.attempt.earlier == 0 ? .success : .other
   }
 }

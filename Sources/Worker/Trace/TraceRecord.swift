@@ -20,25 +20,25 @@ struct TraceRecord {
 
   func append(to line: inout [UInt8]) {
     line.append(UInt8(ascii: "{"))
-    text("message_id", entry.messageID, &line, isFirst: true)
-    if let app = entry.app { text("app", pipeline.apps[app].id, &line) }
+    text("message_id", entry.identity.messageID, &line, isFirst: true)
+    if let app = entry.identity.app { text("app", pipeline.apps[app].id, &line) }
     text("worker", "\(ThisProcess.name)/\(pipeline.log.shard)", &line)
-    if let app = entry.hold {
+    if let app = entry.source.hold {
       text("queue", "hold.\(String(decoding: pipeline.apps[app].id, as: UTF8.self))", &line)
     } else {
-      text("queue", entry.queue.origin, &line)
+      text("queue", entry.source.queue.origin, &line)
     }
     if let waited { appendPublished(waited, &line) }
-    time("received_at", entry.takenAt, &line)
+    time("received_at", entry.source.takenAt, &line)
     flag("redelivered", entry.delivery.redelivered, &line)
-    number("attempt", Int64(entry.attempts + 1), &line)
-    if entry.round > 0 { number("round", Int64(entry.round), &line) }
-    if let page = entry.page {
+    number("attempt", Int64(entry.attempt.earlier + 1), &line)
+    if entry.attempt.round > 0 { number("round", Int64(entry.attempt.round), &line) }
+    if let page = entry.broadcast.page {
       if !page.campaign.isEmpty { text("campaign", page.campaign, &line) }
       number("page", Int64(page.number), &line)
     }
     number("devices", Int64(entry.recipients.count), &line)
-    flag("registered", entry.rows != nil, &line)
+    flag("registered", entry.registry.rows != nil, &line)
     appendPushes(&line)
     appendOutcomes(&line)
     if let refusal = entry.trace.refusal {
@@ -58,14 +58,14 @@ struct TraceRecord {
 
   /// Milliseconds that it waited, where somebody has said since when.
   private var waited: Int64? {
-    let isKnown = entry.delivery.properties.timestamp != nil || entry.round > 0
-    return isKnown && entry.published > 0 ? max(wall(entry.takenAt) - entry.published, 0) : nil
+    let isKnown = entry.delivery.properties.timestamp != nil || entry.attempt.round > 0
+    return isKnown && entry.identity.published > 0 ? max(wall(entry.source.takenAt) - entry.identity.published, 0) : nil
   }
 
   private func appendPublished(_ waited: Int64, _ line: inout [UInt8]) {
     key("published_at", &line)
     line.append(UInt8(ascii: "\""))
-    Timestamp.append(entry.published, to: &line)
+    Timestamp.append(entry.identity.published, to: &line)
     line.append(UInt8(ascii: "\""))
     number("waited_ms", waited, &line)
   }
@@ -103,7 +103,9 @@ struct TraceRecord {
     if !push.reason.isEmpty { text("reason", push.reason, &line) }
     if isAPNs, recipient.kind != .channel {
       text(
-        "apns_id", entry.apns?.fixedID ?? DeviceIdentity(messageID: entry.messageID).apnsID(token: recipient.token.span), &line)
+        "apns_id",
+        entry.route.apns?.fixedID ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span),
+        &line)
     }
     if case .delivered(let name) = recipient.state, !name.isEmpty { text("provider_name", name, &line) }
     text("outcome", Self.outcome(of: recipient.state), &line)
@@ -138,9 +140,9 @@ struct TraceRecord {
     case nil: return
     case .ladder(let step): text("waits_in", Array("retry.".utf8) + step, &line)
     case .hold: text("waits_in", Array("hold.".utf8) + pipeline.appID(of: entry), &line)
-    case .pages: return text("waits_in", entry.queue.fanOut.origin, &line)
+    case .pages: return text("waits_in", entry.source.queue.fanOut.origin, &line)
     }
-    if let last = entry.lastFailure { text("waits_because", DeadLetterLog.words(of: last.reason), &line) }
+    if let last = entry.attempt.lastFailure { text("waits_because", DeadLetterLog.words(of: last.reason), &line) }
     var due = Int64.max
     for recipient in entry.recipients { if case .postponed(let until) = recipient.state { due = min(due, until) } }
     guard due < .max else { return }
@@ -205,19 +207,19 @@ struct TraceRecord {
 
 extension InFlight {
   private func isEverywhere(_ code: PushError) -> Bool {
-    recipients.allSatisfy { if case .failed(code) = $0.state { true } else { false } }
+    self.recipients.allSatisfy { if case .failed(code) = $0.state { true } else { false } }
   }
 
   /// What became of it, in a word.
   var traceOutcome: String {
-    if trace.isDuplicate { return "duplicate" }
-    switch trace.next {
+    if self.trace.isDuplicate { return "duplicate" }
+    switch self.trace.next {
     case .ladder, .hold: return "waits"
     case .pages: return "goes on in pages"
     case nil: break
     }
-    if recipients.isEmpty { return trace.refusal != nil ? "refused" : trace.isExpired ? "expired" : "done" }
-    if dryRun != nil || parsed?.isDryRun == true { return "dry run" }
+    if self.recipients.isEmpty { return self.trace.refusal != nil ? "refused" : self.trace.isExpired ? "expired" : "done" }
+    if self.attempt.dryRun != nil || self.parsed?.isDryRun == true { return "dry run" }
     if isDelivered { return "delivered" }
     if hasReachedDevice { return "delivered in part" }
     return isEverywhere(.expired) ? "expired" : isEverywhere(.collapsed) ? "collapsed" : "failed"
