@@ -11,13 +11,14 @@ from acknowledgements import Acknowledgements
 from applications import Applications
 from fanout import Fanout, Postgres
 from gateway import Gateway
+from instructions import Instructions
 from isolation import KINDS, Isolation
 from million import Million
 from registry import Import, Registries
 from services import Site
 from single import Translation, Worker
 
-PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "million", "apps", "acks", "gateway"]
+PARTS = ["worker", "translation", "import", "fanout", "postgres", "isolation", "million", "apps", "acks", "gateway", "instructions"]
 
 
 def parse(arguments):
@@ -49,7 +50,7 @@ def main(options):
     make = {"worker": lambda: Worker(site), "translation": lambda: Translation(site), "import": lambda: Import(site, registries),
             "fanout": lambda: Fanout(site, registries), "postgres": lambda: Postgres(site, registries), "isolation": lambda: Isolation(site), "million": lambda: Million(site),
             "apps": lambda: Applications(site), "acks": lambda: Acknowledgements(site),
-            "gateway": lambda: Gateway(site)}
+            "gateway": lambda: Gateway(site), "instructions": lambda: Instructions(site)}
     wanted = PARTS if not options.parts or "all" in options.parts else [name for name in PARTS if name in options.parts]
     parts = []
     for name in wanted:
