@@ -102,7 +102,7 @@ extension Broadcasts {
   private func sendPage(_ entry: InFlight) {
     entry.broadcast.work?.sends()
     // An orphan is sent when the broker has delivered it here again.
-    if !entry.ledger.isOrphan { pipeline.enqueueCounted(entry) }
+    if !entry.ledger.isOrphan { pipeline.passGates(entry) }
   }
 
   // MARK: small audiences

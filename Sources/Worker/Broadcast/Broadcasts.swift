@@ -17,7 +17,7 @@ final class Broadcasts {
   let marks: TokenMarks
   /// Devices on a page.
   let pageSize: Int
-  private let registry: RegistryClient?
+  let registry: RegistryClient?
   /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
   private let resultLease: Int64
 
@@ -61,9 +61,7 @@ final class Broadcasts {
     _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void,
     orElse: @escaping (Broadcasts) -> (InFlight, RegistryError) -> Void
   ) {
-    let reference = entry.reference
-    registry?.call(call) { [weak self] result in
-      guard let self, let entry = pipeline.table[reference] else { return }
+    pipeline.ask(call, about: entry) { [unowned self] entry, result in
       switch result {
       case .success(let answer): then(self)(entry, answer)
       case .failure(let error): orElse(self)(entry, error)

@@ -58,7 +58,7 @@ extension Pipeline {
     case .forget: forgetIfUnknowable(entry)
     case .resume:
       switch entry.broadcast.work?.stage {
-      case nil, .sending: enqueueCounted(entry)
+      case nil, .sending: passGates(entry)
       case .ending: broadcasts.publishWithdrawn(entry)
       case .asking, .chaining: return
       }

@@ -177,13 +177,13 @@ extension Pipeline {
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
       noteSent(entry, index, pool)
       pool.send(
-        template.stamp(token: entry.recipients[index].token, fill: fill(entry, index)),
+        template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)),
         tag: PushTag(entry: entry.index, recipient: index).rawValue, account: account, wantsName: entry.wantsResult(results))
     case .fcm(let pool):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
       noteSent(entry, index, pool)
       pool.send(
-        payload: template.body(token: entry.recipients[index].token, fill: fill(entry, index)),
+        payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)),
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     }
   }

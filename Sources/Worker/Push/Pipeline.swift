@@ -158,6 +158,9 @@ final class Pipeline: OutboxOwner {
     holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }
 
+  /// nil where none is configured.
+  var registry: RegistryClient? { broadcasts.registry }
+
   /// Nothing is in hand and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
@@ -321,10 +324,8 @@ final class Pipeline: OutboxOwner {
       ["message_id": entry.identity.messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
     if time.wallClock > entry.identity.deadline {
       expire(entry)
-    } else if entry.parsed?.isDryRun == true {
-      beginDryRun(entry)
     } else {
-      enqueueCounted(entry)
+      passGates(entry)
     }
   }
 

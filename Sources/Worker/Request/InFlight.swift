@@ -83,12 +83,16 @@ final class InFlight {
     var rows: DeviceRows?
     /// The further devices of a list's users and groups: their places after those of the list's entries.
     var members: [(place: Int, others: Range<Int>)] = []
-    /// Whether the registry keeps its message id, for acknowledgements that name it by its key; nil where that wasn't asked for.
-    var keeping: Keeping?
-    /// Where its `data.ext` can be fetched; nil where that isn't decided yet.
-    var contentPage: PageOfContent?
-    /// What each recipient's badge counter is with this request; nil for a request that leaves them alone.
-    var badges: Badges?
+    /// The registry keeps its message id, for acknowledgements that name it by its key.
+    var isKept = false
+    /// Where its `data.ext` can be fetched; nil where every push has room for it, or none has room for the address.
+    var contentPage: [UInt8]?
+    /// What each recipient's badge counter is with this request; nil for one that has no counter. Empty for a request that leaves them alone.
+    var badges: [Int64?] = []
+    /// Of ``Gate``.
+    var gatesPassed = 0
+    /// The registry's answer for the next gate has not come yet.
+    var isAsked = false
   }
 
   /// The credentials that it goes by, and its translations.
@@ -182,28 +186,6 @@ final class InFlight {
   }
 
   var request: SendRequest? { fields.parsed?.request }
-
-  enum Keeping {
-    /// The registry is asked. Becomes kept, or failed, or the request goes to the ladder.
-    case asked
-    case kept, failed
-  }
-
-  enum PageOfContent {
-    /// The registry is asked to keep it. Becomes kept or needless, or the request goes to the ladder.
-    case asked
-    /// At this address.
-    case kept([UInt8])
-    /// Every push has room for it, or none would have room for the address, or the registry has no room for it.
-    case needless
-  }
-
-  enum Badges {
-    /// The registry counts. Becomes known, or the request goes to the ladder.
-    case counting
-    /// By recipient; nil for one that has no counter.
-    case known([Int64?])
-  }
 
   /// It came with a message id, and so is known again after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }

@@ -113,8 +113,8 @@ package struct Translator {
     var context = TranslationContext(
       now: now, deadline: deadline ?? entry.identity.deadline, messageID: entry.identity.messageID,
       published: entry.identity.published)
-    context.isKept = entry.registry.keeping == .kept
-    if case .kept(let address)? = entry.registry.contentPage {
+    context.isKept = entry.registry.isKept
+    if let address = entry.registry.contentPage {
       context.page = address
     } else if isRehearsed, mayHavePage(entry) {
       context.page = pages?.example

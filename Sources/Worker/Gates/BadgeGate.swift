@@ -1,0 +1,105 @@
+import DeviceRegistry
+import PushCore
+
+/// A request that says something of badges moves the counter of each device, once for the device and message. A dry run only looks at the
+/// counters, for a badge that counts.
+enum BadgeGate: Gate {
+  static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
+    switch entry.parsed?.badge {
+    case nil: false
+    case .automatic: true
+    case .number: entry.parsed?.isDryRun != true
+    }
+  }
+
+  static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
+    guard let badge = entry.parsed?.badge, pipeline.registry != nil else {
+      entry.refuseWithoutCounter()
+      return .go
+    }
+    return count(badge, entry, in: pipeline)
+  }
+
+  private static func count(_ badge: SendRequest.Badge, _ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
+    var places: [Int] = []
+    var devices: [BadgeCount.Device] = []
+    let refusals = refusals(of: entry, in: pipeline)
+    for (index, recipient) in entry.recipients.enumerated() where recipient.state.isToBeSent {
+      // What is never sent moves no counter.
+      if let rejection = refusals[PushWay(recipient)] {
+        entry.recipients[index].state = .refused(rejection)
+        continue
+      }
+      places.append(index)
+      if recipient.row >= 0, let rows = entry.registry.rows {
+        devices.append(.number(rows[recipient.row].id))
+      } else {
+        devices.append(.token(recipient.platform, Array(recipient.token)))
+      }
+    }
+    guard !devices.isEmpty else { return .go }
+    let (rule, isRegistryNeeded): (BadgeCount.Rule, Bool) =
+      switch badge {
+      case .automatic:
+        (
+          entry.parsed?.isDryRun == true ? .look : .up,
+          entry.parsed?.countsBadge != true || entry.recipients.contains { $0.row >= 0 }
+        )
+      case .number(let number): (.set(Int64(number)), false)
+      }
+    let count = BadgeCount(app: pipeline.appID(of: entry), messageID: entry.identity.messageID, rule: rule, devices: devices)
+    return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
+      var badges = [Int64?](repeating: nil, count: entry.recipients.count)
+      for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
+      entry.registry.badges = badges
+      entry.refuseWithoutCounter()
+    } orElse: { entry in
+      // A number is sent as it is, with a registry or without.
+      guard !isRegistryNeeded else { return false }
+      entry.refuseWithoutCounter()
+      return true
+    }
+  }
+
+  /// Why a request can't be translated, by the ways for which that is so. The other ways are sent.
+  private static func refusals(of entry: InFlight, in pipeline: Pipeline) -> [PushWay: Rejection] {
+    var refusals: [PushWay: Rejection] = [:]
+    for way in entry.waysToSend {
+      if case .failure(let rejection) = translate(entry, way, in: pipeline) { refusals[way] = rejection }
+    }
+    return refusals
+  }
+
+  private static func translate(_ entry: InFlight, _ way: PushWay, in pipeline: Pipeline) -> Result<Void, Rejection> {
+    guard entry.parsed?.isDryRun == false else {
+      var report: LossReport?
+      return pipeline.translate(entry, way.platform, pool: way.pool, isBroadcast: way.isChannel, &report) ?? .success(())
+    }
+    return switch way.platform {
+    case .apns:
+      pipeline.makeAPNsTemplate(of: entry, pool: way.pool, isBroadcast: way.isChannel, at: pipeline.time.wallClock).map { _ in }
+    case .fcm: pipeline.makeFCMTemplate(of: entry, at: pipeline.time.wallClock).map { _ in }
+    }
+  }
+}
+
+extension InFlight {
+  /// What differs between the pushes of the request's translation.
+  func fill(_ index: Int) -> DeviceFill {
+    let badges = self.registry.badges
+    return DeviceFill(badge: index < badges.count ? badges[index] : nil)
+  }
+
+  /// A badge that counts is for devices that have a counter.
+  fileprivate func refuseWithoutCounter() {
+    guard case .automatic? = self.parsed?.badge, self.parsed?.countsBadge != true else { return }
+    for index in self.recipients.indices where index >= self.registry.badges.count || self.registry.badges[index] == nil {
+      if self.recipients[index].state.isToBeSent { self.recipients[index].state = .refused(.noCounter) }
+    }
+  }
+}
+
+extension Rejection {
+  static let noCounter = Rejection(
+    .invalidParameters, "notification.badge: auto is for registered devices, and this is none")
+}

@@ -1,0 +1,42 @@
+import DeviceRegistry
+import PushCore
+import TLS
+
+/// `data.ext` for which a push has no room is kept by the registry. The push has the address of its page instead (rule UP-21). A request has
+/// one page, and the same one when it is delivered again, since the page's name is made of its content.
+enum ContentGate: Gate {
+  static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
+    pipeline.translator.mayHavePage(entry) && pipeline.registry != nil && entry.parsed?.isDryRun != true
+  }
+
+  static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
+    guard let pages = pipeline.translator.pages, needsPage(entry, pipeline.translator, at: pipeline.time.wallClock),
+      let app = entry.identity.app, let content = entry.parsed?.request.extensionText, content.count <= pages.bytes
+    else { return .go }
+    let id = pipeline.apps[app].id
+    let page = ContentPage(
+      digest: Digest.sha256(id + [0] + content), app: id, content: content, keep: pages.keep, most: pages.most)
+    return pipeline.wait(at: entry, for: .keepPage(page)) { entry, name in
+      entry.registry.contentPage = name.map(pages.address)
+    }
+  }
+
+  /// What is translated of fewer bytes fits wherever it goes.
+  private static let alwaysFits = 1_500
+
+  /// A push to one of its devices has no room for `data.ext`, and has for an address.
+  private static func needsPage(_ entry: InFlight, _ translator: Translator, at now: Int64) -> Bool {
+    guard entry.delivery.body.count > alwaysFits, entry.parsed?.hasExtension == true else { return false }
+    return entry.waysToSend.contains { way in
+      var report: LossReport?
+      let usesPage =
+        switch way.platform {
+        case .apns:
+          translator.apns(entry, pool: way.pool, isBroadcast: way.isChannel, isRehearsed: true, at: now, &report)
+            .map(\.usesPage)
+        case .fcm: translator.fcm(entry, isRehearsed: true, at: now, &report).map(\.usesPage)
+        }
+      return (try? usesPage.get()) == true
+    }
+  }
+}
