@@ -38,6 +38,8 @@ struct DocumentedLinesTests {
     ("docs/operations.md", "pushfleet trace --", .elsewhere("TraceTests.deviceStory")),
     ("docs/runbook.md", "rabbitmqctl status", .here),
     ("docs/runbook.md", "rabbitmq-queues quorum_status", .here),
+    ("docs/runbook.md", "rabbitmqctl list_queues name messages_unacknowledged", .here),
+    ("docs/runbook.md", "rabbitmqctl eval \"{ok, Ms", .left("needs a cluster; dev/chaos moves leaders like this")),
     ("docs/runbook.md", "rabbitmqctl ", .elsewhere("LadderStandstillTests.recovery")),
     ("docs/runbook.md", "pushfleet top --pools", .here),
     ("docs/runbook.md", "pushfleet campaigns resume ID", .elsewhere("SteeringTests")),
