@@ -67,24 +67,13 @@ final class HTTPCall {
   var credential: [UInt8]? { Self.credential(in: request.headers) }
 
   static func credential(in headers: [String: [UInt8]]) -> [UInt8]? {
-    guard let header = headers["authorization"] else { return nil }
-    for prefix in schemes where header.count > prefix.count {
-      let isMeant = header.prefix(prefix.count).lazy.map(lowercased).elementsEqual(prefix)
-      guard isMeant, let start = header[prefix.count...].firstIndex(where: { $0 != 0x20 }) else { continue }
-      return Array(header[start...])
-    }
-    return nil
+    headers["authorization"].flatMap { WebToken.credential($0, behind: "key=") ?? WebToken.bearer($0) }
   }
-
-  private static let schemes = [Array("key=".utf8), Array("bearer ".utf8)]
-
-  /// Of ASCII's letters.
-  private static func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
   /// The media type is JSON's, in any letter case and with any parameters.
   var isJSON: Bool {
     guard let header = header("content-type") else { return false }
     let type = header.lazy.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 }
-    return type.map(Self.lowercased).elementsEqual("application/json".utf8)
+    return TextForm.isAnyCase(type, of: "application/json".utf8)
   }
 }

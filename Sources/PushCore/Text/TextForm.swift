@@ -5,6 +5,11 @@ public enum TextForm {
     text.count == 7 && text[0] == UInt8(ascii: "#") && text.dropFirst().allSatisfy(Bytes.isHex)
   }
 
+  /// Of text in small letters: the same in any case of ASCII's letters.
+  package static func isAnyCase(_ text: some Sequence<UInt8>, of small: some Sequence<UInt8>) -> Bool {
+    text.lazy.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }.elementsEqual(small)
+  }
+
   /// `https://` and something after it, without white space and control characters.
   static func isSecureURL(_ text: [UInt8]) -> Bool {
     let scheme = "https://".utf8

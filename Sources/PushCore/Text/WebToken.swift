@@ -28,10 +28,13 @@ public struct WebToken {
     claims.value(name, of: 0).flatMap(claims.double).flatMap { abs($0) < 1e15 ? Int64($0) : nil }
   }
 
-  /// The token in the value of a header `Authorization` whose scheme is `Bearer` in any letter case (RFC 9110 §11.1).
-  public static func bearer(_ header: [UInt8]) -> [UInt8]? {
-    let scheme = header.prefix(7).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-    return scheme.elementsEqual("bearer ".utf8) ? Array(header.dropFirst(7)) : nil
+  /// The token in the value of a header `Authorization` whose scheme is `Bearer` in any letter case (RFC 9110 §11.1, §11.4).
+  public static func bearer(_ header: [UInt8]) -> [UInt8]? { credential(header, behind: "bearer ") }
+
+  /// What stands behind a word, which is given in small letters, and any spaces; nil where nothing does.
+  package static func credential(_ header: [UInt8], behind word: String) -> [UInt8]? {
+    let rest = header.dropFirst(word.utf8.count).drop { $0 == 0x20 }
+    return TextForm.isAnyCase(header.prefix(word.utf8.count), of: word.utf8) && !rest.isEmpty ? Array(rest) : nil
   }
 
   private static func string(_ name: String, in document: JSONDocument) -> [UInt8]? {

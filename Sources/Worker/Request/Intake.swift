@@ -157,7 +157,7 @@ struct Intake {
       return Rejection(.invalidParameters, "content_type must be application/json or absent")
     }
     if let encoding = properties.contentEncoding, !encoding.isEmpty,
-      !plainEncodings.contains(where: { equal(encoding[...], $0) })
+      !plainEncodings.contains(where: { TextForm.isAnyCase(encoding, of: $0) })
     {
       return Rejection(.invalidParameters, "content_encoding is not supported: send the JSON as it is, in UTF-8")
     }
@@ -168,16 +168,11 @@ struct Intake {
   private static func isJSON(_ type: [UInt8]) -> Bool {
     if type == jsonType { return true }
     let name = type.prefix { $0 != UInt8(ascii: ";") }
-    return equal(name.last == UInt8(ascii: " ") ? name.dropLast() : name, jsonType)
+    return TextForm.isAnyCase(name.last == UInt8(ascii: " ") ? name.dropLast() : name, of: jsonType)
   }
 
   private static let jsonType = Array("application/json".utf8)
   private static let plainEncodings = ["utf-8", "utf8", "identity"].map { Array($0.utf8) }
-
-  private static func equal(_ text: ArraySlice<UInt8>, _ lowerCase: [UInt8]) -> Bool {
-    text.count == lowerCase.count
-      && zip(text, lowerCase).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
-  }
 }
 
 extension SendRequest {
