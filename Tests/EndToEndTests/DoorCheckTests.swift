@@ -146,7 +146,7 @@ struct DoorCheckTests {
     #expect(try findings(0).contains("warning gateway.http.listen 192.0.2.1:\(ports[1]) this machine has no such address"))
   }
 
-  @Test("doctor warns of no place where a gateway runs that has a door with TLS alone")
+  @Test("doctor warns of a door with TLS alone where another program is, and of none where a gateway is")
   func tlsAlone() throws {
     let site = try Site()
     let port = try FreePorts.take(1)[0]
@@ -156,11 +156,22 @@ struct DoorCheckTests {
         #"gateway: { http: { listen: "127.0.0.1:\#(port)", certificate: "\#(certificate)", key: "\#(key)" } },"#)
     let gateway = try site.start(["gateway", "--config", site.file("pushfleet.json5")])
     #expect(gateway.waitForOutput(#""publishing""#, seconds: 90))
-    let looked = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"]).output
-    let found = Site.objects(looked).first { ($0["about"] as? String)?.hasPrefix("gateway.http.listen") == true }
-    #expect(found?["level"] as? String == "ok" && (found?["finding"] as? String)?.hasPrefix("in use") == true, "\(looked)")
+    func said() throws -> String {
+      let looked = try site.run(["doctor", "--config", site.file("pushfleet.json5"), "--json"]).output
+      let found = Site.objects(looked).first { ($0["about"] as? String)?.hasPrefix("gateway.http.listen") == true }
+      return "\(found?["level"] ?? "") \(found?["finding"] ?? "")"
+    }
+    let good = try said()
+    #expect(good.hasPrefix("ok in use"), "\(good)")
     gateway.signal(15)
     #expect(gateway.wait() == 0)
+    let stranger = try ChildProcess(
+      ["/usr/bin/python3", "-m", "http.server", "\(port)", "--bind", "127.0.0.1"], environment: ["PATH": "/usr/bin:/bin"],
+      output: "/dev/null")
+    defer { stranger.end() }
+    #expect(eventually { HTTPProbe(port: port).ask("/") != nil })
+    let bad = try said()
+    #expect(bad.hasPrefix("warning in use by python3"), "\(bad)")
   }
 
   @Test("a worker and a gateway with one configuration have their figures in two places, each with a page")

@@ -78,12 +78,14 @@ final class DoctorDoors {
   private var hasGateway = false
 
   /// Figures and the HTTP door without TLS say what they are. Doors with TLS don't, without a sender's certificate: there a gateway that runs
-  /// is taken at its word.
+  /// is taken at its word, unless the machine tells of another program there.
   private func lookWhoIsThere(_ place: (setting: String, address: Endpoint), _ next: @escaping () -> Void) {
     let advice = "`ss -ltnp 'sport = :\(place.address.port)'` names who has it: end that, or choose another port"
     let isFigures = place.setting.hasSuffix("metrics")
     guard isFigures || place.setting == "gateway.http.listen" && configuration.gateway?.http?.identity == nil else {
-      if hasGateway {
+      if let program = DoctorMachine.listener(on: place.address.port), program != DoctorMachine.program {
+        report(.warning, place, "in use by \(program), which is no gateway", advice)
+      } else if hasGateway {
         report(.ok, place, "in use; a gateway runs here", nil)
       } else {
         report(.ok, place, "in use; it does not say by whom. Where no gateway runs here, \(advice)", nil)

@@ -38,6 +38,38 @@ enum DoctorMachine {
       remedy: limit < needed ? "raise `LimitNOFILE` of the unit, or `ulimit -Hn`" : nil)
   }
 
+  // MARK: who listens
+
+  /// This program's name, as the machine has it.
+  static var program: String? { program(of: "self") }
+
+  /// The name of the program that listens on a port of TCP; nil where this user may not see whose it is.
+  static func listener(on port: UInt16) -> String? {
+    let suffix = ":" + String(Int(port) + 0x10000, radix: 16).suffix(4).uppercased()
+    var sockets: Set<String> = []
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+      for line in ((try? String(contentsOfFile: table, encoding: .utf8)) ?? "").split(separator: "\n") {
+        // The local address, the state (0A: listening), the socket's inode: proc_net_tcp.rst.
+        let words = line.split(separator: " ")
+        if words.count > 9, words[1].hasSuffix(suffix), words[3] == "0A" { sockets.insert("socket:[\(words[9])]") }
+      }
+    }
+    let files = FileManager.default
+    for process in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] where Int(process) != nil {
+      let open = "/proc/\(process)/fd"
+      for file in (try? files.contentsOfDirectory(atPath: open)) ?? [] {
+        if let name = try? files.destinationOfSymbolicLink(atPath: "\(open)/\(file)"), sockets.contains(name) {
+          return program(of: process)
+        }
+      }
+    }
+    return nil
+  }
+
+  private static func program(of process: String) -> String? {
+    (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines)
+  }
+
   // MARK: disk
 
   private static let little: Int64 = 1 << 30
