@@ -49,7 +49,7 @@ struct MetricsTextTests {
       report.deadLetters = [.init(app: "(none)", error: .invalidJSON, reason: "not an object", count: 1)]
       report.expiries = [.init(name: "c", notAfter: 99)]
       if number == 0 {
-        report.campaigns = ([.running: 2], [])
+        report.campaigns = CampaignSurvey(counts: [.running: 2], latest: [])
         report.queues = [.init(name: "push.dead", ready: 7)]
       }
       change(&report)
@@ -236,11 +236,9 @@ struct MetricsTextTests {
     let report = Self.report {
       $0.observability.traced = 3
       $0.observability.untracedByRate = 1
-      guard let campaigns = $0.campaigns else { return }
-      $0.campaigns = (
-        campaigns.counts,
-        [Campaign(description: description, state: .running, sent: 6, failed: 1, pagesDone: 1, createdAt: 0, updatedAt: 0)]
-      )
+      $0.campaigns?.latest = [
+        Campaign(description: description, state: .running, sent: 6, failed: 1, pagesDone: 1, createdAt: 0, updatedAt: 0)
+      ]
     }
     let text = String(decoding: report.json, as: UTF8.self)
     let object = try #require(try JSONSerialization.jsonObject(with: Data(report.json)) as? [String: Any])

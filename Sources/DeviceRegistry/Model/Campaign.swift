@@ -224,3 +224,14 @@ public enum OpenedPage: Sendable {
   /// It is to be sent, but for what the record names as settled.
   case open(AudiencePage, PageRecord?, Campaign)
 }
+
+/// How many campaigns there are of each state, and how the latest ones stand.
+public struct CampaignSurvey: Sendable {
+  public var counts: [CampaignState: Int]
+  public var latest: [Campaign]
+
+  public init(counts: [CampaignState: Int], latest: [Campaign]) {
+    self.counts = counts
+    self.latest = latest
+  }
+}

@@ -125,9 +125,11 @@ extension RegistryCall<Campaign?> {
   }
 }
 
-extension RegistryCall<(counts: [CampaignState: Int], latest: [Campaign])> {
+extension RegistryCall<CampaignSurvey> {
   public static func surveyCampaigns(latest: Int) -> Self {
-    .init(nil) { (store, _) throws(RegistryError) in (try store.countCampaigns(), try store.campaigns(limit: latest)) }
+    .init(nil) { (store, _) throws(RegistryError) in
+      CampaignSurvey(counts: try store.countCampaigns(), latest: try store.campaigns(limit: latest))
+    }
   }
 }
 

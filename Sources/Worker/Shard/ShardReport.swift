@@ -52,7 +52,7 @@ package struct ShardReport: Sendable {
   /// When certificates end, the soonest first.
   var expiries: [Expiry] = []
   /// Of the first shard, where figures are served: what it has asked others for.
-  var campaigns: (counts: [CampaignState: Int], latest: [Campaign])?
+  var campaigns: CampaignSurvey?
   var queues: [Queue]?
 
   struct Registry: Sendable {

@@ -4,7 +4,7 @@ import Wire
 /// What a worker asks others for now and then, only to show it: how many messages are ready in the fleet's queues, how many campaigns there
 /// are of each state, and how the latest ones stand.
 final class Survey {
-  private(set) var campaigns: (counts: [CampaignState: Int], latest: [Campaign])?
+  private(set) var campaigns: CampaignSurvey?
   private(set) var queues: [ShardReport.Queue]?
   private let names: [String]
   private let broker: BrokerSession
@@ -53,7 +53,7 @@ final class Survey {
     registry.call(.surveyCampaigns(latest: Self.mostNamed)) { [weak self] result in
       guard let self else { return }
       isAsking = false
-      campaigns = if case .success(let found) = result { found } else { nil }
+      campaigns = try? result.get()
       nextCampaigns = time.now.advanced(bySeconds: Self.pauseOfCampaigns)
     }
   }
