@@ -56,8 +56,8 @@ public protocol DeviceStore: AnyObject {
   /// held a second time: an operator has judged it.
   func setState(_ state: CampaignState, of campaign: [UInt8], now: Int64) throws(RegistryError) -> Bool
   func campaign(_ id: [UInt8]) throws(RegistryError) -> Campaign?
-  /// The same campaign with its failures by code.
-  func failures(of campaign: Campaign) throws(RegistryError) -> Campaign
+  /// How many devices failed of each code and platform, the most first.
+  func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount]
   /// How many there are of each state.
   func countCampaigns() throws(RegistryError) -> [CampaignState: Int]
   /// The newest first.

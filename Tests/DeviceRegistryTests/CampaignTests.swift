@@ -36,12 +36,12 @@ struct CampaignTests {
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .notDue)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
-    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed(failures: []))
+    #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed(failures: []))
     #expect(try other.finish(Self.id, claimant: [2], lease: 60_000) == .claimedElsewhere)
     let campaign = try #require(try other.campaign(Self.id))
     #expect(campaign.state == .completed && campaign.finishedAt != nil && campaign.remaining == 0)
-    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .claimed)
+    #expect(try other.finish(Self.id, claimant: [2], lease: 0) == .claimed(failures: []))
     #expect(try registry.store.finish(Self.id, claimant: [1], lease: 60_000) == .claimedElsewhere)
     try other.resultPublished(Self.id, now: 2_700)
     for claimant in [[1], [2], [3]] as [[UInt8]] {
@@ -61,10 +61,10 @@ struct CampaignTests {
       return try call.request.answer(store, now: clock) as? ResultClaim
     }
     let now = Int64(1_800_000_000_000)
-    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .claimed)
+    #expect(try ask(registry.store, 1, lease: 60_000, clock: now) == .claimed(failures: []))
     #expect(try ask(other, 2, lease: 60_000, clock: now + 3_600_000) == .claimedElsewhere)
     #expect(try ask(other, 2, lease: 60_000, clock: now - 3_600_000) == .claimedElsewhere)
-    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .claimed)
+    #expect(try ask(other, 2, lease: 0, clock: now - 3_600_000) == .claimed(failures: []))
   }
 
   @Test("Who has claimed the result and asks again has it for longer", arguments: Backend.all)
@@ -73,11 +73,11 @@ struct CampaignTests {
     let store = registry.store
     _ = try store.createCampaign(Self.description, now: 1_000)
     _ = try store.pageDone(report(0, isLast: true), now: 2_000)
-    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed(failures: []))
     let first = try #require(try store.campaign(Self.id)?.finishedAt)
     var last = first
     for _ in 0..<10_000 where last == first {
-      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed)
+      #expect(try store.finish(Self.id, claimant: [1], lease: 60_000) == .claimed(failures: []))
       last = try #require(try store.campaign(Self.id)?.finishedAt)
     }
     #expect(last > first)
@@ -96,7 +96,7 @@ struct CampaignTests {
     #expect(try store.setState(.completed, of: Self.id, now: 1) == false)
     #expect(try store.setState(.cancelled, of: Self.id, now: 1))
     for state in CampaignState.allCases { #expect(try store.setState(state, of: Self.id, now: 1) == false) }
-    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .claimed)
+    #expect(try store.finish(Self.id, claimant: [1], lease: 500) == .claimed(failures: []))
     #expect(try store.campaign(Self.id)?.state == .cancelled)
     #expect(try store.setState(.paused, of: [9], now: 1) == false)
   }

@@ -81,7 +81,7 @@ public struct Campaign: Equatable, Sendable {
   /// Devices of pages that were begun by a worker that was lost, when the campaign was cancelled: who of them was reached nobody knows.
   public var unknown: Int64 = 0
 
-  /// How many devices failed of each code and platform, once every page is settled: known to commands and to the result.
+  /// How many devices failed of each code and platform: known where one campaign is shown.
   public var failures: [FailureCount] = []
 
   /// Every page is settled.
@@ -109,7 +109,8 @@ public struct Campaign: Equatable, Sendable {
 
 /// Who publishes a campaign's result.
 public enum ResultClaim: Equatable, Sendable {
-  case claimed
+  /// Whoever asks. The failures are the result's.
+  case claimed(failures: [FailureCount])
   /// Another worker, which hasn't reported since: ask again later.
   case claimedElsewhere
   /// No worker: it is published, or pages are missing.

@@ -37,7 +37,7 @@ extension SQLStore {
             ])
         }
       }
-      return try campaign(report.campaign).map { campaign throws(RegistryError) in try withFailures(campaign) }
+      return try campaign(report.campaign)
     }
   }
 
@@ -63,7 +63,7 @@ extension SQLStore {
     try transaction(.campaigns) { () throws(RegistryError) in
       let values: [SQLValue] = [.blob(campaign), .blob(claimant), .int(lease), .int(clock?())]
       let isOurs = try session.run(SQL.finishCampaign, values) > 0
-      if isOurs { return .claimed }
+      if isOurs { return .claimed(failures: try failures(of: campaign)) }
       return try session.firstInt(SQL.isResultOwed, [.blob(campaign)]) != nil ? .claimedElsewhere : .notDue
     }
   }
@@ -87,20 +87,14 @@ extension SQLStore {
     return found
   }
 
-  /// Of one that is over, or whose result is due.
-  func withFailures(_ campaign: Campaign) throws(RegistryError) -> Campaign {
-    guard campaign.failed > 0, campaign.isComplete || campaign.state == .cancelled else { return campaign }
-    return try failures(of: campaign)
-  }
-
-  func failures(of campaign: Campaign) throws(RegistryError) -> Campaign {
-    var whole = campaign
-    try session.run(SQL.failures, [.blob(campaign.description.id)]) { row in
+  func failures(of campaign: [UInt8]) throws(RegistryError) -> [FailureCount] {
+    var failures: [FailureCount] = []
+    try session.run(SQL.failures, [.blob(campaign)]) { row in
       guard let error = PushError(code: UInt8(truncatingIfNeeded: row.int(1))) else { return }
       let platform = Platform(rawValue: UInt8(truncatingIfNeeded: row.int(0) - 1))
-      whole.failures.add(error, on: row.int(0) == 0 ? nil : platform, devices: row.int(2))
+      failures.add(error, on: row.int(0) == 0 ? nil : platform, devices: row.int(2))
     }
-    return whole
+    return failures
   }
 
   func campaigns(limit: Int) throws(RegistryError) -> [Campaign] {

@@ -13,7 +13,7 @@ extension SQLStore {
   private func look(_ opening: PageOpening) throws(RegistryError) -> OpenedPage? {
     guard let campaign = try campaign(opening.campaign), campaign.description.app == opening.app else { return .unknown }
     let record = try loadPage(campaign: opening.campaign, page: opening.page)
-    if let record, record.isDone { return .done(try withFailures(campaign)) }
+    if let record, record.isDone { return .done(campaign) }
     if let extent = record?.extent, extent.copy != opening.copy { return .taken }
     switch campaign.state {
     case .cancelled:

@@ -231,7 +231,7 @@ final class Broadcasts {
   private func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
     // Whoever has claimed it may die before it is out.
     if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
-    if claim == .claimed, let campaign = entry.broadcast.work?.campaign {
+    if case .claimed(let failures) = claim, let campaign = entry.broadcast.work?.campaign {
       entry.broadcast.work?.isResultClaimed = true
       resultClaims.append(entry.reference)
       log.info(
@@ -243,7 +243,7 @@ final class Broadcasts {
           "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
         ])
       pipeline.publishFanOutResult(
-        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: campaign.failures)
+        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: failures)
     }
     pipeline.consequenceEnded(of: entry)
   }

@@ -41,10 +41,10 @@ enum CampaignsCommand: Command {
       throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
     }
     let store = try RegistrySession(options, isReading: true).store
-    let campaign = try find(id, in: store)
+    var campaign = try find(id, in: store)
     if word == "show" {
-      let whole = try store.failures(of: campaign)
-      return Terminal.print(options.has("json") ? whole.jsonText : whole.text)
+      campaign.failures = try store.failures(of: campaign.description.id)
+      return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text)
     }
     try Steering(word).apply(to: campaign, in: store)
     let now = try store.campaign(campaign.description.id) ?? campaign
