@@ -34,7 +34,7 @@ extension Broadcasts {
       let reason = "\(PageTicket.header): the registry has no such campaign of the application"
       pipeline.reject(entry, Rejection(.invalidParameters, reason))
     case .taken:
-      pipeline.counters.duplicatesSuppressed += 1
+      pipeline.observers.note(.duplicatePage, entry)
       entry.broadcast.work?.ends()
       pipeline.conclude(entry) {}
     case .done(let campaign):
@@ -64,8 +64,8 @@ extension Broadcasts {
 
   private func beginPage(_ entry: InFlight, _ read: AudiencePage, _ record: PageRecord?) {
     guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return }
-    pipeline.countFailure(.notRegistered, entry, times: work.begin(&page, read, record))
-    pipeline.counters.pages += 1
+    pipeline.observers.note(.unregistered(work.begin(&page, read, record)), entry)
+    pipeline.observers.note(.pageBegun, entry)
     entry.broadcast.page = page
     entry.broadcast.work = work
     pipeline.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)

@@ -25,8 +25,7 @@ extension Broadcasts {
   /// Too late for what earlier rounds have left of a small audience: the result counts what they have settled.
   func concludeExpired(_ entry: InFlight, _ page: PageTicket, _ left: [PageTicket.Device]) {
     guard entry.recipients.isEmpty else { return concludePage(entry, page) }
-    pipeline.counters.expired += left.count
-    pipeline.countFailure(.expired, entry, times: left.count)
+    pipeline.observers.note(.expired(left.count), entry)
     var failures = page.failureCounts
     failures.add(.expired, on: nil, devices: Int64(left.count))
     for device in left {

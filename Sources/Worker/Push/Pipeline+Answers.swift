@@ -7,31 +7,17 @@ extension Pipeline: PoolHandler {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
-    traceAnswer(entry, tag.recipient, meaning, pool)
-    log.debug(
-      "answer",
-      [
-        "message_id": entry.identity.messageID, "recipient": tag.recipient, "status": meaning.status,
-        "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
-      ])
+    observers.note(.answered(meaning, by: pool), entry, tag.recipient)
     let meaning = ofItsToken(meaning, entry, tag.recipient)
     if !mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
     feedBack(meaning, entry, tag.recipient)
     switch meaning.reaction {
     case .delivered:
-      noteAnswered(entry, tag.recipient)
-      // What FCM only validated has reached nobody.
-      if entry.parsed?.isDryRun != true {
-        counters.delivered += 1
-        count(.delivered, entry, tag.recipient)
-      }
       noteDelivered(entry, tag.recipient)
       settle(entry, tag.recipient, .delivered(name: name ?? []))
     case .gone(let code) where entry.recipients[tag.recipient].kind == .device:
-      noteAnswered(entry, tag.recipient)
       settle(entry, tag.recipient, .failed(code))
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
-      noteAnswered(entry, tag.recipient)
       fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempt.earlier + 1)
     case .retry(let kind, let code):
       var delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: meaning.retryAfter)
@@ -49,8 +35,7 @@ extension Pipeline: PoolHandler {
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     entry.recipients[tag.recipient].state = .waiting
-    traceSilence(entry, tag.recipient, .notSent, "\(why)", pool)
-    log.debug("not sent", ["message_id": entry.identity.messageID, "recipient": tag.recipient, "reason": "\(why)"])
+    observers.note(.notSent(reason: "\(why)", by: pool), entry, tag.recipient)
     switch why {
     case _ where entry.ledger.isOrphan: finishIfSettled(entry)
     case .refused:
@@ -72,14 +57,10 @@ extension Pipeline: PoolHandler {
   }
 
   func unknown(tag: Int, reason: String, from pool: ProviderPool) {
-    counters.unknownOutcomes += 1
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
-    traceSilence(entry, tag.recipient, .unknown, reason, pool)
-    log.debug(
-      "outcome unknown",
-      ["message_id": entry.identity.messageID, "recipient": tag.recipient, "reason": DeadLetterLog.words(of: reason)])
+    observers.note(.unknown(reason: reason, by: pool), entry, tag.recipient)
     let words = "outcome unknown: \(reason)"
     guard entry.route.unknownOutcome == .retry else {
       return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempt.earlier + 1)
@@ -91,17 +72,11 @@ extension Pipeline: PoolHandler {
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
   func capacityAvailable(in pool: ProviderPool) { time.ensureHooksRun() }
 
-  /// The registry's id of the device, when it came from there.
-  func registration(_ entry: InFlight, _ index: Int) -> [UInt8]? {
-    let row = entry.recipients[index].row
-    return row < 0 ? nil : entry.registry.rows?.registration(row)
-  }
-
   // MARK: one recipient
 
   func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
     switch state {
-    case .failed(let code): countFailure(code, entry, index)
+    case .failed(let code): observers.note(.failed(code), entry, index)
     case .postponed(let until): entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
     default: break
     }
@@ -113,7 +88,7 @@ extension Pipeline: PoolHandler {
   func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempt.earlier, failedAt: time.wallClock)
-    if entry.trace.pushes.isEmpty { entry.trace.refusal = Rejection(code, reason) }
+    observers.note(.refused(Rejection(code, reason)), entry, index)
     publishDeadLetter(letter, naming: index, of: entry)
     if !entry.isPage, entry.wantsResult(results) { entry.attempt.reasons[index] = reason }
     settle(entry, index, .failed(code))
@@ -131,9 +106,7 @@ extension Pipeline: PoolHandler {
     until += publications.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
     entry.attempt.lastFailure = (code, reason, status)
     entry.attempt.hasAsked = true
-    counters.postponed += 1
-    count(.retried(code), entry, index)
-    log.debug("put off", ["message_id": entry.identity.messageID, "recipient": index, "seconds": Double(delay) / 1000])
+    observers.note(.postponed(code, delay), entry, index)
     settle(entry, index, .postponed(until: until))
   }
 }

@@ -113,8 +113,7 @@ extension Pipeline: CollapsesHandler {
   }
 
   func collapse(_ entry: InFlight, _ index: Int) {
-    counters.collapsed += 1
-    log.debug("a newer one has taken its place", ["message_id": entry.identity.messageID, "recipient": index])
+    observers.note(.collapsed, entry, index)
     publishOptionalLetter(.collapsed, naming: index, of: entry)
     settle(entry, index, .failed(.collapsed))
   }
@@ -179,7 +178,7 @@ extension Pipeline: CollapsesHandler {
     guard recipient.kind != .channel, !recipient.token.isEmpty, let keys = keys(of: entry) else { return [] }
     let places = [
       keys.place(recipient.platform, token: recipient.token),
-      registration(entry, index).flatMap { keys.place(registration: $0) },
+      entry.registration(of: index).flatMap { keys.place(registration: $0) },
     ]
     return places.compactMap(\.self)
   }

@@ -9,7 +9,7 @@ extension Pipeline {
     guard let request = entry.request else { return entry.delivery.body }
     let recipient = entry.recipients[index]
     let target =
-      registration(entry, index)
+      entry.registration(of: index)
       ?? (recipient.token.isEmpty
         ? request.targetText(index)
         : recipient.kind == .channel
@@ -20,8 +20,7 @@ extension Pipeline {
 
   /// Never admitted: a dead letter as it came, and the same word to whoever waits.
   func reject(_ entry: InFlight, _ rejection: Rejection) {
-    countFailure(rejection.code, entry)
-    entry.trace.refusal = rejection
+    observers.note(.refused(rejection), entry)
     conclude(entry) { publishRejection(rejection, of: entry) }
   }
 
@@ -55,7 +54,7 @@ extension Pipeline {
 
   /// Too late: not sent to whom it has not reached.
   func expire(_ entry: InFlight) {
-    entry.trace.isExpired = true
+    observers.note(.late, entry)
     conclude(entry) {
       // Nobody has got it or a dead letter of his own: one for all names them as it came.
       let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
@@ -69,8 +68,7 @@ extension Pipeline {
       if let page = entry.broadcast.page, let left = page.pending {
         broadcasts.concludeExpired(entry, page, left)
       } else if entry.recipients.isEmpty {
-        counters.expired += 1
-        countFailure(.expired, entry)
+        observers.note(.expired(1), entry)
         publishResult(of: entry, targets: [.failed(.expired)])
       } else {
         publishResult(of: entry, targets: resultTargets(of: entry))
@@ -86,8 +84,7 @@ extension Pipeline {
   /// Too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked
   /// or put off has had no attempt.
   func noteExpired(_ entry: InFlight, _ index: Int, hasLetter: Bool = false) {
-    counters.expired += 1
-    countFailure(.expired, entry, index)
+    observers.note(.expired, entry, index)
     if entry.attempt.earlier > 0, let last = entry.attempt.lastFailure {
       let letter = DeadLetter(
         error: last.error, reason: last.reason, status: last.status, attempts: entry.attempt.earlier, failedAt: time.wallClock)
@@ -96,6 +93,23 @@ extension Pipeline {
       publishOptionalLetter(.expired, naming: index, of: entry)
     }
     entry.recipients[index].state = .failed(.expired)
+  }
+
+  /// - Parameters:
+  ///   - recipient: which of the request's devices, where only that one has failed.
+  ///   - registration: of the one device that it is to name, where that is no recipient.
+  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
+  func publishDeadLetter(
+    _ letter: DeadLetter, naming recipient: Int? = nil, registration: [UInt8]? = nil, isWholePage: Bool = false,
+    keepsNotes: Bool = false, of entry: InFlight
+  ) {
+    observers.note(.deadLetter(letter, recipient), entry)
+    var publication = publications.deadLetter(
+      letter, naming: recipient, isWholePage: isWholePage, keepsNotes: keepsNotes, for: entry)
+    if let registration, let request = entry.request {
+      publication.body = DeadLetter.body(request.document, naming: registration)
+    }
+    publish(publication)
   }
 
   /// A dead letter that the setting `deadLetters` asks for.
@@ -147,7 +161,7 @@ extension Pipeline {
     if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
-    counters.retries += 1
+    observers.note(.retried, entry)
     entry.attempt.waitsUntil = now + delay
     publish(publications.retry(record, by: step, at: now + lag, for: entry))
   }
@@ -188,11 +202,11 @@ extension Pipeline {
     let result = SendResult(messageID: entry.identity.messageID, app: app, targets: targets)
     let body = result.json(report: report)
     if results == .all || (results == .failures && result.failure > 0) {
-      counters.results += 1
+      observers.note(.result, entry)
       publish(publications.result(body, for: entry))
     }
     if let reply = publications.reply(body, for: entry) {
-      counters.results += 1
+      observers.note(.result, entry)
       publish(reply)
     }
   }
@@ -208,11 +222,11 @@ extension Pipeline {
       messageID: entry.identity.messageID, success: Int(success), failure: Int(failure), unknown: Int(unknown),
       failed: failed.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }, failures: failures)
     if results == .all || (results == .failures && failure + unknown > 0) {
-      counters.results += 1
+      observers.note(.result, entry)
       publish(publications.result(body, for: entry))
     }
     if let reply = publications.reply(body, for: entry) {
-      counters.results += 1
+      observers.note(.result, entry)
       publish(reply)
     }
   }

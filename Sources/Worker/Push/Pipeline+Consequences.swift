@@ -8,7 +8,7 @@ extension Pipeline {
     publication.weight = publication.size
     if publication.kind == .retry || publication.kind == .hold { entry.attempt.isPutOff = true }
     entry.ledger.owes()
-    trace(publication, entry)
+    observers.note(.published(publication.kind, routingKey: publication.routingKey), entry)
     bodies.addLeaving(publication.weight)
     if publication.kind == .hold, let app = entry.identity.app { leavingForHold.add(to: app) }
     outbox.publish(publication)
@@ -24,7 +24,7 @@ extension Pipeline {
     bodies.remove(publication.weight, keptFor: nil)
     if publication.kind == .hold {
       if let app = entry.identity.app { leavingForHold.remove(from: app) }
-      counters.putToHold += 1
+      observers.note(.putToHold, entry)
     }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
@@ -36,7 +36,7 @@ extension Pipeline {
   /// A publication was confirmed, or the registry has what it is owed.
   func consequenceEnded(of entry: InFlight) { perform(entry.ledger.met(), entry) }
 
-  func replyReachedNobody() { counters.repliesUnroutable += 1 }
+  func replyReachedNobody() { observers.figures.counters.repliesUnroutable += 1 }
   func outboxDrained() { dispatchAll() }
 
   /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
@@ -67,7 +67,7 @@ extension Pipeline {
 
   /// What follows from the request is handed over here; it is acknowledged when all of it is confirmed.
   func conclude(_ entry: InFlight, _ handOver: () -> Void) {
-    enterAccount(entry)
+    observers.figures.enterAccount(entry)
     entry.ledger.conclude()
     handOver()
     perform(entry.ledger.concluded(), entry)
@@ -96,16 +96,13 @@ extension Pipeline {
   }
 
   private func acknowledge(_ entry: InFlight) {
-    log.debug("request acknowledged", ["message_id": entry.identity.messageID, "outcomes": entry.outcomes])
-    traceEnd(entry)
-    exportSpans(of: entry)
+    observers.note(.acknowledged(pools: pools), entry)
     if !entry.ledger.isOrphan {
       acknowledge(entry.delivery.token, entry.source.hold)
       for (token, hold) in entry.source.repeats { acknowledge(token, hold) }
     }
     if entry.broadcast.work != nil { broadcasts.noteResultPublished(entry) }
-    counters.acknowledged += 1
-    if !entry.ledger.isOrphan { closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
+    if !entry.ledger.isOrphan { observers.figures.closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
     if let print = entry.identity.fingerprint {
       if !entry.hasReachedDevice { rememberUnreached(entry, print) }
       if !orphans.isEmpty { orphans[print] = nil }
@@ -129,7 +126,7 @@ extension Pipeline {
   }
 
   func release(_ entry: InFlight) {
-    closeAccount(entry, .givenBack)
+    observers.figures.closeAccount(entry, .givenBack)
     bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor)
     table.remove(entry)
   }

@@ -192,14 +192,7 @@ extension Pipeline {
   private func noteSent(_ entry: InFlight, _ index: Int, _ pool: ProviderPool) {
     entry.recipients[index].state = .sent
     entry.ledger.pushed()
-    traceSent(entry, index)
-    log.debug(
-      "sent",
-      [
-        "message_id": entry.identity.messageID, "recipient": index,
-        "platform": entry.recipients[index].platform == .apns ? "apns" : "fcm",
-        "connections": pool.openConnections, "waited_ms": time.wallClock - entry.identity.admittedAt,
-      ])
+    observers.note(.sent(pool), entry, index)
   }
 
   /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
@@ -234,7 +227,7 @@ extension Pipeline {
     var report: LossReport?
     let made = translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report)
     if case .success(let template) = made {
-      log.debug("translated", ["message_id": entry.identity.messageID, "platform": "apns"])
+      observers.note(.translated(.apns), entry)
       entry.route.apns = template
       entry.route.apnsPool = pool
     }
@@ -259,7 +252,7 @@ extension Pipeline {
     // What FCM only validates needs no page.
     let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
     if case .success(let template) = made {
-      log.debug("translated", ["message_id": entry.identity.messageID, "platform": "fcm"])
+      observers.note(.translated(.fcm), entry)
       entry.route.fcm = template
     }
     return made

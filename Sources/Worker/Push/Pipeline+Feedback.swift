@@ -52,7 +52,7 @@ extension Pipeline {
     }
     let event = FeedbackEvent(
       meaning, app: apps[app].id, platform: recipient.platform, token: token(of: entry, recipient),
-      registration: registration(entry, index), messageID: entry.identity.messageID, observedAt: time.wallClock,
+      registration: entry.registration(of: index), messageID: entry.identity.messageID, observedAt: time.wallClock,
       details: details)
     if let event { feedBack(event, entry, index) }
   }
@@ -60,12 +60,13 @@ extension Pipeline {
   /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
   func settleGone(_ entry: InFlight, _ index: Int) {
     let recipient = entry.recipients[index]
-    countFailure(.notRegistered, entry, index)
+    observers.note(.failed(.notRegistered), entry, index)
     entry.recipients[index].state = .failed(.notRegistered)
     guard let app = entry.identity.app else { return }
     let event = FeedbackEvent(
       event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
-      registration: registration(entry, index), reason: "gone in the registry", status: 0, messageID: entry.identity.messageID,
+      registration: entry.registration(of: index), reason: "gone in the registry", status: 0,
+      messageID: entry.identity.messageID,
       observedAt: time.wallClock, details: details(of: entry, recipient))
     feedBack(event, entry, index)
   }
@@ -95,7 +96,7 @@ extension Pipeline {
   }
 
   func publish(_ event: FeedbackEvent, _ entry: InFlight) {
-    counters.feedback += 1
+    observers.note(.feedback, entry)
     publish(publications.feedback(event, for: entry))
   }
 }

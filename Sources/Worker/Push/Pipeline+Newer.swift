@@ -14,8 +14,7 @@ extension Pipeline {
     guard now - max(since, 0) <= Intake.longestLife else {
       return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
     }
-    counters.parked += 1
-    count(.parked, entry)
+    observers.note(.parked, entry)
     noteNewer(entry)
     let delay = min(max(now - since, Self.shortestWaitForNewer), Self.longestWaitForNewer)
     conclude(entry) { publish(publications.aside(since: since, after: delay, for: entry)) }

@@ -8,8 +8,7 @@ extension Pipeline {
     guard !entry.attempt.isLast else {
       return fail(entry, index, pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
     }
-    counters.parked += 1
-    count(.parked, entry, index)
+    observers.note(.parked, entry, index)
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
     settle(entry, index, .postponed(until: time.wallClock + delay))
   }

@@ -38,8 +38,7 @@ extension Pipeline {
       return reject(entry, Rejection(.unavailable, reason))
     }
     entry.broadcast.work?.ends()
-    counters.parked += 1
-    count(.parked, entry)
+    observers.note(.parked, entry)
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
     entry.attempt.longestWait = max(entry.attempt.longestWait, delay)
     conclude(entry) { putOffWhenSafe(entry, until: now + delay) }

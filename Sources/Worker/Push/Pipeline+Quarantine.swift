@@ -15,8 +15,8 @@ extension Pipeline {
   func isSuspect(_ delivery: borrowing Delivery) -> Bool { delivery.returns >= Self.mostReturns }
 
   func quarantine(_ delivery: consuming Delivery, from queue: WorkQueue, hold: Int?) {
-    counters.quarantined += 1
     let entry = insert(delivery, from: queue)
+    observers.note(.quarantined, entry)
     entry.source.hold = hold
     putAside(entry, losses: 0)
   }
@@ -52,8 +52,7 @@ extension Pipeline {
     let headers = entry.delivery.properties.headers
     var isFirstRound = !keepsNotes
     if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
-    countFailure(rejection.code, entry)
-    entry.trace.refusal = rejection
+    observers.note(.refused(rejection), entry)
     conclude(entry) {
       let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: 0, failedAt: time.wallClock)
       publishDeadLetter(letter, keepsNotes: keepsNotes, of: entry)

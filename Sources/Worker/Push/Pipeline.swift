@@ -66,9 +66,7 @@ final class Pipeline: OutboxOwner {
   let outbox: Outbox
   let time: Turn
   let log: Log
-  var counters = Counters()
-  var times = PushTimes()
-  var letterReasons = DeadLetterReasons()
+  var observers: Observers
   let results: ResultsSetting
   /// As ``Configuration/deadLetters``.
   let deadLetters: Set<PushError>
@@ -98,16 +96,11 @@ final class Pipeline: OutboxOwner {
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
   var table = InFlightTable()
   var duplicates: DuplicateWindow
-  var deadLetterLog = DeadLetterLog()
   /// The request that came last from the quarantine.
   var alone: RequestReference?
   /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
   var orphans: [UInt64: Int] = [:]
   weak var acknowledger: (any Acknowledger)?
-  /// nil where requests are not traced.
-  var tracer: TraceRecorder?
-  /// nil where no collector is configured.
-  var spans: SpanExporter?
   let holds: Holds
   var isDraining = false
   var ahead = DeliveriesAhead()
@@ -132,6 +125,7 @@ final class Pipeline: OutboxOwner {
     self.intake = intake
     translator = Translator(apps: apps, pages: pages)
     noteReader = NoteReader(prefix: publications.prefix)
+    observers = Observers(apps: apps, prefix: publications.prefix, noteReader: noteReader, time: time, log: log)
     self.publications = publications
     self.outbox = outbox
     self.lookUps = lookUps
@@ -161,6 +155,15 @@ final class Pipeline: OutboxOwner {
   /// nil where none is configured.
   var registry: RegistryClient? { broadcasts.registry }
 
+  var counters: Counters { observers.figures.counters }
+
+  /// Seconds since the oldest request in hand was taken; 0 where none is.
+  var oldestAge: Double {
+    var oldest = time.now
+    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan { oldest = min(oldest, entry.source.takenAt) }
+    return time.now.seconds(since: oldest)
+  }
+
   /// Nothing is in hand and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
@@ -176,8 +179,8 @@ final class Pipeline: OutboxOwner {
   ///   - hold: the application whose hold queue it comes from; nil for a lane.
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
     noteReader.limitHeaders(of: &delivery, queue: queue)
-    counters.received += 1
-    if delivery.redelivered { counters.redelivered += 1 }
+    observers.figures.counters.received += 1
+    if delivery.redelivered { observers.figures.counters.redelivered += 1 }
     if hold == nil, !isAlone, hasToWait(delivery, from: queue) { return takeAhead(delivery, from: queue) }
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
@@ -248,12 +251,7 @@ final class Pipeline: OutboxOwner {
       rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? refusal(of: entry)
     }
     entry.delivery = consume delivery
-    log.debug(
-      "request taken",
-      [
-        "message_id": entry.identity.messageID, "queue": entry.source.queue.origin, "redelivered": entry.delivery.redelivered,
-        "attempts": entry.attempt.earlier,
-      ])
+    observers.note(.taken, entry)
     if let rejection {
       reject(entry, rejection)
     } else if entry.source.reply == .crowded {
@@ -291,7 +289,7 @@ final class Pipeline: OutboxOwner {
     case .success(let made): choice = made
     }
     if isIdentified, isDuplicate(entry, choice) { return }
-    enterAccount(entry)
+    observers.figures.enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
     entry.attempt.settledBefore = record?.settled
     if !hasRoom(for: entry) {
@@ -319,9 +317,7 @@ final class Pipeline: OutboxOwner {
         entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
       }
     }
-    log.debug(
-      "resolved",
-      ["message_id": entry.identity.messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
+    observers.note(.resolved, entry)
     if time.wallClock > entry.identity.deadline {
       expire(entry)
     } else {
@@ -347,8 +343,7 @@ final class Pipeline: OutboxOwner {
       entry.identity.fingerprint = print
       return false
     }
-    counters.duplicatesSuppressed += 1
-    entry.trace.isDuplicate = true
+    observers.note(.duplicate, entry)
     // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
     // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
     if let first = table.entries.first(where: { $0.isInUse && $0.identity.fingerprint == print && !$0.ledger.isOrphan }) {

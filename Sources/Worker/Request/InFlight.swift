@@ -190,6 +190,12 @@ final class InFlight {
   /// It came with a message id, and so is known again after a crash.
   var isNamed: Bool { fields.delivery.properties.messageID?.isEmpty == false }
 
+  /// The registry's id of a recipient's device; nil for a token that came with the request.
+  func registration(of recipient: Int) -> [UInt8]? {
+    let row = fields.recipients[recipient].row
+    return row < 0 ? nil : fields.registry.rows?.registration(row)
+  }
+
   /// A newer one may replace it once it waits.
   var isReplaceable: Bool { fields.collapse.arrival != nil || fields.collapse.broadcastNote != nil }
 

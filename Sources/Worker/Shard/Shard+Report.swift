@@ -7,7 +7,7 @@ extension Shard {
   var report: ShardReport {
     var report = ShardReport(at: time.now)
     report.counters = counters
-    report.times = pipeline.times
+    report.times = pipeline.observers.figures.times
     report.times.confirms = outbox.confirmTimes
     for provider in PushTimes.providers { report.times[answersOf: provider] = pools.answerTimes(of: provider).histogram }
     report.isReady = broker.isUp
@@ -30,7 +30,7 @@ extension Shard {
     report.pools = pipeline.reportedPools.sorted().map(pool)
     report.connectionsOpened = connectionsOpened
     report.goAways = goAways
-    report.deadLetters = pipeline.letterReasons.counts.map { kind, count in
+    report.deadLetters = pipeline.observers.figures.letterReasons.counts.map { kind, count in
       .init(app: name(of: kind.app), error: kind.error, reason: kind.reason, count: count)
     }
     report.observability = observability

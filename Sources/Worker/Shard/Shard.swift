@@ -101,8 +101,8 @@ package final class Shard: TurnHook {
     survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
     pipeline.acknowledger = broker
-    pipeline.tracer = broker.trace?.recorder
-    pipeline.spans = spans
+    pipeline.observers.trace.recorder = broker.trace?.recorder
+    pipeline.observers.spans.exporter = spans
     holds.broker = broker
     broker.holds.handler = self
     broker.holds.onQueueLost = { holds.lost() }
@@ -221,7 +221,7 @@ package final class Shard: TurnHook {
     stale?.look()
     pipeline.broadcasts.renewResultClaims()
     pipeline.broadcasts.savePages()
-    pipeline.reportDeadLetters()
+    pipeline.observers.steps.reportDeadLetters()
     changes.reportDeadLetters()
     acknowledgements.reportDeadLetters()
     askForFleetSize()

@@ -7,24 +7,28 @@ import Wire
 /// again by the name that it has here.
 struct TraceRecord {
   private let entry: InFlight
-  private let pipeline: Pipeline
+  private let apps: Applications
+  private let pools: [PoolLanes]
+  private let shard: Int
   private let now: MonotonicTime
   private let wallClock: Int64
 
-  init(_ entry: InFlight, _ pipeline: Pipeline) {
+  init(_ entry: InFlight, _ apps: Applications, _ pools: [PoolLanes], shard: Int, _ time: Turn) {
     self.entry = entry
-    self.pipeline = pipeline
-    now = pipeline.time.now
-    wallClock = pipeline.time.wallClock
+    self.apps = apps
+    self.pools = pools
+    self.shard = shard
+    now = time.now
+    wallClock = time.wallClock
   }
 
   func append(to line: inout [UInt8]) {
     line.append(UInt8(ascii: "{"))
     text("message_id", entry.identity.messageID, &line, isFirst: true)
-    if let app = entry.identity.app { text("app", pipeline.apps[app].id, &line) }
-    text("worker", "\(ThisProcess.name)/\(pipeline.log.shard)", &line)
+    if let app = entry.identity.app { text("app", apps[app].id, &line) }
+    text("worker", "\(ThisProcess.name)/\(shard)", &line)
     if let app = entry.source.hold {
-      text("queue", "hold.\(String(decoding: pipeline.apps[app].id, as: UTF8.self))", &line)
+      text("queue", "hold.\(String(decoding: apps[app].id, as: UTF8.self))", &line)
     } else {
       text("queue", entry.source.queue.origin, &line)
     }
@@ -86,8 +90,8 @@ struct TraceRecord {
     let isAPNs = recipient.platform == .apns
     text("platform", isAPNs ? "apns" : "fcm", &line, isFirst: true)
     appendToken(of: push.recipient, recipient, &line)
-    if pipeline.pools.indices.contains(recipient.pool) {
-      text("pool", pipeline.pools[recipient.pool].account.name, &line)
+    if pools.indices.contains(recipient.pool) {
+      text("pool", pools[recipient.pool].account.name, &line)
     }
     if push.connection > 0 { number("connection", Int64(push.connection), &line) }
     time("sent_at", push.sentAt, &line)
@@ -115,7 +119,7 @@ struct TraceRecord {
     let token = recipient.token
     text("token", token.count < 24 ? [] : Array(token.prefix(4)) + Array("…".utf8) + Array(token.suffix(4)), &line)
     text("token_name", RequestTraceName.of(Array(token)), &line)
-    if let registration = pipeline.registration(entry, index) {
+    if let registration = entry.registration(of: index) {
       text("registration_name", RequestTraceName.of(registration), &line)
     }
   }
@@ -139,7 +143,7 @@ struct TraceRecord {
     switch entry.trace.next {
     case nil: return
     case .ladder(let step): text("waits_in", Array("retry.".utf8) + step, &line)
-    case .hold: text("waits_in", Array("hold.".utf8) + pipeline.appID(of: entry), &line)
+    case .hold: text("waits_in", Array("hold.".utf8) + (entry.identity.app.map { apps[$0].id } ?? []), &line)
     case .pages: return text("waits_in", entry.source.queue.fanOut.origin, &line)
     }
     if let last = entry.attempt.lastFailure { text("waits_because", DeadLetterLog.words(of: last.reason), &line) }

@@ -2,22 +2,32 @@ import PushCore
 import Wire
 
 /// Spans of a request whose `traceparent` says that it is sampled, by OpenTelemetry's conventions for messaging and HTTP.
-extension Pipeline {
-  /// The request is acknowledged.
-  func exportSpans(of entry: InFlight) {
-    guard let spans, let text = entry.delivery.properties.headers.string("traceparent"), let context = TraceContext(text),
+struct SpanObserver {
+  private let apps: Applications
+  private let prefix: String
+  private let time: Turn
+  /// nil where no collector is configured.
+  var exporter: SpanExporter?
+
+  init(apps: Applications, prefix: String, time: Turn) { (self.apps, self.prefix, self.time) = (apps, prefix, time) }
+
+  var isOn: Bool { exporter != nil }
+
+  func note(_ event: RequestEvent, _ entry: InFlight) {
+    guard case .acknowledged(let pools) = event, let spans = exporter,
+      let text = entry.delivery.properties.headers.string("traceparent"), let context = TraceContext(text),
       context.isSampled
     else { return }
     let id = spans.newSpanID()
     let (exchange, key) = entry.source.queue.route
-    let queue = "\(publications.prefix).\(entry.source.queue.origin)"
+    let queue = "\(prefix).\(entry.source.queue.origin)"
     var process = SpanWriter(
       name: "process \(queue)", kind: .consumer, trace: context.traceID, span: id, parent: context.spanID,
       start: nanoseconds(of: entry.source.takenAt), end: nanoseconds(of: time.now))
     process.attribute("messaging.system", "rabbitmq")
     process.attribute("messaging.operation.name", "process")
     process.attribute("messaging.operation.type", "process")
-    process.attribute("messaging.destination.name", "\(publications.prefix).\(exchange):\(key):\(queue)")
+    process.attribute("messaging.destination.name", "\(prefix).\(exchange):\(key):\(queue)")
     process.attribute("messaging.rabbitmq.destination.routing_key", key)
     process.attribute("messaging.message.id", .text(entry.identity.messageID))
     process.attribute("messaging.message.body.size", .number(Int64(clamping: entry.delivery.bodySize)))
@@ -28,11 +38,12 @@ extension Pipeline {
     process.attribute("pushfleet.devices", .number(Int64(entry.recipients.count)))
     if let refusal = entry.trace.refusal { process.attribute("error.type", refusal.code.rawValue) }
     spans.append(process.ended(error: ["failed", "refused", "expired"].contains(outcome) ? outcome : nil))
-    for push in entry.trace.pushes { export(push, of: entry, context, parent: id, spans) }
+    for push in entry.trace.pushes { export(push, of: entry, context, parent: id, pools, spans) }
   }
 
   private func export(
-    _ push: RequestTrace.Push, of entry: InFlight, _ context: TraceContext, parent: [UInt8], _ spans: SpanExporter
+    _ push: RequestTrace.Push, of entry: InFlight, _ context: TraceContext, parent: [UInt8], _ pools: [PoolLanes],
+    _ spans: SpanExporter
   ) {
     guard entry.recipients.indices.contains(push.recipient) else { return }
     let recipient = entry.recipients[push.recipient]
