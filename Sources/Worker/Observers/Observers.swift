@@ -82,8 +82,10 @@ struct Observers {
   mutating func note(_ event: RequestEvent, _ entry: InFlight) {
     figures.note(event, entry)
     entry.trace.note(event)
-    trace.note(event, entry)
-    spans.note(event, entry)
+    if case .acknowledged(let pools) = event {
+      trace.ended(entry, pools)
+      spans.ended(entry, pools)
+    }
     steps.note(event, entry)
   }
 }

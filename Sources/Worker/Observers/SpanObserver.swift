@@ -13,8 +13,8 @@ struct SpanObserver {
 
   var isOn: Bool { exporter != nil }
 
-  func note(_ event: RequestEvent, _ entry: InFlight) {
-    guard case .acknowledged(let pools) = event, let spans = exporter,
+  func ended(_ entry: InFlight, _ pools: [PoolLanes]) {
+    guard let spans = exporter,
       let text = entry.delivery.properties.headers.string("traceparent"), let context = TraceContext(text),
       context.isSampled
     else { return }

@@ -15,8 +15,8 @@ struct TraceObserver {
   var isOn: Bool { recorder?.isOn == true }
   var now: MonotonicTime { time.now }
 
-  func note(_ event: RequestEvent, _ entry: InFlight) {
-    guard case .acknowledged(let pools) = event, let recorder, recorder.isOn else { return }
+  func ended(_ entry: InFlight, _ pools: [PoolLanes]) {
+    guard let recorder, recorder.isOn else { return }
     guard recorder.admits(entry.traced, at: time.now) else { return }
     recorder.append { TraceRecord(entry, apps, pools, shard: shard, time).append(to: &$0) }
   }

@@ -14,7 +14,9 @@ final class InFlight {
   /// Counts the requests that have had this place, so that a lane's reference to an earlier one is known as stale.
   private(set) var generation = 0
   private(set) var isInUse = false
-  private var fields = Fields()
+  /// Of a request that isn't admitted.
+  private let noRoutes = Pipeline.Routes()
+  private var fields: Fields
 
   /// Everything about one request. One assignment resets it for the next.
   struct Fields {
@@ -26,7 +28,7 @@ final class InFlight {
     /// In the order of the request's targets; then the further devices of `registry.members`.
     var recipients: [Recipient] = []
     var registry = RegistryAnswers()
-    var route = Route()
+    var route: Route
     var collapse = CollapseState()
     var attempt = Attempt()
     /// What it waits for before its acknowledgement.
@@ -97,7 +99,7 @@ final class InFlight {
 
   /// The credentials that it goes by, and its translations.
   struct Route {
-    var routes = Pipeline.Routes()
+    var routes: Pipeline.Routes
     /// Which APNs the tokens that came with the request belong to; nil for the application's first.
     var environment: APNsConfiguration.Environment?
     var unknownOutcome = UnknownOutcome.retry
@@ -159,7 +161,10 @@ final class InFlight {
     var work: AudienceWork?
   }
 
-  init(index: Int) { self.index = index }
+  init(index: Int) {
+    self.index = index
+    fields = Fields(route: Route(routes: noRoutes))
+  }
 
   subscript<Value>(dynamicMember field: WritableKeyPath<Fields, Value>) -> Value {
     @inline(__always) get { fields[keyPath: field] }
@@ -177,12 +182,11 @@ final class InFlight {
   func end() {
     isInUse = false
     generation += 1
-    var next = Fields()
-    swap(&next.recipients, &fields.recipients)
-    next.recipients.removeAll(keepingCapacity: next.recipients.capacity <= 16)
-    swap(&next.trace, &fields.trace)
-    next.trace.end()
-    fields = next
+    fields.recipients.removeAll(keepingCapacity: fields.recipients.capacity <= 16)
+    fields.trace.end()
+    fields = Fields(
+      recipients: exchange(&fields.recipients, with: []), route: Route(routes: noRoutes),
+      trace: exchange(&fields.trace, with: RequestTrace()))
   }
 
   var request: SendRequest? { fields.parsed?.request }
