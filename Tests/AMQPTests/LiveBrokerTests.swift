@@ -174,7 +174,7 @@ struct LiveBrokerTests {
     try clients.require("a delivery") { !clients.consumed.deliveries.isEmpty }
     try clients.require("an empty step") { try! clients.messageCount(topology.retryQueue(topology.ladder[0])) == 0 }
     #expect(clients.consumed.deliveries.map(\.body) == [bytes("freed")])
-    #expect(try kind.shared.deadLetters(of: topology.retryQueue(topology.ladder[0])) == 1)
+    try clients.require("a dead letter") { try! kind.shared.deadLetters(of: topology.retryQueue(topology.ladder[0])) == 1 }
     try clients.close()
   }
 

@@ -180,7 +180,7 @@ struct QueueSemanticsTests {
     try clients.require("a delivery") { clients.consumed.deliveries.count == 1 }
     clients.consumer!.reject(clients.consumed.deliveries[0].token, requeue: false)
     try clients.require("an empty queue") { try! clients.messageCount(queue) == 0 }
-    #expect(try kind.shared.deadLetters(of: queue) == 1)
+    try clients.require("a dead letter") { try! kind.shared.deadLetters(of: queue) == 1 }
     try clients.close()
   }
 

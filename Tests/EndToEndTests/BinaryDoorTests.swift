@@ -156,8 +156,9 @@ extension Site {
   /// Until so many messages are ready in a queue.
   fileprivate func wait(for count: Int, in queue: String) throws {
     for _ in 0..<100 {
-      if try depths([queue])[0] >= count { return }
+      // The queue may not be declared yet.
+      if let depth = try? depths([queue])[0], depth >= count { return }
     }
-    throw Broken("fewer than \(count) messages in \(queue)")
+    throw Broken("fewer than \(count) messages in \(queue), or no such queue")
   }
 }

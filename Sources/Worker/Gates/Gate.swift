@@ -19,7 +19,7 @@ enum GateAnswer {
 extension Pipeline {
   /// Into the lanes, as soon as the request has passed its gates.
   func passGates(_ entry: InFlight) {
-    guard !entry.registry.isAsked,
+    guard !entry.registry.isAsked, entry.registry.unresolved == 0,
       pass(MessageGate.self, 1, entry),
       pass(ContentGate.self, 2, entry),
       pass(BadgeGate.self, 3, entry)

@@ -16,11 +16,11 @@ enum PushEvent {
   case postponed(PushError, Int64)
   /// It waits, at no attempt's cost.
   case parked
-  /// A newer one has taken its place.
+  /// A newer one has taken its place; `failed` follows.
   case collapsed
   /// It has ended with this error.
   case failed(PushError)
-  /// It has ended with a dead letter of its own.
+  /// It gets a dead letter of its own; `failed` follows.
   case refused(Rejection)
   /// It has come too late.
   case expired
@@ -28,7 +28,7 @@ enum PushEvent {
 
 /// What happens to a request.
 enum RequestEvent {
-  /// It is known which one it is, and what it asks for.
+  /// It is in hand, admitted or about to be refused.
   case taken
   /// Its devices are known.
   case resolved
@@ -59,7 +59,7 @@ enum RequestEvent {
   case acknowledged(pools: [PoolLanes])
 }
 
-/// Those that only watch requests and pushes: each in a file of its own, and with one line in each function here.
+/// Those that only watch requests and pushes. Each is in a file of its own, and in one line of the functions here that concern it.
 struct Observers {
   var figures: Figures
   var trace: TraceObserver

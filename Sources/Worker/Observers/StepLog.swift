@@ -1,7 +1,7 @@
 import PushCore
 import Wire
 
-/// Every step of every request at level debug, and dead letters at every level.
+/// The main steps of each request at level debug, and dead letters at every level.
 struct StepLog {
   private let apps: Applications
   private let time: Turn

@@ -87,9 +87,11 @@ final class InFlight {
     var members: [(place: Int, others: Range<Int>)] = []
     /// The registry keeps its message id, for acknowledgements that name it by its key.
     var isKept = false
-    /// Where its `data.ext` can be fetched; nil where every push has room for it, or none has room for the address.
+    /// Where its `data.ext` can be fetched; nil where it has no page: every push has room for it, none has room for the address, or the
+    /// registry has no room.
     var contentPage: [UInt8]?
-    /// What each recipient's badge counter is with this request; nil for one that has no counter. Empty for a request that leaves them alone.
+    /// What each recipient's badge counter is with this request; nil for one that has no counter. Empty for a request
+    /// that leaves them alone, and where it goes on without the registry.
     var badges: [Int64?] = []
     /// Of ``Gate``.
     var gatesPassed = 0
