@@ -81,9 +81,9 @@ class Round:
             for queue in self.led_anew:
                 self.progress.step(f"nobody has the messages of {queue}: an operator moves its leader")
                 self.fleet.cluster.move_leader(queue)
-        if not eventually(self.fleet.is_empty, PATIENCE - LOOK, every=0.5):
-            waiting = {name: count for name, count in self.fleet.cluster.depths().items() if count}
-            self.fleet.note_trouble(f"the lanes were not empty {PATIENCE} s after the last fault: {json.dumps(waiting)}")
+            if not eventually(self.fleet.is_empty, PATIENCE - LOOK, every=0.5):
+                waiting = {name: count for name, count in self.fleet.cluster.depths().items() if count}
+                self.fleet.note_trouble(f"the lanes were not empty {PATIENCE} s after the last fault: {json.dumps(waiting)}")
         self.rested_after = round(time.monotonic() - begun, 1)
 
     def report(self):

@@ -107,15 +107,19 @@ class Fleet:
         return not any(depths.get(f"push.{name}", 1) for name in LANES)
 
     def left_by_broker(self):
-        """Lanes whose messages are in nobody's hands: the broker counts them as unacknowledged, and no worker has a request."""
-        if any(self.waiting().values()):
+        """Lanes whose messages are in nobody's hands: the broker counts them as unacknowledged, and no worker has a request. What can't be known
+        isn't so."""
+        try:
+            if any(self.waiting().values()):
+                return []
+            reports = map(json.loads, self.command("status", "--json").splitlines())
+            workers = [one for one in reports if one["kind"] == "worker"]
+            if len(workers) < len(self.workers) or any(one["in_hand"] for one in workers):
+                return []
+            depths = self.cluster.depths()
+        except (Failure, OSError, pika.exceptions.AMQPError):
             return []
-        reports = map(json.loads, self.command("status", "--json").splitlines())
-        workers = [one for one in reports if one["kind"] == "worker"]
-        if len(workers) < len(self.workers) or any(one["in_hand"] for one in workers):
-            return []
-        depths = self.cluster.depths()
-        return [f"push.{name}" for name in LANES if depths[f"push.{name}"]]
+        return [f"push.{name}" for name in LANES if depths.get(f"push.{name}")]
 
     def stop_workers(self):
         """Each must end by itself, with status 0."""
