@@ -206,11 +206,11 @@ extension Topology {
     ]
   }
 
-  /// What `pushfleet doctor` sends through the ladder comes back to. Beside the fleet's queues, so that no worker takes it.
+  /// The message that `pushfleet doctor` sends through the ladder comes back to this queue. No worker consumes it.
   package var doctorQueue: String { name("doctor") }
   package var doctorMessage: FieldTable { [Self.originHeader: .text("doctor")] }
 
-  /// What declares that queue. It forgets a message after two seconds, and vanishes later than any message comes back.
+  /// The commands that declare that queue. It forgets a message after two seconds, and vanishes later than any message comes back.
   package var doctorCommands: [Command] {
     [
       .queueDeclare(

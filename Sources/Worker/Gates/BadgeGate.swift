@@ -25,7 +25,7 @@ enum BadgeGate: Gate {
     var devices: [BadgeCount.Device] = []
     let refusals = refusals(of: entry, in: pipeline)
     for (index, recipient) in entry.recipients.enumerated() where recipient.state.isToBeSent {
-      // What is never sent moves no counter.
+      // A push that is never sent moves no counter.
       if let rejection = refusals[PushWay(recipient)] {
         entry.recipients[index].state = .refused(rejection)
         continue
@@ -84,7 +84,7 @@ enum BadgeGate: Gate {
 }
 
 extension InFlight {
-  /// What differs between the pushes of the request's translation.
+  /// The values that differ between the pushes of one translation.
   func fill(_ index: Int) -> DeviceFill {
     let badges = self.registry.badges
     return DeviceFill(badge: index < badges.count ? badges[index] : nil)

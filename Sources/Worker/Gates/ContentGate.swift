@@ -21,7 +21,7 @@ enum ContentGate: Gate {
     }
   }
 
-  /// What is translated of fewer bytes fits wherever it goes.
+  /// A request with fewer bytes always fits a push.
   private static let alwaysFits = 1_500
 
   /// A push to one of its devices has no room for `data.ext`, and has for an address.

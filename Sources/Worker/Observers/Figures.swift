@@ -11,10 +11,6 @@ struct Figures {
   var times = PushTimes()
   private(set) var letterReasons = DeadLetterReasons()
 
-  init(apps: Applications, noteReader: NoteReader, time: Turn) {
-    (self.apps, self.noteReader, self.time) = (apps, noteReader, time)
-  }
-
   mutating func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
     switch event {
     case .sent, .notSent, .refused: return
@@ -65,7 +61,7 @@ struct Figures {
     case .retry: return
     case .delivered:
       noteTime(entry, recipient)
-      // What FCM only validated has reached nobody.
+      // FCM only validates a dry run: it reaches nobody.
       guard entry.parsed?.isDryRun != true else { return }
       counters.delivered += 1
       count(.delivered, entry, recipient)

@@ -3,13 +3,11 @@ import Wire
 
 /// Spans of a request whose `traceparent` says that it is sampled, by OpenTelemetry's conventions for messaging and HTTP.
 struct SpanObserver {
-  private let apps: Applications
-  private let prefix: String
-  private let time: Turn
+  let apps: Applications
+  let prefix: String
+  let time: Turn
   /// nil where no collector is configured.
   var exporter: SpanExporter?
-
-  init(apps: Applications, prefix: String, time: Turn) { (self.apps, self.prefix, self.time) = (apps, prefix, time) }
 
   var isOn: Bool { exporter != nil }
 

@@ -10,8 +10,6 @@ struct TraceObserver {
   /// nil where requests are not traced.
   var recorder: TraceRecorder?
 
-  init(apps: Applications, time: Turn, shard: Int) { (self.apps, self.time, self.shard) = (apps, time, shard) }
-
   var isOn: Bool { recorder?.isOn == true }
   var now: MonotonicTime { time.now }
 

@@ -49,5 +49,5 @@ extension Pipeline {
   private static let longestDoubt: Int64 = 86_400_000
   private static let delayOfDoubt: Int64 = 300_000
 
-  func appID(of entry: InFlight) -> [UInt8] { entry.identity.app.map { apps[$0].id } ?? [] }
+  func appID(of entry: InFlight) -> [UInt8] { apps.id(of: entry.identity.app) }
 }

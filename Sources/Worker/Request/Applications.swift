@@ -32,6 +32,9 @@ final class Applications {
     }
   }
 
+  /// Empty while it is not known which application it is.
+  func id(of app: Int?) -> [UInt8] { app.map { self[$0].id } ?? [] }
+
   /// All that have ever been configured.
   var indices: Range<Int> { all.indices }
   subscript(index: Int) -> Pipeline.App { all[index] }

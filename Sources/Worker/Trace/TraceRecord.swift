@@ -143,13 +143,11 @@ struct TraceRecord {
     switch entry.trace.next {
     case nil: return
     case .ladder(let step): text("waits_in", Array("retry.".utf8) + step, &line)
-    case .hold: text("waits_in", Array("hold.".utf8) + (entry.identity.app.map { apps[$0].id } ?? []), &line)
+    case .hold: text("waits_in", Array("hold.".utf8) + apps.id(of: entry.identity.app), &line)
     case .pages: return text("waits_in", entry.source.queue.fanOut.origin, &line)
     }
     if let last = entry.attempt.lastFailure { text("waits_because", DeadLetterLog.words(of: last.reason), &line) }
-    var due = Int64.max
-    for recipient in entry.recipients { if case .postponed(let until) = recipient.state { due = min(due, until) } }
-    guard due < .max else { return }
+    guard let due = entry.earliestRetry else { return }
     key("due_at", &line)
     line.append(UInt8(ascii: "\""))
     Timestamp.append(due, to: &line)
