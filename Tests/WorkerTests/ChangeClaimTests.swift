@@ -36,7 +36,7 @@ final class ChangeClaimTests {
     registry = try RegistryClient("sqlite:\(path)", limits: RegistryLimits(), host: LoopHost(loop), log: log)
     outbox = Outbox(time: loop.time, log: log)
     let pipeline = Pipeline(
-      apps: Applications([Pipeline.App(id: Self.app, packages: [], routes: Pipeline.Routes())]), outbox: outbox,
+      apps: Applications([Application(id: Self.app, packages: [], routes: SenderRoutes())]), outbox: outbox,
       time: loop.time, registry: registry)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,

@@ -19,7 +19,7 @@ struct ListLetterTests {
       let loop = try EventLoop()
       outbox = Outbox(time: loop.time, log: Log(level: .error))
       pipeline = Pipeline(
-        apps: Applications([Pipeline.App(id: Array("a".utf8), packages: [], routes: Pipeline.Routes())]), outbox: outbox,
+        apps: Applications([Application(id: Array("a".utf8), packages: [], routes: SenderRoutes())]), outbox: outbox,
         time: loop.time,
         results: .all)
       pipeline.acknowledger = self

@@ -40,7 +40,7 @@ struct ReplyQueuesTests {
     replyQueues.broker = broker
     registry = try RegistryClient("sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
     pipeline = Pipeline(
-      apps: Applications([Pipeline.App(id: app, packages: [], routes: Pipeline.Routes())]), outbox: outbox, time: loop.time,
+      apps: Applications([Application(id: app, packages: [], routes: SenderRoutes())]), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,

@@ -17,7 +17,7 @@ struct RightsTests {
   init() throws {
     loop = try EventLoop()
     outbox = Outbox(time: loop.time, log: Log(level: .error))
-    var app = Pipeline.App(id: Array("com.example.app".utf8), packages: [], routes: Pipeline.Routes())
+    var app = Application(id: Array("com.example.app".utf8), packages: [], routes: SenderRoutes())
     app.rights = Self.rights
     pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time)
   }
@@ -197,7 +197,7 @@ struct RightsTests {
     let registry = try RegistryClient(
       "sqlite:/proc/nowhere/registry.db", limits: RegistryLimits(), host: LoopHost(loop), log: log)
     let outbox = Outbox(time: loop.time, log: log)
-    let app = Pipeline.App(id: Array("com.example.app".utf8), packages: [], routes: Pipeline.Routes())
+    let app = Application(id: Array("com.example.app".utf8), packages: [], routes: SenderRoutes())
     let pipeline = Pipeline(apps: Applications([app]), outbox: outbox, time: loop.time, registry: registry)
     func name(_ delivery: Delivery) throws -> [UInt8]? {
       pipeline.accept(delivery, from: .sendNormal)

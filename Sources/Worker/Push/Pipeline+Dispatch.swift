@@ -258,31 +258,3 @@ extension Pipeline {
     return made
   }
 }
-
-extension Pipeline.Routes {
-  /// The pool that reaches a device of the registry.
-  func pool(of platform: Platform, _ environment: DeviceEnvironment) -> Int? {
-    switch (platform, environment) {
-    case (.fcm, _): fcm
-    case (.apns, .production): production?.pool
-    case (.apns, .sandbox): sandbox?.pool
-    case (.apns, .unspecified): apns?.pool
-    }
-  }
-
-  /// Of tokens that came with a request.
-  func apnsRoute(_ environment: APNsConfiguration.Environment?) -> Pipeline.APNsRoute? {
-    switch environment {
-    case nil: apns
-    case .production?: production
-    case .sandbox?: sandbox
-    }
-  }
-
-  func apnsSettings(of pool: Int) -> APNsSettings? {
-    if let apns, apns.pool == pool { return apns.settings }
-    if let production, production.pool == pool { return production.settings }
-    if let sandbox, sandbox.pool == pool { return sandbox.settings }
-    return broadcasts.values.first { $0.pool == pool }?.settings ?? former.last { $0.pool == pool }?.settings
-  }
-}

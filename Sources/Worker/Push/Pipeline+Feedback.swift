@@ -108,12 +108,3 @@ extension Pipeline: DeviceOwnersHandler {
     consequenceEnded(of: entry)
   }
 }
-
-extension Pipeline.Routes {
-  /// Which of Apple's services a pool sends to; nil for a pool of another's, or of another setup's.
-  func environment(of pool: Int) -> String? {
-    if let production, production.pool == pool { return DeviceEnvironment.production.name }
-    if let sandbox, sandbox.pool == pool { return DeviceEnvironment.sandbox.name }
-    return nil
-  }
-}

@@ -3,7 +3,7 @@ import PushCore
 
 /// From a request's targets, and the registry's rows, to its recipients.
 extension Pipeline: LookUpHandler {
-  func addRecipients(to entry: InFlight, by routes: Routes) {
+  func addRecipients(to entry: InFlight, by routes: SenderRoutes) {
     guard let parsed = entry.parsed else { return }
     switch parsed.request.targets {
     case .one(let target):
@@ -40,7 +40,7 @@ extension Pipeline: LookUpHandler {
     }
   }
 
-  private func lacksFCM(_ entry: InFlight, _ routes: Routes) -> Bool {
+  private func lacksFCM(_ entry: InFlight, _ routes: SenderRoutes) -> Bool {
     guard routes.fcm == nil, let app = entry.identity.app else { return false }
     return apps[app].lacksFCM
   }
@@ -50,7 +50,7 @@ extension Pipeline: LookUpHandler {
   }
 
   /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
-  private func addRecipient(for target: Target, to entry: InFlight, by routes: Routes) {
+  private func addRecipient(for target: Target, to entry: InFlight, by routes: SenderRoutes) {
     entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
     guard let lookUps, let app = entry.identity.app else { return }
     let id: [UInt8]
@@ -67,7 +67,7 @@ extension Pipeline: LookUpHandler {
   }
 
   private func recipient(
-    for target: Target, by routes: Routes, _ environment: APNsConfiguration.Environment?
+    for target: Target, by routes: SenderRoutes, _ environment: APNsConfiguration.Environment?
   ) -> Recipient {
     switch target {
     case .apns(let token):
@@ -196,26 +196,13 @@ extension Pipeline: LookUpHandler {
 
   /// The device's own sender where the request names none; nil where it names another one, or the app has senders but not this
   /// one (GS-083).
-  private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> Routes? {
+  private func routes(for sender: ArraySlice<UInt8>, _ entry: InFlight) -> SenderRoutes? {
     guard let app = entry.identity.app else { return entry.route.routes }
     if let named = entry.delivery.properties.headers.sender {
       return named.elementsEqual(sender) ? entry.route.routes : nil
     }
     return apps[app].senders[Array(sender)] ?? (apps[app].senders.isEmpty ? entry.route.routes : nil)
   }
-}
-
-extension Pipeline.Routes {
-  /// Broadcasts go to the same service as tokens do.
-  func ofChannels(_ environment: APNsConfiguration.Environment?) -> Pipeline.APNsRoute? {
-    guard let route = apnsRoute(environment) else { return nil }
-    return broadcasts[environment ?? (route.pool == production?.pool ? .production : .sandbox)] ?? route
-  }
-}
-
-extension Pipeline.App {
-  /// It has no FCM, whoever sends: what looks like a token of FCM's for want of another form is another sender's, or none.
-  var lacksFCM: Bool { routes.fcm == nil && senders.values.allSatisfy { $0.fcm == nil } }
 }
 
 extension Rejection {

@@ -7,57 +7,6 @@ import Wire
 ///
 /// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
 final class Pipeline: OutboxOwner {
-  struct App {
-    var id: [UInt8]
-    /// What `restricted_package_name` may say.
-    var packages: [[UInt8]]
-    var rights = AppRights()
-    /// Names in a request that aren't known are left out, and what old senders write is taken.
-    var ignoresUnknownNames = false
-    /// Its library acknowledges pushes by their object `mps`.
-    var isUPMC = false
-    /// A request without a badge counts as one with `auto`.
-    var countsBadges = false
-    /// Of requests that don't say it.
-    var unknownOutcome = UnknownOutcome.retry
-    var routes: Routes
-    var senders: [[UInt8]: Routes] = [:]
-    /// Of senders that were removed: requests that were here before may still go by them.
-    var formerSenders: [Routes] = []
-    /// False once it is removed.
-    var isConfigured = true
-    /// The pools that reach its devices.
-    var pools: [Int] = []
-  }
-
-  /// The pools that reach an application's devices for one sender, by index. Shared by the requests that take them; changed when
-  /// credentials or settings are.
-  final class Routes {
-    /// For tokens whose environment isn't known.
-    var apns: APNsRoute? { didSet { listPools() } }
-    var production: APNsRoute? { didSet { listPools() } }
-    var sandbox: APNsRoute? { didSet { listPools() } }
-    /// Where broadcasts to channels go, if that is elsewhere than pushes to devices.
-    var broadcasts: [APNsConfiguration.Environment: APNsRoute] = [:] { didSet { listPools() } }
-    var fcm: Int? { didSet { listPools() } }
-    /// All of these; may name one twice.
-    private(set) var pools: [Int] = []
-    var fcmSettings = FCMSettings()
-    /// Devices acknowledge pushes by what the registry keeps of their messages.
-    var isUPMC = false
-    /// What requests that were here before a change may still go by.
-    var former: [APNsRoute] = []
-
-    private func listPools() {
-      pools = [apns?.pool, production?.pool, sandbox?.pool, fcm].compactMap(\.self) + broadcasts.values.map(\.pool)
-    }
-  }
-
-  struct APNsRoute {
-    var pool: Int
-    var settings: APNsSettings
-  }
-
   let apps: Applications
   let intake: Intake
   let translator: Translator

@@ -3,7 +3,7 @@
 ///
 /// Changed by a reload alone, between two messages.
 final class Applications {
-  private var all: [Pipeline.App] = []
+  private var all: [Application] = []
   private var places: [[UInt8]: Int] = [:]
   /// Those that are configured, by what `restricted_package_name` may say.
   private var byPackage: [[UInt8]: Set<Int>] = [:]
@@ -23,7 +23,7 @@ final class Applications {
   private(set) var unusedPools: Set<Int> = []
   private(set) var series = AppSeries()
 
-  init(_ apps: [Pipeline.App] = []) {
+  init(_ apps: [Application] = []) {
     for app in apps {
       let index = put(app.id, packages: app.packages, rights: app.rights, senders: [])
       all[index].routes = app.routes
@@ -37,7 +37,7 @@ final class Applications {
 
   /// All that have ever been configured.
   var indices: Range<Int> { all.indices }
-  subscript(index: Int) -> Pipeline.App { all[index] }
+  subscript(index: Int) -> Application { all[index] }
 
   /// Of one that is configured.
   func index(of id: [UInt8]) -> Int? {
@@ -70,7 +70,7 @@ final class Applications {
       for package in all[index].packages { byPackage[package]?.remove(index) }
     } else {
       index = all.count
-      all.append(Pipeline.App(id: id, packages: packages, routes: Pipeline.Routes(), isConfigured: false))
+      all.append(Application(id: id, packages: packages, routes: SenderRoutes(), isConfigured: false))
       places[id] = index
       series.add(index, id)
     }
@@ -93,7 +93,7 @@ final class Applications {
       all[index].formerSenders.append(routes)
       withFormerSenders.insert(index)
     }
-    for sender in senders where all[index].senders[sender] == nil { all[index].senders[sender] = Pipeline.Routes() }
+    for sender in senders where all[index].senders[sender] == nil { all[index].senders[sender] = SenderRoutes() }
     return index
   }
 
@@ -134,7 +134,7 @@ final class Applications {
     withFormerSenders.remove(index)
     all[index].formerSenders = []
     guard gone.remove(index) != nil else { return }
-    all[index].routes = Pipeline.Routes()
+    all[index].routes = SenderRoutes()
     all[index].senders = [:]
   }
 
@@ -149,24 +149,9 @@ final class Applications {
     }
   }
 
-  private func forgetFormerSenders(of index: Int, where isDone: (Pipeline.Routes) -> Bool) {
+  private func forgetFormerSenders(of index: Int, where isDone: (SenderRoutes) -> Bool) {
     guard withFormerSenders.contains(index) else { return }
     all[index].formerSenders.removeAll(where: isDone)
     if all[index].formerSenders.isEmpty { withFormerSenders.remove(index) }
-  }
-}
-
-extension Pipeline.Routes {
-  /// Leads nowhere.
-  var isEmpty: Bool { pools.isEmpty && former.isEmpty }
-
-  /// Leads to the pool no longer; its other ways stay.
-  func remove(_ pool: Int) {
-    if apns?.pool == pool { apns = nil }
-    if production?.pool == pool { production = nil }
-    if sandbox?.pool == pool { sandbox = nil }
-    if fcm == pool { fcm = nil }
-    broadcasts = broadcasts.filter { $0.value.pool != pool }
-    former.removeAll { $0.pool == pool }
   }
 }

@@ -15,7 +15,7 @@ final class InFlight {
   private(set) var generation = 0
   private(set) var isInUse = false
   /// Of a request that isn't admitted.
-  private let noRoutes = Pipeline.Routes()
+  private let noRoutes = SenderRoutes()
   private var fields: Fields
 
   /// Everything about one request. One assignment resets it for the next.
@@ -101,7 +101,7 @@ final class InFlight {
 
   /// The credentials that it goes by, and its translations.
   struct Route {
-    var routes: Pipeline.Routes
+    var routes: SenderRoutes
     /// Which APNs the tokens that came with the request belong to; nil for the application's first.
     var environment: APNsConfiguration.Environment?
     var unknownOutcome = UnknownOutcome.retry

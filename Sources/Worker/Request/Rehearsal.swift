@@ -67,7 +67,7 @@ public struct Rehearsal {
     intake = Intake(apps: apps, limits: RequestLimits())
     hasRegistry = true
     let index = apps.put(Array(topic.utf8), packages: package.map { [$0] } ?? [], senders: [])
-    let route = Pipeline.APNsRoute(pool: 0, settings: APNsSettings(topic: topic))
+    let route = APNsRoute(pool: 0, settings: APNsSettings(topic: topic))
     let routes = apps[index].routes
     (routes.apns, routes.production, routes.sandbox, routes.fcm) = (route, route, route, 1)
   }

@@ -33,7 +33,7 @@ struct PoolRecipe: Hashable {
 /// One of the ways in which an application or a sender reaches devices, and what a setup wants of it.
 struct PoolUse {
   let place: CredentialPlace
-  let routes: Pipeline.Routes
+  let routes: SenderRoutes
   /// nil where the setup has no such way.
   var recipe: PoolRecipe?
   var settings: APNsSettings?
@@ -53,7 +53,7 @@ struct PoolUse {
   /// - Parameter credentials: nil where nothing is to be sent: then no way has a recipe.
   static func all(
     of set: CredentialSet, _ app: AppConfiguration, _ credentials: [CredentialPlace: LoadedCredential]?, _ sender: String?,
-    _ routes: Pipeline.Routes
+    _ routes: SenderRoutes
   ) -> [PoolUse] {
     func use(_ reach: CredentialPlace.Reach) -> PoolUse {
       PoolUse(
@@ -95,7 +95,7 @@ struct PoolUse {
   }
 
   func assign(pool: Int?) {
-    let route = pool.flatMap { pool in settings.map { Pipeline.APNsRoute(pool: pool, settings: $0) } }
+    let route = pool.flatMap { pool in settings.map { APNsRoute(pool: pool, settings: $0) } }
     switch place.reach {
     case .broadcasts(let environment):
       retire(unless: pool)
@@ -124,8 +124,8 @@ extension PoolUse {
   }
 }
 
-extension Pipeline.Routes {
-  func apnsRoute(for reach: CredentialPlace.Reach) -> Pipeline.APNsRoute? {
+extension SenderRoutes {
+  func apnsRoute(for reach: CredentialPlace.Reach) -> APNsRoute? {
     switch reach {
     case .apns(.production): production
     case .apns(.sandbox): sandbox
