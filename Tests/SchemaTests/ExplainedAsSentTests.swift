@@ -80,7 +80,7 @@ private struct RandomSite {
     pipeline = Pipeline(
       apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
       outbox: outbox, lookUps: nil, owners: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
-      collapses: Collapses(registry: nil, time: time),
+      collapses: Collapses(apps: apps, registry: nil, time: time),
       broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
       replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000,
       pagePrefetch: 4)

@@ -23,7 +23,7 @@ struct CollapsesTests {
   init() throws { loop = try EventLoop() }
 
   private func collapses(_ registry: RegistryClient? = nil) -> Collapses {
-    let collapses = Collapses(registry: registry, time: loop.time)
+    let collapses = Collapses(apps: Applications(), registry: registry, time: loop.time)
     collapses.handler = handler
     return collapses
   }
@@ -85,7 +85,7 @@ struct CollapsesTests {
   func alone() {
     let collapses = collapses()
     let note = CollapseNote(place: Self.place(1), order: Self.order(1), until: 1)
-    #expect(!collapses.isShared && !collapses.store([note], for: RequestReference(index: 0, generation: 0)))
+    #expect(!collapses.store([note], for: RequestReference(index: 0, generation: 0)))
     collapses.flush()
     #expect(handler.noted == 0)
   }

@@ -295,7 +295,7 @@ final class FanoutModel {
       var hasAsked = false
       while case .waiting(let waiting)? = pipeline.pools[0].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        guard !pipeline.asksFirst(entry, .waiting(waiting), 0) else {
+        guard !pipeline.collapses.asksFirst(entry, .waiting(waiting), 0) else {
           hasAsked = true
           continue
         }
@@ -303,7 +303,7 @@ final class FanoutModel {
           guard pipeline.table[waiting.request] != nil, !entry.ledger.isOrphan,
             case .waiting = entry.recipients[index].state
           else { continue }
-          guard !pipeline.isReplaced(entry, index) else {
+          guard !pipeline.collapses.isReplaced(entry, index) else {
             pipeline.collapse(entry, index)
             continue
           }

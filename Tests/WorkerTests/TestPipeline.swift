@@ -24,7 +24,7 @@ extension Pipeline {
       apps: apps, pools: pools, intake: Intake(apps: apps, limits: RequestLimits()),
       publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init),
       holds: Holds(apps: apps, time: time, log: log), marks: marks,
-      collapses: Collapses(registry: registry, time: time),
+      collapses: Collapses(apps: apps, registry: registry, time: time),
       broadcasts: broadcasts, replyQueues: replyQueues ?? ReplyQueues(time: time),
       time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: prefetch, pagePrefetch: 4)
   }

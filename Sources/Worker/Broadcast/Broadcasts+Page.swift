@@ -54,7 +54,7 @@ extension Broadcasts {
         marks.campaignResumed(campaign.description.id, app: app, at: time)
       }
       noteRunning(campaign.description.id)
-      entry.collapse.broadcastNote = pipeline.broadcastNote(of: entry, campaign)
+      entry.collapse.broadcastNote = pipeline.collapses.note(of: entry, campaign)
       beginPage(entry, read, record)
     }
   }

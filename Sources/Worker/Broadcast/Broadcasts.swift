@@ -161,7 +161,7 @@ final class Broadcasts {
       using: &time.random)
     first.hasWaited = entry.collapse.hasWaited
     pipeline.conclude(entry) {
-      pipeline.noteBegun(entry, campaign)
+      pipeline.collapses.noteBegun(entry, campaign)
       pipeline.publish(publications.page(first, for: entry))
     }
   }

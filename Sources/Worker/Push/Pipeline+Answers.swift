@@ -13,7 +13,7 @@ extension Pipeline: PoolHandler {
     feedBack(meaning, entry, tag.recipient)
     switch meaning.reaction {
     case .delivered:
-      noteDelivered(entry, tag.recipient)
+      collapses.noteDelivered(entry, tag.recipient)
       settle(entry, tag.recipient, .delivered(name: name ?? []))
     case .gone(let code) where entry.recipients[tag.recipient].kind == .device:
       settle(entry, tag.recipient, .failed(code))
@@ -53,7 +53,7 @@ extension Pipeline: PoolHandler {
   func isWanted(tag: Int) -> Bool {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline && !isReplaced(entry, tag.recipient)
+    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline && !collapses.isReplaced(entry, tag.recipient)
   }
 
   func unknown(tag: Int, reason: String, from pool: ProviderPool) {

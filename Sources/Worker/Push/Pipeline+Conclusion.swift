@@ -157,7 +157,7 @@ extension Pipeline {
       attempts: entry.attempt.earlier + (entry.attempt.hasAsked ? 1 : 0), round: entry.attempt.round &+ 1,
       deadline: entry.identity.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival)
-    noteWaiting(entry)
+    collapses.noteWaiting(entry)
     if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }

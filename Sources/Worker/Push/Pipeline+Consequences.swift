@@ -84,7 +84,7 @@ extension Pipeline {
     }
     let step = entry.ledger.owesCopy()
     // What comes meanwhile is newer.
-    if step == .nothing, entry.isReplaceable { noteWaitingHere(entry) }
+    if step == .nothing, entry.isReplaceable { collapses.noteWaitingHere(entry) }
     perform(step, entry)
   }
 

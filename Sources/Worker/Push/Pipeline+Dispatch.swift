@@ -43,7 +43,7 @@ extension Pipeline {
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
     if entry.isReplaceable, first >= 0, entry.collapse.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
-      noteWaitingHere(entry)
+      collapses.noteWaitingHere(entry)
     }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
     if first >= 0 { append(waiting, to: first, entry) }
@@ -123,7 +123,7 @@ extension Pipeline {
       switch pools[index].popFirst() {
       case .returned(let push):
         room -= 1
-        if let entry = waitingEntry(push), !asksFirst(entry, .returned(push), index) {
+        if let entry = waitingEntry(push), !collapses.asksFirst(entry, .returned(push), index) {
           send(entry, push.recipient, by: pools[index].provider, account.number)
         }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room)
@@ -149,7 +149,7 @@ extension Pipeline {
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
-    guard !asksFirst(entry, .waiting(waiting), pool) else {
+    guard !collapses.asksFirst(entry, .waiting(waiting), pool) else {
       room -= 1
       return
     }
@@ -171,7 +171,7 @@ extension Pipeline {
   private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
-    guard !isReplaced(entry, index) else { return collapse(entry, index) }
+    guard !collapses.isReplaced(entry, index) else { return collapse(entry, index) }
     switch provider {
     case .apns(let pool):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }

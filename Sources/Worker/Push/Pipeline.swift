@@ -225,7 +225,7 @@ final class Pipeline: OutboxOwner {
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.identity.admittedAt = time.wallClock
-    if entry.parsed?.isCollapsible == true { noteArrival(entry, record) }
+    if entry.parsed?.isCollapsible == true { collapses.noteArrival(entry, record) }
     if let page = entry.broadcast.page {
       guard entry.parsed?.audience != nil else {
         return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))

@@ -10,9 +10,10 @@ protocol CollapsesHandler: AnyObject {
   func answered(_ questions: [Collapses.Question])
 }
 
-/// Of the requests with a collapse key that wait in the fleet, which is the newest for each device and key, as far as the shard knows.
+/// Of requests with a collapse key that wait, only the newest for each device and key goes out: on the ladder, in a hold queue, or here while the
+/// provider is in trouble. What has never waited is sent, and nobody is asked. Broadcasts are compared with those to the same audience.
 ///
-/// It knows those that have waited here, and what the registry said when one came back. Where there is no registry, or it can't be
+/// A shard knows those that have waited here, and what the registry said when one came back. Where there is no registry, or it can't be
 /// asked, nothing waits for it. Confined to the shard's thread.
 final class Collapses {
   /// A request that has waited is to be sent.
@@ -25,6 +26,7 @@ final class Collapses {
   }
 
   weak var handler: (any CollapsesHandler)?
+  private let apps: Applications
   private let registry: RegistryClient?
   private let time: Turn
   /// Newest order by place: what was noted of late, and what before that.
@@ -47,14 +49,13 @@ final class Collapses {
   private static let mostUnderWay = 8_192
   private static let mostAtOnce = 1_024
 
-  init(registry: RegistryClient?, time: Turn) {
+  init(apps: Applications, registry: RegistryClient?, time: Turn) {
+    self.apps = apps
     self.registry = registry
     self.time = time
     nextTurnover = time.now.advanced(bySeconds: Self.turnover)
   }
 
-  /// Other shards may know more.
-  var isShared: Bool { registry != nil }
   /// Nothing has waited of late.
   var isEmpty: Bool { recent.isEmpty && earlier.isEmpty }
 
@@ -62,6 +63,96 @@ final class Collapses {
   func arrival() -> Int64 {
     lastArrival = max(lastArrival + 1, time.wallClock * 1_000)
     return lastArrival
+  }
+
+  // MARK: requests that come and wait
+
+  /// It has come, with a collapse key.
+  func noteArrival(_ entry: InFlight, _ record: RetryRecord?) {
+    // What is left of a small audience comes from the ladder, and its place in the order was noted as it went there.
+    let isRest = entry.broadcast.page?.campaign.isEmpty == true
+    entry.collapse.hasWaited = record != nil || isRest || entry.broadcast.page?.hasWaited == true
+    // A broadcast's place in the order is its campaign's.
+    guard !entry.isOfCampaign, entry.parsed?.audience?.isSmall != false else { return }
+    let date = Intake.dateForOrder(entry.delivery.properties, published: entry.identity.published, at: time.wallClock)
+    entry.collapse.arrival =
+      record?.arrival ?? Arrival(published: date, number: isRest ? 0 : entry.source.takenAhead?.number ?? arrival())
+  }
+
+  /// It goes to the ladder or to a hold queue: older ones are not sent any more. Owed, like what is published beside it.
+  func noteWaiting(_ entry: InFlight) {
+    guard entry.collapse.arrival != nil else { return }
+    let order = entry.collapseOrder
+    let notes = places(of: entry).map { CollapseNote(place: $0, order: order, until: entry.identity.deadline) }
+    for note in notes { learn(order, in: note.place) }
+    if store(notes, for: entry.reference) { entry.ledger.owes() }
+  }
+
+  /// A broadcast begins: older ones to the same audience are not sent any more where they wait. Owed, like its first page.
+  func noteBegun(_ entry: InFlight, _ campaign: Campaign) {
+    guard let note = note(of: entry, campaign) else { return }
+    if store([note], for: entry.reference) { entry.ledger.owes() }
+  }
+
+  /// See ``InFlight/collapseNote(of:_:)``.
+  func note(of entry: InFlight, _ campaign: Campaign) -> CollapseNote? {
+    entry.collapseNote(of: campaign, apps.id(of: entry.identity.app))
+  }
+
+  /// It waits here, as its provider is in trouble, or has waited before.
+  func noteWaitingHere(_ entry: InFlight) {
+    // A broadcast was noted when it began.
+    guard entry.collapse.arrival != nil else { return entry.collapse.hasWaited = true }
+    let order = entry.collapseOrder
+    let places = places(of: entry)
+    for place in places { learn(order, in: place) }
+    // What has waited elsewhere was stored when it went there.
+    if !entry.collapse.hasWaited {
+      _ = store(places.map { CollapseNote(place: $0, order: order, until: entry.identity.deadline) }, for: nil)
+    }
+    entry.collapse.hasWaited = true
+  }
+
+  /// It has reached a device for which older ones wait.
+  func noteDelivered(_ entry: InFlight, _ index: Int) {
+    guard entry.collapse.arrival != nil, !isEmpty else { return }
+    let order = entry.collapseOrder
+    var notes: [CollapseNote] = []
+    for place in entry.collapsePlaces(of: index, apps.id(of: entry.identity.app)) {
+      guard let newest = newest(in: place), newest.isReplaced(by: order) else { continue }
+      learn(order, in: place)
+      notes.append(CollapseNote(place: place, order: order, until: entry.identity.deadline))
+    }
+    _ = store(notes, for: nil)
+  }
+
+  private func places(of entry: InFlight) -> [CollapsePlace] { entry.collapsePlaces(apps.id(of: entry.identity.app)) }
+
+  // MARK: requests that are to be sent
+
+  /// Whether other shards are asked first, if they know of a newer one. ``CollapsesHandler/answered(_:)`` follows.
+  func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
+    guard entry.collapse.hasWaited, entry.isReplaceable, registry != nil else { return false }
+    if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
+    let places = entry.collapse.broadcastNote.map { [$0.place] } ?? places(of: entry)
+    guard !places.isEmpty else { return false }
+    ask(Question(request: entry.reference, places: places, next: next, pool: pool))
+    return true
+  }
+
+  /// Seconds for which an answer is good.
+  private static let longestKnown = 1.0
+
+  /// A newer one has taken its place for the device.
+  func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
+    guard entry.collapse.hasWaited, entry.isReplaceable, !isEmpty else { return false }
+    if let note = entry.collapse.broadcastNote {
+      return newest(in: note.place).map { note.order.isReplaced(by: $0) } ?? false
+    }
+    let order = entry.collapseOrder
+    return entry.collapsePlaces(of: index, apps.id(of: entry.identity.app)).contains { place in
+      newest(in: place).map { order.isReplaced(by: $0) } ?? false
+    }
   }
 
   // MARK: known here

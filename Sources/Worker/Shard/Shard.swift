@@ -84,7 +84,7 @@ package final class Shard: TurnHook {
       intake: Intake(apps: apps, limits: configuration.limits, pageBytes: configuration.usedRichPages?.bytes),
       publications: publications,
       outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init), holds: holds, marks: marks,
-      collapses: Collapses(registry: registry, time: time),
+      collapses: Collapses(apps: apps, registry: registry, time: time),
       broadcasts: Broadcasts(
         registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
         log: log),

@@ -1,0 +1,94 @@
+import DeviceRegistry
+import PushCore
+
+/// By what a newer request with the same collapse key replaces this one: its devices and its audience, each with the key.
+///
+/// - Parameters named `app`: the id of its application.
+extension InFlight {
+  /// Its place in the order of the requests with its key.
+  var collapseOrder: CollapseOrder {
+    let arrival = self.collapse.arrival ?? Arrival(published: self.identity.published, number: 0)
+    return CollapseOrder(
+      published: arrival.published, arrived: arrival.number, message: MessageKey.of(self.identity.messageID))
+  }
+
+  private func collapseKeys(_ app: [UInt8]) -> CollapseKeys? {
+    if let keys = self.collapse.keys { return keys }
+    guard let request else { return nil }
+    let keys = CollapseKeys(request, app: app)
+    self.collapse.keys = keys
+    return keys
+  }
+
+  /// Of a broadcast, the same for each of its pages and for each delivery of them: by the producer's time, then by when its campaign was
+  /// created. Nil where nothing replaces it.
+  func collapseNote(of campaign: Campaign, _ app: [UInt8]) -> CollapseNote? {
+    guard self.parsed?.isCollapsible == true, let request, let audience = self.broadcast.work?.audience,
+      let keys = collapseKeys(app)
+    else { return nil }
+    let properties = self.delivery.properties
+    let name = audience.name(request.document.string(request.targetNode))
+    guard let place = keys.place(broadcastTo: name, sender: properties.headers.sender) else { return nil }
+    // What a worker was first to date goes along from page to page. A date that is no clock's doesn't.
+    let date = properties.timestamp == nil ? min(self.identity.published, campaign.createdAt) : campaign.createdAt
+    let order = CollapseOrder(
+      published: Intake.dateForOrder(properties, published: date, at: campaign.createdAt),
+      arrived: campaign.createdAt * 1_000, message: MessageKey.of(self.identity.messageID))
+    return CollapseNote(place: place, order: order, until: self.identity.deadline)
+  }
+
+  /// Of the devices that it waits for, by all that is known of them; of what wasn't looked up, by what the request names.
+  func collapsePlaces(_ app: [UInt8]) -> [CollapsePlace] {
+    guard !self.recipients.isEmpty else { return placesOfTargets(app) }
+    let places = self.recipients.indices.flatMap { index -> [CollapsePlace] in
+      self.recipients[index].state.isToBeSent ? placesOfDevice(index, app) : []
+    }
+    return places.isEmpty ? [] : places + placesOfAudience(app)
+  }
+
+  func collapsePlaces(of index: Int, _ app: [UInt8]) -> [CollapsePlace] {
+    placesOfDevice(index, app) + placesOfAudience(app)
+  }
+
+  /// A newer one to the same user or group goes to all of these devices, whether they have been looked up for it or not.
+  private func placesOfAudience(_ app: [UInt8]) -> [CollapsePlace] {
+    self.parsed?.audience == nil ? [] : placesOfTargets(app)
+  }
+
+  private func placesOfDevice(_ index: Int, _ app: [UInt8]) -> [CollapsePlace] {
+    let recipient = self.recipients[index]
+    // A channel takes no collapse id.
+    guard recipient.kind != .channel, !recipient.token.isEmpty, let keys = collapseKeys(app) else { return [] }
+    let places = [
+      keys.place(recipient.platform, token: recipient.token),
+      registration(of: index).flatMap { keys.place(registration: $0) },
+    ]
+    return places.compactMap(\.self)
+  }
+
+  private func placesOfTargets(_ app: [UInt8]) -> [CollapsePlace] {
+    guard let request, let keys = collapseKeys(app) else { return [] }
+    func place(of target: Target) -> CollapsePlace? {
+      switch target {
+      case .apns(let token): keys.place(.apns, token: token[...])
+      case .fcm(let token), .fcmTopics(let token): keys.place(.fcm, token: token[...])
+      case .registration(let id), .group(let id): keys.place(registration: id)
+      case .user(let name): keys.place(registration: Array("/users/".utf8) + name)
+      case .channel, .topic, .all, .invalid: nil
+      }
+    }
+    switch request.targets {
+    case .one(let target): return [place(of: target)].compactMap(\.self)
+    case .list(let targets): return targets.compactMap(place)
+    case .condition: return []
+    }
+  }
+}
+
+/// When a request with a collapse key came, for the order of those that replace each other.
+struct Arrival {
+  /// See ``Intake/dateForOrder(_:published:at:)``.
+  var published: Int64
+  /// See ``Collapses/arrival()``.
+  var number: Int64
+}
