@@ -40,7 +40,7 @@ final class ChangeClaimTests {
       time: loop.time, registry: registry)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
-      replyQueues: pipeline.replyQueues, outbox: outbox, time: loop.time, log: log)
+      replyQueues: pipeline.rights.replyQueues, outbox: outbox, time: loop.time, log: log)
     changes.feed = source
   }
 

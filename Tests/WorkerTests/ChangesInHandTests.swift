@@ -27,7 +27,7 @@ struct ChangesInHandTests {
       registry: registry)
     changes = ChangeQueue(
       apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
-      replyQueues: pipeline.replyQueues, outbox: outbox, time: loop.time, log: log)
+      replyQueues: pipeline.rights.replyQueues, outbox: outbox, time: loop.time, log: log)
   }
 
   private func deliver(_ body: String, returns: Int64 = 0, keeping kept: Int = .max) {

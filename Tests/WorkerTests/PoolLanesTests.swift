@@ -9,10 +9,11 @@ struct PoolLanesTests {
   private let loop: EventLoop
   private let pools: PoolSet
   private var lanes: PoolLanes
-  private var table = InFlightTable()
+  private let table: InFlightTable
 
   init() throws {
     loop = try EventLoop()
+    table = InFlightTable(time: loop.time)
     pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
     lanes = pools.lanes[0]
   }

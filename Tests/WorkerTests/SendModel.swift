@@ -271,7 +271,7 @@ final class SendModel {
 
     /// As when a minute has passed since the channel was lost.
     func forgetStrayed() {
-      for index in pipeline.orphans.values { pipeline.table[index].source.orphanedAt = loop.now.advanced(bySeconds: -61) }
+      for index in pipeline.table.orphans.values { pipeline.table[index].source.orphanedAt = loop.now.advanced(bySeconds: -61) }
       pipeline.forgetStrayed()
     }
 

@@ -68,7 +68,7 @@ extension Broadcasts {
     pipeline.observers.note(.pageBegun, entry)
     entry.broadcast.page = page
     entry.broadcast.work = work
-    pipeline.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)
+    pipeline.resolver.addRecipients(of: read.devices, to: entry, skipping: work.settledBefore)
     reportPlatformFailures(entry)
     chain(entry, isChained: page.isLast || page.pending != nil, after: read.next)
   }
@@ -125,7 +125,7 @@ extension Broadcasts {
     entry.broadcast.page = PageTicket(
       campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &time.random)
     entry.broadcast.page?.isLast = true
-    pipeline.addRecipients(of: read.devices, to: entry, skipping: SettledDevices())
+    pipeline.resolver.addRecipients(of: read.devices, to: entry, skipping: SettledDevices())
     sendPage(entry)
   }
 

@@ -102,7 +102,7 @@ final class Broadcasts {
     if let timestamp = properties.timestamp, timestamp > 0 {
       let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
-      let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.source.queue) ?? []
+      let producer = pipeline.rights.notes.producer(of: entry.delivery, queue: entry.source.queue) ?? []
       let parts =
         [pipeline.appID(of: entry)] + choices + [
           producer, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),

@@ -18,7 +18,7 @@ extension Pipeline {
   /// Requests that may be begun: of the lanes, of those of pages, and one of the quarantine; those that only wait for a queue to confirm, or for
   /// their redelivery, don't count.
   private var mostBegun: Int {
-    2 * prefetch + 2 * pagePrefetch + 1 + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold) + orphans.count
+    2 * prefetch + 2 * pagePrefetch + 1 + heldInHand + min(leavingForHold.total, 2 * Self.mostLeavingForHold) + table.orphans.count
       + min(outbox.stuck, Self.mostStuck)
   }
   private var isTableFull: Bool { table.count >= mostBegun }

@@ -9,7 +9,7 @@ extension Pipeline {
   func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
     if !ofHolds { forgetAhead() }
-    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan {
+    for entry in table.inUse {
       // A later connection has the same tags for other deliveries.
       entry.source.repeats.removeAll { ($0.hold != nil) == ofHolds }
       guard (entry.source.hold != nil) == ofHolds else { continue }
@@ -22,9 +22,9 @@ extension Pipeline {
       entry.source.orphanedAt = time.now
       broadcasts.saveBegunPage(entry)
       if let print = entry.identity.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
-        orphans[print] = entry.index
+        table.orphans[print] = entry.index
       } else if entry.ledger.isSettled {
-        if let print = entry.identity.fingerprint { duplicates.remove(print) }
+        if let print = entry.identity.fingerprint { table.duplicates.remove(print) }
         release(entry)
       }
     }
@@ -61,26 +61,16 @@ extension Pipeline {
   /// To be called about once a second.
   func forgetStrayed() {
     // In one order, whatever the fingerprints are.
-    for (print, index) in orphans.sorted(by: { $0.value < $1.value }) {
+    for (print, index) in table.orphans.sorted(by: { $0.value < $1.value }) {
       let entry = table[index]
       guard entry.ledger.isSettled, time.now.seconds(since: entry.source.orphanedAt) > Self.longestAbsence else {
         continue
       }
-      orphans[print] = nil
+      table.orphans[print] = nil
       // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
-      if !entry.isDelivered || entry.wantsResult(results) || entry.isPage { duplicates.remove(print) }
+      if !entry.isDelivered || entry.wantsResult(results) || entry.isPage { table.duplicates.remove(print) }
       release(entry)
     }
-  }
-
-  /// A redelivery is taken as it comes.
-  func forgetOrphan(_ entry: InFlight) {
-    if let print = entry.identity.fingerprint {
-      orphans[print] = nil
-      duplicates.remove(print)
-      entry.identity.fingerprint = nil
-    }
-    forgetIfUnknowable(entry)
   }
 
   /// Without a message id a redelivery can't be recognised: the broker's copy takes over.

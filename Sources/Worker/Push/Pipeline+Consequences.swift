@@ -104,21 +104,12 @@ extension Pipeline {
     if entry.broadcast.work != nil { broadcasts.noteResultPublished(entry) }
     if !entry.ledger.isOrphan { observers.figures.closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
     if let print = entry.identity.fingerprint {
-      if !entry.hasReachedDevice { rememberUnreached(entry, print) }
-      if !orphans.isEmpty { orphans[print] = nil }
+      if !entry.hasReachedDevice {
+        table.rememberUnreached(entry, print, at: time.wallClock, absence: Int64(Self.longestAbsence * 1_000))
+      }
+      if !table.orphans.isEmpty { table.orphans[print] = nil }
     }
     release(entry)
-  }
-
-  private func rememberUnreached(_ entry: InFlight, _ print: UInt64) {
-    if entry.ledger.isOrphan {
-      // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
-      duplicates.keepForOne(print, until: time.wallClock + Int64(Self.longestAbsence * 1_000))
-    } else if let until = entry.attempt.waitsUntil {
-      duplicates.keep(print, until: until)
-    } else {
-      duplicates.remove(print)
-    }
   }
 
   private func acknowledge(_ token: DeliveryToken, _ hold: Int?) {

@@ -72,7 +72,7 @@ extension Pipeline {
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   func dispatchAll() {
     beginAhead()
-    lookUps?.flush()
+    resolver.lookUps?.flush()
     owners?.flush()
     failRefused()
     var all = active.reduce(0) { $0 + counted($1) }

@@ -16,8 +16,7 @@ extension Pipeline {
   /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
   /// to the broker.
   func handOverBegunLists() {
-    for entry in table.entries {
-      guard entry.isInUse, !entry.ledger.isOrphan, !entry.ledger.isConcluded, entry.hasBegun else { continue }
+    for entry in table.inUse where !entry.ledger.isConcluded && entry.hasBegun {
       keepingOpen(entry) {
         for index in entry.recipients.indices {
           if case .waiting = entry.recipients[index].state { handOver(entry, index) }

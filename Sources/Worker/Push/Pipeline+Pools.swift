@@ -56,21 +56,4 @@ extension Pipeline {
     for number in closed { pools[number] = PoolLanes(pools[number].provider, pools[number].account) }
     active.removeAll { !pools[$0].isActive }
   }
-
-  /// What requests in hand go by, or may still go by.
-  var inHand: (apps: Set<Int>, pools: Set<Int>) {
-    var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
-    for entry in table.entries where entry.isInUse {
-      if let app = entry.identity.app { apps.insert(app) }
-      pools.formUnion(entry.route.routes.pools)
-      pools.insert(entry.route.apnsPool)
-      // A list's or a page's devices mostly go by the same one.
-      var last = -1
-      for recipient in entry.recipients where recipient.pool != last {
-        last = recipient.pool
-        pools.insert(last)
-      }
-    }
-    return (apps, pools)
-  }
 }

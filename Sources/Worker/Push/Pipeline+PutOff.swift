@@ -9,7 +9,10 @@ extension Pipeline {
   func refuseOrPutOff(_ entry: InFlight, _ error: RegistryError) {
     guard !entry.ledger.isConcluded else { return }
     // Nothing was sent since it was delivered here, and the broker delivers it again: a copy would be one too many.
-    if entry.ledger.isOrphan { return forgetOrphan(entry) }
+    if entry.ledger.isOrphan {
+      table.forget(entry)
+      return forgetIfUnknowable(entry)
+    }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
     putOff(entry, by: Self.registryDelay, "\(error)")
   }

@@ -1,4 +1,5 @@
 import AMQP
+import DeviceRegistry
 import Providers
 import PushCore
 import Wire
@@ -10,7 +11,7 @@ final class Pipeline: OutboxOwner {
   let apps: Applications
   let intake: Intake
   let translator: Translator
-  let noteReader: NoteReader
+  let rights: ProducerRights
   let publications: OutcomePublications
   let outbox: Outbox
   let time: Turn
@@ -25,13 +26,11 @@ final class Pipeline: OutboxOwner {
   /// Pages that a lane brings.
   let pagePrefetch: Int
 
-  /// nil where no registry is configured.
-  let lookUps: LookUps?
+  let resolver: RecipientResolver
   let owners: DeviceOwners?
   let marks: TokenMarks
   let collapses: Collapses
   let broadcasts: Broadcasts
-  let replyQueues: ReplyQueues
   var pools: [PoolLanes]
   /// Pools that something waits for or is on its way to, or that are in trouble.
   var active: [Int] = []
@@ -43,12 +42,8 @@ final class Pipeline: OutboxOwner {
   var nextNewerNotice = MonotonicTime(nanoseconds: 0)
   /// When what was held is looked through again.
   var nextHoldAgain = MonotonicTime(nanoseconds: 0)
-  var table = InFlightTable()
-  var duplicates: DuplicateWindow
-  /// The request that came last from the quarantine.
-  var alone: RequestReference?
-  /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
-  var orphans: [UInt64: Int] = [:]
+  let table: InFlightTable
+  var quarantine: Quarantine
   weak var acknowledger: (any Acknowledger)?
   let holds: Holds
   var isDraining = false
@@ -73,19 +68,19 @@ final class Pipeline: OutboxOwner {
     self.pools = pools
     self.intake = intake
     translator = Translator(apps: apps, pages: pages)
-    noteReader = NoteReader(prefix: publications.prefix)
-    observers = Observers(apps: apps, prefix: publications.prefix, noteReader: noteReader, time: time, log: log)
+    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: publications.prefix), replyQueues: replyQueues)
+    observers = Observers(apps: apps, prefix: publications.prefix, noteReader: rights.notes, time: time, log: log)
     self.publications = publications
     self.outbox = outbox
-    self.lookUps = lookUps
+    resolver = RecipientResolver(apps: apps, lookUps: lookUps)
     self.owners = owners
     self.holds = holds
     self.marks = marks
     self.collapses = collapses
     self.broadcasts = broadcasts
-    self.replyQueues = replyQueues
     self.time = time
-    duplicates = DuplicateWindow(seed: time.random.next())
+    table = InFlightTable(time: time)
+    quarantine = Quarantine(publications, rights: rights)
     self.log = log
     self.results = results
     self.deadLetters = deadLetters
@@ -106,19 +101,12 @@ final class Pipeline: OutboxOwner {
 
   var counters: Counters { observers.figures.counters }
 
-  /// Seconds since the oldest request in hand was taken; 0 where none is.
-  var oldestAge: Double {
-    var oldest = time.now
-    for entry in table.entries where entry.isInUse && !entry.ledger.isOrphan { oldest = min(oldest, entry.source.takenAt) }
-    return time.now.seconds(since: oldest)
-  }
-
   /// Nothing is in hand and nothing waits to be confirmed.
   var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   var hasNothingUnderway: Bool {
     outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].account.inFlight == 0 }
-      && !table.entries.contains { $0.isInUse && !$0.ledger.isOrphan && !$0.ledger.isSettled }
+      && !table.inUse.contains { !$0.ledger.isSettled }
   }
 
   // MARK: admitted
@@ -127,7 +115,7 @@ final class Pipeline: OutboxOwner {
   ///   - isAlone: it comes from the quarantine.
   ///   - hold: the application whose hold queue it comes from; nil for a lane.
   func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
-    noteReader.limitHeaders(of: &delivery, queue: queue)
+    rights.notes.limitHeaders(of: &delivery, queue: queue)
     observers.figures.counters.received += 1
     if delivery.redelivered { observers.figures.counters.redelivered += 1 }
     if hold == nil, !isAlone, hasToWait(delivery, from: queue) { return takeAhead(delivery, from: queue) }
@@ -142,36 +130,32 @@ final class Pipeline: OutboxOwner {
     if taken != nil { bodies.addLeaving(delivery.weight) } else { bodies.add(delivery.weight) }
     // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
-      if !isAlone, isSuspect(delivery) { return quarantine(consume delivery, from: queue, hold: hold) }
-      if isAlone, hasComeBack(delivery) { return countLoss(of: consume delivery, from: queue) }
+      if !isAlone, quarantine.isSuspect(delivery) { return isolate(consume delivery, from: queue, hold: hold) }
+      if isAlone, quarantine.hasComeBack(delivery, table) { return countLoss(of: consume delivery, from: queue) }
     }
     // A message in the quarantine is a new one for the broker.
     if isAlone { delivery.redelivered = true }
-    let entry = table.insert(from: queue)
-    entry.source.takenAt = time.now
+    let entry = insert(delivery, from: queue)
     entry.source.takenAhead = taken
     entry.source.hold = hold
-    entry.source.producer = noteReader.producer(of: delivery, queue: queue)
     intake.identify(entry, delivery, using: &time.random)
-    entry.source.reply = replyVerdict(entry, delivery.properties.replyTo)
+    entry.source.reply = rights.replyVerdict(entry, delivery.properties.replyTo)
     if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
-    if isAlone, entry.isInUse { alone = entry.reference }
+    if isAlone, entry.isInUse { quarantine.alone = entry.reference }
   }
 
-  /// Who may not send to the application has nothing asked for.
-  func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
-    guard let producer = entry.source.producer else { return .allowed }
-    if let app = entry.identity.app, apps[app].rights.refusal(of: producer) != nil {
-      return replyQueues.knownVerdict(on: queue)
-    }
-    return replyQueues.verdict(on: queue, of: producer)
+  func insert(_ delivery: borrowing Delivery, from queue: WorkQueue) -> InFlight {
+    let entry = table.insert(from: queue)
+    entry.source.takenAt = time.now
+    entry.source.producer = rights.notes.producer(of: delivery, queue: queue)
+    return entry
   }
 
   /// The broker has said more of the queues that results are to go to.
   func decideReplies() {
     for entry in table.entries where entry.isInUse && entry.source.reply == .unknown && !entry.ledger.isConcluded {
-      entry.source.reply = replyVerdict(entry, entry.delivery.properties.replyTo)
+      entry.source.reply = rights.replyVerdict(entry, entry.delivery.properties.replyTo)
       if entry.source.reply != .unknown { admit(entry, entry.delivery) }
     }
   }
@@ -182,7 +166,7 @@ final class Pipeline: OutboxOwner {
     var record: RetryRecord?
     var rejection =
       entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
-    switch noteReader.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.source.queue, at: time.wallClock)
+    switch rights.notes.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.source.queue, at: time.wallClock)
     {
     case .none: break
     case .notes(let page, let retry):
@@ -195,9 +179,9 @@ final class Pipeline: OutboxOwner {
     }
     if rejection == nil {
       let firstSeen =
-        noteReader.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.source.queue)
+        rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.source.queue)
         ?? entry.source.takenAhead?.at
-      rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? refusal(of: entry)
+      rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
     }
     entry.delivery = consume delivery
     observers.note(.taken, entry)
@@ -212,15 +196,6 @@ final class Pipeline: OutboxOwner {
 
   /// Milliseconds.
   private static let questionDelay: Int64 = 1_000
-
-  /// What its producer may not ask for. Checked once: what a worker sends on from here on is allowed.
-  private func refusal(of entry: InFlight) -> Rejection? {
-    guard let producer = entry.source.producer, let app = entry.identity.app else { return nil }
-    let rights = apps[app].rights
-    if let refusal = rights.refusal(of: producer) ?? rights.refusal(ofTopic: entry.parsed?.topic) { return refusal }
-    if entry.source.reply != .crowded { entry.source.producer = nil }
-    return nil
-  }
 
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
@@ -249,10 +224,10 @@ final class Pipeline: OutboxOwner {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
       broadcasts.begin(entry, audience)
-    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, lookUps != nil {
+    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, resolver.lookUps != nil {
       broadcasts.nameAndPublishAgain(entry)
     } else {
-      addRecipients(to: entry, by: entry.route.routes)
+      resolver.addRecipients(to: entry, by: entry.route.routes)
       // What is too late needs no look-up.
       if entry.registry.unresolved == 0 || time.wallClock > entry.identity.deadline { sendRecipients(of: entry) }
     }
@@ -277,28 +252,21 @@ final class Pipeline: OutboxOwner {
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
   private func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
-    let print = duplicates.fingerprint(
-      app: entry.identity.app ?? -1, sender: choice.name, messageID: entry.identity.messageID, body: entry.delivery.body,
-      round: entry.lap)
-    if !orphans.isEmpty, let index = orphans.removeValue(forKey: print) {
-      let orphan = table[index]
+    switch table.recognise(entry, choice, at: time.wallClock) {
+    case .new: return false
+    case .redelivered(let orphan):
       orphan.delivery.token = entry.delivery.token
       orphan.source.hold = entry.source.hold
       release(entry)
       perform(orphan.ledger.redelivered(), orphan)
-      return true
-    }
-    if duplicates.insert(print, at: time.wallClock) {
-      entry.identity.fingerprint = print
-      return false
-    }
-    observers.note(.duplicate, entry)
-    // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
-    // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
-    if let first = table.entries.first(where: { $0.isInUse && $0.identity.fingerprint == print && !$0.ledger.isOrphan }) {
+    case .inHand(let first):
+      observers.note(.duplicate, entry)
+      // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
+      // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
       first.source.repeats.append((entry.delivery.token, entry.source.hold))
       release(entry)
-    } else {
+    case .delivered:
+      observers.note(.duplicate, entry)
       conclude(entry) {}
     }
     return true
@@ -308,5 +276,19 @@ final class Pipeline: OutboxOwner {
   func adjustIntake() {
     if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
     acknowledger?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
+  }
+}
+
+extension Pipeline: LookUpHandler {
+  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
+    for (place, answer) in zip(places, resolution.entries) {
+      guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
+      resolver.resolve(place.recipient, answer, resolution.devices, entry)
+      if entry.registry.unresolved == 0 { sendRecipients(of: entry) }
+    }
+  }
+
+  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
+    for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
   }
 }

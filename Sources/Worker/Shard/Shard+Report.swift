@@ -16,11 +16,11 @@ extension Shard {
     report.isDraining = isDraining
     report.inHand = inHand
     report.ahead = pipeline.ahead.count
-    report.orphans = pipeline.orphans.count
+    report.orphans = pipeline.table.orphans.count
     report.unconfirmed = outbox.backlog
     report.stuck = outbox.stuck
     report.inFlight = pipeline.onStreams
-    report.oldestAge = pipeline.oldestAge
+    report.oldestAge = pipeline.table.oldestAge(at: time.now)
     report.loopLag = loopLag.most
     report.registry = registry.map { .init(isUp: $0.isUp, isWritable: $0.isWritable) }
     report.series = pools.apps.series.names

@@ -170,7 +170,7 @@ package final class Shard: TurnHook {
   /// Ends with requests in hand, which the broker delivers again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let inHand = pipeline.table.entries.filter { $0.isInUse && !$0.ledger.isOrphan }
+    let inHand = Array(pipeline.table.inUse)
     let given = inHand.count + pipeline.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
@@ -210,7 +210,7 @@ package final class Shard: TurnHook {
     pipeline.holdAgain()
     pipeline.marks.write()
     pipeline.marks.writeKept()
-    pipeline.forget(pools: pools.letGo(inHand: pipeline.inHand))
+    pipeline.forget(pools: pools.letGo(inHand: pipeline.table.uses))
     changes.giveBackStuck()
     changes.apply()
     broker.changes?.check()

@@ -2,7 +2,11 @@ import DeviceRegistry
 import PushCore
 
 /// From a request's targets, and the registry's rows, to its recipients.
-extension Pipeline: LookUpHandler {
+struct RecipientResolver {
+  let apps: Applications
+  /// nil where no registry is configured.
+  let lookUps: LookUps?
+
   func addRecipients(to entry: InFlight, by routes: SenderRoutes) {
     guard let parsed = entry.parsed else { return }
     switch parsed.request.targets {
@@ -103,24 +107,16 @@ extension Pipeline: LookUpHandler {
 
   // MARK: what the registry knows
 
-  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
-    for (place, answer) in zip(places, resolution.entries) {
-      guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
-      entry.registry.rows = resolution.devices
-      if case .devices(let rows) = answer {
-        addMembers(rows, of: place.recipient, resolution.devices, entry)
-      } else {
-        entry.recipients[place.recipient] = recipient(for: answer, resolution.devices, entry)
-      }
-      entry.registry.unresolved -= 1
-      if entry.registry.unresolved == 0 { registrationsKnown(entry) }
+  /// Puts the registry's answer in the place of what was looked up.
+  func resolve(_ place: Int, _ answer: ResolvedRegistration, _ rows: DeviceRows, _ entry: InFlight) {
+    entry.registry.rows = rows
+    if case .devices(let members) = answer {
+      addMembers(members, of: place, rows, entry)
+    } else {
+      entry.recipients[place] = recipient(for: answer, rows, entry)
     }
-  }
-
-  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
-    for place in places {
-      if let entry = table[place.request] { refuseOrPutOff(entry, error) }
-    }
+    entry.registry.unresolved -= 1
+    if entry.registry.unresolved == 0 { mergeRepeated(entry) }
   }
 
   func addRecipients(of rows: DeviceRows, to entry: InFlight, skipping settled: SettledDevices) {
@@ -158,8 +154,8 @@ extension Pipeline: LookUpHandler {
     return found
   }
 
-  /// The devices are known: those named twice get one push, and the request goes on as any other.
-  private func registrationsKnown(_ entry: InFlight) {
+  /// All devices are known: a device that is named twice gets one push.
+  private func mergeRepeated(_ entry: InFlight) {
     var places: [[UInt8]: Int] = [:]
     for index in entry.recipients.indices where entry.recipients.count > 1 {
       // A token that is named by itself is sent to, whatever the registry knows of it.
@@ -173,11 +169,10 @@ extension Pipeline: LookUpHandler {
       let key = [kind, entry.recipients[index].platform.rawValue] + entry.recipients[index].token
       if let earlier = places[key] { entry.recipients[index].state = .sameAs(earlier) } else { places[key] = index }
     }
-    sendRecipients(of: entry)
   }
 
   /// A device of the registry, by the credential of its sender and environment.
-  func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
+  private func recipient(_ rows: DeviceRows, _ index: Int, _ entry: InFlight) -> Recipient {
     let row = rows[index]
     var pool = -1
     var state = Recipient.State.waiting
