@@ -198,7 +198,8 @@ private struct RandomSite {
     let now = loop.time.wallClock
     switch provider {
     case .apns:
-      guard let template = pipeline.apnsTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
+      let made = pipeline.translations.apns(of: entry, PushWay(entry.recipients[0]), at: now)
+      guard let template = try? made.get() else { return refused(entry, provider) }
       let push = template.stamp(token: entry.recipients[0].token)
       let isBroadcast = template.isBroadcast
       var headers = [
@@ -213,11 +214,18 @@ private struct RandomSite {
       let token = template.activityToken.map(text) ?? "<token>"
       return Outcome(path: path ?? "/3/device/\(token)", headers: headers, payload: push.payload)
     case .fcm:
-      guard let template = pipeline.fcmTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
+      guard let template = try? pipeline.translations.fcm(of: entry, 0, at: now).get() else {
+        return refused(entry, provider)
+      }
       return Outcome(
         path: "/v1/projects/<project>/messages:send", headers: ["content-type": "application/json"],
         payload: template.body(token: entry.recipients[0].token))
     }
+  }
+
+  private mutating func refused(_ entry: InFlight, _ provider: PoolLanes.Provider) -> Outcome {
+    pipeline.send(entry, 0, by: provider, 0)
+    return Outcome(error: newCode())
   }
 
   /// Of the dead letter that has come last; without one, of what ends without.

@@ -301,7 +301,7 @@ final class ComingAndGoingTests {
       apps: pools.apps, outbox: Outbox(time: loop.time, log: Log(level: .error)), time: loop.time)
     let entry = InFlight(index: 0)
     entry.identity.app = 0
-    #expect(pipeline.translator.apnsSettings(of: 0, entry) != nil)
+    #expect(pipeline.translations.translator.apnsSettings(of: 0, entry) != nil)
   }
 
   @Test("a pool that nobody uses is closed when nothing in hand goes by it, and its number is another's")

@@ -26,9 +26,8 @@ extension Broadcasts {
       switch recipient.state {
       case .waiting where pools.insert(recipient.pool).inserted:
         var report: LossReport?
-        if case .failure(let rejection)? = pipeline.translate(entry, recipient.platform, pool: recipient.pool, &report),
-          pipeline.leavesLetter(rejection)
-        {
+        let verdict = pipeline.translations.translator.rehearse(entry, PushWay(recipient), at: time.wallClock, &report)
+        if case .failure(let rejection)? = verdict, pipeline.leavesLetter(rejection) {
           reportOnce(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):

@@ -47,7 +47,7 @@ enum BadgeGate: Gate {
         )
       case .number(let number): (.set(Int64(number)), false)
       }
-    let count = BadgeCount(app: pipeline.appID(of: entry), messageID: entry.identity.messageID, rule: rule, devices: devices)
+    let count = BadgeCount(app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
     return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
       var badges = [Int64?](repeating: nil, count: entry.recipients.count)
       for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }
@@ -65,20 +65,23 @@ enum BadgeGate: Gate {
   private static func refusals(of entry: InFlight, in pipeline: Pipeline) -> [PushWay: Rejection] {
     var refusals: [PushWay: Rejection] = [:]
     for way in entry.waysToSend {
-      if case .failure(let rejection) = translate(entry, way, in: pipeline) { refusals[way] = rejection }
+      if case .failure(let rejection) = translate(entry, way, pipeline.translations, at: pipeline.time.wallClock) {
+        refusals[way] = rejection
+      }
     }
     return refusals
   }
 
-  private static func translate(_ entry: InFlight, _ way: PushWay, in pipeline: Pipeline) -> Result<Void, Rejection> {
+  private static func translate(
+    _ entry: InFlight, _ way: PushWay, _ translations: Translations, at now: Int64
+  ) -> Result<Void, Rejection> {
     guard entry.parsed?.isDryRun == false else {
       var report: LossReport?
-      return pipeline.translate(entry, way.platform, pool: way.pool, isBroadcast: way.isChannel, &report) ?? .success(())
+      return translations.translator.rehearse(entry, way, at: now, &report) ?? .success(())
     }
     return switch way.platform {
-    case .apns:
-      pipeline.makeAPNsTemplate(of: entry, pool: way.pool, isBroadcast: way.isChannel, at: pipeline.time.wallClock).map { _ in }
-    case .fcm: pipeline.makeFCMTemplate(of: entry, at: pipeline.time.wallClock).map { _ in }
+    case .apns: translations.apns(of: entry, way, at: now).map { _ in }
+    case .fcm: translations.fcm(of: entry, at: now).map { _ in }
     }
   }
 }

@@ -6,11 +6,12 @@ import TLS
 /// one page, and the same one when it is delivered again, since the page's name is made of its content.
 enum ContentGate: Gate {
   static func concerns(_ entry: InFlight, in pipeline: Pipeline) -> Bool {
-    pipeline.translator.mayHavePage(entry) && pipeline.registry != nil && entry.parsed?.isDryRun != true
+    pipeline.translations.translator.mayHavePage(entry) && pipeline.registry != nil && entry.parsed?.isDryRun != true
   }
 
   static func pass(_ entry: InFlight, in pipeline: Pipeline) -> GateAnswer {
-    guard let pages = pipeline.translator.pages, needsPage(entry, pipeline.translator, at: pipeline.time.wallClock),
+    let translator = pipeline.translations.translator
+    guard let pages = translator.pages, needsPage(entry, translator, at: pipeline.time.wallClock),
       let app = entry.identity.app, let content = entry.parsed?.request.extensionText, content.count <= pages.bytes
     else { return .go }
     let id = pipeline.apps[app].id

@@ -24,7 +24,11 @@ extension Pipeline {
       pass(ContentGate.self, 2, entry),
       pass(BadgeGate.self, 3, entry)
     else { return }
-    if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil { concludeDryRun(entry) } else { enqueue(entry) }
+    // What FCM is asked goes out, what is refused ends as always, and then the request.
+    if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
+      DryRun(translator: translations.translator).rehearse(entry, at: time.wallClock)
+    }
+    enqueue(entry)
   }
 
   @inline(__always)

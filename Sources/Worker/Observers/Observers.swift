@@ -59,8 +59,8 @@ enum RequestEvent {
   case acknowledged(pools: [PoolLanes])
 }
 
-/// Those that only watch requests and pushes. Each is in a file of its own, and in one line of the functions here that concern it.
-struct Observers {
+/// Those that only watch requests and pushes; confined to the shard's thread. Each is in a file of its own, and in one line of the functions here that concern it.
+final class Observers {
   var figures: Figures
   var trace: TraceObserver
   var spans: SpanObserver
@@ -73,13 +73,13 @@ struct Observers {
     steps = StepLog(apps: apps, time: time, log: log)
   }
 
-  mutating func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
+  func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
     figures.note(event, entry, recipient)
     if trace.isOn || spans.isOn { entry.trace.note(event, recipient, at: trace.now) }
     if steps.isOn { steps.note(event, entry, recipient) }
   }
 
-  mutating func note(_ event: RequestEvent, _ entry: InFlight) {
+  func note(_ event: RequestEvent, _ entry: InFlight) {
     figures.note(event, entry)
     entry.trace.note(event)
     if case .acknowledged(let pools) = event {

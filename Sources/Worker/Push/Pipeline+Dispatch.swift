@@ -168,23 +168,31 @@ extension Pipeline {
     }
   }
 
-  private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
+  func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !collapses.isReplaced(entry, index) else { return collapse(entry, index) }
+    let tag = PushTag(entry: entry.index, recipient: index).rawValue
     switch provider {
     case .apns(let pool):
-      guard let template = apnsTemplate(of: entry, index, at: now) else { return }
-      noteSent(entry, index, pool)
-      pool.send(
-        template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue, account: account, wantsName: entry.wantsResult(results))
+      switch translations.apns(of: entry, PushWay(entry.recipients[index]), at: now) {
+      case .failure(let rejection): failDevice(entry, index, rejection)
+      case .success(let template):
+        letGoOfBody(entry)
+        noteSent(entry, index, pool)
+        pool.send(
+          template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag, account: account,
+          wantsName: entry.wantsResult(results))
+      }
     case .fcm(let pool):
-      guard let template = fcmTemplate(of: entry, index, at: now) else { return }
-      noteSent(entry, index, pool)
-      pool.send(
-        payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
+      switch translations.fcm(of: entry, index, at: now) {
+      case .failure(let rejection): failDevice(entry, index, rejection)
+      case .success(let template):
+        noteSent(entry, index, pool)
+        pool.send(
+          payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag,
+          wantsName: entry.wantsResult(results))
+      }
     }
   }
 
@@ -195,66 +203,10 @@ extension Pipeline {
     observers.note(.sent(pool), entry, index)
   }
 
-  /// Translated once a request; a request that can't be translated fails for each of the platform's recipients.
-  func apnsTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> APNsTemplate? {
-    let pool = entry.recipients[index].pool
-    let isBroadcast = entry.recipients[index].kind == .channel
-    if entry.route.apnsPool == pool, let template = entry.route.apns, template.isBroadcast == isBroadcast {
-      letGoOfBody(entry)
-      return template
-    }
-    switch makeAPNsTemplate(of: entry, pool: pool, isBroadcast: isBroadcast, at: now) {
-    case .success(let template):
-      letGoOfBody(entry)
-      return template
-    case .failure(let rejection):
-      failDevice(entry, index, rejection)
-      return nil
-    }
-  }
-
   /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
   private func letGoOfBody(_ entry: InFlight) {
     if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(results) {
       entry.parsed = nil
     }
-  }
-
-  /// Translates, and keeps what comes of it.
-  func makeAPNsTemplate(
-    of entry: InFlight, pool: Int, isBroadcast: Bool, at now: Int64
-  ) -> Result<APNsTemplate, Rejection> {
-    var report: LossReport?
-    let made = translator.apns(entry, pool: pool, isBroadcast: isBroadcast, at: now, &report)
-    if case .success(let template) = made {
-      observers.note(.translated(.apns), entry)
-      entry.route.apns = template
-      entry.route.apnsPool = pool
-    }
-    return made
-  }
-
-  /// What devices of a list take may be too large for its topics.
-  func fcmTemplate(of entry: InFlight, _ index: Int, at now: Int64) -> FCMTemplate? {
-    switch entry.route.fcm.map({ .success($0) }) ?? makeFCMTemplate(of: entry, at: now) {
-    case .success(let template):
-      guard entry.recipients[index].kind != .device, let request = entry.request,
-        let refusal = template.refusalForTopics(of: request)
-      else { return template }
-      failDevice(entry, index, refusal)
-    case .failure(let rejection): failDevice(entry, index, rejection)
-    }
-    return nil
-  }
-
-  func makeFCMTemplate(of entry: InFlight, at now: Int64) -> Result<FCMTemplate, Rejection> {
-    var report: LossReport?
-    // What FCM only validates needs no page.
-    let made = translator.fcm(entry, isRehearsed: entry.parsed?.isDryRun == true, at: now, &report)
-    if case .success(let template) = made {
-      observers.note(.translated(.fcm), entry)
-      entry.route.fcm = template
-    }
-    return made
   }
 }

@@ -10,13 +10,13 @@ import Wire
 final class Pipeline: OutboxOwner {
   let apps: Applications
   let intake: Intake
-  let translator: Translator
+  let translations: Translations
   let rights: ProducerRights
   let publications: OutcomePublications
   let outbox: Outbox
   let time: Turn
   let log: Log
-  var observers: Observers
+  let observers: Observers
   let results: ResultsSetting
   /// As ``Configuration/deadLetters``.
   let deadLetters: Set<PushError>
@@ -67,9 +67,9 @@ final class Pipeline: OutboxOwner {
     self.apps = apps
     self.pools = pools
     self.intake = intake
-    translator = Translator(apps: apps, pages: pages)
     rights = ProducerRights(apps: apps, notes: NoteReader(prefix: publications.prefix), replyQueues: replyQueues)
     observers = Observers(apps: apps, prefix: publications.prefix, noteReader: rights.notes, time: time, log: log)
+    translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
     self.publications = publications
     self.outbox = outbox
     resolver = RecipientResolver(apps: apps, lookUps: lookUps)
@@ -98,6 +98,8 @@ final class Pipeline: OutboxOwner {
 
   /// nil where none is configured.
   var registry: RegistryClient? { broadcasts.registry }
+
+  private var translator: Translator { translations.translator }
 
   var counters: Counters { observers.figures.counters }
 

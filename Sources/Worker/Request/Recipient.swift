@@ -58,9 +58,11 @@ struct PushWay: Hashable {
   let platform: Platform
   let pool: Int
   let isChannel: Bool
+}
 
+extension PushWay {
   init(_ recipient: Recipient) {
-    (platform, pool, isChannel) = (recipient.platform, recipient.pool, recipient.kind == .channel)
+    self.init(platform: recipient.platform, pool: recipient.pool, isChannel: recipient.kind == .channel)
   }
 }
 
