@@ -185,10 +185,10 @@ private struct RandomSite {
     delivery.body = message.body
     delivery.bodySize = UInt64(message.body.count)
     pipeline.accept(delivery, from: .sendNormal)
-    for pool in pipeline.pools.indices {
-      while case .waiting(let waiting)? = pipeline.pools[pool].popFirst() {
+    for pool in pipeline.dispatcher.pools.indices {
+      while case .waiting(let waiting)? = pipeline.dispatcher.pools[pool].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        return handedOver(entry, by: pipeline.pools[pool].provider)
+        return handedOver(entry, by: pipeline.dispatcher.pools[pool].provider)
       }
     }
     return Outcome(error: newCode())

@@ -110,10 +110,10 @@ struct ChangesInHandTests {
   func large() {
     for number in 0..<80 { deliver(#"{"platform":"fcm","token":"t\#(number)"\#(String(repeating: " ", count: 1 << 20))}"#) }
     settle()
-    pipeline.adjustIntake()
-    #expect(changes.count == 80 && !pipeline.bodies.isReadingPaused && pipeline.bodies.total == 0)
+    pipeline.backpressure.adjustIntake()
+    #expect(changes.count == 80 && !pipeline.backpressure.bodies.isReadingPaused && pipeline.backpressure.bodies.total == 0)
     changes.registryChangesLost()
-    #expect(changes.count == 0 && pipeline.bodies.total == 0)
+    #expect(changes.count == 0 && pipeline.backpressure.bodies.total == 0)
   }
 
   @Test("one that is larger than what is kept of it is refused as too large, and not as bad JSON")

@@ -40,7 +40,7 @@ struct ClockSetBackTests {
     entry.ledger.pushed()
     pipeline.answered(
       tag: PushTag(entry: entry.index, recipient: recipient).rawValue, meaning: meaning, name: nil,
-      from: pipeline.pools[0].pool)
+      from: pipeline.dispatcher.pools[0].pool)
   }
 
   @Test("waits no longer than its answer said, whatever time the clock was set back by", arguments: [0, 60, 2_400, 86_400])
@@ -67,7 +67,7 @@ struct ClockSetBackTests {
   @Test("a request that was taken before there was room has the place in the order at which it came")
   func takenAhead() throws {
     let came = time.wallClock
-    pipeline.takeAhead(
+    pipeline.backpressure.takeAhead(
       Self.delivery(#"{"to":"\#(Self.token(10))","collapse_key":"k","data":{"k":"v"}}"#), from: .sendNormal)
     setClock(by: 0, after: 60)
     pipeline.beginAhead()

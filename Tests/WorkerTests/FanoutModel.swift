@@ -249,7 +249,7 @@ final class FanoutModel {
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
         steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,
         resultLease: lease)
-      pipeline.acknowledger = self
+      pipeline.backpressure.lanes = self
     }
 
     var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }
@@ -293,7 +293,7 @@ final class FanoutModel {
     /// - Returns: whether the registry is asked first whether newer ones have replaced some.
     private func answerAll() -> Bool {
       var hasAsked = false
-      while case .waiting(let waiting)? = pipeline.pools[0].popFirst() {
+      while case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
         guard !pipeline.collapses.asksFirst(entry, .waiting(waiting), 0) else {
           hasAsked = true
@@ -314,7 +314,7 @@ final class FanoutModel {
           guard let meaning = answer(device) else { continue }
           pipeline.answered(
             tag: PushTag(entry: entry.index, recipient: index).rawValue, meaning: meaning, name: nil,
-            from: pipeline.pools[0].pool)
+            from: pipeline.dispatcher.pools[0].pool)
         }
       }
       return hasAsked

@@ -20,8 +20,8 @@ struct HeldAgainTests {
     outbox = Outbox(time: time, log: Log(level: .error))
     pools = PoolSet(try ShardSetup(try SendModel.configuration()), host: LoopHost(loop))
     pipeline = Pipeline(apps: pools.apps, pools: pools.lanes, outbox: outbox, time: time)
-    pipeline.holds.broker = broker
-    _ = pipeline.holds.isPresent(0)
+    pipeline.dispatcher.holds.broker = broker
+    _ = pipeline.dispatcher.holds.isPresent(0)
     broker.declarations[0](true)
     var delivery = Delivery()
     delivery.body = Array(#"{"to":"\#(String(repeating: "0a", count: 32))"}"#.utf8)
@@ -35,14 +35,14 @@ struct HeldAgainTests {
   private func wait(_ seconds: Int) {
     for _ in 0..<seconds {
       time.begin(now: time.now.advanced(bySeconds: 1), wallClock: time.wallClock + 1_000)
-      pipeline.holds.look()
-      pipeline.holdAgain()
+      pipeline.dispatcher.holds.look()
+      pipeline.dispatcher.holdAgain(for: pipeline)
     }
   }
 
   /// What is ready in the hold queue is counted.
   private func count(_ ready: Int) {
-    pipeline.holds.look()
+    pipeline.dispatcher.holds.look()
     broker.counted.removeFirst().answer(ready)
   }
 
@@ -50,17 +50,17 @@ struct HeldAgainTests {
   func alone() {
     count(0)
     wait(9 * 60)
-    #expect(publications.isEmpty && pipeline.pools[0].hasHeld)
+    #expect(publications.isEmpty && pipeline.dispatcher.pools[0].hasHeld)
     wait(60 + 10)
-    #expect(publications == [.hold] && !pipeline.pools[0].hasHeld)
+    #expect(publications == [.hold] && !pipeline.dispatcher.pools[0].hasHeld)
   }
 
   @Test("makes room for what waits behind it, after most of a minute")
   func others() {
     count(1)
     wait(45)
-    #expect(publications.isEmpty && pipeline.pools[0].hasHeld)
+    #expect(publications.isEmpty && pipeline.dispatcher.pools[0].hasHeld)
     wait(15)
-    #expect(publications == [.hold] && !pipeline.pools[0].hasHeld)
+    #expect(publications == [.hold] && !pipeline.dispatcher.pools[0].hasHeld)
   }
 }

@@ -22,7 +22,7 @@ struct ListLetterTests {
         apps: Applications([Application(id: Array("a".utf8), packages: [], routes: SenderRoutes())]), outbox: outbox,
         time: loop.time,
         results: .all)
-      pipeline.acknowledger = self
+      pipeline.backpressure.lanes = self
     }
 
     func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }
@@ -61,11 +61,11 @@ struct ListLetterTests {
     for _ in 0..<10 { bench.deliver(body) }
     // The bodies, small letters, and the results with a reason for each entry.
     let bound = 10 * body.utf8.count + (Outbox.highWater + 10) * 1_100 + 10 * 1_000 * 150
-    #expect(bench.pipeline.bodies.total > 10 * body.utf8.count && bench.pipeline.bodies.total <= bound)
+    #expect(bench.pipeline.backpressure.bodies.total > 10 * body.utf8.count && bench.pipeline.backpressure.bodies.total <= bound)
     var letters: [String: Int] = [:]
     var results = 0
     bench.confirmAll { kind, body in
-      #expect(bench.outbox.backlog <= Outbox.highWater + 10 && bench.pipeline.bodies.total <= bound)
+      #expect(bench.outbox.backlog <= Outbox.highWater + 10 && bench.pipeline.backpressure.bodies.total <= bound)
       switch kind {
       case .deadLetter: letters[String(decoding: body.prefix { $0 != UInt8(ascii: ",") }, as: UTF8.self), default: 0] += 1
       case .result: results += 1
@@ -73,7 +73,7 @@ struct ListLetterTests {
       }
     }
     #expect(letters.count == 1000 && letters.values.allSatisfy { $0 == 10 } && letters[#"{"to":" 999""#] == 10)
-    #expect(results == 10 && bench.acknowledged == 10 && bench.pipeline.bodies.total == 0)
+    #expect(results == 10 && bench.acknowledged == 10 && bench.pipeline.backpressure.bodies.total == 0)
   }
 
   @Test("of an application without FCM, what can be nobody's token is called so, alone and in a list")

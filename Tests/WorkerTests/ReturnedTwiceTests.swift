@@ -42,7 +42,7 @@ struct ReturnedTwiceTests {
   func tooManyHeaders() throws {
     let worker = try worker()
     worker.accept(returned(["own": .string([UInt8](repeating: 1, count: 20_000)), "x-push-sender": .text("1001")]))
-    #expect(worker.pipeline.bodies.total < 10_000)
+    #expect(worker.pipeline.backpressure.bodies.total < 10_000)
     let publications = worker.publications.compactMap { _ in worker.arrive() }
     #expect(publications.map(\.kind) == [.deadLetter, .result])
     let headers = try #require(publications.first).properties.headers
@@ -50,7 +50,7 @@ struct ReturnedTwiceTests {
     #expect(headers["x-push-sender"] == .text("1001"))
     worker.confirm()
     worker.confirm()
-    #expect(worker.held.isEmpty && worker.pipeline.bodies.total == 0)
+    #expect(worker.held.isEmpty && worker.pipeline.backpressure.bodies.total == 0)
   }
 
   private func alone() -> FanoutModel.Message {
@@ -119,7 +119,7 @@ struct ReturnedTwiceTests {
     let message = alone()
     worker.accept(message)
     #expect(worker.publications.isEmpty)
-    worker.pipeline.isDraining = true
+    worker.pipeline.dispatcher.isDraining = true
     worker.pipeline.returnToQuarantine()
     worker.pipeline.returnToQuarantine()
     let publications = worker.publications.compactMap { _ in worker.arrive() }

@@ -140,7 +140,7 @@ final class SendModel {
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
         breaker: Breaker(share: 0.5, sample: 20), prefetch: Self.begun / 2)
-      pipeline.acknowledger = self
+      pipeline.backpressure.lanes = self
     }
 
     /// Requests that it begins at a time; what it is given beyond them waits as it came.
@@ -163,10 +163,10 @@ final class SendModel {
 
     /// What a pool would be handed next.
     func send() -> Int? {
-      while let next = pipeline.pools[0].popFirst() {
+      while let next = pipeline.dispatcher.pools[0].popFirst() {
         let entry: InFlight?
         switch next {
-        case .returned(let push): entry = pipeline.waitingEntry(push)
+        case .returned(let push): entry = pipeline.dispatcher.waitingEntry(push)
         case .waiting(let waiting):
           guard let found = pipeline.table[waiting.request], !found.ledger.isOrphan, case .waiting = found.recipients[0].state
           else {
@@ -188,7 +188,7 @@ final class SendModel {
       let index = sent.remove(at: place % sent.count)
       let tag = PushTag(entry: index, recipient: 0).rawValue
       let number = SendModel.number(pipeline.table[index].delivery.properties)
-      let pool = pipeline.pools[0].pool
+      let pool = pipeline.dispatcher.pools[0].pool
       func said(_ reaction: Reaction) -> ReplyMeaning { ReplyMeaning(reaction: reaction, reason: "test", status: 200) }
       switch answer {
       case .delivered: pipeline.answered(tag: tag, meaning: said(.delivered), name: nil, from: pool)
@@ -207,7 +207,7 @@ final class SendModel {
     func take(list answers: [Reaction]) {
       let tokens = answers.indices.map { "\"\(String(repeating: "0", count: 63))\($0)\"" }.joined(separator: ",")
       accept(Message(number: 0, properties: BasicProperties(), body: Array("{\"registration_ids\":[\(tokens)]}".utf8)))
-      guard case .waiting(let waiting)? = pipeline.pools[0].popFirst(), let entry = pipeline.table[waiting.request] else {
+      guard case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst(), let entry = pipeline.table[waiting.request] else {
         return
       }
       for index in answers.indices {
@@ -217,7 +217,7 @@ final class SendModel {
       for (index, reaction) in answers.enumerated() {
         pipeline.answered(
           tag: PushTag(entry: entry.index, recipient: index).rawValue,
-          meaning: ReplyMeaning(reaction: reaction, reason: "test", status: 200), name: nil, from: pipeline.pools[0].pool)
+          meaning: ReplyMeaning(reaction: reaction, reason: "test", status: 200), name: nil, from: pipeline.dispatcher.pools[0].pool)
       }
     }
 
@@ -241,7 +241,7 @@ final class SendModel {
       return lost
     }
 
-    var lanes: PoolLanes { pipeline.pools[0] }
+    var lanes: PoolLanes { pipeline.dispatcher.pools[0] }
     /// Whether every request taken in is accounted for.
     var isLedgerBalanced: Bool {
       func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.counters.ledger.amount(entry, AppSeries.others + 1) }
@@ -259,10 +259,10 @@ final class SendModel {
 
     /// As when the provider has been unreachable for a while.
     func park() {
-      while let next = pipeline.pools[0].popFirst() {
+      while let next = pipeline.dispatcher.pools[0].popFirst() {
         switch next {
         case .returned(let push):
-          if let entry = pipeline.waitingEntry(push) { pipeline.park(entry, push.recipient, 10_000, "test") }
+          if let entry = pipeline.dispatcher.waitingEntry(push) { pipeline.park(entry, push.recipient, 10_000, "test") }
         case .waiting(let waiting):
           if let entry = pipeline.table[waiting.request], !entry.ledger.isOrphan { pipeline.park(entry, 0, 10_000, "test") }
         }

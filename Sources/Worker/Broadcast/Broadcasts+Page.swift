@@ -28,7 +28,7 @@ extension Broadcasts {
 
   private func pageOpened(_ entry: InFlight, _ opened: OpenedPage) {
     // A stopping worker leaves it to the broker and the next worker.
-    guard !pipeline.isDraining else { return }
+    guard !pipeline.dispatcher.isDraining else { return }
     switch opened {
     case .unknown:
       let reason = "\(PageTicket.header): the registry has no such campaign of the application"
@@ -120,7 +120,7 @@ extension Broadcasts {
   }
 
   private func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) {
-    guard !pipeline.isDraining else { return }
+    guard !pipeline.dispatcher.isDraining else { return }
     guard read.isLast else { return becomeCampaign(entry) }
     entry.broadcast.page = PageTicket(
       campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &time.random)
@@ -130,7 +130,7 @@ extension Broadcasts {
   }
 
   private func restOfSmallAudienceRead(_ entry: InFlight, _ resolution: Resolution) {
-    guard !pipeline.isDraining else { return }
+    guard !pipeline.dispatcher.isDraining else { return }
     beginPage(entry, AudiencePage(devices: resolution.devices, next: 0, isLast: true), nil)
   }
 }

@@ -43,10 +43,9 @@ extension Pipeline: PoolHandler {
       postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
-      if isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
-      let pool = entry.recipients[tag.recipient].pool
-      pools[pool].giveBack(.init(request: entry.reference, recipient: tag.recipient), of: entry)
-      wake(pool)
+      if dispatcher.isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
+      let push = PoolLanes.Returned(request: entry.reference, recipient: tag.recipient)
+      dispatcher.giveBack(.returned(push), to: entry.recipients[tag.recipient].pool, entry)
     }
   }
 

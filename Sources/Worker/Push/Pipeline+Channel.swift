@@ -8,7 +8,7 @@ extension Pipeline {
   /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
   func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
-    if !ofHolds { forgetAhead() }
+    if !ofHolds { backpressure.forgetAhead() }
     for entry in table.inUse {
       // A later connection has the same tags for other deliveries.
       entry.source.repeats.removeAll { ($0.hold != nil) == ofHolds }
@@ -41,9 +41,8 @@ extension Pipeline {
     }
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
-      bodies.remove(publication.weight, keptFor: nil)
-      if publication.kind == .hold, let app = self.owner(of: publication)?.identity.app { leavingForHold.remove(from: app) }
       guard let entry = self.owner(of: publication) else { continue }
+      backpressure.left(publication, entry.identity.app)
       entry.ledger.withdrawn()
       entry.attempt.isPutOff = false
       entry.attempt.waitsUntil = nil

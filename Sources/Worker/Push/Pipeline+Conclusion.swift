@@ -158,7 +158,7 @@ extension Pipeline {
       deadline: entry.identity.deadline,
       error: last.error, reason: last.reason, status: last.status, settled: settled, arrival: entry.collapse.arrival)
     collapses.noteWaiting(entry)
-    if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, holds.isPresent(app) {
+    if entry.attempt.goesToHold, !entry.attempt.hasAsked, let app = entry.identity.app, dispatcher.holds.isPresent(app) {
       return publish(publications.hold(record, of: app, at: now + lag, for: entry))
     }
     observers.note(.retried, entry)

@@ -9,8 +9,7 @@ extension Pipeline {
     if publication.kind == .retry || publication.kind == .hold { entry.attempt.isPutOff = true }
     entry.ledger.owes()
     observers.note(.published(publication.kind, routingKey: publication.routingKey), entry)
-    bodies.addLeaving(publication.weight)
-    if publication.kind == .hold, let app = entry.identity.app { leavingForHold.add(to: app) }
+    backpressure.leaving(publication, entry.identity.app)
     outbox.publish(publication)
   }
 
@@ -21,11 +20,8 @@ extension Pipeline {
 
   func publicationConfirmed(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
-    bodies.remove(publication.weight, keptFor: nil)
-    if publication.kind == .hold {
-      if let app = entry.identity.app { leavingForHold.remove(from: app) }
-      observers.note(.putToHold, entry)
-    }
+    backpressure.left(publication, entry.identity.app)
+    if publication.kind == .hold { observers.note(.putToHold, entry) }
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
 
@@ -96,10 +92,10 @@ extension Pipeline {
   }
 
   private func acknowledge(_ entry: InFlight) {
-    observers.note(.acknowledged(pools: pools), entry)
+    observers.note(.acknowledged(pools: dispatcher.pools), entry)
     if !entry.ledger.isOrphan {
-      acknowledge(entry.delivery.token, entry.source.hold)
-      for (token, hold) in entry.source.repeats { acknowledge(token, hold) }
+      backpressure.acknowledge(entry.delivery.token, entry.source.hold)
+      for (token, hold) in entry.source.repeats { backpressure.acknowledge(token, hold) }
     }
     if entry.broadcast.work != nil { broadcasts.noteResultPublished(entry) }
     if !entry.ledger.isOrphan { observers.figures.closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
@@ -112,13 +108,9 @@ extension Pipeline {
     release(entry)
   }
 
-  private func acknowledge(_ token: DeliveryToken, _ hold: Int?) {
-    if let hold { holds.broker?.acknowledgeHeld(token, hold) } else { acknowledger?.acknowledge(token) }
-  }
-
   func release(_ entry: InFlight) {
     observers.figures.closeAccount(entry, .givenBack)
-    bodies.remove(entry.delivery.weight, keptFor: entry.source.keptFor)
+    backpressure.released(entry)
     table.remove(entry)
   }
 }

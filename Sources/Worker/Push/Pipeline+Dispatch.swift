@@ -1,9 +1,8 @@
-import DeviceRegistry
 import Providers
 import PushCore
 
-/// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
-extension Pipeline {
+/// Sent: recipients wait in the lanes of their pools, are translated when there is room, and go out.
+extension Pipeline: DispatchHandler {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
     let now = time.wallClock
@@ -21,7 +20,9 @@ extension Pipeline {
         entry.ledger.opened()
         hasRefused = true
         continue
-      case .gone: settleGone(entry, index)
+      case .gone:
+        settleGone(entry, index)
+        continue
       case .waiting: break
       case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
       case .sent:
@@ -29,143 +30,27 @@ extension Pipeline {
         continue
       case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
       }
-      guard case .waiting = entry.recipients[index].state else { continue }
       if isLate {
         noteExpired(entry, index)
         continue
       }
       let pool = entry.recipients[index].pool
-      if isHeldBack(entry, by: pool) {
-        putOffToHold(entry, index)
+      if dispatcher.isHeldBack(entry, by: pool) {
+        entry.goToHold(index, at: now)
         continue
       }
       entry.ledger.opened()
       if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
     }
-    if entry.isReplaceable, first >= 0, entry.collapse.hasWaited || isTroubled(first) || others.contains(where: isTroubled) {
+    if entry.isReplaceable, first >= 0,
+      entry.collapse.hasWaited || dispatcher.isTroubled(first) || others.contains(where: dispatcher.isTroubled)
+    {
       collapses.noteWaitingHere(entry)
     }
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
-    if first >= 0 { append(waiting, to: first, entry) }
-    for pool in others { append(waiting, to: pool, entry) }
-    guard hasRefused else { return finishIfSettled(entry) }
-    refusals.append(.init(request: entry.reference))
-    failRefused()
-  }
-
-  /// As many devices that no pool takes as there is room for in the outbox: a list may have a thousand, and there may be many lists.
-  private func failRefused() {
-    while !outbox.isFull, let waiting = refusals.popFirst() {
-      guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
-      keepingOpen(entry) {
-        for next in waiting.next..<entry.recipients.count {
-          guard case .refused(let rejection) = entry.recipients[next].state else { continue }
-          guard !outbox.isFull else {
-            return refusals.prepend(.init(request: waiting.request, next: next))
-          }
-          failDevice(entry, next, rejection)
-        }
-      }
-    }
-  }
-
-  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
-  func dispatchAll() {
-    beginAhead()
-    resolver.lookUps?.flush()
-    owners?.flush()
-    failRefused()
-    var all = active.reduce(0) { $0 + counted($1) }
-    var waiting = active.filter { !pools[$0].isEmpty }
-    if waiting.contains(where: { pools[$0].pool.openAccounts > 1 }) {
-      waiting.sort { (pools[$0].servedTurn, $0) < (pools[$1].servedTurn, $1) }
-    }
-    turns += 1
-    for index in waiting { watch(index) }
-    while !waiting.isEmpty { waiting = serve(waiting, &all) }
-    collapses.flush()
-  }
-
-  /// Accounts that share a connection have equal parts of its free streams.
-  /// - Parameter waiting: the ones that were served longest ago first.
-  /// - Returns: those that have sent their part, and have more.
-  private func serve(_ waiting: [Int], _ all: inout Int) -> [Int] {
-    for index in waiting { pools[index].pool.contenders += 1 }
-    return waiting.filter { index in
-      let own = counted(index)
-      let hasMore = dispatch(index, beside: all - own)
-      all += counted(index) - own
-      return hasMore
-    }
-  }
-
-  /// Pushes on the pool's streams, as far as they count against what others may send.
-  private func counted(_ index: Int) -> Int { min(pools[index].account.inFlight, prefetch) }
-
-  /// - Returns: true when its part of the free streams ended it.
-  private func dispatch(_ index: Int, beside others: Int) -> Bool {
-    let account = pools[index].account
-    let contenders = account.pool.contenders
-    account.pool.contenders -= 1
-    guard !isDraining else { return false }
-    var room = share(of: index, account.capacity, beside: others)
-    guard room > 0 else {
-      account.wantsCapacity()
-      return false
-    }
-    pools[index].servedTurn = turns
-    let most = contenders > 1 ? account.inFlight + (account.capacity + contenders - 1) / contenders : .max
-    while !outbox.isFull {
-      if room == 0 { room = share(of: index, account.capacity, beside: others) }
-      guard room > 0 else { break }
-      room = min(room, most - account.inFlight)
-      guard room > 0 else { return !pools[index].isEmpty }
-      switch pools[index].popFirst() {
-      case .returned(let push):
-        room -= 1
-        if let entry = waitingEntry(push), !collapses.asksFirst(entry, .returned(push), index) {
-          send(entry, push.recipient, by: pools[index].provider, account.number)
-        }
-      case .waiting(let waiting): sendNext(waiting, pool: index, &room)
-      case nil: return false
-      }
-    }
-    if account.capacity == 0, !pools[index].isEmpty { account.wantsCapacity() }
-    return false
-  }
-
-  private func append(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
-    pools[pool].append(waiting, of: entry)
-    wake(pool)
-  }
-
-  /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
-  func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
-    guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
-    else { return nil }
-    return entry
-  }
-
-  /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
-  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int) {
-    guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
-    guard !collapses.asksFirst(entry, .waiting(waiting), pool) else {
-      room -= 1
-      return
-    }
-    let (provider, account) = (pools[pool].provider, pools[pool].account.number)
-    keepingOpen(entry) {
-      for next in waiting.next..<entry.recipients.count {
-        guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
-        guard room > 0, !outbox.isFull else {
-          var rest = waiting
-          rest.next = next
-          return pools[pool].putBack(rest, of: entry)
-        }
-        room -= 1
-        send(entry, next, by: provider, account)
-      }
-    }
+    if first >= 0 { dispatcher.append(waiting, to: first, entry) }
+    for pool in others { dispatcher.append(waiting, to: pool, entry) }
+    if hasRefused { dispatcher.refuse(entry, for: self) } else { finishIfSettled(entry) }
   }
 
   func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
@@ -207,6 +92,17 @@ extension Pipeline {
   private func letGoOfBody(_ entry: InFlight) {
     if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(results) {
       entry.parsed = nil
+    }
+  }
+
+  func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
+    switch exit {
+    case .hold:
+      entry.goToHold(index, at: time.wallClock)
+      perform(entry.ledger.closed(), entry)
+    case .park(let delay, let reason): park(entry, index, delay, reason)
+    case .fail(let code, let reason): fail(entry, index, code, reason: reason)
+    case .refused(let rejection): failDevice(entry, index, rejection)
     }
   }
 }

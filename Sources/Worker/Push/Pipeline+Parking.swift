@@ -6,7 +6,7 @@ extension Pipeline {
   func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
     guard case .waiting = entry.recipients[index].state else { return }
     guard !entry.attempt.isLast else {
-      return fail(entry, index, pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
+      return fail(entry, index, dispatcher.pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
     }
     observers.note(.parked, entry, index)
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }

@@ -21,40 +21,18 @@ final class Pipeline: OutboxOwner {
   /// As ``Configuration/deadLetters``.
   let deadLetters: Set<PushError>
   let attemptLimit: Int
-  /// Requests of a lane in hand at most.
-  let prefetch: Int
-  /// Pages that a lane brings.
-  let pagePrefetch: Int
 
   let resolver: RecipientResolver
   let owners: DeviceOwners?
   let marks: TokenMarks
   let collapses: Collapses
   let broadcasts: Broadcasts
-  var pools: [PoolLanes]
-  /// Pools that something waits for or is on its way to, or that are in trouble.
-  var active: [Int] = []
-  /// Counts dispatches.
-  var turns = 0
-  /// Requests with devices that no pool takes, whose dead letters are to be published.
-  var refusals = Ring<PoolLanes.Waiting>()
+  let dispatcher: Dispatcher
+  let backpressure: Backpressure
   /// When it may be said again that messages wait for a newer worker.
   var nextNewerNotice = MonotonicTime(nanoseconds: 0)
-  /// When what was held is looked through again.
-  var nextHoldAgain = MonotonicTime(nanoseconds: 0)
   let table: InFlightTable
   var quarantine: Quarantine
-  weak var acknowledger: (any Acknowledger)?
-  let holds: Holds
-  var isDraining = false
-  var ahead = DeliveriesAhead()
-  /// Requests on their way to hold queues, by their applications.
-  var leavingForHold = Tally<Int>()
-  /// Requests that came by hold queues, as this turn's end began.
-  var heldInHand = 0
-  var bodies: BodiesInHand
-  /// When it was last logged that there is no room for an application's requests.
-  var crowdedSince: [Int: MonotonicTime] = [:]
 
   init(
     apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
@@ -65,7 +43,6 @@ final class Pipeline: OutboxOwner {
     pages: RichPageSettings? = nil
   ) {
     self.apps = apps
-    self.pools = pools
     self.intake = intake
     rights = ProducerRights(apps: apps, notes: NoteReader(prefix: publications.prefix), replyQueues: replyQueues)
     observers = Observers(apps: apps, prefix: publications.prefix, noteReader: rights.notes, time: time, log: log)
@@ -74,7 +51,6 @@ final class Pipeline: OutboxOwner {
     self.outbox = outbox
     resolver = RecipientResolver(apps: apps, lookUps: lookUps)
     self.owners = owners
-    self.holds = holds
     self.marks = marks
     self.collapses = collapses
     self.broadcasts = broadcasts
@@ -85,15 +61,15 @@ final class Pipeline: OutboxOwner {
     self.results = results
     self.deadLetters = deadLetters
     self.attemptLimit = attemptLimit
-    self.prefetch = prefetch
-    self.pagePrefetch = pagePrefetch
-    bodies = BodiesInHand(isShared: apps.count > 1)
+    dispatcher = Dispatcher(
+      apps: apps, table: table, pools: pools, holds: holds, collapses: collapses, outbox: outbox, prefetch: prefetch,
+      time: time)
+    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: pagePrefetch, log: log)
     outbox.owner = self
     lookUps?.handler = self
     owners?.handler = self
     collapses.handler = self
     broadcasts.pipeline = self
-    holds.onEmptied = { [unowned self] in holdEmptied($0) }
   }
 
   /// nil where none is configured.
@@ -104,10 +80,10 @@ final class Pipeline: OutboxOwner {
   var counters: Counters { observers.figures.counters }
 
   /// Nothing is in hand and nothing waits to be confirmed.
-  var isIdle: Bool { table.count == 0 && ahead.isEmpty && outbox.backlog == 0 }
+  var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && ahead.isEmpty && active.allSatisfy { pools[$0].account.inFlight == 0 }
+    outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
       && !table.inUse.contains { !$0.ledger.isSettled }
   }
 
@@ -120,7 +96,9 @@ final class Pipeline: OutboxOwner {
     rights.notes.limitHeaders(of: &delivery, queue: queue)
     observers.figures.counters.received += 1
     if delivery.redelivered { observers.figures.counters.redelivered += 1 }
-    if hold == nil, !isAlone, hasToWait(delivery, from: queue) { return takeAhead(delivery, from: queue) }
+    if hold == nil, !isAlone, backpressure.hasToWait(delivery, from: queue) {
+      return backpressure.takeAhead(delivery, from: queue)
+    }
     begin(delivery, from: queue, isAlone: isAlone, hold: hold)
   }
 
@@ -129,7 +107,11 @@ final class Pipeline: OutboxOwner {
     _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil,
     taken: DeliveriesAhead.Moment? = nil
   ) {
-    if taken != nil { bodies.addLeaving(delivery.weight) } else { bodies.add(delivery.weight) }
+    if taken != nil {
+      backpressure.bodies.addLeaving(delivery.weight)
+    } else {
+      backpressure.bodies.add(delivery.weight)
+    }
     // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
       if !isAlone, quarantine.isSuspect(delivery) { return isolate(consume delivery, from: queue, hold: hold) }
@@ -218,10 +200,11 @@ final class Pipeline: OutboxOwner {
     observers.figures.enterAccount(entry)
     if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
     entry.attempt.settledBefore = record?.settled
-    if !hasRoom(for: entry) {
+    if !backpressure.keep(entry) {
       waitForRoom(entry)
-    } else if isWhollyHeldBack(entry) {
-      holdWhole(entry)
+    } else if dispatcher.isWhollyHeldBack(entry) {
+      entry.goToHold()
+      conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
@@ -233,6 +216,12 @@ final class Pipeline: OutboxOwner {
       // What is too late needs no look-up.
       if entry.registry.unresolved == 0 || time.wallClock > entry.identity.deadline { sendRecipients(of: entry) }
     }
+  }
+
+  private func waitForRoom(_ entry: InFlight) {
+    // A broadcast may have been begun before.
+    if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
+    putOff(entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
   }
 
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
@@ -274,10 +263,31 @@ final class Pipeline: OutboxOwner {
     return true
   }
 
-  /// At the end of each turn: as much is taken from the broker as there is room for.
-  func adjustIntake() {
-    if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
-    acknowledger?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
+  // MARK: a turn of the shard's
+
+  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  func dispatchAll() {
+    beginAhead()
+    resolver.lookUps?.flush()
+    owners?.flush()
+    dispatcher.dispatchAll(for: self)
+    collapses.flush()
+  }
+
+  func beginAhead() {
+    backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) }
+  }
+
+  /// To be called a few times a second.
+  func watchAll() {
+    dispatcher.watchAll(fitting: backpressure.bodies.fitting, for: self)
+    backpressure.lanes?.takeLanes(!dispatcher.areAllInTrouble)
+  }
+
+  /// To be called about once a second: requests that wait.
+  func look() {
+    forgetStrayed()
+    dispatcher.holdAgain(for: self)
   }
 }
 

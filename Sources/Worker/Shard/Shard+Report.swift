@@ -15,19 +15,19 @@ extension Shard {
     report.brokerConnectionsEnded = broker.connectionsEnded
     report.isDraining = isDraining
     report.inHand = inHand
-    report.ahead = pipeline.ahead.count
+    report.ahead = pipeline.backpressure.ahead.count
     report.orphans = pipeline.table.orphans.count
     report.unconfirmed = outbox.backlog
     report.stuck = outbox.stuck
-    report.inFlight = pipeline.onStreams
+    report.inFlight = pipeline.dispatcher.onStreams
     report.oldestAge = pipeline.table.oldestAge(at: time.now)
     report.loopLag = loopLag.most
     report.registry = registry.map { .init(isUp: $0.isUp, isWritable: $0.isWritable) }
     report.series = pools.apps.series.names
     report.providers = pools.providersOfSeries
     report.openBreakers = pipeline.marks.open.map { pools.apps[$0].id }
-    report.holds = pipeline.holds.report
-    report.pools = pipeline.reportedPools.sorted().map(pool)
+    report.holds = pipeline.dispatcher.holds.report
+    report.pools = pipeline.dispatcher.reportedPools.sorted().map(pool)
     report.connectionsOpened = connectionsOpened
     report.goAways = goAways
     report.deadLetters = pipeline.observers.figures.letterReasons.counts.map { kind, count in
@@ -60,9 +60,9 @@ extension Shard {
   }
 
   private func pool(_ number: Int) -> ShardReport.Pool {
-    let account = pipeline.pools[number].account
+    let account = pipeline.dispatcher.pools[number].account
     let state = account.state
-    let since = pipeline.pools[number].bulkhead.troubledSince
+    let since = pipeline.dispatcher.pools[number].bulkhead.troubledSince
     return .init(
       name: account.name, troubledSince: since.map { time.wallClock - Int64(time.now.seconds(since: $0) * 1_000) },
       isCredentialRefused: account.isCredentialRefused,

@@ -100,7 +100,7 @@ package final class Shard: TurnHook {
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
-    pipeline.acknowledger = broker
+    pipeline.backpressure.lanes = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
     pipeline.observers.spans.exporter = spans
     holds.broker = broker
@@ -161,7 +161,7 @@ package final class Shard: TurnHook {
     guard drainDeadline == nil else { return breakOff("a second signal") }
     log.info("draining", ["in_hand": inHand, "seconds": configuration.drainTimeout])
     drainDeadline = time.now.advanced(bySeconds: Double(configuration.drainTimeout))
-    pipeline.isDraining = true
+    pipeline.dispatcher.isDraining = true
     broker.cancelConsumers()
     pipeline.handOverBegunLists()
     time.schedule(after: Double(configuration.drainTimeout)) { [weak self] in self?.breakOff("drainTimeout") }
@@ -171,7 +171,7 @@ package final class Shard: TurnHook {
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
     let inHand = Array(pipeline.table.inUse)
-    let given = inHand.count + pipeline.ahead.count + changes.count + acknowledgements.count
+    let given = inHand.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.
       let begun = inHand.count { $0.ledger.onStreams > 0 || $0.hasBegun }
@@ -191,7 +191,7 @@ package final class Shard: TurnHook {
     }
     acknowledgements.flush()
     pipeline.dispatchAll()
-    pipeline.adjustIntake()
+    pipeline.backpressure.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
     pipeline.marks.write()
     pipeline.returnToQuarantine()
@@ -206,11 +206,10 @@ package final class Shard: TurnHook {
   private func everySecond() {
     replyQueues.ask()
     decideReplies()
-    pipeline.forgetStrayed()
-    pipeline.holdAgain()
+    pipeline.look()
     pipeline.marks.write()
     pipeline.marks.writeKept()
-    pipeline.forget(pools: pools.letGo(inHand: pipeline.table.uses))
+    pipeline.dispatcher.forget(pools: pools.letGo(inHand: pipeline.table.uses))
     changes.giveBackStuck()
     changes.apply()
     broker.changes?.check()
@@ -269,7 +268,8 @@ package final class Shard: TurnHook {
   /// Some applications in each turn: where all of thousands change, what is sent for them doesn't wait until they have.
   private func advanceReload() {
     let isDone = pools.advance(Self.reloadPortion)
-    pipeline.take(pools.takeMade(), moved: pools.takeMoved())
+    pipeline.dispatcher.take(pools.takeMade(), moved: pools.takeMoved())
+    pipeline.backpressure.bodies.isShared = pipeline.dispatcher.isShared
     guard isDone else {
       time.schedule(after: 0) { [weak self] in self?.advanceReload() }
       return
@@ -280,9 +280,9 @@ package final class Shard: TurnHook {
   }
 
   private func checkEmptiness() {
-    guard isIdle, pipeline.holds.areKnown else { return found(nil) }
+    guard isIdle, pipeline.dispatcher.holds.areKnown else { return found(nil) }
     if emptiness == nil { emptiness = EmptinessCheck(prefix: configuration.prefix, steps: configuration.retry.steps) }
-    let held = pipeline.holds.present.map {
+    let held = pipeline.dispatcher.holds.present.map {
       configuration.topology.holdQueue(String(decoding: pools.apps[$0].id, as: UTF8.self))
     }
     let queues = (emptiness?.queues ?? []) + held

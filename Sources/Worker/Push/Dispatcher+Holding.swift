@@ -1,16 +1,21 @@
-import AMQP
 import Providers
 import PushCore
 import Wire
 
 /// What waits for a provider that serves nothing, or less than what comes, goes to the hold queue of its application, so that it neither holds
 /// up other applications nor stays unacknowledged; it costs no attempt. It comes back as fast as the provider takes it.
-extension Pipeline {
-  /// Requests share the worker with those of others.
-  var isShared: Bool { apps.count > 1 }
+extension Dispatcher {
+  /// To be called a few times a second.
+  /// - Parameter fitting: how many requests of the size that they have of late may be in hand.
+  func watchAll(fitting: Int, for handler: some DispatchHandler) {
+    for index in active { watch(index, for: handler) }
+    rest()
+    for app in holds.present { adjustFlow(app, fitting) }
+    holds.look()
+  }
 
   /// How the pool stands, and what follows for what waits for it. At the end of each turn, and a few times a second.
-  func watch(_ index: Int) {
+  func watch(_ index: Int, for handler: some DispatchHandler) {
     let now = time.now
     let isInTrouble = pools[index].account.isInTrouble(at: now)
     if isInTrouble, !isTroubled(index) { troubleBegan(index) }
@@ -18,12 +23,20 @@ extension Pipeline {
       isInTrouble: isInTrouble, grace: isShared ? 0 : Self.grace,
       isOverdue: pools[index].isOverdue(after: longestWait, at: now),
       high: pools[index].wait(in: .sendHigh, overdueAfter: longestWait, at: now), at: now)
-    if isInTrouble, apps.users(of: index).isEmpty { return leave(index) }
+    if isInTrouble, apps.users(of: index).isEmpty { return leave(index, for: handler) }
     guard pools[index].bulkhead.isClosed else { return }
     if !isInTrouble, pools[index].isEmpty, hasTroubledNeighbour(index) {
       pools[index].bulkhead.emptied()
     } else {
-      takeAside(index)
+      takeAside(index, for: handler)
+    }
+  }
+
+  /// What is in the pool's lanes waits from here on.
+  private func troubleBegan(_ pool: Int) {
+    for entry in table.entries where entry.isInUse && entry.isReplaceable && !entry.ledger.isConcluded {
+      let waits = entry.recipients.contains { if case .waiting = $0.state { $0.pool == pool } else { false } }
+      if waits { collapses.noteWaitingHere(entry) }
     }
   }
 
@@ -36,18 +49,9 @@ extension Pipeline {
   /// time limit for a delivery (30 minutes).
   private var longestWait: Double { isShared ? 0.3 : 30 }
 
-  /// To be called a few times a second.
-  func watchAll() {
-    for index in active { watch(index) }
-    rest()
-    for app in holds.present { adjustFlow(app) }
-    holds.look()
-    acknowledger?.takeLanes(!areAllInTrouble)
-  }
-
   /// Every provider that requests are sent to has served nothing for a while, and there are requests in hand to try each with: nothing is
   /// taken from the lanes.
-  private var areAllInTrouble: Bool {
+  var areAllInTrouble: Bool {
     apps.indices.allSatisfy { app in
       !apps[app].isConfigured || (holds.broker?.heldInHand(app) ?? 0) > 0 && apps[app].pools.allSatisfy(isTroubledForLong)
     }
@@ -62,12 +66,12 @@ extension Pipeline {
   }
 
   /// As much is taken of an application's hold queue as its provider sends within seconds.
-  private func adjustFlow(_ app: Int) {
+  private func adjustFlow(_ app: Int, _ bodiesFitting: Int) {
     guard let broker = holds.broker else { return }
     let flow = broker.flow(app)
     // What is taken is not given back at the first larger body.
     let fitting = HoldFeed.most / (flow == .probes ? 1 : 4)
-    guard bodies.fitting >= fitting else { return broker.setFlow(.probes, app, isForProbe: false) }
+    guard bodiesFitting >= fitting else { return broker.setFlow(.probes, app, isForProbe: false) }
     guard !apps[app].pools.contains(where: isTroubled) else {
       // Those that the provider was to be tried with may all be on streams that it won't answer.
       let isForProbe = apps[app].pools.contains(where: lacksProbe)
@@ -91,11 +95,12 @@ extension Pipeline {
   private static let shortHeldWait = 1.0
   private static let longHeldWait = 10.0
 
-  func holdEmptied(_ app: Int) {
-    for index in apps[app].pools { pools[index].bulkhead.emptied() }
-  }
+  // MARK: what is held back before it waits
 
-  // MARK: put off
+  /// Each of the pools is closed to the application's requests, and they can be held.
+  func isHeldBack(_ app: Int, by pools: [Int], _ queue: WorkQueue) -> Bool {
+    !pools.isEmpty && pools.allSatisfy { self.pools[$0].bulkhead.isClosed(to: queue) } && holds.isPresent(app)
+  }
 
   /// Whether a request goes to the hold queue instead of into the pool's lanes.
   func isHeldBack(_ entry: InFlight, by pool: Int) -> Bool {
@@ -115,44 +120,51 @@ extension Pipeline {
     return isHeldBack(app, by: entry.route.routes.pools, entry.source.queue)
   }
 
-  func holdWhole(_ entry: InFlight) {
-    entry.goToHold()
-    conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
-  }
-
-  func putOffToHold(_ entry: InFlight, _ index: Int) {
-    entry.goToHold()
-    entry.recipients[index].state = .postponed(until: time.wallClock)
-  }
-
-  /// Of a request whose devices wait in lanes.
-  private func takeToHold(_ entry: InFlight, _ index: Int) {
-    putOffToHold(entry, index)
-    perform(entry.ledger.closed(), entry)
-  }
+  // MARK: what leaves the lanes
 
   /// Empties the pool's lanes into the hold queues.
-  private func takeAside(_ pool: Int) {
+  private func takeAside(_ pool: Int, for handler: some DispatchHandler) {
     guard pools[pool].hasLanes, !outbox.isFull else { return }
     // Where nothing held is there to try the provider with, one request that has come of late is.
     var isTried = pools[pool].account.expected > 0 || pools[pool].hasHeld
-    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed) { takeAside($0, $1, pool, &isTried) }
+    takeOut(of: pool, withHeld: false, where: pools[pool].bulkhead.isClosed, for: handler) { exit(of: $0, $1, pool, &isTried) }
   }
 
   /// What was here before a reload is all that waits for the pool, and its provider is in trouble: it goes to the ladder, and by whatever its
   /// application is configured with when it comes back.
-  private func leave(_ pool: Int) {
+  private func leave(_ pool: Int, for handler: some DispatchHandler) {
     guard !pools[pool].isEmpty, !outbox.isFull else { return }
-    takeOut(of: pool, withHeld: true) { entry, index in
-      park(entry, index, Self.parkingOfLeft, "its credential is no longer configured, and the provider serves nothing by it")
-      return true
+    takeOut(of: pool, withHeld: true, for: handler) { _, _ in
+      .park(Self.parkingOfLeft, "its credential is no longer configured, and the provider serves nothing by it")
     }
   }
 
-  /// Has everything that waits for the pool put somewhere else; what `takes` returns false for stays.
+  /// What was held and doesn't go out goes back to its queue's end: soon where others wait behind it, whose provider may be another one, and
+  /// otherwise so that it isn't kept until the broker's time limit for a delivery. To be called about once a second.
+  func holdAgain(for handler: some DispatchHandler) {
+    guard time.now >= nextHoldAgain else { return }
+    nextHoldAgain = time.now.advanced(bySeconds: 5)
+    for pool in active where pools[pool].hasHeld && !outbox.isFull {
+      takeOut(of: pool, withHeld: true, where: { _ in false }, for: handler) { entry, _ in
+        guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return nil }
+        let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
+        return time.wallClock - entry.identity.admittedAt > longest ? .hold : nil
+      }
+    }
+  }
+
+  /// Has what waits for the pool put somewhere else.
+  /// - Parameter exit: by which way a recipient leaves; nil if it stays.
   private func takeOut(
-    of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, _ takes: (InFlight, Int) -> Bool
+    of pool: Int, withHeld: Bool, where isTaken: (WorkQueue) -> Bool = { _ in true }, for handler: some DispatchHandler,
+    _ exit: (InFlight, Int) -> Exit?
   ) {
+    func takes(_ entry: InFlight, _ index: Int) -> Bool {
+      guard case .waiting = entry.recipients[index].state else { return true }
+      guard let way = exit(entry, index) else { return false }
+      handler.leave(entry, index, by: way)
+      return true
+    }
     for next in pools[pool].takeLanes(withHeld: withHeld, where: isTaken) {
       switch next {
       case .returned(let push):
@@ -161,29 +173,12 @@ extension Pipeline {
       case .waiting(let waiting):
         guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
         var isLeft = false
-        keepingOpen(entry) {
+        handler.keepingOpen(entry) {
           for recipient in waiting.next..<entry.recipients.count where entry.recipients[recipient].pool == pool {
             if !takes(entry, recipient) { isLeft = true }
           }
         }
         if isLeft { pools[pool].append(waiting, of: entry) }
-      }
-    }
-  }
-
-  /// What was held and doesn't go out goes back to its queue's end: soon where others wait behind it, whose provider may be another one, and
-  /// otherwise so that it isn't kept until the broker's time limit for a delivery. To be called about once a second.
-  func holdAgain() {
-    guard time.now >= nextHoldAgain else { return }
-    nextHoldAgain = time.now.advanced(bySeconds: 5)
-    for pool in active where pools[pool].hasHeld && !outbox.isFull {
-      takeOut(of: pool, withHeld: true, where: { _ in false }) { entry, index in
-        guard case .waiting = entry.recipients[index].state else { return true }
-        guard let app = entry.identity.app, !entry.attempt.isLast, holds.isPresent(app) else { return false }
-        let longest = holds.ready[app, default: 0] > 0 ? Self.longestBeforeOthers : Self.longestAlone
-        guard time.wallClock - entry.identity.admittedAt > longest else { return false }
-        takeToHold(entry, index)
-        return true
       }
     }
   }
@@ -194,27 +189,18 @@ extension Pipeline {
   private static let longestAlone: Int64 = 600_000
 
   /// - Parameter isTried: there is something to try the provider with.
-  /// - Returns: false where the push stays: to try the provider with, or because the trouble is young.
-  private func takeAside(_ entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Bool {
-    guard case .waiting = entry.recipients[index].state else { return true }
-    if isHeldBack(entry, by: pool) {
-      takeToHold(entry, index)
-      return true
-    }
+  /// - Returns: nil where the push stays: to try the provider with, or because the trouble is young.
+  private func exit(of entry: InFlight, _ index: Int, _ pool: Int, _ isTried: inout Bool) -> Exit? {
+    if isHeldBack(entry, by: pool) { return .hold }
     // The trouble may be an old one, over before anybody tried again: what tries the provider now has its answer soon.
     let wait = time.wallClock - entry.identity.admittedAt
-    guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return false }
+    guard isTroubledForLong(pool), wait >= Self.shortestTrial else { return nil }
     if !isTried, wait < Self.longestTrial {
       isTried = true
-      return false
+      return nil
     }
     let reason = pools[pool].account.state.trouble ?? "the provider doesn't answer"
-    if entry.attempt.isLast {
-      fail(entry, index, pools[pool].account.refusalCode, reason: reason)
-    } else {
-      park(entry, index, Self.shortestParking, reason)
-    }
-    return true
+    return entry.attempt.isLast ? .fail(pools[pool].account.refusalCode, reason) : .park(Self.shortestParking, reason)
   }
 
   /// Milliseconds for which each request waits for one that tries its provider.
@@ -225,20 +211,18 @@ extension Pipeline {
   private static let shortestParking: Int64 = 10_000
   /// For what is to go by another credential, in milliseconds.
   private static let parkingOfLeft: Int64 = 1_000
-
-  /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
-  /// left of the prefetch by all others.
-  /// - Parameter others: of the other pools, by ``counted(_:)``.
-  func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
-    guard isShared, capacity > 0 else { return capacity }
-    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].account.expected)
-  }
 }
 
 extension InFlight {
-  fileprivate func goToHold() {
+  /// To the hold queue: nothing else has put it off.
+  func goToHold() {
     self.attempt.goesToHold = true
     if self.attempt.lastFailure == nil { self.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
+  }
+
+  func goToHold(_ index: Int, at now: Int64) {
+    goToHold()
+    self.recipients[index].state = .postponed(until: now)
   }
 }
 
