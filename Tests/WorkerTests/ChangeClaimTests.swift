@@ -39,7 +39,7 @@ final class ChangeClaimTests {
       apps: Applications([Application(id: Self.app, packages: [], routes: SenderRoutes())]), outbox: outbox,
       time: loop.time, registry: registry)
     changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
+      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,
       replyQueues: pipeline.rights.replyQueues, outbox: outbox, time: loop.time, log: log)
     changes.feed = source
   }

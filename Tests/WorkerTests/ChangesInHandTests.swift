@@ -26,7 +26,7 @@ struct ChangesInHandTests {
       apps: Applications([Application(id: app, packages: [], routes: SenderRoutes())]), outbox: outbox, time: loop.time,
       registry: registry)
     changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
+      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,
       replyQueues: pipeline.rights.replyQueues, outbox: outbox, time: loop.time, log: log)
   }
 

@@ -43,7 +43,7 @@ struct ReplyQueuesTests {
       apps: Applications([Application(id: app, packages: [], routes: SenderRoutes())]), outbox: outbox, time: loop.time,
       replyQueues: replyQueues)
     changes = ChangeQueue(
-      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publications,
+      apps: pipeline.apps, registry: registry, limits: RegistryLimits(), publications: pipeline.publisher.messages,
       replyQueues: replyQueues,
       outbox: outbox, time: loop.time, log: log)
     replyQueues.onAnswer = { [pipeline, changes] in

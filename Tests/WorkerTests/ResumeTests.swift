@@ -18,10 +18,10 @@ struct ResumeTests {
   private func open(_ worker: FanoutModel.Worker, later: Int64) {
     var breaker = Breaker(share: 0.5, sample: 1_000)
     for _ in 0..<1_000 { _ = breaker.note(isRefused: true, at: worker.loop.now, wallClock: worker.loop.wallClock + later) }
-    worker.pipeline.marks.breakers = [breaker]
+    worker.pipeline.feedback.marks.breakers = [breaker]
   }
 
-  private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.marks.isOpen(0) }
+  private func isOpen(_ worker: Int, _ model: FanoutModel) -> Bool { model.workers[worker].pipeline.feedback.marks.isOpen(0) }
 
   /// The worker takes what is first in the queue, as far as to the next page's message.
   private func take(_ worker: Int, _ model: FanoutModel) {

@@ -250,7 +250,7 @@ final class SendModel {
         && amount(.accepted) + amount(.resumed)
           == amount(.settled) + amount(.putOff) + amount(.givenBack) + amount(.inHand)
     }
-    var isBreakerOpen: Bool { pipeline.marks.isOpen(0) }
+    var isBreakerOpen: Bool { pipeline.feedback.marks.isOpen(0) }
 
     /// The places of the requests in hand, in the order in which they came.
     var places: [Int] {

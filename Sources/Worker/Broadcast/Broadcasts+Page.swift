@@ -88,7 +88,7 @@ extension Broadcasts {
     guard !isChained, var next = entry.broadcast.page?.next(after: cursor, using: &time.random) else { return sendPage(entry) }
     next.hasWaited = entry.collapse.hasWaited
     entry.broadcast.work?.chains()
-    pipeline.publish(publications.page(next, for: entry))
+    pipeline.publisher.publish(publications.page(next, for: entry), for: entry)
   }
 
   /// A page that goes out, or a message of the next one, is confirmed.

@@ -16,8 +16,8 @@ extension Broadcasts {
       pipeline.putOffWhenSafe(entry, until: earliest)
     case .retry: pipeline.putOffWhenSafe(entry)
     case .result:
-      pipeline.publishFanOutResult(
-        of: entry, success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts)
+      pipeline.publisher.publishResult(
+        of: entry, FanOutResult(success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts))
     case .report: pipeline.perform(entry.ledger.owesReport(), entry)
     }
   }
@@ -30,10 +30,10 @@ extension Broadcasts {
     failures.add(.expired, on: nil, devices: Int64(left.count))
     for device in left {
       let registration = DeviceRows.registration(id: device.id, salt: device.salt)
-      pipeline.publishOptionalLetter(.expired, registration: registration, of: entry)
+      pipeline.publisher.publishOptionalLetter(.expired, registration: registration, for: entry)
     }
-    pipeline.publishFanOutResult(
-      of: entry, success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures)
+    pipeline.publisher.publishResult(
+        of: entry, FanOutResult(success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures))
   }
 
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
@@ -57,7 +57,7 @@ extension Broadcasts {
     entry.broadcast.work?.unsaved = nil
     // The broker delivers the original again: a copy would be a second one.
     guard !entry.ledger.isOrphan else { return entry.ledger.withdrawn() }
-    pipeline.publishRetry(of: entry, at: entry.attempt.copyDue)
+    pipeline.publisher.publishRetry(of: entry, at: entry.attempt.copyDue)
     pipeline.consequenceEnded(of: entry)
   }
 
@@ -97,7 +97,7 @@ extension Broadcasts {
   func oweReport(_ entry: InFlight, _ reason: String) {
     entry.broadcast.page?.pending = []
     if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
-    pipeline.publishRetry(of: entry, at: time.wallClock + Pipeline.registryDelay)
+    pipeline.publisher.publishRetry(of: entry, at: time.wallClock + OutcomePublisher.registryDelay)
     pipeline.consequenceEnded(of: entry)
   }
 

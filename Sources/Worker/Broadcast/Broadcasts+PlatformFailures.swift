@@ -27,7 +27,7 @@ extension Broadcasts {
       case .waiting where pools.insert(recipient.pool).inserted:
         var report: LossReport?
         let verdict = pipeline.translations.translator.rehearse(entry, PushWay(recipient), at: time.wallClock, &report)
-        if case .failure(let rejection)? = verdict, pipeline.leavesLetter(rejection) {
+        if case .failure(let rejection)? = verdict, pipeline.publisher.leavesLetter(rejection) {
           reportOnce(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):
@@ -48,19 +48,14 @@ extension Broadcasts {
     let letter = DeadLetter(
       error: rejection.code, reason: "for \(whom): \(rejection.reason)", attempts: 0,
       failedAt: time.wallClock)
-    pipeline.publishDeadLetter(letter, of: entry)
+    pipeline.publisher.publish(letter, for: entry)
   }
 }
 
 extension Pipeline {
-  /// Where a request has nothing for a device, there is nothing to replay either: the result says so, and a dead letter where it is asked for.
-  func leavesLetter(_ rejection: Rejection) -> Bool {
-    rejection.code != .nothingForPlatform || deadLetters.contains(.nothingForPlatform)
-  }
-
   /// Ends one device in the dead letters, unless those of its platform have one together.
   func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
-    if entry.isOfCampaign || !leavesLetter(rejection) {
+    if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)

@@ -110,7 +110,7 @@ final class Broadcasts {
       entry.identity.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }
-    pipeline.conclude(entry) { pipeline.publish(publications.again(for: entry)) }
+    pipeline.conclude(entry) { pipeline.publisher.publish(publications.again(for: entry), for: entry) }
   }
 
   private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) {
@@ -162,7 +162,7 @@ final class Broadcasts {
     first.hasWaited = entry.collapse.hasWaited
     pipeline.conclude(entry) {
       pipeline.collapses.noteBegun(entry, campaign)
-      pipeline.publish(publications.page(first, for: entry))
+      pipeline.publisher.publish(publications.page(first, for: entry), for: entry)
     }
   }
 
@@ -242,8 +242,8 @@ final class Broadcasts {
           "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
           "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
         ])
-      pipeline.publishFanOutResult(
-        of: entry, success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: failures)
+      pipeline.publisher.publishResult(
+        of: entry, FanOutResult(success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: failures))
     }
     pipeline.consequenceEnded(of: entry)
   }

@@ -8,9 +8,9 @@ extension Pipeline: PoolHandler {
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     observers.note(.answered(meaning, by: pool), entry, tag.recipient)
-    let meaning = ofItsToken(meaning, entry, tag.recipient)
-    if !mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
-    feedBack(meaning, entry, tag.recipient)
+    let meaning = feedback.ofItsToken(meaning, entry, tag.recipient)
+    if !feedback.mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
+    feedback.report(meaning, entry, tag.recipient)
     switch meaning.reaction {
     case .delivered:
       collapses.noteDelivered(entry, tag.recipient)
@@ -24,7 +24,7 @@ extension Pipeline: PoolHandler {
       // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
       let life = entry.identity.deadline - time.wallClock
       if kind == .outage, meaning.retryAfter == nil, delay > life {
-        delay = publications.ladder.longestWait(within: life) ?? delay
+        delay = publisher.messages.ladder.longestWait(within: life) ?? delay
       }
       postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
     }
@@ -88,8 +88,8 @@ extension Pipeline: PoolHandler {
     let letter = DeadLetter(
       error: code, reason: reason, status: status, attempts: attempts ?? entry.attempt.earlier, failedAt: time.wallClock)
     observers.note(.refused(Rejection(code, reason)), entry, index)
-    publishDeadLetter(letter, naming: index, of: entry)
-    if !entry.isPage, entry.wantsResult(results) { entry.attempt.reasons[index] = reason }
+    publisher.publish(letter, naming: index, for: entry)
+    if !entry.isPage, entry.wantsResult(publisher.results) { entry.attempt.reasons[index] = reason }
     settle(entry, index, .failed(code))
   }
 
@@ -97,12 +97,12 @@ extension Pipeline: PoolHandler {
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
     let now = time.wallClock
     var until = now + delay
-    let isLast = entry.attempt.earlier + 1 >= attemptLimit || until > entry.identity.deadline || entry.attempt.isLast
+    let isLast = entry.attempt.earlier + 1 >= publisher.attemptLimit || until > entry.identity.deadline || entry.attempt.isLast
     guard !isLast else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempt.earlier + 1)
     }
     if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
-    until += publications.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
+    until += publisher.messages.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
     entry.attempt.lastFailure = (code, reason, status)
     entry.attempt.hasAsked = true
     observers.note(.postponed(code, delay), entry, index)

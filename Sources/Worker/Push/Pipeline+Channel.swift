@@ -42,7 +42,7 @@ extension Pipeline {
     let withdrawn = outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant)
     for publication in withdrawn {
       guard let entry = self.owner(of: publication) else { continue }
-      backpressure.left(publication, entry.identity.app)
+      publisher.left(publication, entry, isConfirmed: false)
       entry.ledger.withdrawn()
       entry.attempt.isPutOff = false
       entry.attempt.waitsUntil = nil
@@ -67,7 +67,7 @@ extension Pipeline {
       }
       table.orphans[print] = nil
       // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
-      if !entry.isDelivered || entry.wantsResult(results) || entry.isPage { table.duplicates.remove(print) }
+      if !entry.isDelivered || entry.wantsResult(publisher.results) || entry.isPage { table.duplicates.remove(print) }
       release(entry)
     }
   }

@@ -17,7 +17,7 @@ extension Pipeline: CollapsesHandler {
 
   func collapse(_ entry: InFlight, _ index: Int) {
     observers.note(.collapsed, entry, index)
-    publishOptionalLetter(.collapsed, naming: index, of: entry)
+    publisher.publishOptionalLetter(.collapsed, naming: index, for: entry)
     settle(entry, index, .failed(.collapsed))
   }
 }

@@ -2,26 +2,14 @@ import AMQP
 
 /// What follows from a request is published and confirmed, and then the request is acknowledged.
 extension Pipeline {
-  func publish(_ publication: Publication) {
-    guard let entry = owner(of: publication) else { return }
-    var publication = publication
-    publication.weight = publication.size
-    if publication.kind == .retry || publication.kind == .hold { entry.attempt.isPutOff = true }
-    entry.ledger.owes()
-    observers.note(.published(publication.kind, routingKey: publication.routingKey), entry)
-    backpressure.leaving(publication, entry.identity.app)
-    outbox.publish(publication)
-  }
-
   func body(of publication: Publication) -> [UInt8] {
     guard let recipient = publication.naming, let entry = owner(of: publication) else { return publication.body }
-    return deadLetterBody(entry, recipient)
+    return publisher.deadLetterBody(entry, recipient)
   }
 
   func publicationConfirmed(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
-    backpressure.left(publication, entry.identity.app)
-    if publication.kind == .hold { observers.note(.putToHold, entry) }
+    publisher.left(publication, entry, isConfirmed: true)
     if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
   }
 
@@ -48,7 +36,7 @@ extension Pipeline {
       if entry.broadcast.work?.beginsAgain == true {
         broadcasts.beginAgain(entry)
       } else {
-        publishRetry(of: entry, at: entry.attempt.copyDue)
+        publisher.publishRetry(of: entry, at: entry.attempt.copyDue)
       }
     case .acknowledge: acknowledge(entry)
     case .forget: forgetIfUnknowable(entry)
@@ -75,8 +63,8 @@ extension Pipeline {
     if let due = due ?? entry.earliestRetry {
       entry.attempt.copyDue = due
     } else {
-      entry.attempt.copyDue = time.wallClock + Self.registryDelay
-      entry.attempt.longestWait = max(entry.attempt.longestWait, Self.registryDelay)
+      entry.attempt.copyDue = time.wallClock + OutcomePublisher.registryDelay
+      entry.attempt.longestWait = max(entry.attempt.longestWait, OutcomePublisher.registryDelay)
     }
     let step = entry.ledger.owesCopy()
     // What comes meanwhile is newer.

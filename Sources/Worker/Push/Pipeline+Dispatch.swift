@@ -21,7 +21,9 @@ extension Pipeline: DispatchHandler {
         hasRefused = true
         continue
       case .gone:
-        settleGone(entry, index)
+        observers.note(.failed(.notRegistered), entry, index)
+        entry.recipients[index].state = .failed(.notRegistered)
+        feedback.reportGone(entry, index)
         continue
       case .waiting: break
       case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
@@ -31,7 +33,7 @@ extension Pipeline: DispatchHandler {
       case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
       }
       if isLate {
-        noteExpired(entry, index)
+        publisher.expire(entry, index)
         continue
       }
       let pool = entry.recipients[index].pool
@@ -67,7 +69,7 @@ extension Pipeline: DispatchHandler {
         noteSent(entry, index, pool)
         pool.send(
           template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag, account: account,
-          wantsName: entry.wantsResult(results))
+          wantsName: entry.wantsResult(publisher.results))
       }
     case .fcm(let pool):
       switch translations.fcm(of: entry, index, at: now) {
@@ -76,7 +78,7 @@ extension Pipeline: DispatchHandler {
         noteSent(entry, index, pool)
         pool.send(
           payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag,
-          wantsName: entry.wantsResult(results))
+          wantsName: entry.wantsResult(publisher.results))
       }
     }
   }
@@ -90,7 +92,7 @@ extension Pipeline: DispatchHandler {
 
   /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
   private func letGoOfBody(_ entry: InFlight) {
-    if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(results) {
+    if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
       entry.parsed = nil
     }
   }

@@ -6,7 +6,7 @@ extension Pipeline {
     switch DryRun(translator: translations.translator).rehearseAudience(entry, at: time.wallClock) {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let report):
-      conclude(entry) { publishResult(of: entry, targets: [.accepted(id: DryRun.name)], report: report) }
+      conclude(entry) { publisher.publishResult(of: entry, targets: [.accepted(id: DryRun.name)], report: report) }
     }
   }
 }

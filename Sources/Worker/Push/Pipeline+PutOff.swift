@@ -3,9 +3,6 @@ import PushCore
 
 /// While the registry can't answer, sends with provider tokens go on; what needs it goes to the ladder.
 extension Pipeline {
-  /// Milliseconds.
-  static let registryDelay: Int64 = 10_000
-
   func refuseOrPutOff(_ entry: InFlight, _ error: RegistryError) {
     guard !entry.ledger.isConcluded else { return }
     // Nothing was sent since it was delivered here, and the broker delivers it again: a copy would be one too many.
@@ -14,7 +11,7 @@ extension Pipeline {
       return forgetIfUnknowable(entry)
     }
     if case .refused = error { return reject(entry, Rejection(.invalidParameters, "\(error)")) }
-    putOff(entry, by: Self.registryDelay, "\(error)")
+    putOff(entry, by: OutcomePublisher.registryDelay, "\(error)")
   }
 
   /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must

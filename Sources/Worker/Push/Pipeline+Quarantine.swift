@@ -35,9 +35,9 @@ extension Pipeline {
     observers.note(.refused(rejection), entry)
     conclude(entry) {
       let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: 0, failedAt: time.wallClock)
-      publishDeadLetter(letter, keepsNotes: keepsNotes, of: entry)
+      publisher.publish(letter, keepsNotes: keepsNotes, for: entry)
       if isFirstRound, !entry.source.queue.isFanOut {
-        publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
+        publisher.publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
       }
     }
   }
@@ -48,6 +48,6 @@ extension Pipeline {
   }
 
   private func putAside(_ entry: InFlight, _ copy: Publication) {
-    conclude(entry) { publish(copy) }
+    conclude(entry) { publisher.publish(copy, for: entry) }
   }
 }

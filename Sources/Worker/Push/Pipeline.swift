@@ -12,25 +12,18 @@ final class Pipeline: OutboxOwner {
   let intake: Intake
   let translations: Translations
   let rights: ProducerRights
-  let publications: OutcomePublications
+  let publisher: OutcomePublisher
   let outbox: Outbox
   let time: Turn
   let log: Log
   let observers: Observers
-  let results: ResultsSetting
-  /// As ``Configuration/deadLetters``.
-  let deadLetters: Set<PushError>
-  let attemptLimit: Int
 
   let resolver: RecipientResolver
-  let owners: DeviceOwners?
-  let marks: TokenMarks
+  let feedback: FeedbackReporter
   let collapses: Collapses
   let broadcasts: Broadcasts
   let dispatcher: Dispatcher
   let backpressure: Backpressure
-  /// When it may be said again that messages wait for a newer worker.
-  var nextNewerNotice = MonotonicTime(nanoseconds: 0)
   let table: InFlightTable
   var quarantine: Quarantine
 
@@ -47,24 +40,22 @@ final class Pipeline: OutboxOwner {
     rights = ProducerRights(apps: apps, notes: NoteReader(prefix: publications.prefix), replyQueues: replyQueues)
     observers = Observers(apps: apps, prefix: publications.prefix, noteReader: rights.notes, time: time, log: log)
     translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
-    self.publications = publications
     self.outbox = outbox
     resolver = RecipientResolver(apps: apps, lookUps: lookUps)
-    self.owners = owners
-    self.marks = marks
     self.collapses = collapses
     self.broadcasts = broadcasts
     self.time = time
     table = InFlightTable(time: time)
     quarantine = Quarantine(publications, rights: rights)
     self.log = log
-    self.results = results
-    self.deadLetters = deadLetters
-    self.attemptLimit = attemptLimit
     dispatcher = Dispatcher(
       apps: apps, table: table, pools: pools, holds: holds, collapses: collapses, outbox: outbox, prefetch: prefetch,
       time: time)
     backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: pagePrefetch, log: log)
+    publisher = OutcomePublisher(
+      publications, results: results, deadLetters: deadLetters, attemptLimit: attemptLimit, backpressure: backpressure,
+      dispatcher: dispatcher, observers: observers, log: log)
+    feedback = FeedbackReporter(apps: apps, marks: marks, owners: owners, publisher: publisher, time: time)
     outbox.owner = self
     lookUps?.handler = self
     owners?.handler = self
@@ -181,6 +172,14 @@ final class Pipeline: OutboxOwner {
   /// Milliseconds.
   private static let questionDelay: Int64 = 1_000
 
+  private func leaveToNewer(_ entry: InFlight) {
+    guard let copy = publisher.leaveToNewer(entry) else {
+      return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
+    }
+    observers.note(.parked, entry)
+    conclude(entry) { publisher.publish(copy, for: entry) }
+  }
+
   /// Admitted: on to its devices, or to its audience.
   private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
     entry.identity.admittedAt = time.wallClock
@@ -204,7 +203,7 @@ final class Pipeline: OutboxOwner {
       waitForRoom(entry)
     } else if dispatcher.isWhollyHeldBack(entry) {
       entry.goToHold()
-      conclude(entry) { publishRetry(of: entry, at: time.wallClock) }
+      conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
@@ -269,7 +268,7 @@ final class Pipeline: OutboxOwner {
   func dispatchAll() {
     beginAhead()
     resolver.lookUps?.flush()
-    owners?.flush()
+    feedback.owners?.flush()
     dispatcher.dispatchAll(for: self)
     collapses.flush()
   }
@@ -302,5 +301,13 @@ extension Pipeline: LookUpHandler {
 
   func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
     for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
+  }
+}
+
+extension Pipeline: DeviceOwnersHandler {
+  func completed(_ event: FeedbackEvent, for request: RequestReference) {
+    guard let entry = table[request] else { return }
+    publisher.publish(event, for: entry)
+    consequenceEnded(of: entry)
   }
 }

@@ -211,6 +211,9 @@ final class InFlight {
   /// It is a page of a campaign.
   var isOfCampaign: Bool { fields.broadcast.page?.campaign.isEmpty == false }
 
+  /// It is a page of a campaign, or came by a queue of pages.
+  var isWholePage: Bool { isOfCampaign || !isPage && fields.source.queue.isFanOut }
+
   /// Unix milliseconds at which the first of those that wait for another attempt is to be tried; nil where none does.
   var earliestRetry: Int64? {
     var earliest: Int64?

@@ -25,7 +25,7 @@ extension Shard {
     report.registry = registry.map { .init(isUp: $0.isUp, isWritable: $0.isWritable) }
     report.series = pools.apps.series.names
     report.providers = pools.providersOfSeries
-    report.openBreakers = pipeline.marks.open.map { pools.apps[$0].id }
+    report.openBreakers = pipeline.feedback.marks.open.map { pools.apps[$0].id }
     report.holds = pipeline.dispatcher.holds.report
     report.pools = pipeline.dispatcher.reportedPools.sorted().map(pool)
     report.connectionsOpened = connectionsOpened

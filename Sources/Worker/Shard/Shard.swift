@@ -193,7 +193,7 @@ package final class Shard: TurnHook {
     pipeline.dispatchAll()
     pipeline.backpressure.adjustIntake()
     guard drainDeadline != nil, end == nil else { return }
-    pipeline.marks.write()
+    pipeline.feedback.marks.write()
     pipeline.returnToQuarantine()
     if pipeline.hasNothingUnderway, registry?.isIdle != false { finish(.done) }
   }
@@ -207,8 +207,8 @@ package final class Shard: TurnHook {
     replyQueues.ask()
     decideReplies()
     pipeline.look()
-    pipeline.marks.write()
-    pipeline.marks.writeKept()
+    pipeline.feedback.marks.write()
+    pipeline.feedback.marks.writeKept()
     pipeline.dispatcher.forget(pools: pools.letGo(inHand: pipeline.table.uses))
     changes.giveBackStuck()
     changes.apply()

@@ -1,9 +1,17 @@
 import DeviceRegistry
 import Providers
 import PushCore
+import Wire
 
-/// What is said against tokens: to the registry, and to those who prune.
-extension Pipeline {
+/// What is said against tokens: to the registry, and to those who prune. Confined to the shard's thread.
+struct FeedbackReporter {
+  let apps: Applications
+  let marks: TokenMarks
+  /// nil where no registry is configured.
+  let owners: DeviceOwners?
+  let publisher: OutcomePublisher
+  let time: Turn
+
   /// The token that a recipient's push went to: its own, or the activity's that the request names in its place.
   private func token(of entry: InFlight, _ recipient: Recipient) -> [UInt8] {
     recipient.platform == .apns ? entry.route.apns?.activityToken ?? Array(recipient.token) : Array(recipient.token)
@@ -39,7 +47,7 @@ extension Pipeline {
     return true
   }
 
-  func feedBack(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
+  func report(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
     guard meaning.reaction.isFeedback, let app = entry.identity.app, entry.recipients[index].kind == .device else { return }
     let recipient = entry.recipients[index]
     var details = details(of: entry, recipient)
@@ -54,21 +62,19 @@ extension Pipeline {
       meaning, app: apps[app].id, platform: recipient.platform, token: token(of: entry, recipient),
       registration: entry.registration(of: index), messageID: entry.identity.messageID, observedAt: time.wallClock,
       details: details)
-    if let event { feedBack(event, entry, index) }
+    if let event { complete(event, entry, index) }
   }
 
   /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
-  func settleGone(_ entry: InFlight, _ index: Int) {
-    let recipient = entry.recipients[index]
-    observers.note(.failed(.notRegistered), entry, index)
-    entry.recipients[index].state = .failed(.notRegistered)
+  func reportGone(_ entry: InFlight, _ index: Int) {
     guard let app = entry.identity.app else { return }
+    let recipient = entry.recipients[index]
     let event = FeedbackEvent(
       event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
       registration: entry.registration(of: index), reason: "gone in the registry", status: 0,
       messageID: entry.identity.messageID,
       observedAt: time.wallClock, details: details(of: entry, recipient))
-    feedBack(event, entry, index)
+    complete(event, entry, index)
   }
 
   private func details(of entry: InFlight, _ recipient: Recipient) -> FeedbackEvent.Details {
@@ -86,25 +92,10 @@ extension Pipeline {
   }
 
   /// What came from the registry is completed there first.
-  private func feedBack(_ event: FeedbackEvent, _ entry: InFlight, _ index: Int) {
+  private func complete(_ event: FeedbackEvent, _ entry: InFlight, _ index: Int) {
     let row = entry.recipients[index].row
-    guard row >= 0, let rows = entry.registry.rows, let owners else {
-      return publish(event, entry)
-    }
+    guard row >= 0, let rows = entry.registry.rows, let owners else { return publisher.publish(event, for: entry) }
     entry.ledger.owes()
     owners.append(event, of: rows[row].id, for: entry.reference)
-  }
-
-  func publish(_ event: FeedbackEvent, _ entry: InFlight) {
-    observers.note(.feedback, entry)
-    publish(publications.feedback(event, for: entry))
-  }
-}
-
-extension Pipeline: DeviceOwnersHandler {
-  func completed(_ event: FeedbackEvent, for request: RequestReference) {
-    guard let entry = table[request] else { return }
-    publish(event, entry)
-    consequenceEnded(of: entry)
   }
 }
