@@ -75,15 +75,12 @@ private struct RandomSite {
     pools = PoolSet(setup, host: LoopHost(loop))
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
-    let publications = OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps)
-    let marks = TokenMarks(apps: apps, breaker: Breaker(share: 0.5, sample: 1_000), registry: nil, time: time, log: log)
     pipeline = Pipeline(
-      apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits), publications: publications,
-      outbox: outbox, lookUps: nil, owners: nil, holds: Holds(apps: apps, time: time, log: log), marks: marks,
-      collapses: Collapses(apps: apps, registry: nil, time: time),
-      broadcasts: Broadcasts(registry: nil, publications: publications, marks: marks, pageSize: 1_000, time: time, log: log),
-      replyQueues: ReplyQueues(time: time), time: time, log: log, results: .none, attemptLimit: 10, prefetch: 1_000,
-      pagePrefetch: 4)
+      PipelineParts(
+        apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits),
+        messages: OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps), outbox: outbox,
+        replyQueues: ReplyQueues(time: time), breaker: Breaker(share: 0.5, sample: 1_000), time: time, log: log,
+        attemptLimit: 10, prefetch: 1_000, pagePrefetch: 4, pageSize: 1_000))
   }
 
   private static func configuration(_ generator: inout RequestGenerator, in folder: URL) throws -> Configuration {
@@ -237,8 +234,8 @@ private struct RandomSite {
         return PushError(rawValue: text(name))
       }
     }
-    defer { expired = pipeline.counters.expired }
-    return pipeline.counters.expired > expired ? .expired : .nothingForPlatform
+    defer { expired = pipeline.observers.figures.counters.expired }
+    return pipeline.observers.figures.counters.expired > expired ? .expired : .nothingForPlatform
   }
 
   private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

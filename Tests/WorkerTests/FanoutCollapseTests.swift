@@ -78,7 +78,7 @@ struct FanoutCollapseTests {
     #expect(results(model) == [Self.result("old", 7, 33), Self.result("new", Self.devices, 0)], "\(results(model))")
     let old = try campaign(model, "old")
     #expect(old.state == .completed && old.sent == 7 && old.failed == 33 && old.pagesDone == 6)
-    #expect(model.workers[0].pipeline.counters.collapsed == 33)
+    #expect(model.workers[0].pipeline.observers.figures.counters.collapsed == 33)
   }
 
   @Test("an older one, one with another key or without one, and one that went to another audience leave them alone")
@@ -95,7 +95,7 @@ struct FanoutCollapseTests {
       #expect(
         results(model) == [Self.result("old", Self.devices, 0), Self.result("new", Self.devices, 0)],
         "\(target) \(age) \(keys)")
-      #expect(model.workers[0].pipeline.counters.collapsed == 0)
+      #expect(model.workers[0].pipeline.observers.figures.counters.collapsed == 0)
     }
   }
 

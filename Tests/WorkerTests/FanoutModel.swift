@@ -352,8 +352,7 @@ final class FanoutModel {
 
     /// What a shard does once a second.
     func tick() {
-      pipeline.broadcasts.renewResultClaims()
-      pipeline.broadcasts.savePages()
+      pipeline.lookAtPages()
     }
 
     func die() { client.close() }

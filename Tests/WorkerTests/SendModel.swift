@@ -244,7 +244,7 @@ final class SendModel {
     var lanes: PoolLanes { pipeline.dispatcher.pools[0] }
     /// Whether every request taken in is accounted for.
     var isLedgerBalanced: Bool {
-      func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.counters.ledger.amount(entry, AppSeries.others + 1) }
+      func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.observers.figures.counters.ledger.amount(entry, AppSeries.others + 1) }
       let inHand = pipeline.table.entries.count { $0.isInUse && $0.source.account != nil }
       return amount(.inHand) == inHand
         && amount(.accepted) + amount(.resumed)

@@ -14,18 +14,12 @@ extension Pipeline {
     breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
     replyQueues: ReplyQueues? = nil, prefetch: Int = 1_000
   ) {
-    let log = Log(level: .error)
-    let publications = OutcomePublications(prefix: "push", apps: apps, steps: steps)
-    let marks = TokenMarks(apps: apps, breaker: breaker, registry: registry, time: time, log: log)
-    let broadcasts = Broadcasts(
-      registry: registry, publications: publications, marks: marks, pageSize: pageSize, resultLease: resultLease, time: time,
-      log: log)
     self.init(
-      apps: apps, pools: pools, intake: Intake(apps: apps, limits: RequestLimits()),
-      publications: publications, outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init),
-      holds: Holds(apps: apps, time: time, log: log), marks: marks,
-      collapses: Collapses(apps: apps, registry: registry, time: time),
-      broadcasts: broadcasts, replyQueues: replyQueues ?? ReplyQueues(time: time),
-      time: time, log: log, results: results, attemptLimit: attemptLimit, prefetch: prefetch, pagePrefetch: 4)
+      PipelineParts(
+        apps: apps, pools: pools, intake: Intake(apps: apps, limits: RequestLimits()),
+        messages: OutcomePublications(prefix: "push", apps: apps, steps: steps), outbox: outbox, registry: registry,
+        replyQueues: replyQueues ?? ReplyQueues(time: time), breaker: breaker, time: time, log: Log(level: .error),
+        results: results, attemptLimit: attemptLimit, prefetch: prefetch, pagePrefetch: 4, pageSize: pageSize,
+        resultLease: resultLease))
   }
 }

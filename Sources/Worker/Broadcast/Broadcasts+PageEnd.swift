@@ -4,106 +4,76 @@ import PushCore
 /// A page's end: the ladder for what must be tried again, or its report; and with the last report, the campaign's result.
 extension Broadcasts {
   /// Every device of the page has ended or waits for its next attempt.
-  func concludePage(_ entry: InFlight, _ ended: PageTicket) {
-    guard var work = entry.broadcast.work else { return }
-    var page = ended
+  func devicesEnded(_ entry: InFlight) -> [AudienceStep] {
+    guard var page = entry.broadcast.page, var work = entry.broadcast.work else { return [] }
     let end = work.end(&page, entry.recipients, entry.registry.rows)
     entry.broadcast.page = page
     entry.broadcast.work = work
     switch end {
     case .beginAgain(let earliest):
       entry.broadcast.work?.beginsAgain = true
-      pipeline.putOffWhenSafe(entry, until: earliest)
-    case .retry: pipeline.putOffWhenSafe(entry)
+      return [.putOffWhenSafe(until: earliest)]
+    case .retry: return [.putOffWhenSafe(until: nil)]
     case .result:
-      pipeline.publisher.publishResult(
-        of: entry, FanOutResult(success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts))
-    case .report: pipeline.perform(entry.ledger.owesReport(), entry)
+      return [
+        .result(.init(success: page.sent, failure: page.failed, failed: page.failures, failures: page.failureCounts))
+      ]
+    case .report: return [.report]
     }
   }
 
   /// Too late for what earlier rounds have left of a small audience: the result counts what they have settled.
-  func concludeExpired(_ entry: InFlight, _ page: PageTicket, _ left: [PageTicket.Device]) {
-    guard entry.recipients.isEmpty else { return concludePage(entry, page) }
-    pipeline.observers.note(.expired(left.count), entry)
+  func expired(_ entry: InFlight, _ page: PageTicket, _ left: [PageTicket.Device]) -> [AudienceStep] {
+    guard entry.recipients.isEmpty else { return devicesEnded(entry) }
+    observers.note(.expired(left.count), entry)
     var failures = page.failureCounts
     failures.add(.expired, on: nil, devices: Int64(left.count))
-    for device in left {
-      let registration = DeviceRows.registration(id: device.id, salt: device.salt)
-      pipeline.publisher.publishOptionalLetter(.expired, registration: registration, for: entry)
-    }
-    pipeline.publisher.publishResult(
-        of: entry, FanOutResult(success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures))
+    let letters = left.map { AudienceStep.expiredLetter(registration: DeviceRows.registration(id: $0.id, salt: $0.salt)) }
+    let result = FanOutResult(
+      success: page.sent, failure: page.failed + Int64(left.count), failed: page.failures + left, failures: failures)
+    return letters + [.result(result)]
   }
 
+  // MARK: a page that begins again
+
   /// The page is to begin again, less what the registry knows of it, and so the registry has to know it first.
-  func beginAgain(_ entry: InFlight) {
-    guard let work = entry.broadcast.work else { return }
+  func beginAgain(_ entry: InFlight) -> [AudienceStep] {
+    guard let work = entry.broadcast.work else { return [] }
     let record = SettledDevices(of: entry, work).record
     entry.broadcast.work?.unsaved = record
     entry.ledger.owes()
-    savePage(entry)
+    return savePage(entry)
   }
 
-  private func savePage(_ entry: InFlight) {
-    guard let page = entry.broadcast.page, let record = entry.broadcast.work?.unsaved else { return }
-    report(
-      .savePage(record, campaign: page.campaign, page: page.number), for: entry,
-      then: { broadcasts in { entry, _ in broadcasts.pageSaved(entry) } }, orElse: Broadcasts.pageNotSaved)
+  func savePage(_ entry: InFlight) -> [AudienceStep] {
+    guard let page = entry.broadcast.page, let record = entry.broadcast.work?.unsaved else { return [] }
+    let call = RegistryCall.savePage(record, campaign: page.campaign, page: page.number)
+    return [.ask(.init(call, orElse: { .notSaved($0) }) { _ in .saved })]
   }
 
-  private func pageSaved(_ entry: InFlight) {
-    guard entry.broadcast.work?.unsaved != nil else { return }
+  func pageSaved(_ entry: InFlight) -> [AudienceStep] {
+    guard entry.broadcast.work?.unsaved != nil else { return [] }
     entry.broadcast.work?.unsaved = nil
     // The broker delivers the original again: a copy would be a second one.
-    guard !entry.ledger.isOrphan else { return entry.ledger.withdrawn() }
-    pipeline.publisher.publishRetry(of: entry, at: entry.attempt.copyDue)
-    pipeline.consequenceEnded(of: entry)
+    if entry.ledger.isOrphan {
+      entry.ledger.withdrawn()
+      return []
+    }
+    return [.retry(at: entry.attempt.copyDue), .met]
   }
 
-  /// It is kept, unacknowledged, until the registry is back: asked again by ``savePages()``.
-  private func pageNotSaved(_ entry: InFlight, _ error: RegistryError) {
+  /// It is kept, unacknowledged, until the registry is back: asked again by ``takeUnsaved()``.
+  func pageNotSaved(_ entry: InFlight, _ error: RegistryError) -> [AudienceStep] {
     // What the registry will never take is sent again, rather than kept for ever.
-    if case .refused = error { pageSaved(entry) } else { unsavedPages.append(entry.reference) }
+    if case .refused = error { return pageSaved(entry) }
+    unsavedPages.append(entry.reference)
+    return []
   }
 
-  /// To be called about once a second.
-  func savePages() {
-    let unsaved = unsavedPages
-    unsavedPages.removeAll()
-    for reference in unsaved { if let entry = pipeline.table[reference] { savePage(entry) } }
-  }
-
-  /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
-  func reportPage(_ entry: InFlight) {
-    guard let page = entry.broadcast.page else { return }
-    entry.ledger.owes()
-    let ending = PageReport(
-      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
-      unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
-    report(.pageDone(ending), for: entry, then: Broadcasts.pageReported, orElse: Broadcasts.oweReport)
-  }
-
-  private func pageReported(_ entry: InFlight, _ campaign: Campaign?) {
-    entry.broadcast.work?.campaign = campaign
-    if campaign?.isComplete == true { claimResult(entry) }
-    pipeline.consequenceEnded(of: entry)
-  }
-
-  func oweReport(_ entry: InFlight, _ error: RegistryError) { oweReport(entry, "\(error)") }
-
-  /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
-  /// unacknowledged and no device gets a second push.
-  func oweReport(_ entry: InFlight, _ reason: String) {
-    entry.broadcast.page?.pending = []
-    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
-    pipeline.publisher.publishRetry(of: entry, at: time.wallClock + OutcomePublisher.registryDelay)
-    pipeline.consequenceEnded(of: entry)
-  }
-
-  /// A page's copy for the ladder was taken back before it left, and the page has come back here: its ticket says what is left.
-  func publishWithdrawn(_ entry: InFlight) {
-    pipeline.conclude(entry) { pipeline.putOffWhenSafe(entry) }
+  /// To be called about once a second: the pages whose record the registry couldn't take.
+  func takeUnsaved() -> [RequestReference] {
+    defer { unsavedPages.removeAll() }
+    return unsavedPages
   }
 
   /// A page whose channel is lost may come to another worker: it finds what was settled here so far.
@@ -113,6 +83,77 @@ extension Broadcasts {
     }
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
-    note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
+    registry?.note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
+  }
+
+  // MARK: its report
+
+  /// Reports to the registry how the page has ended; the campaign's result follows from the last report.
+  func reportPage(_ entry: InFlight) -> [AudienceStep] {
+    guard let page = entry.broadcast.page else { return [] }
+    entry.ledger.owes()
+    let ending = PageReport(
+      campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
+      unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
+    return [.ask(.init(.pageDone(ending), orElse: { .notReported($0) }) { .reported($0) })]
+  }
+
+  func pageReported(_ entry: InFlight, _ campaign: Campaign?) -> [AudienceStep] {
+    entry.broadcast.work?.campaign = campaign
+    return (campaign?.isComplete == true ? claimResult(entry) : []) + [.met]
+  }
+
+  /// The report, or the result, has to wait: puts the page on the ladder with nothing left to send, so that the delivery isn't kept
+  /// unacknowledged and no device gets a second push.
+  func oweReport(_ entry: InFlight, _ reason: String) -> [AudienceStep] {
+    entry.broadcast.page?.pending = []
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
+    return [.retry(at: time.wallClock + OutcomePublisher.registryDelay), .met]
+  }
+
+  // MARK: the result
+
+  /// Every page is settled: exactly one of those who find that out publishes the result.
+  func claimResult(_ entry: InFlight) -> [AudienceStep] {
+    guard let page = entry.broadcast.page else { return [] }
+    entry.ledger.owes()
+    let claimant = UUIDText.random(using: &time.random)
+    entry.broadcast.work?.claimant = claimant
+    let call = RegistryCall.finish(campaign: page.campaign, claimant: claimant, lease: resultLease)
+    return [.ask(.init(call, orElse: { .notReported($0) }) { .resultClaimed($0) })]
+  }
+
+  /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
+  func renewResultClaims(_ table: InFlightTable) {
+    resultClaims.removeAll { table[$0] == nil }
+    for claim in resultClaims {
+      guard let entry = table[claim], let page = entry.broadcast.page, let work = entry.broadcast.work else { continue }
+      registry?.note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
+    }
+  }
+
+  func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) -> [AudienceStep] {
+    // Whoever has claimed it may die before it is out.
+    if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
+    guard case .claimed(let failures) = claim, let campaign = entry.broadcast.work?.campaign else { return [.met] }
+    entry.broadcast.work?.isResultClaimed = true
+    resultClaims.append(entry.reference)
+    log.info(
+      "campaign ended",
+      [
+        "campaign": String(decoding: campaign.description.id, as: UTF8.self),
+        "app": campaign.description.app, "message_id": campaign.description.messageID,
+        "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
+        "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
+      ])
+    let result = FanOutResult(
+      success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: failures)
+    return [.result(result), .met]
+  }
+
+  /// The result is confirmed: should the page come again, nobody publishes it a second time.
+  func noteResultPublished(_ entry: InFlight) {
+    guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
+    registry?.note(.resultPublished(campaign: page.campaign))
   }
 }

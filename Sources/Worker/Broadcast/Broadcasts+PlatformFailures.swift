@@ -18,28 +18,33 @@ extension Rejection {
 }
 
 extension Broadcasts {
-  /// Before the next page is on the queue.
-  func reportPlatformFailures(_ entry: InFlight) {
-    guard entry.isOfCampaign else { return }
-    var pools: Set<Int> = []
+  /// One dead letter for each reason, before the next page is on the queue.
+  func platformFailures(_ entry: InFlight) -> [AudienceStep] {
+    guard entry.isOfCampaign else { return [] }
+    var letters: [AudienceStep] = []
+    var ways: Set<Int> = []
     for recipient in entry.recipients {
       switch recipient.state {
-      case .waiting where pools.insert(recipient.pool).inserted:
+      case .waiting where ways.insert(recipient.pool).inserted:
         var report: LossReport?
-        let verdict = pipeline.translations.translator.rehearse(entry, PushWay(recipient), at: time.wallClock, &report)
-        if case .failure(let rejection)? = verdict, pipeline.publisher.leavesLetter(rejection) {
-          reportOnce(.untranslatable, recipient.platform, rejection, entry)
+        let verdict = translator.rehearse(entry, PushWay(recipient), at: time.wallClock, &report)
+        if case .failure(let rejection)? = verdict, publisher.leavesLetter(rejection) {
+          letters += letter(.untranslatable, recipient.platform, rejection, entry)
         }
       case .refused(let rejection):
-        reportOnce(rejection == .noCredential ? .noCredential : .otherSender, recipient.platform, rejection, entry)
+        letters += letter(rejection == .noCredential ? .noCredential : .otherSender, recipient.platform, rejection, entry)
       default: continue
       }
     }
+    return letters
   }
 
-  private func reportOnce(_ cause: PlatformFailure.Cause, _ platform: Platform, _ rejection: Rejection, _ entry: InFlight) {
+  /// None where an earlier page, or an earlier device of this one, has said so.
+  private func letter(
+    _ cause: PlatformFailure.Cause, _ platform: Platform, _ rejection: Rejection, _ entry: InFlight
+  ) -> [AudienceStep] {
     guard entry.broadcast.page?.reported.insert(PlatformFailure(platform: platform, cause: cause)).inserted == true else {
-      return
+      return []
     }
     let name = platform == .apns ? "APNs" : "FCM"
     let whom =
@@ -48,17 +53,6 @@ extension Broadcasts {
     let letter = DeadLetter(
       error: rejection.code, reason: "for \(whom): \(rejection.reason)", attempts: 0,
       failedAt: time.wallClock)
-    pipeline.publisher.publish(letter, for: entry)
-  }
-}
-
-extension Pipeline {
-  /// Ends one device in the dead letters, unless those of its platform have one together.
-  func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
-    if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
-      settle(entry, index, .failed(rejection.code))
-    } else {
-      fail(entry, index, rejection.code, reason: rejection.reason)
-    }
+    return [.letter(letter)]
   }
 }

@@ -3,135 +3,138 @@ import DeviceRegistry
 import PushCore
 import Wire
 
-/// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result.
+/// Requests to audiences: from the request to the first page on the fan-out queue, from page to page, and to the campaign's result. A state
+/// machine: an event of a request comes in, what is to be done goes out. How far the request has come is in ``InFlight/BroadcastState``.
 ///
 /// The request itself is acknowledged as soon as its first page is on the queue; from then on the campaign's record in the registry and
 /// the one page that is not yet opened are all there is of it, so that any worker can go on after any crash. Confined to the shard's
 /// thread.
 final class Broadcasts {
-  /// Owns this one, and takes what is decided here.
-  unowned var pipeline: Pipeline!
+  let publisher: OutcomePublisher
+  let resolver: RecipientResolver
+  let translator: Translator
+  let observers: Observers
+  let collapses: Collapses
+  let marks: TokenMarks
+  /// nil where none is configured.
+  let registry: RegistryClient?
   let time: Turn
   let log: Log
-  let publications: OutcomePublications
-  let marks: TokenMarks
+  private let rights: ProducerRights
   /// Devices on a page.
   let pageSize: Int
-  let registry: RegistryClient?
   /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
-  private let resultLease: Int64
-
+  let resultLease: Int64
   /// Requests whose campaign's result was claimed for here and waits for its confirm.
-  private var resultClaims: [RequestReference] = []
+  var resultClaims: [RequestReference] = []
   /// Pages whose record the registry couldn't take yet.
   var unsavedPages: [RequestReference] = []
   /// Campaigns that this shard has found paused or held, for the log.
   private var waitingCampaigns: Set<[UInt8]> = []
 
-  /// - Parameter registry: nil where none is configured.
   init(
-    registry: RegistryClient?, publications: OutcomePublications, marks: TokenMarks, pageSize: Int, resultLease: Int64 = 10_000,
-    time: Turn,
-    log: Log
+    registry: RegistryClient?, publisher: OutcomePublisher, resolver: RecipientResolver, translator: Translator,
+    rights: ProducerRights, collapses: Collapses, marks: TokenMarks, observers: Observers, pageSize: Int,
+    resultLease: Int64, time: Turn, log: Log
   ) {
     self.registry = registry
-    self.publications = publications
+    self.publisher = publisher
+    self.resolver = resolver
+    self.translator = translator
+    self.rights = rights
+    self.collapses = collapses
     self.marks = marks
+    self.observers = observers
     self.pageSize = pageSize
     self.resultLease = resultLease
     self.time = time
     self.log = log
   }
 
-  // MARK: calls to the registry
+  var messages: OutcomePublications { publisher.messages }
+  func appID(of entry: InFlight) -> [UInt8] { resolver.apps.id(of: entry.identity.app) }
 
-  /// Calls for what is needed to go on with a request that isn't concluded. While the registry can't answer, it goes to the ladder.
-  func ask<Answer>(
-    _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void
-  ) {
-    report(call, for: entry) { broadcasts in
-      { entry, answer in if !entry.ledger.isConcluded { then(broadcasts)(entry, answer) } }
-    } orElse: { broadcasts in
-      { entry, error in broadcasts.pipeline.refuseOrPutOff(entry, error) }
+  /// - Parameter isDraining: the worker stops, and begins no page more: the broker gives it to the next one.
+  func handle(_ event: AudienceEvent, _ entry: InFlight, isDraining: Bool = false) -> [AudienceStep] {
+    switch event {
+    case .begun(let audience): begin(entry, audience)
+    case .surveyed(let survey): surveyed(entry, survey)
+    case .found(let campaign): campaign.map { campaignCreated(entry, $0) } ?? [.expire]
+    case .created(let campaign): campaignCreated(entry, campaign)
+    case .read, .restRead, .opened:
+      if isDraining { [] } else { pageAnswered(entry, event) }
+    case .pageConfirmed: pageConfirmed(entry)
+    case .devicesEnded: devicesEnded(entry)
+    case .expired(let page, let left): expired(entry, page, left)
+    case .beginsAgain: beginAgain(entry)
+    case .saveDue: savePage(entry)
+    case .saved: pageSaved(entry)
+    case .notSaved(let error): pageNotSaved(entry, error)
+    case .reportDue: reportPage(entry)
+    case .reported(let campaign): pageReported(entry, campaign)
+    case .resultClaimed(let claim): resultClaimed(entry, claim)
+    case .notReported(let error): oweReport(entry, "\(error)")
     }
   }
-
-  /// Calls for what a page owes.
-  func report<Answer>(
-    _ call: RegistryCall<Answer>, for entry: InFlight, then: @escaping (Broadcasts) -> (InFlight, Answer) -> Void,
-    orElse: @escaping (Broadcasts) -> (InFlight, RegistryError) -> Void
-  ) {
-    pipeline.ask(call, about: entry) { [unowned self] entry, result in
-      switch result {
-      case .success(let answer): then(self)(entry, answer)
-      case .failure(let error): orElse(self)(entry, error)
-      }
-    }
-  }
-
-  func note<Answer>(_ call: RegistryCall<Answer>) { registry?.note(call) }
 
   // MARK: the request
 
-  func begin(_ entry: InFlight, _ audience: Audience) {
+  private func begin(_ entry: InFlight, _ audience: Audience) -> [AudienceStep] {
     entry.broadcast.work = AudienceWork(audience)
     guard registry != nil else {
       var reason = "to: needs a registry, and none is configured"
       if case .topic = audience { reason += "; a topic that FCM keeps is fcm:/topics/<name>" }
-      return pipeline.reject(entry, Rejection(.invalidParameters, reason))
+      return [.reject(Rejection(.invalidParameters, reason))]
     }
-    if entry.isPage {
-      takePage(entry)
-    } else if time.wallClock > entry.identity.deadline {
+    if entry.isPage { return takePage(entry) }
+    if time.wallClock > entry.identity.deadline {
       // Another copy of it may have begun in time, and then speaks for all.
-      guard entry.isNamed else { return pipeline.expire(entry) }
-      ask(.campaign(campaignID(of: entry)), for: entry, then: Broadcasts.foundCampaign)
-    } else if !audience.isSmall, !entry.isNamed {
-      nameAndPublishAgain(entry)
-    } else {
-      ask(.survey(audience, app: pipeline.appID(of: entry)), for: entry, then: Broadcasts.surveyed)
-      if audience.isSmall { readSmallAudience(entry, audience) }
+      guard entry.isNamed else { return [.expire] }
+      return [.ask(.init(.campaign(campaignID(of: entry))) { .found($0) })]
     }
+    if !audience.isSmall, !entry.isNamed { return nameAndPublishAgain(entry) }
+    let survey = AudienceStep.ask(.init(.survey(audience, app: appID(of: entry))) { .surveyed($0) })
+    return audience.isSmall ? [survey, readSmallAudience(entry, audience)] : [survey]
   }
 
   /// A broadcast, or what counts badges, must be known again after a crash, so a request without a message id goes back to its queue with one. Should the worker
   /// die before the acknowledgement, the next one makes the same id of the producer's `timestamp`; without one, nothing tells the same
   /// request from another with the same body, and each is sent.
-  func nameAndPublishAgain(_ entry: InFlight) {
+  func nameAndPublishAgain(_ entry: InFlight) -> [AudienceStep] {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
       let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
-      let producer = pipeline.rights.notes.producer(of: entry.delivery, queue: entry.source.queue) ?? []
+      let producer = rights.notes.producer(of: entry.delivery, queue: entry.source.queue) ?? []
       let parts =
-        [pipeline.appID(of: entry)] + choices + [
+        [appID(of: entry)] + choices + [
           producer, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),
         ]
       entry.identity.messageID = DeviceIdentity.apnsID(
         messageID: Array("request".utf8), token: Array(parts.joined(separator: [0])) + [0] + entry.delivery.body)
     }
-    pipeline.conclude(entry) { pipeline.publisher.publish(publications.again(for: entry), for: entry) }
+    return [.conclude([.publish(messages.again(for: entry))])]
   }
 
-  private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) {
-    guard let audience = entry.broadcast.work?.audience else { return }
-    guard survey.exists else { return pipeline.reject(entry, Rejection(.invalidRegistration, audience.missing)) }
+  private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) -> [AudienceStep] {
+    guard let audience = entry.broadcast.work?.audience else { return [] }
+    guard survey.exists else { return [.reject(Rejection(.invalidRegistration, audience.missing))] }
     entry.broadcast.work?.survey = survey
-    if !audience.isSmall { createCampaign(entry, survey) }
+    return audience.isSmall ? [] : createCampaign(entry, survey)
   }
 
   /// A user or group too large for one request is sent like a topic.
-  func becomeCampaign(_ entry: InFlight) {
+  func becomeCampaign(_ entry: InFlight) -> [AudienceStep] {
     guard entry.isNamed else { return nameAndPublishAgain(entry) }
-    if let survey = entry.broadcast.work?.survey { createCampaign(entry, survey) }
+    return entry.broadcast.work?.survey.map { createCampaign(entry, $0) } ?? []
   }
 
-  private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) {
-    guard let parsed = entry.parsed else { return }
+  private func createCampaign(_ entry: InFlight, _ survey: AudienceSurvey) -> [AudienceStep] {
+    guard let parsed = entry.parsed else { return [] }
     let description = CampaignDescription(
-      id: campaignID(of: entry), app: pipeline.appID(of: entry), messageID: entry.identity.messageID,
+      id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
       target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
-    ask(.createCampaign(description), for: entry, then: Broadcasts.campaignCreated)
+    return [.ask(.init(.createCampaign(description)) { .created($0) })]
   }
 
   /// The same for every delivery of one request, and another for a request that only bears the same message id.
@@ -139,15 +142,11 @@ final class Broadcasts {
     let sender = entry.delivery.properties.headers.sender.map { $0 + [0] } ?? []
     return DeviceIdentity.apnsID(
       messageID: entry.identity.messageID,
-      token: Array("campaign:".utf8) + pipeline.appID(of: entry) + [0] + sender + entry.delivery.body)
-  }
-
-  private func foundCampaign(_ entry: InFlight, _ campaign: Campaign?) {
-    if let campaign { campaignCreated(entry, campaign) } else { pipeline.expire(entry) }
+      token: Array("campaign:".utf8) + appID(of: entry) + [0] + sender + entry.delivery.body)
   }
 
   /// A redelivered request may have had its first page published before: then this is a copy that nobody opens.
-  private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) {
+  private func campaignCreated(_ entry: InFlight, _ campaign: Campaign) -> [AudienceStep] {
     entry.broadcast.work?.ends()
     log.info(
       "campaign begins",
@@ -160,10 +159,7 @@ final class Broadcasts {
       deadline: entry.identity.deadline,
       using: &time.random)
     first.hasWaited = entry.collapse.hasWaited
-    pipeline.conclude(entry) {
-      pipeline.collapses.noteBegun(entry, campaign)
-      pipeline.publisher.publish(publications.page(first, for: entry), for: entry)
-    }
+    return [.conclude([.begins(campaign), .publish(messages.page(first, for: entry))])]
   }
 
   // MARK: campaigns that are paused or held
@@ -196,61 +192,20 @@ final class Broadcasts {
     hold(campaign: campaign)
   }
 
-  func hold(campaign: [UInt8]) {
+  /// The chain of a campaign whose page was refused may end there: an operator is to see that, and to replay the letter.
+  func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
+    let campaign = entry.broadcast.page?.campaign
+    log.error(
+      "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
+      ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
+    if let campaign { hold(campaign: campaign) }
+  }
+
+  private func hold(campaign: [UInt8]) {
     registry?.call(.setState(.held, campaign: campaign)) { [log] result in
       guard case .success(true) = result else { return }
       log.error(
         "the campaign is held: pushfleet campaigns resume or cancel", ["campaign": String(decoding: campaign, as: UTF8.self)])
     }
-  }
-
-  // MARK: the result
-
-  /// Every page is settled: exactly one of those who find that out publishes the result.
-  func claimResult(_ entry: InFlight) {
-    guard let page = entry.broadcast.page else { return }
-    entry.ledger.owes()
-    let claimant = UUIDText.random(using: &time.random)
-    entry.broadcast.work?.claimant = claimant
-    report(
-      .finish(campaign: page.campaign, claimant: claimant, lease: resultLease), for: entry, then: Broadcasts.resultClaimed,
-      orElse: Broadcasts.oweReport)
-  }
-
-  /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
-  func renewResultClaims() {
-    resultClaims.removeAll { pipeline.table[$0] == nil }
-    for claim in resultClaims {
-      guard let entry = pipeline.table[claim], let page = entry.broadcast.page, let work = entry.broadcast.work else {
-        continue
-      }
-      note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
-    }
-  }
-
-  private func resultClaimed(_ entry: InFlight, _ claim: ResultClaim) {
-    // Whoever has claimed it may die before it is out.
-    if claim == .claimedElsewhere { return oweReport(entry, "another worker is about to publish the result") }
-    if case .claimed(let failures) = claim, let campaign = entry.broadcast.work?.campaign {
-      entry.broadcast.work?.isResultClaimed = true
-      resultClaims.append(entry.reference)
-      log.info(
-        "campaign ended",
-        [
-          "campaign": String(decoding: campaign.description.id, as: UTF8.self),
-          "app": campaign.description.app, "message_id": campaign.description.messageID,
-          "cancelled": campaign.state == .cancelled, "sent": campaign.sent, "failed": campaign.failed,
-          "unknown": campaign.unknown, "not_sent": campaign.state == .cancelled ? campaign.remaining : 0,
-        ])
-      pipeline.publisher.publishResult(
-        of: entry, FanOutResult(success: campaign.sent, failure: campaign.failed, unknown: campaign.unknown, failures: failures))
-    }
-    pipeline.consequenceEnded(of: entry)
-  }
-
-  /// The result is confirmed: should the page come again, nobody publishes it a second time.
-  func noteResultPublished(_ entry: InFlight) {
-    guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
-    note(.resultPublished(campaign: page.campaign))
   }
 }

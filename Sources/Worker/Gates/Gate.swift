@@ -48,7 +48,9 @@ extension Pipeline {
     orElse: @escaping (InFlight) -> Bool = { _ in false }
   ) -> GateAnswer {
     entry.registry.isAsked = true
-    ask(call, about: entry) { [unowned self] entry, result in
+    let reference = entry.reference
+    registry?.call(call) { [weak self] result in
+      guard let self, let entry = table[reference] else { return }
       entry.registry.isAsked = false
       guard !entry.ledger.isConcluded else { return }
       switch result {
@@ -59,15 +61,5 @@ extension Pipeline {
       if !entry.ledger.isOrphan { passGates(entry) }
     }
     return .wait
-  }
-
-  /// Asks the registry about a request. The answer is dropped if the request has left meanwhile.
-  func ask<Value>(
-    _ call: RegistryCall<Value>, about entry: InFlight, then: @escaping (InFlight, Result<Value, RegistryError>) -> Void
-  ) {
-    let reference = entry.reference
-    registry?.call(call) { [weak self] result in
-      if let entry = self?.table[reference] { then(entry, result) }
-    }
   }
 }

@@ -9,7 +9,7 @@ extension Pipeline {
     observers.note(.refused(rejection), entry)
     conclude(entry) {
       publisher.publish(rejection, for: entry)
-      if entry.isWholePage { pageRejected(entry, rejection) }
+      if entry.isWholePage { broadcasts.pageRejected(entry, rejection) }
     }
   }
 
@@ -27,7 +27,7 @@ extension Pipeline {
         }
       }
       if let page = entry.broadcast.page, let left = page.pending {
-        broadcasts.concludeExpired(entry, page, left)
+        handle(.expired(page, left), entry)
       } else if entry.recipients.isEmpty {
         observers.note(.expired(1), entry)
         publisher.publishResult(of: entry, targets: [.failed(.expired)])
@@ -42,18 +42,9 @@ extension Pipeline {
     perform(entry.ledger.closed(), entry)
   }
 
-  /// Its chain may end here: an operator is to see that, and to replay the letter.
-  private func pageRejected(_ entry: InFlight, _ rejection: Rejection) {
-    let campaign = entry.broadcast.page?.campaign
-    log.error(
-      "a page of a campaign is a dead letter: fix what it says, resume the campaign, replay the letter",
-      ["campaign": campaign.map { String(decoding: $0, as: UTF8.self) } ?? "unknown", "reason": rejection.reason])
-    if let campaign { broadcasts.hold(campaign: campaign) }
-  }
-
   /// What follows once every recipient has ended or waits: the ladder, or the result.
   func publishConsequences(of entry: InFlight) {
-    if let page = entry.broadcast.page { return broadcasts.concludePage(entry, page) }
+    if entry.isPage { return handle(.devicesEnded, entry) }
     if entry.earliestRetry != nil {
       putOffWhenSafe(entry)
     } else if entry.wantsResult(publisher.results) {

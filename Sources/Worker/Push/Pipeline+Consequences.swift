@@ -1,4 +1,5 @@
 import AMQP
+import DeviceRegistry
 
 /// What follows from a request is published and confirmed, and then the request is acknowledged.
 extension Pipeline {
@@ -10,7 +11,7 @@ extension Pipeline {
   func publicationConfirmed(_ publication: Publication) {
     guard let entry = owner(of: publication) else { return }
     publisher.left(publication, entry, isConfirmed: true)
-    if publication.kind == .page { broadcasts.pageConfirmed(entry) } else { consequenceEnded(of: entry) }
+    if publication.kind == .page { handle(.pageConfirmed, entry) } else { consequenceEnded(of: entry) }
   }
 
   func owner(of publication: Publication) -> InFlight? {
@@ -31,10 +32,10 @@ extension Pipeline {
     switch step {
     case .nothing: return
     case .conclude: conclude(entry) { publishConsequences(of: entry) }
-    case .report: broadcasts.reportPage(entry)
+    case .report: handle(.reportDue, entry)
     case .putOff:
       if entry.broadcast.work?.beginsAgain == true {
-        broadcasts.beginAgain(entry)
+        handle(.beginsAgain, entry)
       } else {
         publisher.publishRetry(of: entry, at: entry.attempt.copyDue)
       }
@@ -43,7 +44,8 @@ extension Pipeline {
     case .resume:
       switch entry.broadcast.work?.stage {
       case nil, .sending: passGates(entry)
-      case .ending: broadcasts.publishWithdrawn(entry)
+      // A page's copy for the ladder was taken back before it left, and the page has come back here: its ticket says what is left.
+      case .ending: conclude(entry) { putOffWhenSafe(entry) }
       case .asking, .chaining: return
       }
     }
@@ -100,5 +102,48 @@ extension Pipeline {
     observers.figures.closeAccount(entry, .givenBack)
     backpressure.released(entry)
     table.remove(entry)
+  }
+}
+
+/// Requests to audiences, and pages.
+extension Pipeline {
+  func handle(_ event: AudienceEvent, _ entry: InFlight) {
+    perform(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)
+  }
+
+  func perform(_ steps: [AudienceStep], _ entry: InFlight) {
+    for step in steps {
+      switch step {
+      case .ask(let question): ask(question, entry)
+      case .reject(let rejection): reject(entry, rejection)
+      case .expire: expire(entry)
+      case .putOff(let delay, let reason): putOff(entry, by: delay, reason)
+      // An orphan is sent when the broker has delivered it here again.
+      case .send: if !entry.ledger.isOrphan { passGates(entry) }
+      case .conclude(let steps): conclude(entry) { perform(steps, entry) }
+      case .publish(let publication): publisher.publish(publication, for: entry)
+      case .begins(let campaign): collapses.noteBegun(entry, campaign)
+      case .letter(let letter): publisher.publish(letter, for: entry)
+      case .expiredLetter(let id): publisher.publishOptionalLetter(.expired, registration: id, for: entry)
+      case .result(let result): publisher.publishResult(of: entry, result)
+      case .report: perform(entry.ledger.owesReport(), entry)
+      case .putOffWhenSafe(let due): putOffWhenSafe(entry, until: due)
+      case .retry(let due): publisher.publishRetry(of: entry, at: due)
+      case .met: consequenceEnded(of: entry)
+      }
+    }
+  }
+
+  private func ask(_ question: AudienceQuestion, _ entry: InFlight) {
+    guard let registry else { return }
+    let reference = entry.reference
+    question.ask(registry) { [weak self] result in
+      guard let self, let entry = table[reference] else { return }
+      switch result {
+      case .success(let event): if question.failure != nil || !entry.ledger.isConcluded { handle(event, entry) }
+      case .failure(let error):
+        if let event = question.failure?(error) { handle(event, entry) } else { refuseOrPutOff(entry, error) }
+      }
+    }
   }
 }

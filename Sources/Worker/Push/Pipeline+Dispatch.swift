@@ -107,4 +107,13 @@ extension Pipeline: DispatchHandler {
     case .refused(let rejection): failDevice(entry, index, rejection)
     }
   }
+
+  /// Ends one device in the dead letters, unless those of its platform have one together.
+  func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
+    if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
+      settle(entry, index, .failed(rejection.code))
+    } else {
+      fail(entry, index, rejection.code, reason: rejection.reason)
+    }
+  }
 }

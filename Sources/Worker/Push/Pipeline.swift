@@ -8,73 +8,66 @@ import Wire
 ///
 /// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
 final class Pipeline: OutboxOwner {
-  let apps: Applications
   let intake: Intake
-  let translations: Translations
   let rights: ProducerRights
-  let publisher: OutcomePublisher
-  let outbox: Outbox
-  let time: Turn
-  let log: Log
-  let observers: Observers
-
   let resolver: RecipientResolver
+  let translations: Translations
+  let dispatcher: Dispatcher
+  let backpressure: Backpressure
+  let publisher: OutcomePublisher
   let feedback: FeedbackReporter
   let collapses: Collapses
   let broadcasts: Broadcasts
-  let dispatcher: Dispatcher
-  let backpressure: Backpressure
+  let observers: Observers
   let table: InFlightTable
+  /// nil where none is configured.
+  let registry: RegistryClient?
+  let time: Turn
+  let log: Log
   var quarantine: Quarantine
 
-  init(
-    apps: Applications, pools: [PoolLanes], intake: Intake, publications: OutcomePublications, outbox: Outbox,
-    lookUps: LookUps?, owners: DeviceOwners?, holds: Holds, marks: TokenMarks, collapses: Collapses, broadcasts: Broadcasts,
-    replyQueues: ReplyQueues,
-    time: Turn, log: Log,
-    results: ResultsSetting, deadLetters: Set<PushError> = [], attemptLimit: Int, prefetch: Int, pagePrefetch: Int,
-    pages: RichPageSettings? = nil
-  ) {
-    self.apps = apps
-    self.intake = intake
-    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: publications.prefix), replyQueues: replyQueues)
-    observers = Observers(apps: apps, prefix: publications.prefix, noteReader: rights.notes, time: time, log: log)
-    translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
-    self.outbox = outbox
-    resolver = RecipientResolver(apps: apps, lookUps: lookUps)
-    self.collapses = collapses
-    self.broadcasts = broadcasts
-    self.time = time
+  init(_ parts: PipelineParts) {
+    let apps = parts.apps
+    let outbox = parts.outbox
+    time = parts.time
+    log = parts.log
+    registry = parts.registry
+    intake = parts.intake
+    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: parts.messages.prefix), replyQueues: parts.replyQueues)
+    observers = Observers(apps: apps, prefix: parts.messages.prefix, noteReader: rights.notes, time: time, log: log)
     table = InFlightTable(time: time)
-    quarantine = Quarantine(publications, rights: rights)
-    self.log = log
+    collapses = Collapses(apps: apps, registry: registry, time: time)
     dispatcher = Dispatcher(
-      apps: apps, table: table, pools: pools, holds: holds, collapses: collapses, outbox: outbox, prefetch: prefetch,
-      time: time)
-    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: pagePrefetch, log: log)
+      apps: apps, table: table, pools: parts.pools, holds: Holds(apps: apps, time: time, log: log), collapses: collapses,
+      outbox: outbox, prefetch: parts.prefetch, time: time)
+    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: parts.pagePrefetch, log: log)
     publisher = OutcomePublisher(
-      publications, results: results, deadLetters: deadLetters, attemptLimit: attemptLimit, backpressure: backpressure,
-      dispatcher: dispatcher, observers: observers, log: log)
-    feedback = FeedbackReporter(apps: apps, marks: marks, owners: owners, publisher: publisher, time: time)
+      parts.messages, results: parts.results, deadLetters: parts.deadLetters, attemptLimit: parts.attemptLimit,
+      backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
+    let marks = TokenMarks(apps: apps, breaker: parts.breaker, registry: registry, time: time, log: log)
+    feedback = FeedbackReporter(
+      apps: apps, marks: marks, owners: registry.map(DeviceOwners.init), publisher: publisher, time: time)
+    resolver = RecipientResolver(apps: apps, lookUps: registry.map(LookUps.init))
+    translations = Translations(translator: Translator(apps: apps, pages: parts.pages), observers: observers)
+    broadcasts = Broadcasts(
+      registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator, rights: rights,
+      collapses: collapses, marks: marks, observers: observers, pageSize: parts.pageSize, resultLease: parts.resultLease,
+      time: time, log: log)
+    quarantine = Quarantine(parts.messages, rights: rights)
     outbox.owner = self
-    lookUps?.handler = self
-    owners?.handler = self
+    resolver.lookUps?.handler = self
+    feedback.owners?.handler = self
     collapses.handler = self
-    broadcasts.pipeline = self
   }
 
-  /// nil where none is configured.
-  var registry: RegistryClient? { broadcasts.registry }
-
+  var apps: Applications { intake.apps }
   private var translator: Translator { translations.translator }
 
-  var counters: Counters { observers.figures.counters }
-
   /// Nothing is in hand and nothing waits to be confirmed.
-  var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && outbox.backlog == 0 }
+  var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   var hasNothingUnderway: Bool {
-    outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
+    dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
       && !table.inUse.contains { !$0.ledger.isSettled }
   }
 
@@ -207,9 +200,9 @@ final class Pipeline: OutboxOwner {
     } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
-      broadcasts.begin(entry, audience)
+      handle(.begun(audience), entry)
     } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, resolver.lookUps != nil {
-      broadcasts.nameAndPublishAgain(entry)
+      perform(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
       resolver.addRecipients(to: entry, by: entry.route.routes)
       // What is too late needs no look-up.
@@ -287,6 +280,12 @@ final class Pipeline: OutboxOwner {
   func look() {
     forgetStrayed()
     dispatcher.holdAgain(for: self)
+  }
+
+  /// To be called about once a second: pages that wait for the registry.
+  func lookAtPages() {
+    broadcasts.renewResultClaims(table)
+    for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }
   }
 }
 

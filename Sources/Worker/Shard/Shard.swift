@@ -75,22 +75,17 @@ package final class Shard: TurnHook {
           StaleWatch(after: $0, registry: registry, publications: publications, outbox: outbox, time: time)
         }
     }
-    let marks = TokenMarks(
-      apps: apps, breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
-      registry: registry, time: time, log: log)
-    let holds = Holds(apps: apps, time: time, log: log)
     pipeline = Pipeline(
-      apps: apps, pools: pools.lanes,
-      intake: Intake(apps: apps, limits: configuration.limits, pageBytes: configuration.usedRichPages?.bytes),
-      publications: publications,
-      outbox: outbox, lookUps: registry.map(LookUps.init), owners: registry.map(DeviceOwners.init), holds: holds, marks: marks,
-      collapses: Collapses(apps: apps, registry: registry, time: time),
-      broadcasts: Broadcasts(
-        registry: registry, publications: publications, marks: marks, pageSize: configuration.fanOut.pageSize, time: time,
-        log: log),
-      replyQueues: replyQueues, time: time, log: log, results: configuration.results, deadLetters: configuration.deadLetters,
-      attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch,
-      pagePrefetch: configuration.fanOut.prefetch, pages: configuration.usedRichPages)
+      PipelineParts(
+        apps: apps, pools: pools.lanes,
+        intake: Intake(apps: apps, limits: configuration.limits, pageBytes: configuration.usedRichPages?.bytes),
+        messages: publications, outbox: outbox, registry: registry, replyQueues: replyQueues,
+        breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
+        time: time, log: log, results: configuration.results, deadLetters: configuration.deadLetters,
+        attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch,
+        pagePrefetch: configuration.fanOut.prefetch, pageSize: configuration.fanOut.pageSize,
+        pages: configuration.usedRichPages))
+    let holds = pipeline.dispatcher.holds
     spans =
       if let traces = configuration.traces {
         try SpanExporter(traces, version: setup.version, host: host, log: log)
@@ -133,7 +128,7 @@ package final class Shard: TurnHook {
   }
 
   var counters: Counters {
-    var counters = pipeline.counters
+    var counters = pipeline.observers.figures.counters
     counters += changes.counters
     counters += acknowledgements.counters
     if let stale { counters += stale.counters }
@@ -218,8 +213,7 @@ package final class Shard: TurnHook {
     broker.acknowledgements?.check()
     registry?.lookAfter()
     stale?.look()
-    pipeline.broadcasts.renewResultClaims()
-    pipeline.broadcasts.savePages()
+    pipeline.lookAtPages()
     pipeline.observers.steps.reportDeadLetters()
     changes.reportDeadLetters()
     acknowledgements.reportDeadLetters()

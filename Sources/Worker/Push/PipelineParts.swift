@@ -1,0 +1,33 @@
+import PushCore
+import Wire
+
+/// What a shard's pipeline works with.
+struct PipelineParts {
+  var apps: Applications
+  var pools: [PoolLanes] = []
+  var intake: Intake
+  var messages: OutcomePublications
+  var outbox: Outbox
+  /// nil where none is configured.
+  var registry: RegistryClient?
+  var replyQueues: ReplyQueues
+  /// As each application's begins.
+  var breaker: Breaker
+  var time: Turn
+  var log: Log
+  var results = ResultsSetting.none
+  /// As ``Configuration/deadLetters``.
+  var deadLetters: Set<PushError> = []
+  /// Attempts at a push until it is a dead letter.
+  var attemptLimit: Int
+  /// Requests of a lane in hand at most.
+  var prefetch: Int
+  /// Pages that a lane brings.
+  var pagePrefetch: Int
+  /// Devices on a page.
+  var pageSize: Int
+  /// Milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  var resultLease: Int64 = 10_000
+  /// Where nothing becomes a page, nil.
+  var pages: RichPageSettings?
+}
