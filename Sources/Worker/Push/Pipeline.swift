@@ -4,10 +4,10 @@ import Providers
 import PushCore
 import Wire
 
-/// The path of one request: admitted, dispatched, answered, its consequences published and confirmed, acknowledged.
+/// The path of one request: admitted, sent, answered, ended, acknowledged.
 ///
 /// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
-final class Pipeline: OutboxOwner {
+final class Pipeline {
   let intake: Intake
   let rights: ProducerRights
   let resolver: RecipientResolver
@@ -134,8 +134,8 @@ final class Pipeline: OutboxOwner {
     var record: RetryRecord?
     var rejection =
       entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
-    switch rights.notes.notes(on: delivery.properties, exchange: delivery.exchange, queue: entry.source.queue, at: time.wallClock)
-    {
+    let queue = entry.source.queue
+    switch rights.notes.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: time.wallClock) {
     case .none: break
     case .notes(let page, let retry):
       entry.broadcast.page = page
@@ -147,9 +147,10 @@ final class Pipeline: OutboxOwner {
     }
     if rejection == nil {
       let firstSeen =
-        rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: entry.source.queue)
+        rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: queue)
         ?? entry.source.takenAhead?.at
-      rejection = intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
+      rejection =
+        intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
     }
     entry.delivery = consume delivery
     observers.note(.taken, entry)
@@ -201,7 +202,7 @@ final class Pipeline: OutboxOwner {
       concludeDryRunOfAudience(entry)
     } else if let audience = entry.parsed?.audience {
       handle(.begun(audience), entry)
-    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, resolver.lookUps != nil {
+    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, registry != nil {
       perform(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
       resolver.addRecipients(to: entry, by: entry.route.routes)
@@ -216,8 +217,16 @@ final class Pipeline: OutboxOwner {
     putOff(entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
   }
 
+  private func concludeDryRunOfAudience(_ entry: InFlight) {
+    switch DryRun(translator: translator).rehearseAudience(entry, at: time.wallClock) {
+    case .failure(let rejection): reject(entry, rejection)
+    case .success(let report):
+      conclude(entry) { publisher.publishResult(of: entry, targets: [.accepted(id: DryRun.name)], report: report) }
+    }
+  }
+
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
-  func sendRecipients(of entry: InFlight) {
+  private func sendRecipients(of entry: InFlight) {
     if let settled = entry.attempt.settledBefore {
       SettledTargets.restore(settled, to: &entry.recipients, until: entry.identity.deadline, lag: entry.identity.clockLag)
       for case .postponed(let until) in entry.recipients.lazy.map(\.state) {
@@ -225,34 +234,55 @@ final class Pipeline: OutboxOwner {
       }
     }
     observers.note(.resolved, entry)
-    if time.wallClock > entry.identity.deadline {
-      expire(entry)
-    } else {
-      passGates(entry)
-    }
+    if time.wallClock > entry.identity.deadline { expire(entry) } else { passGates(entry) }
   }
 
-  /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
-  /// when its channel was lost goes on under its new delivery.
-  private func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
-    switch table.recognise(entry, choice, at: time.wallClock) {
-    case .new: return false
-    case .redelivered(let orphan):
-      orphan.delivery.token = entry.delivery.token
-      orphan.source.hold = entry.source.hold
-      release(entry)
-      perform(orphan.ledger.redelivered(), orphan)
-    case .inHand(let first):
-      observers.note(.duplicate, entry)
-      // A broker that has lost touch with one of its nodes delivers again what is in hand here, on the same channel, and takes no
-      // acknowledgement of the first delivery: this one is acknowledged when the request is, or the broker would forget it too early.
-      first.source.repeats.append((entry.delivery.token, entry.source.hold))
-      release(entry)
-    case .delivered:
-      observers.note(.duplicate, entry)
-      conclude(entry) {}
+  // MARK: before the first push
+
+  /// Into the lanes, as soon as the request has passed its gates.
+  func passGates(_ entry: InFlight) {
+    guard !entry.registry.isAsked, entry.registry.unresolved == 0,
+      pass(MessageGate.self, 1, entry),
+      pass(ContentGate.self, 2, entry),
+      pass(BadgeGate.self, 3, entry)
+    else { return }
+    // What FCM is asked goes out, what is refused ends as always, and then the request.
+    if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
+      DryRun(translator: translator).rehearse(entry, at: time.wallClock)
     }
+    enqueue(entry)
+  }
+
+  @inline(__always)
+  private func pass<G: Gate>(_ gate: G.Type, _ number: Int, _ entry: InFlight) -> Bool {
+    if entry.registry.gatesPassed >= number { return true }
+    if G.concerns(entry, in: self), case .wait = G.pass(entry, in: self) { return false }
+    entry.registry.gatesPassed = number
     return true
+  }
+
+  /// Asks the registry for a gate.
+  /// - Parameters:
+  ///   - then: takes the answer.
+  ///   - orElse: whether the request can go on without one. If it can't, it is refused or goes to the ladder.
+  func wait<Value>(
+    at entry: InFlight, for call: RegistryCall<Value>, then: @escaping (InFlight, Value) -> Void,
+    orElse: @escaping (InFlight) -> Bool = { _ in false }
+  ) -> GateAnswer {
+    entry.registry.isAsked = true
+    let reference = entry.reference
+    registry?.call(call) { [weak self] result in
+      guard let self, let entry = table[reference] else { return }
+      entry.registry.isAsked = false
+      guard !entry.ledger.isConcluded else { return }
+      switch result {
+      case .success(let value): then(entry, value)
+      case .failure(let error): guard orElse(entry) else { return refuseOrPutOff(entry, error) }
+      }
+      entry.registry.gatesPassed += 1
+      if !entry.ledger.isOrphan { passGates(entry) }
+    }
+    return .wait
   }
 
   // MARK: a turn of the shard's
@@ -300,6 +330,21 @@ extension Pipeline: LookUpHandler {
 
   func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
     for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
+  }
+}
+
+extension Pipeline: CollapsesHandler {
+  func noted(_ requests: [RequestReference]) {
+    for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
+  }
+
+  func answered(_ questions: [Collapses.Question]) {
+    for question in questions.reversed() {
+      guard let entry = table[question.request], !entry.ledger.isOrphan else { continue }
+      entry.collapse.knownAt = time.now
+      dispatcher.giveBack(question.next, to: question.pool, entry)
+    }
+    time.ensureHooksRun()
   }
 }
 

@@ -97,6 +97,8 @@ extension Pipeline: DispatchHandler {
     }
   }
 
+  // MARK: one recipient that isn't sent to
+
   func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
     switch exit {
     case .hold:
@@ -108,12 +110,49 @@ extension Pipeline: DispatchHandler {
     }
   }
 
+  /// To the ladder, at no attempt's cost.
+  func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
+    guard case .waiting = entry.recipients[index].state else { return }
+    guard !entry.attempt.isLast else {
+      return fail(entry, index, dispatcher.pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
+    }
+    observers.note(.parked, entry, index)
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
+    settle(entry, index, .postponed(until: time.wallClock + delay))
+  }
+
+  func collapse(_ entry: InFlight, _ index: Int) {
+    observers.note(.collapsed, entry, index)
+    publisher.publishOptionalLetter(.collapsed, naming: index, for: entry)
+    settle(entry, index, .failed(.collapsed))
+  }
+
   /// Ends one device in the dead letters, unless those of its platform have one together.
-  func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
+  private func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
     if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
       settle(entry, index, .failed(rejection.code))
     } else {
       fail(entry, index, rejection.code, reason: rejection.reason)
     }
+  }
+
+  // MARK: a worker that stops
+
+  /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
+  /// to the broker.
+  func handOverBegunLists() {
+    for entry in table.inUse where !entry.ledger.isConcluded && entry.hasBegun {
+      keepingOpen(entry) {
+        for index in entry.recipients.indices {
+          if case .waiting = entry.recipients[index].state { handOver(entry, index) }
+        }
+      }
+    }
+  }
+
+  /// One target of such a list. What is for now or never doesn't wait for another worker.
+  func handOver(_ entry: InFlight, _ index: Int) {
+    if entry.attempt.isLast { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
+    settle(entry, index, .postponed(until: time.wallClock))
   }
 }
