@@ -61,7 +61,8 @@ struct ListLetterTests {
     for _ in 0..<10 { bench.deliver(body) }
     // The bodies, small letters, and the results with a reason for each entry.
     let bound = 10 * body.utf8.count + (Outbox.highWater + 10) * 1_100 + 10 * 1_000 * 150
-    #expect(bench.pipeline.backpressure.bodies.total > 10 * body.utf8.count && bench.pipeline.backpressure.bodies.total <= bound)
+    #expect(
+      bench.pipeline.backpressure.bodies.total > 10 * body.utf8.count && bench.pipeline.backpressure.bodies.total <= bound)
     var letters: [String: Int] = [:]
     var results = 0
     bench.confirmAll { kind, body in

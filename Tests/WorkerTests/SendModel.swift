@@ -207,7 +207,8 @@ final class SendModel {
     func take(list answers: [Reaction]) {
       let tokens = answers.indices.map { "\"\(String(repeating: "0", count: 63))\($0)\"" }.joined(separator: ",")
       accept(Message(number: 0, properties: BasicProperties(), body: Array("{\"registration_ids\":[\(tokens)]}".utf8)))
-      guard case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst(), let entry = pipeline.table[waiting.request] else {
+      guard case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst(), let entry = pipeline.table[waiting.request]
+      else {
         return
       }
       for index in answers.indices {
@@ -217,7 +218,8 @@ final class SendModel {
       for (index, reaction) in answers.enumerated() {
         pipeline.answered(
           tag: PushTag(entry: entry.index, recipient: index).rawValue,
-          meaning: ReplyMeaning(reaction: reaction, reason: "test", status: 200), name: nil, from: pipeline.dispatcher.pools[0].pool)
+          meaning: ReplyMeaning(reaction: reaction, reason: "test", status: 200), name: nil,
+          from: pipeline.dispatcher.pools[0].pool)
       }
     }
 
@@ -244,7 +246,9 @@ final class SendModel {
     var lanes: PoolLanes { pipeline.dispatcher.pools[0] }
     /// Whether every request taken in is accounted for.
     var isLedgerBalanced: Bool {
-      func amount(_ entry: RequestLedger.Entry) -> Int { pipeline.observers.figures.counters.ledger.amount(entry, AppSeries.others + 1) }
+      func amount(_ entry: RequestLedger.Entry) -> Int {
+        pipeline.observers.figures.counters.ledger.amount(entry, AppSeries.others + 1)
+      }
       let inHand = pipeline.table.entries.count { $0.isInUse && $0.source.account != nil }
       return amount(.inHand) == inHand
         && amount(.accepted) + amount(.resumed)

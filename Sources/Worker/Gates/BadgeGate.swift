@@ -47,7 +47,8 @@ enum BadgeGate: Gate {
         )
       case .number(let number): (.set(Int64(number)), false)
       }
-    let count = BadgeCount(app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
+    let count = BadgeCount(
+      app: pipeline.apps.id(of: entry.identity.app), messageID: entry.identity.messageID, rule: rule, devices: devices)
     return pipeline.wait(at: entry, for: .countBadges(count)) { entry, numbers in
       var badges = [Int64?](repeating: nil, count: entry.recipients.count)
       for (place, number) in zip(places, numbers) where place < badges.count { badges[place] = number }

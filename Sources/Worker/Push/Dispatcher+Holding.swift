@@ -213,19 +213,6 @@ extension Dispatcher {
   private static let parkingOfLeft: Int64 = 1_000
 }
 
-extension InFlight {
-  /// To the hold queue: nothing else has put it off.
-  func goToHold() {
-    self.attempt.goesToHold = true
-    if self.attempt.lastFailure == nil { self.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
-  }
-
-  func goToHold(_ index: Int, at now: Int64) {
-    goToHold()
-    self.recipients[index].state = .postponed(until: now)
-  }
-}
-
 extension PoolState {
   /// Why nothing can be sent at present, where that is known.
   var trouble: String? {

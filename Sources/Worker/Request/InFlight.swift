@@ -233,6 +233,17 @@ final class InFlight {
     }
   }
 
+  /// To the hold queue: nothing else has put it off.
+  func goToHold() {
+    fields.attempt.goesToHold = true
+    if fields.attempt.lastFailure == nil { fields.attempt.lastFailure = (.unavailable, "waiting for the provider", nil) }
+  }
+
+  func goToHold(_ index: Int, at now: Int64) {
+    goToHold()
+    fields.recipients[index].state = .postponed(until: now)
+  }
+
   /// Distinguishes its rounds on the ladder and, for an audience, its pages and their copies.
   var lap: Int { fields.broadcast.page.map { Int(truncatingIfNeeded: $0.copy) ^ fields.attempt.round } ?? fields.attempt.round }
 
