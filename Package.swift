@@ -21,8 +21,8 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `dev/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
-    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Worker", "Gateway",
-    "TestSupport",
+    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Worker",
+    "Gateway", "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -57,13 +57,16 @@ let package = Package(
       name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
+    .target(name: "Logging", dependencies: ["PushCore", "Wire", "Reactor"], swiftSettings: strict),
     .target(
       name: "Worker",
-      dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP"],
+      dependencies: [
+        "PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging",
+      ],
       swiftSettings: strict),
     .target(
       name: "Gateway",
-      dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Worker"],
+      dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Worker"],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
@@ -76,8 +79,8 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers", "Worker",
-        "Simulator",
+        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers",
+        "Logging", "Worker", "Simulator",
       ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
@@ -96,7 +99,9 @@ let package = Package(
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
       name: "WorkerTests",
-      dependencies: ["Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"],
+      dependencies: [
+        "Logging", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
+      ],
       exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",
@@ -106,7 +111,7 @@ let package = Package(
       dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Worker", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Worker", "TestSupport", "pushfleet"],
+      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Worker", "TestSupport", "pushfleet"],
       exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,

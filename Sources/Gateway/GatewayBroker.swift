@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import PushCore
 import Reactor
 import Wire

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import Foundation
+import Logging
 import PushCore
 import Reactor
 

@@ -1,3 +1,4 @@
+import Logging
 import Reactor
 import Testing
 import Wire

@@ -1,3 +1,4 @@
+import Logging
 import Reactor
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import AMQP
 import DeviceRegistry
 import Foundation
+import Logging
 import PushCore
 import Reactor
 import TestSupport

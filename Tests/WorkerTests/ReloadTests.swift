@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Providers
 import Reactor
 import TestSupport

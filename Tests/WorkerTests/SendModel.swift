@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PushCore
 import Reactor
 import TestSupport

@@ -1,5 +1,6 @@
 import AMQP
 import DeviceRegistry
+import Logging
 import Reactor
 import Wire
 

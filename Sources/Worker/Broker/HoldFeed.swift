@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import Wire
 
 /// What a shard hears of the hold queues.

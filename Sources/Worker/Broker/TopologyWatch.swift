@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import Wire
 
 /// Looks every few seconds whether the fleet's exchanges, queues and bindings are still there, and has them declared anew where they aren't.

@@ -1,5 +1,6 @@
 import AMQP
 import DeviceRegistry
+import Logging
 import PushCore
 import Reactor
 
@@ -56,18 +57,6 @@ public struct Configuration: Sendable {
 /// Which requests have a result published to `<prefix>.results`.
 public enum ResultsSetting: String, CaseIterable, Sendable {
   case none, failures, all
-}
-
-public enum LogLevel: String, CaseIterable, Comparable, Sendable {
-  case debug, info, warning, error
-
-  public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rank < b.rank }
-  private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
-}
-
-/// How the lines of the log are written.
-public enum LogFormat: String, CaseIterable, Sendable {
-  case json, text
 }
 
 public struct FanOutSettings: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import Providers
 import PushCore
 import Wire

@@ -1,4 +1,5 @@
 import DeviceRegistry
+import Logging
 import Providers
 import Reactor
 import Wire

@@ -1,3 +1,5 @@
+import Logging
+
 /// Warns of certificates that end soon: once each at 30, 7 and 1 days before, and when they have ended.
 package struct ExpiryWatch {
   /// Days before the end.

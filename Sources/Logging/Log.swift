@@ -8,8 +8,8 @@ public struct Log: Sendable {
   public let level: LogLevel
   let format: LogFormat
   /// Lines of level debug are written; asked for where finding out what to write costs something.
-  let isDetailed: Bool
-  let shard: Int
+  package let isDetailed: Bool
+  package let shard: Int
   private let output: LogOutput
 
   /// - Parameter format: nil for text on a terminal and JSON elsewhere.
@@ -17,7 +17,7 @@ public struct Log: Sendable {
     self.init(level: level, format: format, shard: 0, to: .standardError)
   }
 
-  init(level: LogLevel, format: LogFormat? = nil, shard: Int, to output: LogOutput) {
+  package init(level: LogLevel, format: LogFormat? = nil, shard: Int, to output: LogOutput) {
     self.level = level
     self.format = format ?? (StandardError.isTerminal ? .text : .json)
     isDetailed = level == .debug
@@ -82,7 +82,7 @@ package struct LogOutput: Sendable {
     self.write = write
   }
 
-  static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
+  package static let standardError = LogOutput(clock: { SystemClock.unixMilliseconds }, write: { StandardError.write($0) })
 }
 
 /// What a field of a log line may hold: texts, numbers and truth values are JSON's own.
@@ -125,7 +125,7 @@ package struct LogList: LogValue {
   package init(_ texts: [String]) { self.texts = texts }
 
   /// Where there may be thousands, of which the line has the number besides.
-  static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
+  package static func first(of texts: [String]) -> LogList { LogList(Array(texts.prefix(10))) }
 
   package func append(to line: inout [UInt8]) {
     line.append(UInt8(ascii: "["))
