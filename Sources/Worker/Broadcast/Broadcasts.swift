@@ -101,7 +101,7 @@ final class Broadcasts {
   func nameAndPublishAgain(_ entry: InFlight) {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
-      let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
+      let named = [MessageHeaders.environment, MessageHeaders.unknown].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
       let producer = pipeline.noteReader.producer(of: entry.delivery, queue: entry.source.queue) ?? []
       let parts =

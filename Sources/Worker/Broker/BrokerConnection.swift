@@ -95,17 +95,13 @@ public struct BrokerAddress: Sendable {
   }
 }
 
-extension Configuration {
-  /// The brokers, for a command that needs nothing else of the credentials.
-  public func brokerAddresses() throws(ConfigurationError) -> [BrokerAddress] {
-    var trusts = TrustCache()
-    return try brokerAddresses(files: MaterialCache(), trusts: &trusts)
-  }
-
-  func brokerAddresses(files: MaterialCache, trusts: inout TrustCache) throws(ConfigurationError) -> [BrokerAddress] {
-    guard brokers.contains(where: \.isTLS) else { return brokers.map { BrokerAddress(uri: $0, tls: nil) } }
-    let trust = try trusts.trust(brokerCA, files, for: "ca")
-    let tls = try usable("ca") { () throws(CredentialError) in try TLSClientContext(trust: trust.store) }
-    return brokers.map { BrokerAddress(uri: $0, tls: $0.isTLS ? tls : nil) }
+extension EventLoop {
+  /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
+  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
+    let link = Link(
+      loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
+      options: LinkOptions(connectTimeout: 5, userTimeout: 0))
+    link.start()
+    return link
   }
 }

@@ -13,7 +13,7 @@ protocol ChangeFeedHandler: AnyObject {
 
 /// A shard's connection for what changes the registry, of its own: a change that waits for the registry holds up what is delivered
 /// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
-final class ChangeFeed: ChangeSource {
+final class ChangeFeed {
   weak var handler: (any ChangeFeedHandler)?
   /// The queue is gone, or the broker has stopped its consumption.
   var onQueueLost: (() -> Void)?

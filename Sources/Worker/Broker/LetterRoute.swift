@@ -94,7 +94,7 @@ public struct LetterRoute: Equatable, Sendable {
     case _ where queue.hasPrefix("retry.") || queue.hasPrefix(Topology.hold + "."):
       try self.init(notedOn: properties, or: nil, topology)
     case "feedback", "results", "receipts":
-      let kept = OutcomePublications.withoutBrokers(properties.headers)
+      let kept = MessageHeaders.withoutBrokers(properties.headers)
       self.init(to: queue, "", topology.name(queue), properties, kept)
     default: throw Obstacle(description: "it came from \(queue), which is no queue of the fleet's")
     }
@@ -110,21 +110,21 @@ public struct LetterRoute: Equatable, Sendable {
         self.init(producers: byDefault, properties, topology)
         return
       }
-      let kept = OutcomePublications.withoutBrokers(properties.headers)
+      let kept = MessageHeaders.withoutBrokers(properties.headers)
       self.init(to: byDefault, topology.fanoutExchange, queue.route.key, properties, kept)
       return
     }
     guard case .string(let bytes) = noted, let origin = origins.first(where: { bytes.elementsEqual($0.utf8) }) else {
       throw Obstacle(description: "its \(Topology.originHeader) names no queue that requests come from")
     }
-    let kept = OutcomePublications.withoutBrokers(properties.headers).removing(Self.ofLetters)
+    let kept = MessageHeaders.withoutBrokers(properties.headers).removing(Self.ofLetters)
     self.init(to: origin, topology.returnExchange, "", properties, kept)
   }
 
   /// What a producer may have written, in full. Where the broker has verified who, his rights are looked at again; a worker's note says
   /// whose, as nobody else may publish in his name.
   private init(producers origin: String, _ properties: BasicProperties, _ topology: Topology) {
-    var headers = OutcomePublications.withoutAdded(properties.headers)
+    var headers = MessageHeaders.withoutAdded(properties.headers)
     guard let user = properties.userID else {
       switch origin {
       case Topology.registryOrigin:

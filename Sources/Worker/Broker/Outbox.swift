@@ -17,11 +17,11 @@ final class Outbox {
 
   weak var owner: (any OutboxOwner)?
   /// Hears of what follows from changes of the registry.
-  weak var changes: ChangeQueue?
+  weak var changes: (any ChangeConsequences)?
   /// And of what follows from acknowledgements.
-  weak var acknowledgements: AcknowledgementQueue?
+  weak var acknowledgements: (any AcknowledgementConsequences)?
   /// Hears of feedback about devices that haven't registered for long.
-  weak var stale: StaleWatch?
+  weak var stale: (any StaleConsequences)?
   /// Ends the connection in use, and brings another by ``use(_:)``.
   var renewConnection: (() -> Void)?
   private let time: Turn
@@ -53,7 +53,9 @@ final class Outbox {
   private var replyLines = LogThrottle()
   /// By slot, when what is in it was handed over last.
   private var publishedAt: [MonotonicTime] = []
-  private(set) var confirmTimes = Histogram(bounds: PushTimes.confirmBounds)
+  /// From a publication to the broker's confirm, in seconds.
+  static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+  private(set) var confirmTimes = Histogram(bounds: confirmBounds)
   var backlog: Int { slots.count }
 
   init(time: Turn, log: Log) {
@@ -380,7 +382,7 @@ final class Outbox {
 extension BasicProperties {
   fileprivate mutating func dropForeignHeaders(keepingSender: Bool) {
     headers = headers.removing {
-      !$0.starts(with: "x-push-".utf8) || (!keepingSender && Translator.choices.contains($0))
+      !$0.starts(with: "x-push-".utf8) || (!keepingSender && MessageHeaders.choices.contains($0))
     }
   }
 }

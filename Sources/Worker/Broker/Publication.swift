@@ -67,3 +67,20 @@ protocol OutboxOwner: AnyObject {
   /// The backlog has fallen below the mark at which sending pauses.
   func outboxDrained()
 }
+
+/// Notified of what follows from changes of the registry, by their numbers.
+protocol ChangeConsequences: AnyObject {
+  func consequenceConfirmed(_ number: Int)
+  /// The queue of a `reply_to` is gone.
+  func answerReachedNobody(_ number: Int)
+}
+
+/// Notified of what follows from messages of acknowledgements, by their numbers.
+protocol AcknowledgementConsequences: AnyObject {
+  func publicationConfirmed(_ number: Int)
+}
+
+/// Notified of feedback about devices that haven't registered for long, by their numbers.
+protocol StaleConsequences: AnyObject {
+  func fedBack(_ device: Int64)
+}

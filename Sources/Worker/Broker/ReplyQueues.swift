@@ -136,8 +136,3 @@ final class ReplyQueues {
     }
   }
 }
-
-extension Configuration {
-  /// What ``ReplyQueues/listed`` is.
-  var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }
-}

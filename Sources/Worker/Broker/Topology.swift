@@ -77,10 +77,6 @@ public struct Topology: Sendable {
   static let receiptKey = "receipt."
 }
 
-extension Configuration {
-  public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps) }
-}
-
 /// Names with the fleet's prefix.
 extension Topology {
   public func name(_ suffix: String) -> String { "\(prefix).\(suffix)" }

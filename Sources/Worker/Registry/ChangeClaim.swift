@@ -12,6 +12,8 @@ protocol ChangeSource: AnyObject {
   func prove(_ then: @escaping (Bool) -> Void)
 }
 
+extension ChangeFeed: ChangeSource {}
+
 /// The right to apply what a consumption of the registry's queue brings.
 ///
 /// A worker that stood still, or was cut off from the broker, may hold changes that another one has had meanwhile, and later ones. So the

@@ -27,17 +27,17 @@ extension NoteReader {
 
   /// The headers of what a worker has written, without the producer's where these are too many.
   static func limited(_ headers: FieldTable) -> FieldTable {
-    guard headers.encoded.count > mostHeaders, OutcomePublications.withoutAdded(headers).encoded.count > mostHeaders else {
+    guard headers.encoded.count > mostHeaders, MessageHeaders.withoutAdded(headers).encoded.count > mostHeaders else {
       return headers
     }
     let hasChoices = !choices(in: headers).isEmpty
-    return headers.removing { !$0.starts(with: "x-push-".utf8) || !hasChoices && Translator.choices.contains($0) }
+    return headers.removing { !$0.starts(with: "x-push-".utf8) || !hasChoices && MessageHeaders.choices.contains($0) }
   }
 
   /// Without them a request would go to another sender.
   private static func choices(in headers: FieldTable) -> FieldTable {
     var choices = FieldTable()
-    for name in Translator.choiceNames {
+    for name in MessageHeaders.choiceNames {
       if let value = headers[name] { choices.append(name, value) }
     }
     return choices.encoded.count <= mostHeaders ? choices : FieldTable()

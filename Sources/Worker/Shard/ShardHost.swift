@@ -39,14 +39,3 @@ package final class LoopHost: ShardHost {
     try Registry(location, loop: loop, handler: handler, limits: limits)
   }
 }
-
-extension EventLoop {
-  /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
-  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
-    let link = Link(
-      loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
-      options: LinkOptions(connectTimeout: 5, userTimeout: 0))
-    link.start()
-    return link
-  }
-}
