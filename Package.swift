@@ -59,19 +59,27 @@ let package = Package(
     .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
     .target(name: "Logging", dependencies: ["PushCore", "Wire", "Reactor"], swiftSettings: strict),
     .target(
+      name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
+      swiftSettings: strict),
+    .target(
       name: "Worker",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging",
+        "Broker",
       ],
       swiftSettings: strict),
     .target(
       name: "Gateway",
-      dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Worker"],
+      dependencies: [
+        "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Worker",
+      ],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet",
-      dependencies: ["CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Gateway", "Simulator"],
+      dependencies: [
+        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Worker", "Gateway", "Simulator",
+      ],
       swiftSettings: strict,
       linkerSettings: allocator),
 
@@ -80,7 +88,7 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers",
-        "Logging", "Worker", "Simulator",
+        "Logging", "Broker", "Worker", "Simulator",
       ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
@@ -91,7 +99,7 @@ let package = Package(
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor", "CLinux"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
-    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Worker", "TestSupport"]),
+    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Broker", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["TLS", "Reactor", "TestSupport"]),
     .testTarget(name: "DeviceRegistryTests", dependencies: ["DeviceRegistry", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
@@ -100,18 +108,23 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: [
-        "Logging", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
+        "Logging", "Broker", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry",
+        "TestSupport",
       ],
       exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",
-      dependencies: ["Gateway", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
+      dependencies: [
+        "Gateway", "Broker", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
+      ]),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Worker", "TestSupport", "pushfleet"]),
+      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Worker", "TestSupport", "pushfleet"]),
     .testTarget(
       name: "SchemaTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Worker", "TestSupport", "pushfleet"],
+      dependencies: [
+        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Worker", "TestSupport", "pushfleet",
+      ],
       exclude: ["Support"]),
     .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,

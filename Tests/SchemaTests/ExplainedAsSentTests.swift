@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 @testable import pushfleet
 

@@ -1,3 +1,4 @@
+import Broker
 import Logging
 import Reactor
 import Testing

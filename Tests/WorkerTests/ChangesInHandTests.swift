@@ -6,6 +6,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 @Suite("Changes in hand")

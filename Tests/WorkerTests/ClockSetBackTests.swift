@@ -5,6 +5,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 /// The machine's clock is set while requests are in hand.

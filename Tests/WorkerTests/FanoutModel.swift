@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import AMQP
+@testable import Broker
 @testable import DeviceRegistry
 @testable import Worker
 

@@ -4,6 +4,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 /// A request of a hold queue is in hand, and its provider serves nothing.

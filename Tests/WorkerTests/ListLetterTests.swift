@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import AMQP
+@testable import Broker
 @testable import Worker
 
 @Suite("Dead letters of a list's entries")

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @testable import AMQP
-@testable import Worker
+@testable import Broker
 
 @Suite("The outbox")
 struct OutboxTests {

@@ -5,6 +5,7 @@ import Reactor
 import TestSupport
 
 @testable import AMQP
+@testable import Broker
 @testable import Worker
 
 /// A broker with one queue, a provider, and workers whose channels close between any two steps. Nothing is sent by a pool: a step

@@ -1,3 +1,4 @@
+import Broker
 import TLS
 
 /// What the settings say of the broker.

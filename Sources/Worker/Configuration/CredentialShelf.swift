@@ -1,3 +1,4 @@
+import Broker
 import Reactor
 
 /// The credentials of a process: each loaded once for all shards, and loaded again when its files or settings have changed.

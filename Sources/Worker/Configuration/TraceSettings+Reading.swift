@@ -1,3 +1,5 @@
+import Broker
+
 extension TraceSettings {
   /// - Returns: nil where nothing is to be kept.
   static func read(_ reader: ConfigurationReader) throws(ConfigurationError) -> TraceSettings? {

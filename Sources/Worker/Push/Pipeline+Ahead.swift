@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 
 /// What is taken from the lanes beyond what there is room for, where several applications share the worker or outcome queues confirm nothing:
 /// others' requests stand behind those that wait.

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 
 /// What follows from a request is published and confirmed, and then the request is acknowledged.
 extension Pipeline {

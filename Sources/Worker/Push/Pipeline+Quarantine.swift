@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// What has come back twice may have killed the workers that had it, or only have been in their hands. It goes on to a queue of its own, of

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import DeviceRegistry
 
 /// Where changes of the registry come from.

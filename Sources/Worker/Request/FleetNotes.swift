@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// What a worker has noted on a message for the next one: which page of an audience it is, and how far it had come on the ladder.

@@ -1,3 +1,5 @@
+import Broker
+
 /// A request in the shard's table, for as long as its place is its own.
 struct RequestReference: Equatable {
   var index: Int

@@ -1,9 +1,10 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
 
 /// Builds the messages that follow from a request, one function per kind; docs/asyncapi.yaml describes them.
-struct OutcomePublications {
+package struct OutcomePublications {
   let prefix: String
   private let events: [UInt8]
   private let dead: [UInt8]

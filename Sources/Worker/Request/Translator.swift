@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Logging
 import Providers
 import PushCore
@@ -333,7 +334,7 @@ extension Shard: BrokerSessionHandler {
 }
 
 extension Shard: HoldFeedHandler {
-  func heldDelivered(_ delivery: consuming Delivery, app: Int) {
+  package func heldDelivered(_ delivery: consuming Delivery, app: Int) {
     let headers = delivery.properties.headers
     // Only workers publish to this exchange.
     if delivery.exchange.elementsEqual(configuration.topology.holdExchange.utf8), headers[Topology.questionHeader] != nil {
@@ -342,7 +343,7 @@ extension Shard: HoldFeedHandler {
     let origin = headers.string(Topology.originHeader)
     pipeline.accept(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, hold: app)
   }
-  func holdsLost() { pipeline.channelLost(ofHolds: true) }
+  package func holdsLost() { pipeline.channelLost(ofHolds: true) }
 }
 
 extension Shard: PoolObserver {

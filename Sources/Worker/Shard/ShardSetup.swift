@@ -1,3 +1,4 @@
+import Broker
 import Reactor
 
 /// One application's settings and credentials: the same object for as long as nothing of it changes, so that the few that

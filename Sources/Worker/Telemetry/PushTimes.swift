@@ -1,3 +1,4 @@
+import Broker
 import Wire
 
 /// How long pushes took, of a shard: what stands in its report.

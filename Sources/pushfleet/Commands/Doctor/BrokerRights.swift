@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Worker
 
 /// What a worker needs of the broker's user, found out without any effect: each question is one that the broker refuses in any case, but first

@@ -61,7 +61,7 @@ public struct Topology: Sendable {
   static let fanOut = "fanout"
   static let hold = "hold"
   /// Marks a message that only asks whether there is a hold queue.
-  static let questionHeader = "x-push-question"
+  package static let questionHeader = "x-push-question"
   /// Routing key of a change on the registry's exchange.
   package static let changeKey = "change"
   /// And of what devices say, on that of acknowledgements.
@@ -69,12 +69,12 @@ public struct Topology: Sendable {
   /// Milliseconds after which a hold queue that no worker has consumed vanishes, with what is in it: longer than any request lives.
   static let holdExpiry: Int64 = 29 * 86_400_000
   /// Of a message there: longer than any request lives as well, so that nothing vanishes with the queue.
-  static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
+  package static let heldExpiry = Array("\(holdExpiry - 43_200_000)".utf8)
   /// Routing keys of the dead letters and, followed by the application, of feedback, results and receipts.
-  static let deadKey = "dead"
+  package static let deadKey = "dead"
   package static let feedbackKey = "feedback."
-  static let resultKey = "result."
-  static let receiptKey = "receipt."
+  package static let resultKey = "result."
+  package static let receiptKey = "receipt."
 }
 
 /// Names with the fleet's prefix.
@@ -174,7 +174,7 @@ extension Topology {
   }
 
   /// Where only the fleet publishes.
-  func isOwn(queue: String) -> Bool {
+  package func isOwn(queue: String) -> Bool {
     queues.contains { $0.name == queue } || queue == traceQueue || queue.hasPrefix(holdQueue(""))
       || queue.hasPrefix(binaryFeedbackQueue(""))
   }
@@ -193,7 +193,7 @@ extension Topology {
   }
 
   /// What declares an application's hold queue.
-  func holdCommands(_ app: String) -> [Command] {
+  package func holdCommands(_ app: String) -> [Command] {
     var arguments = deadLettered()
     arguments.append("x-expires", .integer(Self.holdExpiry))
     return [

@@ -5,7 +5,7 @@ import Reactor
 import Wire
 
 /// What a shard hears of the registry's changes.
-protocol ChangeFeedHandler: AnyObject {
+package protocol ChangeFeedHandler: AnyObject {
   func registryChangeDelivered(_ delivery: Delivery)
   /// The changes in hand will be delivered again, here or elsewhere.
   func registryChangesLost()
@@ -13,11 +13,11 @@ protocol ChangeFeedHandler: AnyObject {
 
 /// A shard's connection for what changes the registry, of its own: a change that waits for the registry holds up what is delivered
 /// beside it, and the broker closes the channel of one that waits too long. Neither may touch a push.
-final class ChangeFeed {
-  weak var handler: (any ChangeFeedHandler)?
+package final class ChangeFeed {
+  package weak var handler: (any ChangeFeedHandler)?
   /// The queue is gone, or the broker has stopped its consumption.
-  var onQueueLost: (() -> Void)?
-  var onEnded: (() -> Void)?
+  package var onQueueLost: (() -> Void)?
+  package var onEnded: (() -> Void)?
 
   private let settings: (BrokerURI) -> ConnectionSettings
   private let content: Content
@@ -43,21 +43,21 @@ final class ChangeFeed {
   }
 
   /// What comes by the queue.
-  struct Content {
+  package struct Content {
     /// For the log.
     let words: String
-    let role: String
+    package let role: String
     /// Messages in hand at once, and bytes of one. The largest fill the window in sixteen connections, far from the queue's delivery limit.
     let prefetch: Int
     let largest: Int
 
-    static let changes = Content(
+    package static let changes = Content(
       words: "the registry's changes", role: "registry changes", prefetch: 64, largest: RegistryChange.mostBytes)
-    static let acknowledgements = Content(
+    package static let acknowledgements = Content(
       words: "acknowledgements", role: "acknowledgements", prefetch: 256, largest: Acknowledgement.mostBytes)
   }
 
-  init(
+  package init(
     _ content: Content, queue: String, prefetch: Int, noteReader: NoteReader, time: Turn, log: Log,
     settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
@@ -73,35 +73,35 @@ final class ChangeFeed {
   }
 
   /// No connection is there or on its way.
-  var isClosed: Bool { consumer == nil }
+  package var isClosed: Bool { consumer == nil }
 
   // MARK: asked by the shard
 
-  func acknowledge(_ delivery: Delivery) {
+  package func acknowledge(_ delivery: Delivery) {
     throttle.progressed()
     consumer?.acknowledge(delivery.token)
     if window.done(delivery.weight) { leave() }
   }
 
   /// The broker gives the queue to nobody else before the channel that consumes it is gone, and a channel that answers is there.
-  func prove(_ then: @escaping (Bool) -> Void) {
+  package func prove(_ then: @escaping (Bool) -> Void) {
     guard let consumer, consumer.isReady else { return then(false) }
     consumer.inspect(queue: 0) { consumers in then(consumers > 0) }
   }
 
   /// The queue is there.
-  func topologyDeclared() {
+  package func topologyDeclared() {
     isDeclared = true
     check()
   }
 
-  func registryChanged(isUsable: Bool) {
+  package func registryChanged(isUsable: Bool) {
     throttle.registryChanged(isUsable: isUsable, at: time.now)
     check()
   }
 
   /// To be called about once a second.
-  func check() {
+  package func check() {
     guard !isDraining else { return }
     switch state {
     case .idle where isDeclared && throttle.begins(at: time.now): open()
@@ -111,16 +111,16 @@ final class ChangeFeed {
   }
 
   /// Returns the changes in hand; another worker becomes the active consumer, if there is one.
-  func giveBack() {
+  package func giveBack() {
     log.warning("\(content.words) go back to the queue: the registry doesn't take them here")
     throttle.gaveBack(at: time.now)
     leave()
   }
 
   /// Nothing new from now on. What is in hand stays until `close`: the next worker to consume would overtake it.
-  func drain() { isDraining = true }
+  package func drain() { isDraining = true }
 
-  func close() {
+  package func close() {
     isDraining = true
     leave()
   }
@@ -128,7 +128,7 @@ final class ChangeFeed {
   // MARK: the connection
 
   /// Addresses for connections from now on.
-  func reload(_ brokers: [BrokerAddress]) {
+  package func reload(_ brokers: [BrokerAddress]) {
     if case .open(let connection) = state { connection.brokers = brokers }
   }
 
@@ -154,33 +154,33 @@ final class ChangeFeed {
 }
 
 extension ChangeFeed: ConsumerHandler {
-  func ready(_ consumer: Consumer) {
+  package func ready(_ consumer: Consumer) {
     guard case .open(let connection) = state else { return consumer.close() }
     connection.established(at: time.now)
     log.info("consuming \(content.words)", ["broker": connection.address])
   }
 
-  func delivered(_ delivery: consuming Delivery) {
+  package func delivered(_ delivery: consuming Delivery) {
     noteReader.limitHeaders(of: &delivery, queue: nil)
     // A stopping worker leaves them to the broker and the next one.
     if case .open = state, !isDraining, window.take(delivery.weight) { handler?.registryChangeDelivered(delivery) }
   }
 
-  func cancelled(queue: Int) {
+  package func cancelled(queue: Int) {
     log.error("the broker ended the consumption of a queue", ["queue": subscription.queue])
     onQueueLost?()
     time.schedule(after: 1) { [weak self] in self?.consumer?.consume(queue: queue) }
   }
 
   /// The broker's time-out has come before ours.
-  func channelLost(_ reason: ConnectionEnd) {
+  package func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of \(content.words)", ["reason": "\(reason)"])
     handler?.registryChangesLost()
     throttle.gaveBack(at: time.now)
     leave()
   }
 
-  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+  package func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
     handler?.registryChangesLost()

@@ -9,7 +9,7 @@ extension NoteReader {
   /// Leaves out headers of a message that has too many of them. A producer's message is then to be refused; one that a worker has sent on before
   /// there was a limit goes on without them.
   /// - Parameter queue: nil for the registry's and that of acknowledgements.
-  func limitHeaders(of delivery: inout Delivery, queue: WorkQueue?) {
+  package func limitHeaders(of delivery: inout Delivery, queue: WorkQueue?) {
     let headers = delivery.properties.headers
     guard headers.encoded.count > Self.mostHeaders else { return }
     if isFleets(delivery.exchange, queue) {
@@ -21,7 +21,7 @@ extension NoteReader {
   }
 
   /// Why a message whose headers were left out is refused; nil for any other.
-  static func refusal(of properties: borrowing BasicProperties) -> String? {
+  package static func refusal(of properties: borrowing BasicProperties) -> String? {
     properties.omittedHeaders == 0 ? nil : "headers: \(properties.omittedHeaders) bytes, the limit is \(mostHeaders)"
   }
 

@@ -4,7 +4,7 @@ import AMQP
 package enum MessageHeaders {
   package static let sender = "x-push-sender"
   package static let environment = "x-push-environment"
-  static let unknown = "x-push-unknown"
+  package static let unknown = "x-push-unknown"
   /// The headers that are the producer's own and stay with the request wherever it goes.
   static let choiceNames = [sender, environment, unknown]
   static let choices = choiceNames.map { Array($0.utf8) }
@@ -21,10 +21,10 @@ package enum MessageHeaders {
   }
 
   /// What the producer and workers have written.
-  static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
+  package static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
 
   /// What the producer has written.
-  static func withoutAdded(_ headers: FieldTable) -> FieldTable {
+  package static func withoutAdded(_ headers: FieldTable) -> FieldTable {
     headers.removing { name in !choices.contains(name) && (name.starts(with: workers) || isBrokers(name)) }
   }
 }

@@ -5,7 +5,7 @@ import AMQP
 extension Topology {
   public var traceExchange: String { name("trace") }
   public var traceQueue: String { name("trace") }
-  static let traceKey = "request"
+  package static let traceKey = "request"
 
   /// What declares it.
   public func traceCommands(_ settings: TraceSettings) -> [Command] {

@@ -8,22 +8,22 @@ import Wire
 /// Holds at most what the requests in flight give rise to: above `highWater` the shard sends no further push. A message that
 /// the broker refuses (a full feedback queue, a missing one) is offered again with growing pauses. A queue that takes nothing holds up
 /// only what goes there.
-final class Outbox {
+package final class Outbox {
   /// Without what waits for queues that are stuck, and with it.
-  static let highWater = 4_096
+  package static let highWater = 4_096
   static let ceiling = 32_768
   /// What a connection is to take unconfirmed: the windows of several queues.
-  static let window = 16 * OutcomeQueue.window
+  package static let window = 16 * OutcomeQueue.window
 
-  weak var owner: (any OutboxOwner)?
+  package weak var owner: (any OutboxOwner)?
   /// Hears of what follows from changes of the registry.
-  weak var changes: (any ChangeConsequences)?
+  package weak var changes: (any ChangeConsequences)?
   /// And of what follows from acknowledgements.
-  weak var acknowledgements: (any AcknowledgementConsequences)?
+  package weak var acknowledgements: (any AcknowledgementConsequences)?
   /// Hears of feedback about devices that haven't registered for long.
-  weak var stale: (any StaleConsequences)?
+  package weak var stale: (any StaleConsequences)?
   /// Ends the connection in use, and brings another by ``use(_:)``.
-  var renewConnection: (() -> Void)?
+  package var renewConnection: (() -> Void)?
   private let time: Turn
   private let log: Log
   private var publisher: Publisher?
@@ -54,22 +54,22 @@ final class Outbox {
   /// By slot, when what is in it was handed over last.
   private var publishedAt: [MonotonicTime] = []
   /// From a publication to the broker's confirm, in seconds.
-  static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-  private(set) var confirmTimes = Histogram(bounds: confirmBounds)
-  var backlog: Int { slots.count }
+  package static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+  package private(set) var confirmTimes = Histogram(bounds: confirmBounds)
+  package var backlog: Int { slots.count }
 
-  init(time: Turn, log: Log) {
+  package init(time: Turn, log: Log) {
     self.time = time
     self.log = log
   }
 
-  var isFull: Bool { moving >= Self.highWater || backlog >= Self.ceiling }
+  package var isFull: Bool { moving >= Self.highWater || backlog >= Self.ceiling }
   /// What waits for queues that confirm nothing.
-  var stuck: Int { backlog - moving }
+  package var stuck: Int { backlog - moving }
   /// Of that, what waits for hold queues, as ``look()`` found it last.
-  private(set) var stuckHolds = 0
+  package private(set) var stuckHolds = 0
 
-  func publish(_ publication: Publication) {
+  package func publish(_ publication: Publication) {
     var publication = publication
     let queue = queue(of: publication)
     publication.queue = queue
@@ -99,7 +99,7 @@ final class Outbox {
   }
 
   /// To be called a few times a second: finds out which queues confirm nothing.
-  func look() {
+  package func look() {
     let now = time.now
     let isTaking = publisher.map { !$0.isBlocked } ?? false
     var longest = 0.0
@@ -135,7 +135,7 @@ final class Outbox {
   }
 
   /// The connection that publishes from now on; nil while there is none.
-  func use(_ publisher: Publisher?) {
+  package func use(_ publisher: Publisher?) {
     self.publisher = publisher
     for queue in queues.indices { queues[queue].startWaiting(at: time.now) }
     isRenewing = false
@@ -293,7 +293,7 @@ final class Outbox {
 
   /// Takes back, and returns, what follows from requests and has certainly not left.
   /// - Parameter isMeant: by the request's index.
-  func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Publication] {
+  package func withdraw(_ kind: Publication.Kind, where isMeant: (Int) -> Bool) -> [Publication] {
     var withdrawn: [Publication] = []
     func takeBack(_ slot: Int) -> Bool {
       guard let publication = slots[slot], publication.kind == kind, !publication.mayHaveArrived,
@@ -317,7 +317,7 @@ final class Outbox {
 
   // MARK: what became of a publication
 
-  func confirmed(_ slot: Int) {
+  package func confirmed(_ slot: Int) {
     if slot == suspect { suspect = nil }
     if publishedAt.indices.contains(slot) { confirmTimes.record(seconds: time.now.seconds(since: publishedAt[slot])) }
     if let queue = slots[slot]?.queue {
@@ -334,7 +334,7 @@ final class Outbox {
   }
 
   /// - Returns: true when a queue or exchange of ours is missing on the broker.
-  func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
+  package func failed(_ slot: Int, _ failure: PublishFailure) -> Bool {
     let wasSuspect = slot == suspect
     if wasSuspect { suspect = nil }
     if let queue = slots[slot]?.queue {

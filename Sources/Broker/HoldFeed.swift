@@ -3,7 +3,7 @@ import Logging
 import Wire
 
 /// What a shard hears of the hold queues.
-protocol HoldFeedHandler: AnyObject {
+package protocol HoldFeedHandler: AnyObject {
   /// - Parameter app: whose hold queue it comes from, as an index in the configuration.
   func heldDelivered(_ delivery: consuming Delivery, app: Int)
   /// Every delivery in hand will be delivered again.
@@ -15,7 +15,7 @@ protocol HoldFeedHandler: AnyObject {
 ///
 /// Of each queue a few requests are taken at any time: they are what a provider in trouble is tried with. More are taken while the provider
 /// takes them, the more the faster it does.
-final class HoldFeed {
+package final class HoldFeed {
   private struct Hold {
     let app: Int
     let queue: String
@@ -26,10 +26,10 @@ final class HoldFeed {
   }
 
   /// Delivered and not acknowledged, of all.
-  private(set) var inHand = 0
+  package private(set) var inHand = 0
 
   /// How much is taken of one application's queue.
-  enum Flow: Int, CaseIterable {
+  package enum Flow: Int, CaseIterable {
     /// What a provider in trouble is tried with.
     case probes
     case some, most
@@ -44,19 +44,19 @@ final class HoldFeed {
     }
     /// Requests in hand.
     var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
-    var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
-    var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
+    package var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
+    package var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
   }
 
   /// Requests of one application in hand.
-  static let most = Flow.most.total
+  package static let most = Flow.most.total
   /// Seconds before more is taken than before.
   private static let flowPause = 1.0
 
-  weak var handler: (any HoldFeedHandler)?
+  package weak var handler: (any HoldFeedHandler)?
   /// A queue is gone: which are there is to be found out anew.
-  var onQueueLost: (() -> Void)?
-  var onEnded: (() -> Void)?
+  package var onQueueLost: (() -> Void)?
+  package var onEnded: (() -> Void)?
 
   private let settings: (BrokerURI) -> ConnectionSettings
   private let makeConnection: () -> BrokerConnection
@@ -71,7 +71,7 @@ final class HoldFeed {
   private var places: [Int: Int] = [:]
   private var isDraining = false
 
-  init(
+  package init(
     time: Turn, log: Log, maximumBody: Int, settings: @escaping (BrokerURI) -> ConnectionSettings,
     connection: @escaping () -> BrokerConnection
   ) {
@@ -83,7 +83,7 @@ final class HoldFeed {
   }
 
   /// The shard holds as much as it may.
-  var isReadingPaused = false {
+  package var isReadingPaused = false {
     didSet {
       consumer?.transport?.isReadingPaused = isReadingPaused
       // A new connection would bring more.
@@ -92,14 +92,14 @@ final class HoldFeed {
   }
 
   /// No connection is there or on its way.
-  var isClosed: Bool { consumer == nil }
+  package var isClosed: Bool { consumer == nil }
 
   private func index(of app: Int) -> Int? { places[app] }
-  func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
-  func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
+  package func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
+  package func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
 
   /// The queue is there.
-  func consume(_ queue: String, of app: Int) {
+  package func consume(_ queue: String, of app: Int) {
     guard !isDraining, index(of: app) == nil else { return }
     places[app] = holds.count
     holds.append(Hold(app: app, queue: queue))
@@ -107,7 +107,7 @@ final class HoldFeed {
   }
 
   /// - Parameter isForProbe: what is in hand is no use, and one more is needed.
-  func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
+  package func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
     guard let index = index(of: app), holds[index].flow != flow else { return }
     if flow.rawValue > holds[index].flow.rawValue {
       // What was taken by a larger flow is in hand still.
@@ -126,7 +126,7 @@ final class HoldFeed {
     inHand = 0
   }
 
-  func acknowledge(_ token: DeliveryToken, _ app: Int) {
+  package func acknowledge(_ token: DeliveryToken, _ app: Int) {
     if let index = index(of: app) {
       holds[index].inHand -= 1
       inHand -= 1
@@ -135,19 +135,19 @@ final class HoldFeed {
   }
 
   /// Nothing new from now on.
-  func drain() {
+  package func drain() {
     isDraining = true
     consumer?.cancelConsumers()
   }
 
-  func close() {
+  package func close() {
     isDraining = true
     connection?.stop()
     consumer?.close()
   }
 
   /// Addresses for connections from now on.
-  func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
+  package func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
 
   // MARK: the connection
 
@@ -175,12 +175,12 @@ final class HoldFeed {
 }
 
 extension HoldFeed: ConsumerHandler {
-  func ready(_ consumer: Consumer) {
+  package func ready(_ consumer: Consumer) {
     connection?.established(at: time.now)
     if isDraining { consumer.cancelConsumers() }
   }
 
-  func delivered(_ delivery: consuming Delivery) {
+  package func delivered(_ delivery: consuming Delivery) {
     let index = delivery.consumer / Flow.allCases.count
     holds[index].inHand += 1
     inHand += 1
@@ -188,18 +188,18 @@ extension HoldFeed: ConsumerHandler {
   }
 
   /// The queue is deleted, or has no leader at present.
-  func cancelled(queue: Int) {
+  package func cancelled(queue: Int) {
     log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.allCases.count].queue])
     consumer?.close()
   }
 
-  func channelLost(_ reason: ConnectionEnd) {
+  package func channelLost(_ reason: ConnectionEnd) {
     log.warning("the broker closed the channel of the hold queues", ["reason": "\(reason)"])
     forgetDeliveries()
     handler?.holdsLost()
   }
 
-  func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+  package func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
     guard consumer === self.consumer else { return }
     self.consumer = nil
     forgetDeliveries()

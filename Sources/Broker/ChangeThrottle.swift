@@ -6,7 +6,7 @@ import Wire
 /// change counts towards its queue's delivery limit, so a shard whose registry is known to be down takes none, and one that learns it with
 /// changes in hand waits the longer with them the more often they have been returned: with 25 minutes a return, the limit of 50 is most of
 /// a day away, and RabbitMQ's own time-out of 30 minutes is never reached.
-struct ChangeThrottle {
+package struct ChangeThrottle {
   private static let grace = 5.0
   private static let firstHold = 60.0
   private static let longestHold = 1_500.0
@@ -34,7 +34,7 @@ struct ChangeThrottle {
 
   /// Whether to give back what the registry hasn't taken since `stuckSince`.
   /// - Parameter returns: how often the oldest of it has been returned before.
-  static func givesBack(stuckSince: MonotonicTime, returns: Int64, at now: MonotonicTime) -> Bool {
+  package static func givesBack(stuckSince: MonotonicTime, returns: Int64, at now: MonotonicTime) -> Bool {
     now.seconds(since: stuckSince) >= hold(returns)
   }
 

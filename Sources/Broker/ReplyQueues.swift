@@ -2,7 +2,7 @@ import AMQP
 import Wire
 
 /// What the broker says of a queue that results are to go to.
-enum ReplyQueueKind {
+package enum ReplyQueueKind {
   /// Another connection's own.
   case exclusive
   /// Anybody's who may read from it.
@@ -12,7 +12,7 @@ enum ReplyQueueKind {
 
   /// Of the answer to a passive declaration; nil where the broker has said nothing of the queue.
   /// - Parameter isConnected: the connection has not ended with it. What ends a connection may be about something else.
-  init?(_ answer: Result<CommandAnswer, ConnectionEnd>, isConnected: Bool) {
+  package init?(_ answer: Result<CommandAnswer, ConnectionEnd>, isConnected: Bool) {
     switch answer {
     case .success: self = .shared
     case .failure where !isConnected: return nil
@@ -25,7 +25,7 @@ enum ReplyQueueKind {
   }
 }
 
-protocol ReplyBroker: AnyObject {
+package protocol ReplyBroker: AnyObject {
   /// There is a connection to ask on.
   var isReachable: Bool { get }
   /// What the queue is; nil where the broker couldn't be asked.
@@ -37,8 +37,8 @@ protocol ReplyBroker: AnyObject {
 /// Of a queue that only its name is known of, the broker is asked, one question at a time. That it is exclusive is remembered for a minute, that
 /// it isn't for a second, and that it isn't there not at all: its owner may be about to declare it. What
 /// waits for an answer is kept by whoever has it in hand, who asks again by ``verdict(on:of:)``. Confined to the shard's thread.
-final class ReplyQueues {
-  enum Verdict {
+package final class ReplyQueues {
+  package enum Verdict {
     case allowed, refused
     /// There is no such queue: what is asked for is done, and its result goes nowhere, whoever declares the queue meanwhile.
     case dropped
@@ -48,11 +48,11 @@ final class ReplyQueues {
     case crowded
   }
 
-  weak var broker: (any ReplyBroker)?
+  package weak var broker: (any ReplyBroker)?
   /// The broker has answered one question.
-  var onAnswer: (() -> Void)?
+  package var onAnswer: (() -> Void)?
   /// What the setting lists; nil where it is absent, and results may go to every queue that isn't the fleet's own.
-  var listed: Set<[UInt8]>?
+  package var listed: Set<[UInt8]>?
   private let time: Turn
   private var answers: [[UInt8]: (kind: ReplyQueueKind, until: MonotonicTime)] = [:]
   /// To be asked for, in this order.
@@ -73,12 +73,12 @@ final class ReplyQueues {
   /// name. Only whom its owner gives it to knows the latter's 128 random bits.
   private static let own = ["amq.rabbitmq.reply-to.", "amq.gen-"].map { Array($0.utf8) }
 
-  init(time: Turn) { self.time = time }
+  package init(time: Turn) { self.time = time }
 
   /// - Parameters:
   ///   - queue: what `reply_to` says.
   ///   - producer: who has named it.
-  func verdict(on queue: [UInt8]?, of producer: [UInt8]) -> Verdict {
+  package func verdict(on queue: [UInt8]?, of producer: [UInt8]) -> Verdict {
     if let verdict = decided(queue) { return verdict }
     guard let queue else { return .allowed }
     guard asked[queue] == nil, asked.count < Self.most else { return .unknown }
@@ -91,7 +91,7 @@ final class ReplyQueues {
   }
 
   /// Without a question: a result goes only where that is known to be allowed.
-  func knownVerdict(on queue: [UInt8]?) -> Verdict { decided(queue) == .allowed ? .allowed : .dropped }
+  package func knownVerdict(on queue: [UInt8]?) -> Verdict { decided(queue) == .allowed ? .allowed : .dropped }
 
   /// What needs no question; nil for the rest.
   private func decided(_ queue: [UInt8]?) -> Verdict? {
@@ -113,7 +113,7 @@ final class ReplyQueues {
   }
 
   /// To be called about once a second as well, for what couldn't be asked.
-  func ask() {
+  package func ask() {
     guard !isAsking, let broker, broker.isReachable, let queue = questions.popFirst() else { return }
     isAsking = true
     // In a turn of its own: who has just asked is not ready to hear.

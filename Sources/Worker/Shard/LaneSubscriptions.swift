@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Wire
 
 /// What a shard consumes of the lanes and the quarantine, and how much of it is wanted at present.

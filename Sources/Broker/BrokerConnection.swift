@@ -12,7 +12,7 @@ public final class BrokerConnection {
   public var brokers: [BrokerAddress]
 
   /// Starts connecting to a broker.
-  typealias Dial = (_ machine: any Machine, _ broker: BrokerAddress) -> any Transport
+  package typealias Dial = (_ machine: any Machine, _ broker: BrokerAddress) -> any Transport
 
   private let time: Turn
   private let dial: Dial
@@ -25,12 +25,12 @@ public final class BrokerConnection {
   private var isStopped = false
   private var establishedAt: MonotonicTime?
   /// While true no connection is made; one that is there stays.
-  var isPaused = false {
+  package var isPaused = false {
     didSet { if !isPaused, isDue { start() } }
   }
   private var isDue = false
 
-  init(time: Turn, brokers: [BrokerAddress], dial: @escaping Dial) {
+  package init(time: Turn, brokers: [BrokerAddress], dial: @escaping Dial) {
     self.time = time
     self.brokers = brokers
     self.dial = dial
@@ -97,7 +97,7 @@ public struct BrokerAddress: Sendable {
 
 extension EventLoop {
   /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
-  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
+  package func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
     let link = Link(
       loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
       options: LinkOptions(connectTimeout: 5, userTimeout: 0))

@@ -1,8 +1,8 @@
 import AMQP
 
 /// A message that follows from a request and must be confirmed before the request is acknowledged.
-struct Publication {
-  enum Kind {
+package struct Publication {
+  package enum Kind {
     case feedback, deadLetter, result, receipt, page
     /// Back to a lane: by the ladder, the quarantine, or at once.
     case retry
@@ -12,7 +12,7 @@ struct Publication {
     case reply
   }
 
-  enum Owner {
+  package enum Owner {
     /// By its index in the shard's table.
     case request(Int)
     /// A change of the registry, by its number.
@@ -23,16 +23,16 @@ struct Publication {
     case staleDevice(Int64)
   }
 
-  var kind: Kind
-  var exchange: [UInt8]
-  var routingKey: [UInt8]
-  var properties: BasicProperties
-  var body: [UInt8]
+  package var kind: Kind
+  package var exchange: [UInt8]
+  package var routingKey: [UInt8]
+  package var properties: BasicProperties
+  package var body: [UInt8]
   /// What it follows from.
-  var owner: Owner
+  package var owner: Owner
   /// The device alone that the body is to name instead of all the request's, by its place among the recipients. Such a body is made
   /// when it is sent, and let go of: a list may fail for each of its thousand devices at once.
-  var naming: Int?
+  package var naming: Int?
   /// How often the broker has refused it.
   var refusals = 0
   /// Of the outbox's queues, the one that it goes to.
@@ -40,12 +40,25 @@ struct Publication {
   /// It was on its way when its channel or connection ended.
   var mayHaveArrived = false
   /// What the shard counts it as until it is confirmed, in bytes.
-  var weight = 0
+  package var weight = 0
+
+  package init(
+    kind: Kind, exchange: [UInt8], routingKey: [UInt8], properties: BasicProperties, body: [UInt8], owner: Owner,
+    naming: Int? = nil
+  ) {
+    self.kind = kind
+    self.exchange = exchange
+    self.routingKey = routingKey
+    self.properties = properties
+    self.body = body
+    self.owner = owner
+    self.naming = naming
+  }
 }
 
 extension Publication {
   /// What it holds, in bytes; a request's own body counts with the request.
-  var size: Int {
+  package var size: Int {
     let headers = Self.properties + properties.headers.encoded.count
     return switch kind {
     case .feedback, .result, .receipt, .reply: headers + body.count
@@ -58,7 +71,7 @@ extension Publication {
 }
 
 /// Notified when a publication that follows from a request is confirmed.
-protocol OutboxOwner: AnyObject {
+package protocol OutboxOwner: AnyObject {
   /// What is to be sent of it.
   func body(of publication: Publication) -> [UInt8]
   /// The queue of a `reply_to` is gone; `publicationConfirmed` follows.
@@ -69,18 +82,18 @@ protocol OutboxOwner: AnyObject {
 }
 
 /// Notified of what follows from changes of the registry, by their numbers.
-protocol ChangeConsequences: AnyObject {
+package protocol ChangeConsequences: AnyObject {
   func consequenceConfirmed(_ number: Int)
   /// The queue of a `reply_to` is gone.
   func answerReachedNobody(_ number: Int)
 }
 
 /// Notified of what follows from messages of acknowledgements, by their numbers.
-protocol AcknowledgementConsequences: AnyObject {
+package protocol AcknowledgementConsequences: AnyObject {
   func publicationConfirmed(_ number: Int)
 }
 
 /// Notified of feedback about devices that haven't registered for long, by their numbers.
-protocol StaleConsequences: AnyObject {
+package protocol StaleConsequences: AnyObject {
   func fedBack(_ device: Int64)
 }

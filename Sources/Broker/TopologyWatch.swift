@@ -7,7 +7,7 @@ import Wire
 ///
 /// An exchange is asked for. A binding is declared, which renews it where it is gone and changes nothing where it is there, and is refused where its queue
 /// is gone. Queues themselves are not asked for: one without a leader would hold up the answer.
-final class TopologyWatch {
+package final class TopologyWatch {
   /// Seconds between two looks.
   private static let pause = 5.0
   /// Seconds after which RabbitMQ has routed again what it couldn't route: it tries every three minutes (`rabbit_fifo_dlx_worker`).
@@ -29,7 +29,9 @@ final class TopologyWatch {
   /// False once the broker has refused a binding to this user.
   private var mayBind = true
 
-  init(_ topology: Topology, time: Turn, log: Log, publisher: @escaping () -> Publisher?, restore: @escaping () -> Void) {
+  package init(
+    _ topology: Topology, time: Turn, log: Log, publisher: @escaping () -> Publisher?, restore: @escaping () -> Void
+  ) {
     self.topology = topology
     self.time = time
     self.log = log
@@ -37,7 +39,7 @@ final class TopologyWatch {
     self.restore = restore
   }
 
-  func start() {
+  package func start() {
     time.schedule(after: Self.pause) { [weak self] in
       self?.look()
       self?.start()
@@ -45,13 +47,13 @@ final class TopologyWatch {
   }
 
   /// Nothing has been missing since then, and no message waits any more for what was missing before.
-  func isSound(since start: MonotonicTime) -> Bool {
+  package func isSound(since start: MonotonicTime) -> Bool {
     guard let soundAt, soundAt >= start else { return false }
     return returnMissingAt.map { time.now.seconds(since: $0) > Self.longestReturn } ?? true
   }
 
   /// Looks, before all of it is declared, for the exchange by which messages return; a broker without the ladder holds none that wait for it.
-  func lookFirst(_ publisher: Publisher, _ then: @escaping () -> Void) {
+  package func lookFirst(_ publisher: Publisher, _ then: @escaping () -> Void) {
     guard let step = topology.ladder.first else { return then() }
     publisher.perform(.queueInspect(name: topology.retryQueue(step))) { [weak self, unowned publisher] answer in
       guard let self, case .success = answer else { return then() }
@@ -62,7 +64,7 @@ final class TopologyWatch {
     }
   }
 
-  func look() {
+  package func look() {
     guard !isLooking, let publisher = publisher() else { return }
     isLooking = true
     let names = [topology.returnExchange] + topology.exchanges.map(\.name).filter { $0 != topology.returnExchange }
@@ -103,7 +105,7 @@ final class TopologyWatch {
   }
 
   /// All of it is there.
-  func declared() {
+  package func declared() {
     guard let what = missing else { return }
     missing = nil
     log.warning("the topology is whole again", ["was_missing": what])

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Logging
 import Reactor
 import Wire
