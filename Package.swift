@@ -21,8 +21,8 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `dev/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
-    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Worker",
-    "Gateway", "TestSupport",
+    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Settings",
+    "Worker", "Gateway", "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -62,23 +62,29 @@ let package = Package(
       name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
       swiftSettings: strict),
     .target(
+      name: "Settings",
+      dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker"],
+      swiftSettings: strict),
+    .target(
       name: "Worker",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging",
-        "Broker",
+        "Broker", "Settings",
       ],
       swiftSettings: strict),
     .target(
       name: "Gateway",
       dependencies: [
-        "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Worker",
+        "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
+        "Worker",
       ],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet",
       dependencies: [
-        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Worker", "Gateway", "Simulator",
+        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Settings", "Worker", "Gateway",
+        "Simulator",
       ],
       swiftSettings: strict,
       linkerSettings: allocator),
@@ -88,7 +94,7 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers",
-        "Logging", "Broker", "Worker", "Simulator",
+        "Logging", "Broker", "Settings", "Worker", "Simulator",
       ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
@@ -108,25 +114,29 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: [
-        "Logging", "Broker", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry",
-        "TestSupport",
+        "Logging", "Broker", "Settings", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor",
+        "DeviceRegistry", "TestSupport",
       ],
       exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Gateway", "Broker", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
+        "Gateway", "Broker", "Settings", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
       ]),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Worker", "TestSupport", "pushfleet"]),
+      dependencies: [
+        "PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Settings", "Worker", "TestSupport", "pushfleet",
+      ]),
     .testTarget(
       name: "SchemaTests",
       dependencies: [
-        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Worker", "TestSupport", "pushfleet",
+        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Settings", "Worker", "TestSupport",
+        "pushfleet",
       ],
       exclude: ["Support"]),
-    .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["AMQP", "Settings", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,
   ],
   swiftLanguageModes: [.v6]

@@ -1,6 +1,7 @@
 import Broker
 import Logging
 import Reactor
+import Settings
 import Worker
 
 /// What every door of a gateway works with. Confined to the loop's thread.

@@ -1,5 +1,6 @@
 import Logging
 import Reactor
+import Settings
 import Wire
 import Worker
 
@@ -18,7 +19,7 @@ final class GatewayFigures {
   /// Requests that were known as retransmissions.
   var repeated = 0
   /// Of the doors' certificates.
-  var expiries: [ShardReport.Expiry] = []
+  var expiries: [CertificateExpiry] = []
   let binary = BinaryFigures()
 
   /// - Parameter seconds: since the request was there.

@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import PushCore
 import Reactor
+import Settings
 
 @testable import Gateway
 @testable import StatusHTTP

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Settings
 
 /// `docs/asyncapi.yaml` against the topology that is declared.
 @Suite struct AsyncAPITests {

@@ -9,6 +9,7 @@ import Testing
 import Wire
 
 @testable import Broker
+@testable import Settings
 @testable import Worker
 @testable import pushfleet
 

@@ -4,6 +4,7 @@ import DeviceRegistry
 import Foundation
 import Providers
 import PushCore
+import Settings
 import Wire
 import Worker
 

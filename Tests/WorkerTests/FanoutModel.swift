@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PushCore
 import Reactor
+import Settings
 import TestSupport
 import Testing
 

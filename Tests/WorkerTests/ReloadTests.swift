@@ -6,6 +6,7 @@ import Reactor
 import TestSupport
 import Testing
 
+@testable import Settings
 @testable import Worker
 
 @Suite("Reloading")

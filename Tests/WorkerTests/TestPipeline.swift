@@ -4,6 +4,7 @@ import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 @testable import Worker

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import PushCore
 import Reactor
+import Settings
 import StatusHTTP
 import TLS
 import Wire
@@ -12,7 +13,7 @@ final class HTTPDoor: Door, TurnHook {
   private let context: GatewayContext
   private let server: HTTPServer
   private let isTLS: Bool
-  private(set) var expiry: ShardReport.Expiry?
+  private(set) var expiry: CertificateExpiry?
   private var watch: ForeignDescriptor?
   private var isTurnScheduled = false
   private var isClosed = false

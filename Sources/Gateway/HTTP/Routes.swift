@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Settings
 import StatusHTTP
 import Worker
 

@@ -4,7 +4,6 @@ import DeviceRegistry
 import PushCore
 import TLS
 import Wire
-import Worker
 
 /// Publishes send requests, each once, and waits for their results. Confined to the loop's thread.
 ///

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Providers
 import PushCore
+import Settings
 
 /// Dispatched: recipients are translated and handed to their pools as streams become free; what doesn't fit waits as it came.
 extension Pipeline {

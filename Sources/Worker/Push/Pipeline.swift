@@ -3,6 +3,7 @@ import Broker
 import Logging
 import Providers
 import PushCore
+import Settings
 import Wire
 
 /// The path of one request: admitted, dispatched, answered, its consequences published and confirmed, acknowledged.

@@ -2,6 +2,7 @@ import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 /// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop

@@ -1,6 +1,7 @@
 import AMQP
 import Broker
 import PushCore
+import Settings
 import Wire
 
 /// What workers with a configuration would send for a request, said without sending it: read, admitted, routed and translated by the code

@@ -1,6 +1,7 @@
 import AMQP
 import Broker
 import PushCore
+import Settings
 
 /// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs
 /// rehearse, and `explain` shows.

@@ -2,6 +2,7 @@ import AMQP
 import Broker
 import Logging
 import Reactor
+import Settings
 import Wire
 
 /// What a shard hears from the broker, besides what concerns publications.

@@ -1,5 +1,6 @@
 import Logging
 import Reactor
+import Settings
 import StatusHTTP
 import Wire
 

@@ -4,6 +4,7 @@ import Logging
 import Providers
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 /// One thread's share of a worker: its loop, its two connections to the broker, its pools, and the pipeline between them.

@@ -2,6 +2,7 @@ import Logging
 import Providers
 import PushCore
 import Reactor
+import Settings
 import TLS
 import Wire
 

@@ -3,6 +3,7 @@ import DeviceRegistry
 import Logging
 import Providers
 import Reactor
+import Settings
 import Wire
 import Worker
 

@@ -3,6 +3,7 @@ import Foundation
 import Providers
 import PushCore
 import Reactor
+import Settings
 import TLS
 import Worker
 

@@ -10,7 +10,7 @@ package struct DoorCertificate {
   package let identity: Identity
 
   /// When it ends.
-  package var expiry: ShardReport.Expiry { ShardReport.Expiry(name: setting, notAfter: identity.notAfter) }
+  package var expiry: CertificateExpiry { CertificateExpiry(name: setting, notAfter: identity.notAfter) }
 
   /// - Parameter door: the settings' common path.
   init(_ material: (certificate: Material, key: Material), of door: String) throws(ConfigurationError) {

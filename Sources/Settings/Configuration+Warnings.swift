@@ -2,7 +2,7 @@ import AMQP
 
 extension Configuration {
   /// What can be used, but is likely to be a mistake.
-  var warnings: [String] {
+  package var warnings: [String] {
     var warnings: [String] = []
     for broker in brokers where !broker.isTLS && !broker.password.isEmpty && !Self.isLoopback(broker.host) {
       warnings.append("broker: the password crosses the network to \(broker.host) in plain text; use amqps")

@@ -12,7 +12,7 @@ package struct ExpiryWatch {
   /// - Parameters:
   ///   - expiries: the soonest first.
   ///   - now: unix seconds.
-  package mutating func warn(of expiries: [ShardReport.Expiry], at now: Int64, _ log: Log) {
+  package mutating func warn(of expiries: [CertificateExpiry], at now: Int64, _ log: Log) {
     var near: [String: Int64] = [:]
     for expiry in expiries {
       guard let mark = Self.mark(notAfter: expiry.notAfter, at: now) else { break }
@@ -30,5 +30,18 @@ package struct ExpiryWatch {
   /// The nearest mark that is reached; nil while there is more time.
   package static func mark(notAfter: Int64, at now: Int64) -> Int64? {
     marks.last { notAfter - now <= $0 * 86_400 }
+  }
+}
+
+/// When a certificate ends.
+package struct CertificateExpiry: Sendable {
+  /// The credential's.
+  package var name: String
+  /// Unix seconds.
+  package var notAfter: Int64
+
+  package init(name: String, notAfter: Int64) {
+    self.name = name
+    self.notAfter = notAfter
   }
 }

@@ -46,7 +46,7 @@ extension OTLPSettings {
   }
 
   /// nil for plain HTTP.
-  func tls() throws(ConfigurationError) -> TLSClientContext? {
+  package func tls() throws(ConfigurationError) -> TLSClientContext? {
     guard address.isTLS else { return nil }
     let pem: [UInt8]? = if let ca { try ca.bytes(for: "tracesCA") } else { nil }
     return try usable(pem == nil ? "traces" : "tracesCA") { () throws(CredentialError) in

@@ -9,8 +9,14 @@ package struct CredentialPlace: Hashable, Sendable {
 
   package let app: String
   /// nil for the application's own.
-  let sender: String?
-  let reach: Reach
+  package let sender: String?
+  package let reach: Reach
+
+  package init(app: String, sender: String?, reach: Reach) {
+    self.app = app
+    self.sender = sender
+    self.reach = reach
+  }
 
   /// The setting, for errors.
   var setting: String {
@@ -19,7 +25,7 @@ package struct CredentialPlace: Hashable, Sendable {
   }
 
   /// For logs and figures.
-  var name: String {
+  package var name: String {
     switch reach {
     case .apns(let environment): "\(owner) APNs \(environment.rawValue)"
     case .broadcasts(let environment): "\(owner) APNs \(environment.rawValue) broadcasts"
@@ -82,17 +88,17 @@ extension CredentialSet {
 
 extension APNsConfiguration {
   /// Broadcasts go to another host than pushes to devices.
-  var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
+  package var hasBroadcastHost: Bool { broadcastHost != host || broadcastPort != port }
 }
 
 extension AppConfiguration {
   /// Its own credentials, then those of its senders.
-  var sets: [(sender: String?, set: CredentialSet)] {
+  package var sets: [(sender: String?, set: CredentialSet)] {
     [(nil, credentials)] + senders.sorted { $0.key < $1.key }.map { (Optional($0.key), $0.value) }
   }
 
   /// Where its credentials stand.
-  var places: [CredentialPlace] {
+  package var places: [CredentialPlace] {
     sets.flatMap { sender, set in
       set.apns.map { CredentialPlace(app: id, sender: sender, reach: .apns($0.environment)) }
         + set.apns.filter(\.hasBroadcastHost).map {
@@ -120,7 +126,7 @@ extension Configuration {
   }
 
   /// The pools that this makes, as logs name them; what several places share stands by the first.
-  var poolNames: [String] {
+  package var poolNames: [String] {
     var apns: Set<APNsConfiguration> = []
     var fcm: Set<FCMConfiguration> = []
     var names: [String] = []
@@ -138,10 +144,10 @@ extension Configuration {
   }
 
   /// Where the registry is, without what leads there.
-  var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
+  package var registryKind: String { registry.map { $0.hasPrefix("sqlite:") ? "SQLite" : "PostgreSQL" } ?? "none" }
 
   /// Every file that the configuration is made of, its own left out.
-  var watchedFiles: [String] {
+  package var watchedFiles: [String] {
     var materials = [brokerCA]
     for (_, source) in credentials { materials += source.materials.map(\.material) + [source.ca] }
     return Set(materials.compactMap { $0?.path }).union(valueFiles).sorted()

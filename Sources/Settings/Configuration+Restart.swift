@@ -1,6 +1,6 @@
 extension Configuration {
   /// The settings that differ from those of a running worker, and that it can't take over.
-  func changesForRestart(from running: Configuration) -> [String] {
+  package func changesForRestart(from running: Configuration) -> [String] {
     Self.fixedSettings.filter { $0.differs(self, running) }.map(\.name)
   }
 

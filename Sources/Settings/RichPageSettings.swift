@@ -14,10 +14,10 @@ public struct RichPageSettings: Sendable, Equatable {
   public var most: Int64
 
   /// Where the gateway has the page of this name.
-  func address(of name: [UInt8]) -> [UInt8] { Array(url.utf8) + Self.path + name }
+  package func address(of name: [UInt8]) -> [UInt8] { Array(url.utf8) + Self.path + name }
 
   /// As long as every address, and of no page.
-  var example: [UInt8] { address(of: [UInt8](repeating: UInt8(ascii: "x"), count: ContentPage.nameLength)) }
+  package var example: [UInt8] { address(of: [UInt8](repeating: UInt8(ascii: "x"), count: ContentPage.nameLength)) }
 
   private static let path = Array("/pages/".utf8)
 }

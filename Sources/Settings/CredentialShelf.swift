@@ -4,17 +4,19 @@ import Reactor
 /// The credentials of a process: each loaded once for all shards, and loaded again when its files or settings have changed.
 ///
 /// For the main thread, so that no shard waits while files are read; what it hands out is immutable.
-struct CredentialShelf {
-  private(set) var credentials: [CredentialPlace: LoadedCredential] = [:]
+package struct CredentialShelf {
+  package private(set) var credentials: [CredentialPlace: LoadedCredential] = [:]
   /// The settings of credentials that can't be used, and that have no earlier one in their place.
-  private(set) var missing: Set<String> = []
-  private(set) var brokers: [BrokerAddress] = []
+  package private(set) var missing: Set<String> = []
+  package private(set) var brokers: [BrokerAddress] = []
   private var trusts = TrustCache()
+
+  package init() {}
 
   /// Loads what is new or has changed. What can't be loaded stays as it was, and costs nothing else.
   ///
   /// - Returns: what can't be used, by the setting that names it.
-  mutating func load(_ configuration: Configuration) -> [ConfigurationError] {
+  package mutating func load(_ configuration: Configuration) -> [ConfigurationError] {
     let files = MaterialCache()
     var errors: [ConfigurationError] = []
     var loaded: [CredentialPlace: LoadedCredential] = [:]

@@ -3,7 +3,7 @@ import Foundation
 /// What a collector wants in each request besides spans, as `OTEL_EXPORTER_OTLP_HEADERS` spells it: `name=value,name=value`, values
 /// percent-encoded. Its description shows no value.
 public struct OTLPHeaders: Sendable, Equatable {
-  let fields: [(name: String, value: String)]
+  package let fields: [(name: String, value: String)]
 
   init() { fields = [] }
 

@@ -6,7 +6,7 @@ extension Configuration {
   public var topology: Topology { Topology(prefix: prefix, ladder: retry.steps, binaryFeedback: binaryFeedbackApps) }
 
   /// What ``ReplyQueues/listed`` is.
-  var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }
+  package var listedReplyQueues: Set<[UInt8]>? { replyTo.map { Set($0.map { Array($0.utf8) }) } }
 
   /// The brokers, for a command that needs nothing else of the credentials.
   public func brokerAddresses() throws(ConfigurationError) -> [BrokerAddress] {
