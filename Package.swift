@@ -53,11 +53,12 @@ let package = Package(
     .target(name: "AMQP", dependencies: ["Wire", "CRabbitMQ"], swiftSettings: door),
     .target(name: "TLS", dependencies: ["Wire", "COpenSSL"], swiftSettings: door),
     .target(name: "Reactor", dependencies: ["Wire", "TLS", "CLinux"], swiftSettings: door),
+    .target(name: "Logging", dependencies: ["PushCore", "Wire", "Reactor"], swiftSettings: strict),
     .target(
-      name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
+      name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "Logging", "CSQLite", "CPostgres"],
+      swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
-    .target(name: "Logging", dependencies: ["PushCore", "Wire", "Reactor"], swiftSettings: strict),
     .target(
       name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
       swiftSettings: strict),

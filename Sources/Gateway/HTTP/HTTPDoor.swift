@@ -5,7 +5,6 @@ import Settings
 import StatusHTTP
 import TLS
 import Wire
-import Worker
 
 /// The HTTP door: asks who comes, and finds who answers. Plain HTTP is served in turns of the loop; TLS, whose handshakes take long, on a thread of
 /// its own, from which requests are taken to the loop.

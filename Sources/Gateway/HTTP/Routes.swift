@@ -2,7 +2,6 @@ import DeviceRegistry
 import PushCore
 import Settings
 import StatusHTTP
-import Worker
 
 /// Who answers requests for a place.
 struct Route {

@@ -1,5 +1,6 @@
 import AMQP
 import Broker
+import DeviceRegistry
 import Logging
 import Providers
 import PushCore

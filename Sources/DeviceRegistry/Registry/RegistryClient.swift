@@ -1,22 +1,25 @@
-import DeviceRegistry
 import Logging
 import PushCore
 import Reactor
-import Settings
 import Wire
+
+/// Hears whether the registry can be changed.
+package protocol RegistryWatcher: AnyObject {
+  func registryChanged(isUsable: Bool)
+}
 
 /// A shard's calls to the registry, each with what its answer is for. Answers come in later turns, in the order of the calls; the loop
 /// never waits.
 package final class RegistryClient: RegistryHandler {
   /// Waits for the registry to be usable.
-  weak var changes: ChangeQueue?
-  weak var acknowledgements: AcknowledgementQueue?
+  package weak var changes: (any RegistryWatcher)?
+  package weak var acknowledgements: (any RegistryWatcher)?
   private let time: Turn
   private let log: Log
   private var registry: (any RegistryDoor)?
   /// It answers; and takes writes of every kind.
-  private(set) var isUp = false
-  var isWritable: Bool { isUp && unwritable.isEmpty }
+  package private(set) var isUp = false
+  package var isWritable: Bool { isUp && unwritable.isEmpty }
   private var unwritable: Set<WriteKind> = []
   private var calls = Slab<(Result<any Sendable, RegistryError>) -> Void>()
   private var nextProbe = MonotonicTime(nanoseconds: 0)
@@ -24,17 +27,11 @@ package final class RegistryClient: RegistryHandler {
   private var nextPurgeOfNotes = MonotonicTime(nanoseconds: 0)
   private var nextPurgeOfContent = MonotonicTime(nanoseconds: 0)
 
-  /// - Throws: naming the setting when the location can't be parsed or there is no thread to be had.
-  package init(_ location: String, limits: RegistryLimits, host: any ShardHost, log: Log) throws(ConfigurationError) {
+  /// - Throws: when the system has too little left for it.
+  package init(_ location: RegistryLocation, limits: RegistryLimits, host: any RegistryHost, log: Log) throws(SystemError) {
     time = host.time
     self.log = log
-    let parsed: RegistryLocation
-    do throws(RegistryError) { parsed = try RegistryLocation(parsing: location) } catch {
-      throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
-    }
-    do throws(SystemError) { registry = try host.openRegistry(parsed, limits, self) } catch {
-      throw ConfigurationError(key: "registry", problem: "has no thread: \(error)")
-    }
+    registry = try host.openRegistry(location, limits, self)
   }
 
   /// Nothing waits for an answer.
@@ -62,7 +59,7 @@ package final class RegistryClient: RegistryHandler {
   package func note<Answer>(_ call: RegistryCall<Answer>) { self.call(call) { _ in } }
 
   /// Changes that were submitted and aren't begun fail.
-  func withdrawChanges() { registry?.withdrawChanges() }
+  package func withdrawChanges() { registry?.withdrawChanges() }
 
   /// What was called for before is still done; no answer is reported any more.
   package func close() {
