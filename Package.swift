@@ -58,7 +58,7 @@ let package = Package(
       name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "Logging", "CSQLite", "CPostgres"],
       swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
-    .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
+    .target(name: "StatusHTTP", dependencies: ["Wire", "Reactor", "CMicroHTTPD"], swiftSettings: door),
     .target(
       name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
       swiftSettings: strict),
@@ -77,7 +77,6 @@ let package = Package(
       name: "Gateway",
       dependencies: [
         "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
-        "Worker",
       ],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),

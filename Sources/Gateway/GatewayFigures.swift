@@ -1,8 +1,8 @@
 import Logging
 import Reactor
 import Settings
+import StatusHTTP
 import Wire
-import Worker
 
 /// What a gateway counts. Confined to the loop's thread.
 final class GatewayFigures {
