@@ -21,8 +21,8 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// The promises that are fuzzed: a test that replays Tests/Corpora or, for `dev/fuzz`, a program that libFuzzer drives.
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
-    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Worker", "Gateway",
-    "TestSupport",
+    "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Settings",
+    "Worker", "Gateway", "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -53,22 +53,39 @@ let package = Package(
     .target(name: "AMQP", dependencies: ["Wire", "CRabbitMQ"], swiftSettings: door),
     .target(name: "TLS", dependencies: ["Wire", "COpenSSL"], swiftSettings: door),
     .target(name: "Reactor", dependencies: ["Wire", "TLS", "CLinux"], swiftSettings: door),
+    .target(name: "Logging", dependencies: ["PushCore", "Wire", "Reactor"], swiftSettings: strict),
     .target(
-      name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "CSQLite", "CPostgres"], swiftSettings: door),
+      name: "DeviceRegistry", dependencies: ["PushCore", "Wire", "Reactor", "Logging", "CSQLite", "CPostgres"],
+      swiftSettings: door),
     .target(name: "Providers", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
-    .target(name: "StatusHTTP", dependencies: ["Wire", "CMicroHTTPD"], swiftSettings: door),
+    .target(name: "StatusHTTP", dependencies: ["Wire", "Reactor", "CMicroHTTPD"], swiftSettings: door),
+    .target(
+      name: "Broker", dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Logging"],
+      swiftSettings: strict),
+    .target(
+      name: "Settings",
+      dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker"],
+      swiftSettings: strict),
     .target(
       name: "Worker",
-      dependencies: ["PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP"],
+      dependencies: [
+        "PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging",
+        "Broker", "Settings",
+      ],
       swiftSettings: strict),
     .target(
       name: "Gateway",
-      dependencies: ["PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Worker"],
+      dependencies: [
+        "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "StatusHTTP", "Logging", "Broker", "Settings",
+      ],
       swiftSettings: strict),
     .target(name: "Simulator", dependencies: ["PushCore", "Wire", "HTTP2", "TLS", "Reactor"], swiftSettings: strict),
     .executableTarget(
       name: "pushfleet",
-      dependencies: ["CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Worker", "Gateway", "Simulator"],
+      dependencies: [
+        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Settings", "Worker", "Gateway",
+        "Simulator",
+      ],
       swiftSettings: strict,
       linkerSettings: allocator),
 
@@ -76,8 +93,8 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers", "Worker",
-        "Simulator",
+        "PushCore", "Wire", "HTTP2", "AMQP", "BrokerModel", "TLS", "Reactor", "DeviceRegistry", "Providers",
+        "Logging", "Broker", "Settings", "Worker", "Simulator",
       ], path: "Tests/Simulation", swiftSettings: strict),
     .executableTarget(
       name: "fleetsim", dependencies: ["Simulation"], path: "Tests/fleetsim", swiftSettings: strict, linkerSettings: allocator),
@@ -88,7 +105,7 @@ let package = Package(
     .target(name: "TestSupport", dependencies: ["Wire", "Reactor", "CLinux"], path: "Tests/TestSupport", swiftSettings: door),
     .testTarget(name: "PushCoreTests", dependencies: ["PushCore", "TestSupport"]),
     .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "Reactor", "TestSupport"]),
-    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Worker", "TestSupport"]),
+    .testTarget(name: "AMQPTests", dependencies: ["AMQP", "BrokerModel", "Reactor", "Broker", "TestSupport"]),
     .testTarget(name: "ReactorTests", dependencies: ["TLS", "Reactor", "TestSupport"]),
     .testTarget(name: "DeviceRegistryTests", dependencies: ["DeviceRegistry", "Reactor", "TestSupport"]),
     .testTarget(name: "ProvidersTests", dependencies: ["Providers", "Simulator", "TestSupport"]),
@@ -96,19 +113,30 @@ let package = Package(
     .testTarget(name: "SimulatorTests", dependencies: ["Simulator", "TestSupport"]),
     .testTarget(
       name: "WorkerTests",
-      dependencies: ["Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"],
+      dependencies: [
+        "Logging", "Broker", "Settings", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor",
+        "DeviceRegistry", "TestSupport",
+      ],
       exclude: ["Support"]),
     .testTarget(
       name: "GatewayTests",
-      dependencies: ["Gateway", "Worker", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport"]),
+      dependencies: [
+        "Gateway", "Broker", "Settings", "StatusHTTP", "AMQP", "PushCore", "Reactor", "DeviceRegistry", "TestSupport",
+      ]),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Worker", "TestSupport", "pushfleet"]),
+      dependencies: [
+        "PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Settings", "Worker", "TestSupport", "pushfleet",
+      ]),
     .testTarget(
       name: "SchemaTests",
-      dependencies: ["PushCore", "AMQP", "DeviceRegistry", "Reactor", "Worker", "TestSupport", "pushfleet"],
+      dependencies: [
+        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Settings", "Worker", "TestSupport",
+        "pushfleet",
+      ],
       exclude: ["Support"]),
-    .testTarget(name: "EndToEndTests", dependencies: ["AMQP", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["AMQP", "Settings", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,
   ],
   swiftLanguageModes: [.v6]

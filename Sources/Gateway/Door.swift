@@ -1,11 +1,11 @@
-import Worker
+import Settings
 
 /// A way into the gateway. Confined to the loop's thread.
 protocol Door: AnyObject {
   /// Takes over the applications and certificates of a configuration; where something can't be used, what it had before stays.
   func reload(_ configuration: Configuration) throws(ConfigurationError)
   /// When the certificate that it shows ends; nil where it shows none.
-  var expiry: ShardReport.Expiry? { get }
+  var expiry: CertificateExpiry? { get }
   /// Ends who takes too long to say what he wants. To be called about once a second.
   func lookAround()
   /// Takes nothing new from now on.

@@ -1,7 +1,8 @@
+import Logging
 import Reactor
+import Settings
 import StatusHTTP
 import Wire
-import Worker
 
 /// A gateway process: its doors and its connection to the broker on one loop, and the signals that stop it.
 public final class Gateway {

@@ -1,6 +1,6 @@
 import DeviceRegistry
 import PushCore
-import Worker
+import Settings
 
 /// The applications of the configuration, as doors ask for them.
 struct GatewayApplications {

@@ -1,8 +1,9 @@
 import AMQP
+import Broker
+import Logging
 import PushCore
 import Reactor
 import Wire
-import Worker
 
 /// The gateway's connection to the broker, kept up: publishes with confirms, and takes answers by direct reply-to. Confined to the
 /// loop's thread.

@@ -1,5 +1,8 @@
+import Broker
+import DeviceRegistry
+import Logging
 import Reactor
-import Worker
+import Settings
 
 /// What every door of a gateway works with. Confined to the loop's thread.
 final class GatewayContext {
@@ -24,7 +27,7 @@ final class GatewayContext {
     broker = GatewayBroker(
       loop: loop, topology: topology, brokers: try configuration.brokerAddresses(), log: log, figures: figures)
     registry = try configuration.registry.map { (location) throws(ConfigurationError) in
-      try RegistryClient(location, limits: configuration.registryLimits, host: LoopHost(loop), log: log)
+      try RegistryClient(location, limits: configuration.registryLimits, host: LoopRegistryHost(loop), log: log)
     }
   }
 }

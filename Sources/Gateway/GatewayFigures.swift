@@ -1,6 +1,8 @@
+import Logging
 import Reactor
+import Settings
+import StatusHTTP
 import Wire
-import Worker
 
 /// What a gateway counts. Confined to the loop's thread.
 final class GatewayFigures {
@@ -17,7 +19,7 @@ final class GatewayFigures {
   /// Requests that were known as retransmissions.
   var repeated = 0
   /// Of the doors' certificates.
-  var expiries: [ShardReport.Expiry] = []
+  var expiries: [CertificateExpiry] = []
   let binary = BinaryFigures()
 
   /// - Parameter seconds: since the request was there.

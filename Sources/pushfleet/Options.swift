@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Worker
+import Settings
 
 /// A command's words, taken apart: `--name value`, `--name=value`, flags, and the rest.
 struct Options {

@@ -2,7 +2,7 @@ import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 /// The command line: finds the command, runs it, turns its error into a sentence and an exit status.
 @main

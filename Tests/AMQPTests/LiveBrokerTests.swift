@@ -1,9 +1,9 @@
 import AMQP
+import Broker
 import Foundation
 import Reactor
 import TestSupport
 import Testing
-import Worker
 
 @Suite("Against a running broker", .serialized)
 struct LiveBrokerTests {

@@ -1,10 +1,10 @@
 import AMQP
+import Broker
 import Reactor
 import TLS
 import TestSupport
 import Testing
 import Wire
-import Worker
 
 /// A consumer and a publisher on sockets of one loop, against a broker.
 final class LiveClients {

@@ -1,9 +1,9 @@
 import AMQP
+import Broker
 import BrokerModel
 import TestSupport
 import Testing
 import Wire
-import Worker
 
 @Suite("A broker in memory")
 struct VirtualBrokerTests {

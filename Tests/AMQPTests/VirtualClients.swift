@@ -1,9 +1,9 @@
 import AMQP
+import Broker
 import BrokerModel
 import TestSupport
 import Testing
 import Wire
-import Worker
 
 /// Clients of a modelled broker, in memory: every byte travels at once, and time passes when the test says so.
 final class VirtualClients {

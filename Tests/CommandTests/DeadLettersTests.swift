@@ -1,7 +1,7 @@
 import AMQP
+import Broker
 import Foundation
 import Testing
-import Worker
 
 @testable import pushfleet
 

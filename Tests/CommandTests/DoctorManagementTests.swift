@@ -1,9 +1,10 @@
 import AMQP
+import Broker
 import Foundation
+import Settings
 import StatusHTTP
 import TestSupport
 import Testing
-import Worker
 
 @testable import pushfleet
 

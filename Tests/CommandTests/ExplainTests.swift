@@ -1,8 +1,8 @@
 import Foundation
 import PushCore
+import Settings
 import TestSupport
 import Testing
-import Worker
 
 @testable import pushfleet
 

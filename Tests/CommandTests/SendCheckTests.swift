@@ -1,7 +1,7 @@
 import Foundation
+import Settings
 import TestSupport
 import Testing
-import Worker
 
 @testable import pushfleet
 

@@ -2,8 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Worker
-
 /// What a worker does with pages that a newer one has written. Both are of this build: a test makes pages newer by the version byte of their
 /// tickets and changes nothing else, so it says nothing of how two builds share a broker or a registry.
 @Suite("Pages of a newer version", .blocking)

@@ -1,6 +1,6 @@
 import Foundation
 
-@testable import Worker
+@testable import Settings
 
 /// A configuration is read, or refused by a key and with a problem.
 enum ConfigurationFuzz {

@@ -1,7 +1,9 @@
 import DeviceRegistry
 import Foundation
+import Logging
 import PushCore
 import Reactor
+import Settings
 
 @testable import Gateway
 @testable import StatusHTTP

@@ -3,7 +3,6 @@ import TestSupport
 import Testing
 
 @testable import Gateway
-@testable import Worker
 
 private let promtool = "/usr/bin/promtool"
 

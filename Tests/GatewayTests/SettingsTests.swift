@@ -1,6 +1,6 @@
 import Foundation
+import Settings
 import Testing
-import Worker
 
 @Suite("The gateway's settings")
 struct SettingsTests {

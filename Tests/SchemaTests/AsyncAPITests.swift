@@ -1,9 +1,10 @@
 import AMQP
+import Broker
 import Foundation
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Settings
 
 /// `docs/asyncapi.yaml` against the topology that is declared.
 @Suite struct AsyncAPITests {

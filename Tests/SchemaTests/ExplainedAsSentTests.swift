@@ -1,12 +1,15 @@
 import AMQP
 import DeviceRegistry
 import Foundation
+import Logging
 import PushCore
 import Reactor
 import TestSupport
 import Testing
 import Wire
 
+@testable import Broker
+@testable import Settings
 @testable import Worker
 @testable import pushfleet
 

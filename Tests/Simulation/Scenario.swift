@@ -1,8 +1,10 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import Foundation
 import Providers
 import PushCore
+import Settings
 import Wire
 import Worker
 

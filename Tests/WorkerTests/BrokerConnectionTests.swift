@@ -1,9 +1,8 @@
 import AMQP
+import Broker
 import Reactor
 import Testing
 import Wire
-
-@testable import Worker
 
 @Suite("The connection to the broker")
 struct BrokerConnectionTests {

@@ -1,3 +1,5 @@
+import Broker
+import Logging
 import Reactor
 import Testing
 import Wire

@@ -1,6 +1,8 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import Foundation
+import Logging
 import PushCore
 import Reactor
 import Testing

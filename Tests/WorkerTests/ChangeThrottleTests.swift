@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Broker
 
 @Suite("When the registry's changes are consumed and given back")
 struct ChangeThrottleTests {

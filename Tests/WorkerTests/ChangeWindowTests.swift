@@ -3,7 +3,7 @@ import DeviceRegistry
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Broker
 
 @Suite("What a shard takes of the registry's changes")
 struct ChangeWindowTests {

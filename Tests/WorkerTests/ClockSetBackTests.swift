@@ -1,9 +1,11 @@
 import AMQP
+import Logging
 import PushCore
 import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 /// The machine's clock is set while requests are in hand.

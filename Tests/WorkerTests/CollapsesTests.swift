@@ -1,5 +1,6 @@
 import AMQP
 import DeviceRegistry
+import Logging
 import PushCore
 import Reactor
 import TestSupport

@@ -1,7 +1,6 @@
 import Foundation
+import Settings
 import Testing
-
-@testable import Worker
 
 @Suite("Checking a configuration")
 struct ConfigurationCheckTests {

@@ -3,6 +3,7 @@ import Reactor
 import TestSupport
 import Testing
 
+@testable import Settings
 @testable import Worker
 
 @Suite("Credentials")

@@ -1,6 +1,7 @@
 import Testing
 import Wire
 
+@testable import Logging
 @testable import Worker
 
 @Suite("The duplicate window")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Worker
+@testable import Settings
 
 @Suite("The environment's settings")
 struct EnvironmentTests {

@@ -1,10 +1,13 @@
 import Foundation
+import Logging
 import PushCore
 import Reactor
+import Settings
 import TestSupport
 import Testing
 
 @testable import AMQP
+@testable import Broker
 @testable import DeviceRegistry
 @testable import Worker
 

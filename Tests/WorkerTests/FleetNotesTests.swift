@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Testing
 import Wire
 

@@ -1,8 +1,10 @@
 import AMQP
+import Logging
 import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 /// A request of a hold queue is in hand, and its provider serves nothing.

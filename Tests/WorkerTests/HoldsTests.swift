@@ -1,4 +1,5 @@
 import AMQP
+import Logging
 import Reactor
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import Reactor
+import Settings
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Settings
 
 @Suite("The configuration's JSON5")
 struct JSON5ReaderTests {

@@ -1,7 +1,6 @@
 import AMQP
+import Broker
 import Testing
-
-@testable import Worker
 
 @Suite("Routes of dead letters")
 struct LetterRouteTests {

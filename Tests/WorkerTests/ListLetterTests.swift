@@ -1,9 +1,11 @@
+import Logging
 import PushCore
 import Reactor
 import TestSupport
 import Testing
 
 @testable import AMQP
+@testable import Broker
 @testable import Worker
 
 @Suite("Dead letters of a list's entries")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Worker
+@testable import Logging
 
 @Suite("A line of the log")
 struct LogTests {

@@ -1,7 +1,6 @@
 import AMQP
+import Broker
 import Testing
-
-@testable import Worker
 
 @Suite("A request's message_id")
 struct MessageIDTests {

@@ -1,10 +1,11 @@
+import Logging
 import Reactor
 import TestSupport
 import Testing
 import Wire
 
 @testable import AMQP
-@testable import Worker
+@testable import Broker
 
 @Suite("The outbox")
 struct OutboxTests {

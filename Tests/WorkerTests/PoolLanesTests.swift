@@ -1,3 +1,4 @@
+import Broker
 import Reactor
 import Testing
 import Wire

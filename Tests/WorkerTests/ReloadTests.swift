@@ -1,9 +1,12 @@
+import Broker
 import Foundation
+import Logging
 import Providers
 import Reactor
 import TestSupport
 import Testing
 
+@testable import Settings
 @testable import Worker
 
 @Suite("Reloading")

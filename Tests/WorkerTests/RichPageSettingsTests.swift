@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Worker
+@testable import Settings
 
 @Suite("The settings of pages")
 struct RichPageSettingsTests {

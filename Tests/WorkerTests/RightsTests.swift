@@ -1,10 +1,12 @@
 import AMQP
 import DeviceRegistry
+import Logging
 import PushCore
 import Reactor
 import Testing
 import Wire
 
+@testable import Broker
 @testable import Worker
 
 @Suite("What producers may ask for")

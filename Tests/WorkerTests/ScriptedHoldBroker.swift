@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 
 @testable import Worker
 

@@ -1,9 +1,12 @@
 import Foundation
+import Logging
 import PushCore
 import Reactor
+import Settings
 import TestSupport
 
 @testable import AMQP
+@testable import Broker
 @testable import Worker
 
 /// A broker with one queue, a provider, and workers whose channels close between any two steps. Nothing is sent by a pool: a step

@@ -1,3 +1,4 @@
+import Broker
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import Wire
 
+@testable import Settings
 @testable import Worker
 
 @Suite("Spans")

@@ -1,7 +1,10 @@
 import AMQP
+import Broker
 import DeviceRegistry
+import Logging
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 @testable import Worker

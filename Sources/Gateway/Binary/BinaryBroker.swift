@@ -1,5 +1,3 @@
-import Worker
-
 /// What the doors of APNs' binary interface need of the broker.
 protocol BinaryBroker: AnyObject {
   /// Publishes once; the answer says whether the broker has confirmed it.

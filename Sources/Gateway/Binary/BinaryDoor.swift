@@ -1,9 +1,10 @@
 import AMQP
+import Logging
 import PushCore
 import Reactor
+import Settings
 import TLS
 import Wire
-import Worker
 
 /// The door for senders of APNs' binary interface, with its feedback service where that is configured.
 final class BinaryDoor: Door {
@@ -16,7 +17,7 @@ final class BinaryDoor: Door {
   private let only: [UInt8]?
   let limits: RequestLimits
   private var listeners: [Listener] = []
-  private(set) var expiry: ShardReport.Expiry?
+  private(set) var expiry: CertificateExpiry?
   /// Of both services, before the end of their handshake: they take no room from those who have shown who they are.
   private var arrivals: BoundedConnections<any Machine>
   private var senders: BoundedConnections<BinaryConnection>

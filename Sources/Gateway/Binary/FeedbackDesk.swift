@@ -1,7 +1,7 @@
 import AMQP
+import Broker
 import Reactor
 import Wire
-import Worker
 
 /// Hands out the applications' lists to connections of the feedback service.
 final class FeedbackDesk {

@@ -1,6 +1,6 @@
 import AMQP
+import Broker
 import Wire
-import Worker
 
 /// Reads so many messages of an application's feedback queue on a connection of its own, and holds them until they are known to have been read.
 final class FeedbackList: ConsumerHandler, FeedbackHolder {

@@ -2,7 +2,6 @@ import DeviceRegistry
 import PushCore
 import StatusHTTP
 import TLS
-import Worker
 
 /// `POST …/acks` and `PUT …/badge`: what devices received and read, and their badges. Each is published, and noted by a worker.
 struct Acknowledgements {

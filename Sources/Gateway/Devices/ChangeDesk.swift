@@ -1,8 +1,8 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
 import Wire
-import Worker
 
 /// Publishes changes of the registry, and waits for their answers. Confined to the loop's thread.
 final class ChangeDesk {

@@ -3,7 +3,6 @@ import PushCore
 import StatusHTTP
 import TLS
 import Wire
-import Worker
 
 /// `/v1/apps/<app>/installations/<id>` and what is below it: devices register, and say who uses them and what they want, themselves or
 /// by their backend.

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Worker
 
 /// `POST /gcm/send` and `/fcm/send`: requests of GCM and FCM legacy, as JSON or as a form.
 struct GCMSend {

@@ -1,6 +1,6 @@
 import Reactor
+import Settings
 import StatusHTTP
-import Worker
 
 /// What the gateway says of itself, where the setting `metrics` names a place: its figures in Prometheus' text format, whether its loop turns,
 /// whether the broker takes what comes in, and a page for people.
@@ -48,7 +48,7 @@ final class FiguresDoor: Door {
   private var setting: String { context.configuration.gateway?.metrics == nil ? "metrics" : "gateway.metrics" }
 
   func reload(_ configuration: Configuration) {}
-  var expiry: ShardReport.Expiry? { nil }
+  var expiry: CertificateExpiry? { nil }
   func lookAround() { server?.endSlow() }
   func drain() {}
   var isIdle: Bool { true }

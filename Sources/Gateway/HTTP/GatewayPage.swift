@@ -1,6 +1,5 @@
 import Reactor
 import StatusHTTP
-import Worker
 
 /// The page at `/` of the figures' address, without a script: browsers ask for it again every few seconds.
 enum GatewayPage {

@@ -1,8 +1,8 @@
+import Logging
 import PushCore
 import Reactor
 import StatusHTTP
 import Wire
-import Worker
 
 /// One request in hand, until it is answered. Confined to the loop's thread.
 final class HTTPCall {

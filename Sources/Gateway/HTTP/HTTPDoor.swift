@@ -1,10 +1,10 @@
 import DeviceRegistry
 import PushCore
 import Reactor
+import Settings
 import StatusHTTP
 import TLS
 import Wire
-import Worker
 
 /// The HTTP door: asks who comes, and finds who answers. Plain HTTP is served in turns of the loop; TLS, whose handshakes take long, on a thread of
 /// its own, from which requests are taken to the loop.
@@ -12,7 +12,7 @@ final class HTTPDoor: Door, TurnHook {
   private let context: GatewayContext
   private let server: HTTPServer
   private let isTLS: Bool
-  private(set) var expiry: ShardReport.Expiry?
+  private(set) var expiry: CertificateExpiry?
   private var watch: ForeignDescriptor?
   private var isTurnScheduled = false
   private var isClosed = false

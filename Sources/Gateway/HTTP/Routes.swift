@@ -1,7 +1,7 @@
 import DeviceRegistry
 import PushCore
+import Settings
 import StatusHTTP
-import Worker
 
 /// Who answers requests for a place.
 struct Route {

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Worker
 
 /// `/gcm/notification` and `/fcm/notification`: device groups, made and changed by POST, their keys looked up by GET.
 struct DeviceGroups {

@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Worker
 
 /// `/iid/…`: what is known of a device, topics joined and left, APNs tokens registered.
 struct InstanceID {

@@ -1,6 +1,5 @@
 import DeviceRegistry
 import PushCore
-import Worker
 
 /// Registers provider tokens as they are: those of an import, and those that senders name and nobody has registered, as senders of GCM never did.
 struct TokenImport {

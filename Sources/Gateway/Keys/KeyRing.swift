@@ -2,7 +2,6 @@ import DeviceRegistry
 import Reactor
 import TLS
 import Wire
-import Worker
 
 /// Which keys open the door: asked of the registry, remembered for a few seconds. Confined to the loop's thread.
 final class KeyRing {

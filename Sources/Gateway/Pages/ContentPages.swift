@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Worker
 
 /// `GET /pages/<name>`: content for which a push had no room (rule UP-21), for everybody who knows its name.
 struct ContentPages {

@@ -1,9 +1,9 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
 import TLS
 import Wire
-import Worker
 
 /// Publishes send requests, each once, and waits for their results. Confined to the loop's thread.
 ///
@@ -224,9 +224,9 @@ final class SendDesk {
     properties.appID = request.app
     properties.timestamp = UInt64(max(context.loop.wallClock / 1000, 0))
     properties.userID = context.broker.user
-    if let sender = request.key.sender { properties.headers.append(Translator.senderHeader, .string(sender)) }
+    if let sender = request.key.sender { properties.headers.append(MessageHeaders.sender, .string(sender)) }
     if let environment = request.key.environment?.name {
-      properties.headers.append(Translator.environmentHeader, .string(Array(environment.utf8)))
+      properties.headers.append(MessageHeaders.environment, .string(Array(environment.utf8)))
     }
     if let traceparent = request.traceparent, traceparent.count <= 255 {
       properties.headers.append("traceparent", .string(traceparent))

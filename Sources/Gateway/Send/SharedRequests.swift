@@ -1,7 +1,6 @@
 import DeviceRegistry
 import Reactor
 import Wire
-import Worker
 
 /// Requests as all gateways of a registry know them: one publishes, and all give the same answer. While the registry
 /// can't be asked each gateway knows only its own, and the workers know what they have seen.

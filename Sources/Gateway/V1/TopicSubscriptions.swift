@@ -1,7 +1,6 @@
 import DeviceRegistry
 import PushCore
 import StatusHTTP
-import Worker
 
 /// `/v1/projects/<id>/registrations/<token>/topicSubscriptions`: topics joined and left one device at a time, as Firebase's newer libraries
 /// do it. The topics are those of the registry.

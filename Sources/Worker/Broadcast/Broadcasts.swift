@@ -1,5 +1,7 @@
 import AMQP
+import Broker
 import DeviceRegistry
+import Logging
 import PushCore
 import Wire
 
@@ -103,7 +105,7 @@ final class Broadcasts {
   func nameAndPublishAgain(_ entry: InFlight) -> [AudienceStep] {
     let properties = entry.delivery.properties
     if let timestamp = properties.timestamp, timestamp > 0 {
-      let named = [Translator.environmentHeader, Translator.unknownHeader].map { properties.headers.string($0) ?? [] }
+      let named = [MessageHeaders.environment, MessageHeaders.unknown].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
       let producer = rights.notes.producer(of: entry.delivery, queue: entry.source.queue) ?? []
       let parts =

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 import Wire
 

@@ -1,3 +1,4 @@
+import Broker
 import Wire
 
 /// Whether the requests that come by the lanes for one provider go to the hold queues of their applications, so that others pass them.

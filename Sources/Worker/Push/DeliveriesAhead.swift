@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Wire
 
 /// Deliveries of the lanes that were taken before there is room for them, so that those of other applications behind them come through.

@@ -1,3 +1,5 @@
+import AMQP
+import Broker
 import Providers
 import PushCore
 import Wire

@@ -1,3 +1,4 @@
+import Broker
 import Providers
 import PushCore
 import Wire

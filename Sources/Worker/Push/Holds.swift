@@ -1,4 +1,6 @@
 import AMQP
+import Broker
+import Logging
 import PushCore
 import Wire
 

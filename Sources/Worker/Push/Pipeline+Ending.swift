@@ -1,6 +1,7 @@
+import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
-import AMQP
 
 /// Ended: what follows from a request is decided, published and confirmed, and then the request is acknowledged.
 extension Pipeline: OutboxOwner {

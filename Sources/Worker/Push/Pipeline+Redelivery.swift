@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// What the broker delivers again: duplicates, requests whose channel was lost, and requests that have come back so often that they are suspect.

@@ -1,4 +1,7 @@
+import Broker
+import Logging
 import PushCore
+import Settings
 import Wire
 
 /// What a shard's pipeline works with.

@@ -1,5 +1,7 @@
 import AMQP
+import Broker
 import DeviceRegistry
+import Logging
 import PushCore
 import Wire
 
@@ -8,7 +10,7 @@ import Wire
 ///
 /// Their order doesn't matter, so any number of workers consume them. A message is kept until the registry has it and its receipts are
 /// confirmed; what a message says is read when its batch begins, so that what waits takes no more than its bodies.
-final class AcknowledgementQueue: ChangeFeedHandler {
+final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementConsequences, RegistryWatcher {
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import DeviceRegistry
 
 /// Where changes of the registry come from.
@@ -11,6 +12,8 @@ protocol ChangeSource: AnyObject {
   /// - Parameter then: with false where the broker can't say now; not called where the consumption is lost before.
   func prove(_ then: @escaping (Bool) -> Void)
 }
+
+extension ChangeFeed: ChangeSource {}
 
 /// The right to apply what a consumption of the registry's queue brings.
 ///

@@ -1,5 +1,7 @@
 import AMQP
+import Broker
 import DeviceRegistry
+import Logging
 import PushCore
 import Wire
 
@@ -8,7 +10,7 @@ import Wire
 ///
 /// A change is kept until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
 /// have been answered.
-final class ChangeQueue: ChangeFeedHandler {
+final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, RegistryWatcher {
   struct Change {
     var delivery: Delivery
     let messageID: [UInt8]

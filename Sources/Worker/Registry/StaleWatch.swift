@@ -1,3 +1,4 @@
+import Broker
 import DeviceRegistry
 import PushCore
 import Wire
@@ -7,7 +8,7 @@ import Wire
 ///
 /// It goes through all devices, a portion a second, and begins again after a pause. Each process does so; what one has claimed the others
 /// leave alone until it must have died.
-final class StaleWatch {
+final class StaleWatch: StaleConsequences {
   private let registry: RegistryClient
   private let publications: OutcomePublications
   private let outbox: Outbox

@@ -1,4 +1,5 @@
 import DeviceRegistry
+import Logging
 import PushCore
 import Wire
 

@@ -1,4 +1,5 @@
 import PushCore
+import Settings
 
 /// What may be asked for in an application's name, and by whom. A value, so that a reload replaces it.
 struct AppRights: Equatable {

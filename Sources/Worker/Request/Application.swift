@@ -1,6 +1,7 @@
 import DeviceRegistry
 import Providers
 import PushCore
+import Settings
 
 /// What a shard knows of a configured application.
 struct Application {

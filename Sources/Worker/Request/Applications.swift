@@ -1,3 +1,5 @@
+import Settings
+
 /// A shard's applications, by index. Whatever is kept for an application names it by its index, which is its own as long as the process
 /// runs: the place of one that is removed stays, and is its own again when it comes back.
 ///

@@ -1,6 +1,8 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
+import Settings
 import Wire
 
 /// One request between its delivery by the broker and its acknowledgement.

@@ -1,3 +1,4 @@
+import Broker
 import Wire
 
 /// A request in the shard's table, for as long as its place is its own.

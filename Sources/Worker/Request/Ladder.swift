@@ -1,3 +1,5 @@
+import Broker
+
 /// Which step of the ladder a retry waits on. All times in milliseconds.
 ///
 /// A queue of the broker's lets go of its messages in their order, so that all on a step wait equally long; what is to wait for another time

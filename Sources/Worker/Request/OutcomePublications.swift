@@ -1,9 +1,10 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import PushCore
 
 /// Builds the messages that follow from a request, one function per kind; docs/asyncapi.yaml describes them.
-struct OutcomePublications {
+package struct OutcomePublications {
   let prefix: String
   private let events: [UInt8]
   private let dead: [UInt8]
@@ -184,7 +185,7 @@ struct OutcomePublications {
   /// - Parameter since: when it was first put aside, in unix milliseconds.
   func aside(since: Int64, after delay: Int64, for entry: InFlight) -> Publication {
     var properties = entry.delivery.properties
-    properties.headers = Self.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.asideSince])
+    properties.headers = MessageHeaders.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.asideSince])
     properties.headers.append(Self.asideSince, .integer(since))
     properties.deliveryMode = 2
     properties.expiration = nil
@@ -210,7 +211,7 @@ struct OutcomePublications {
   /// - Parameter losses: how often it has come back from the quarantine.
   func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
     var properties = entry.delivery.properties
-    properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : Self.withoutAdded(properties.headers)
+    properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : MessageHeaders.withoutAdded(properties.headers)
     if !keepsNotes { Self.append(producer: entry.source.producer, to: &properties.headers) }
     properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
     if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
@@ -225,7 +226,7 @@ struct OutcomePublications {
 
   /// What workers have noted on it, but for the way that it has come.
   private static func withNotes(_ delivery: borrowing Delivery) -> FieldTable {
-    withoutBrokers(delivery.properties.headers).removing([Topology.originHeader, losses])
+    MessageHeaders.withoutBrokers(delivery.properties.headers).removing([Topology.originHeader, losses])
   }
 
   /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
@@ -276,7 +277,7 @@ struct OutcomePublications {
     of delivery: borrowing Delivery, _ messageID: [UInt8], producer: [UInt8]?
   ) -> BasicProperties {
     var properties = delivery.properties
-    properties.headers = Self.withoutAdded(properties.headers)
+    properties.headers = MessageHeaders.withoutAdded(properties.headers)
     Self.append(producer: producer, to: &properties.headers)
     properties.messageID = messageID
     properties.deliveryMode = 2
@@ -316,20 +317,4 @@ struct OutcomePublications {
 
   private static let json = Array("application/json".utf8)
   private static let traceparent = "traceparent"
-  /// A copied `x-death` would make the broker take the next expiry for a cycle, and the message would stay unseen.
-  private static let brokers = ["x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count"]
-    .map { Array($0.utf8) }
-  private static let workers = Array("x-push-".utf8)
-  /// RabbitMQ routes by these as well: copied, they would send a retry to more queues than one.
-  private static let routes = ["CC", "BCC"].map { Array($0.utf8) }
-
-  private static func isBrokers(_ name: [UInt8]) -> Bool {
-    routes.contains(name) || brokers.contains { name.starts(with: $0) }
-  }
-
-  static func withoutBrokers(_ headers: FieldTable) -> FieldTable { headers.removing(where: isBrokers) }
-
-  static func withoutAdded(_ headers: FieldTable) -> FieldTable {
-    headers.removing { name in !Translator.choices.contains(name) && (name.starts(with: workers) || isBrokers(name)) }
-  }
 }

@@ -1,6 +1,9 @@
 import AMQP
+import Broker
 import DeviceRegistry
+import Logging
 import PushCore
+import Settings
 import Wire
 
 /// Publishes what follows from requests: dead letters, results, feedback, and copies for the ladder or a hold queue.

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import PushCore
 
 /// Who has sent a request, which notes on it count, and what its producer may ask for.

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 
 /// Requests that have come back so often that they are suspect.
 ///

@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Settings
 
 /// From a request's targets, and the registry's rows, to its recipients.
 struct RecipientResolver {

@@ -1,5 +1,7 @@
 import AMQP
+import Broker
 import PushCore
+import Settings
 import Wire
 
 /// What workers with a configuration would send for a request, said without sending it: read, admitted, routed and translated by the code
@@ -150,7 +152,7 @@ public struct Rehearsal {
     delivery.bodySize = UInt64(question.body.count)
     delivery.properties.appID = question.app.map { Array($0.utf8) }
     delivery.properties.messageID = question.messageID.map { Array($0.utf8) }
-    let choices = [(Translator.senderHeader, question.sender), (Translator.environmentHeader, question.environment)]
+    let choices = [(MessageHeaders.sender, question.sender), (MessageHeaders.environment, question.environment)]
     for (name, value) in choices { if let value { delivery.properties.headers.append(name, .text(value)) } }
     let entry = InFlight(index: 0)
     var random = RandomSource(seed: 0)

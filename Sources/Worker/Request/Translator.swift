@@ -1,5 +1,7 @@
 import AMQP
+import Broker
 import PushCore
+import Settings
 
 /// From an admitted request, by its application's settings, to what goes to a provider: the one way, which workers go, dry runs
 /// rehearse, and `explain` shows.
@@ -7,13 +9,6 @@ package struct Translator {
   let apps: Applications
   /// nil where nothing becomes a page.
   var pages: RichPageSettings?
-
-  package static let senderHeader = "x-push-sender"
-  package static let environmentHeader = "x-push-environment"
-  /// The headers that are the producer's own and stay with the request wherever it goes.
-  static let unknownHeader = "x-push-unknown"
-  static let choiceNames = [senderHeader, environmentHeader, unknownHeader]
-  static let choices = choiceNames.map { Array($0.utf8) }
 
   /// What a producer chooses beside the body.
   struct Choice {
@@ -31,24 +26,24 @@ package struct Translator {
   func choice(of headers: FieldTable) -> Result<Choice, Rejection> {
     var choice = Choice()
     choice.sender = headers.sender
-    if choice.sender == nil, headers[Self.senderHeader] != nil {
-      return .failure(Rejection(.mismatchSenderID, "\(Self.senderHeader): must be a string or an integer"))
+    if choice.sender == nil, headers[MessageHeaders.sender] != nil {
+      return .failure(Rejection(.mismatchSenderID, "\(MessageHeaders.sender): must be a string or an integer"))
     }
-    switch headers[Self.environmentHeader] {
+    switch headers[MessageHeaders.environment] {
     case nil: break
     case .string(let name):
       choice.environment = APNsConfiguration.Environment(rawValue: String(decoding: name, as: UTF8.self))
       if choice.environment == nil { fallthrough }
     default:
-      return .failure(Rejection(.invalidParameters, "\(Self.environmentHeader): expected \"production\" or \"sandbox\""))
+      return .failure(Rejection(.invalidParameters, "\(MessageHeaders.environment): expected \"production\" or \"sandbox\""))
     }
-    switch headers[Self.unknownHeader] {
+    switch headers[MessageHeaders.unknown] {
     case nil: break
     case .string(let name):
       choice.unknownOutcome = UnknownOutcome(rawValue: String(decoding: name, as: UTF8.self))
       if choice.unknownOutcome == nil { fallthrough }
     default:
-      return .failure(Rejection(.invalidParameters, "\(Self.unknownHeader): expected \"retry\" or \"drop\""))
+      return .failure(Rejection(.invalidParameters, "\(MessageHeaders.unknown): expected \"retry\" or \"drop\""))
     }
     return .success(choice)
   }
@@ -59,14 +54,14 @@ package struct Translator {
     var routes = apps[app].routes
     if let sender = choice.sender {
       guard let own = apps[app].senders[sender] else {
-        return Rejection(.mismatchSenderID, "\(Self.senderHeader): no such sender of the application is configured")
+        return Rejection(.mismatchSenderID, "\(MessageHeaders.sender): no such sender of the application is configured")
       }
       routes = own
     }
     if let environment = choice.environment, routes.apnsRoute(environment) == nil {
       return Rejection(
         .invalidParameters,
-        "\(Self.environmentHeader): the application has no APNs credential for \(environment.rawValue)")
+        "\(MessageHeaders.environment): the application has no APNs credential for \(environment.rawValue)")
     }
     entry.route.routes = routes
     entry.route.environment = choice.environment
@@ -131,7 +126,7 @@ package struct Translator {
 extension FieldTable {
   /// What `x-push-sender` says: GCM's sender ids are numbers, and many a client writes them as such.
   var sender: [UInt8]? {
-    switch self[Translator.senderHeader] {
+    switch self[MessageHeaders.sender] {
     case .string(let name): name
     case .integer(let number): Array(String(number).utf8)
     default: nil

@@ -1,4 +1,5 @@
 import AMQP
+import Broker
 import Wire
 
 /// Whether everything is done: the send, fan-out, retry and quarantine queues empty at several looks in a row.

@@ -1,4 +1,6 @@
+import Logging
 import Reactor
+import Settings
 import StatusHTTP
 import Wire
 

@@ -1,6 +1,7 @@
 import Providers
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 /// A shard's applications and their pools: a pool for each credential with its settings, and in it an account for each application, whichever
@@ -67,7 +68,7 @@ final class PoolSet {
   }
 
   /// When certificates end, the soonest first.
-  private(set) var expiries: [ShardReport.Expiry] = []
+  private(set) var expiries: [CertificateExpiry] = []
 
   private func noteExpiries() {
     expiries = lanes.indices.compactMap { number in

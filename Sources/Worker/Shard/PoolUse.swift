@@ -1,4 +1,5 @@
 import PushCore
+import Settings
 
 /// The properties of an account and its pool. Uses with an equal recipe share both.
 struct PoolRecipe: Hashable {

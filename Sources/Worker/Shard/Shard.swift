@@ -1,7 +1,11 @@
 import AMQP
+import Broker
+import DeviceRegistry
+import Logging
 import Providers
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 /// One thread's share of a worker: its loop, its two connections to the broker, its pools, and the pipeline between them.
@@ -326,7 +330,7 @@ extension Shard: BrokerSessionHandler {
 }
 
 extension Shard: HoldFeedHandler {
-  func heldDelivered(_ delivery: consuming Delivery, app: Int) {
+  package func heldDelivered(_ delivery: consuming Delivery, app: Int) {
     let headers = delivery.properties.headers
     // Only workers publish to this exchange.
     if delivery.exchange.elementsEqual(configuration.topology.holdExchange.utf8), headers[Topology.questionHeader] != nil {
@@ -335,7 +339,7 @@ extension Shard: HoldFeedHandler {
     let origin = headers.string(Topology.originHeader)
     pipeline.accept(consume delivery, from: origin.flatMap { WorkQueue(origin: $0) } ?? .sendNormal, hold: app)
   }
-  func holdsLost() { pipeline.channelLost(ofHolds: true) }
+  package func holdsLost() { pipeline.channelLost(ofHolds: true) }
 }
 
 extension Shard: PoolObserver {

@@ -1,28 +1,28 @@
+import Broker
 import DeviceRegistry
+import Logging
 import Providers
 import Reactor
 import Wire
 
 /// What a shard runs on: its time, its ways to brokers, providers and the registry, and where its log goes. A worker's is an event loop, a
 /// simulation's is all in memory.
-package protocol ShardHost: Dialer {
-  var time: Turn { get }
+package protocol ShardHost: Dialer, RegistryHost {
   var log: LogOutput { get }
   /// Starts connecting; the machine hears of success or failure, never within this call.
   func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport
-  /// - Throws: when the system has too little left for it.
-  func openRegistry(_ location: RegistryLocation, _ limits: RegistryLimits, _ handler: any RegistryHandler) throws(SystemError)
-    -> any RegistryDoor
 }
 
 /// A thread's event loop: sockets, TLS, a thread for the registry, standard error.
 package final class LoopHost: ShardHost {
   private let loop: EventLoop
   private let providers: LoopDialer
+  private let registries: LoopRegistryHost
 
   package init(_ loop: EventLoop) {
     self.loop = loop
     providers = LoopDialer(loop: loop)
+    registries = LoopRegistryHost(loop)
   }
 
   package var time: Turn { loop.time }
@@ -35,17 +35,6 @@ package final class LoopHost: ShardHost {
     throws(SystemError)
     -> any RegistryDoor
   {
-    try Registry(location, loop: loop, handler: handler, limits: limits)
-  }
-}
-
-extension EventLoop {
-  /// A broker under an alarm stops reading for as long as it lasts: heartbeats tell a dead one, not TCP.
-  func dial(_ machine: any Machine, to broker: BrokerAddress) -> any Transport {
-    let link = Link(
-      loop: self, machine: machine, to: Endpoint(host: broker.uri.host, port: broker.uri.port), tls: broker.tls,
-      options: LinkOptions(connectTimeout: 5, userTimeout: 0))
-    link.start()
-    return link
+    try registries.openRegistry(location, limits, handler)
   }
 }

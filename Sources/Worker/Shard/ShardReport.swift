@@ -1,5 +1,6 @@
 import DeviceRegistry
 import PushCore
+import Settings
 import Wire
 
 /// How a shard stands.
@@ -50,7 +51,7 @@ package struct ShardReport: Sendable {
   /// Since the worker began, the most frequent first.
   var deadLetters: [DeadLetters] = []
   /// When certificates end, the soonest first.
-  var expiries: [Expiry] = []
+  var expiries: [CertificateExpiry] = []
   /// Of the first shard, where figures are served: what it has asked others for.
   var campaigns: CampaignSurvey?
   var queues: [Queue]?
@@ -98,13 +99,6 @@ package struct ShardReport: Sendable {
     var name: String
     /// Messages ready.
     var ready: Int
-  }
-
-  package struct Expiry: Sendable {
-    /// The credential's.
-    package var name: String
-    /// Unix seconds.
-    package var notAfter: Int64
   }
 
   package init(at: MonotonicTime) { self.at = at }

@@ -1,4 +1,6 @@
+import Broker
 import Reactor
+import Settings
 
 /// One application's settings and credentials: the same object for as long as nothing of it changes, so that the few that
 /// change are found among thousands at a glance.

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import PushCore
 import Reactor
+import StatusHTTP
 import Wire
 
 /// A worker's figures in Prometheus' text format.

@@ -1,3 +1,4 @@
+import Broker
 import PushCore
 
 /// What became of pushes, by application, provider, lane and code: plain numbers in one array, so that counting one costs an addition.

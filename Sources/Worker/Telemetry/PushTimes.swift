@@ -1,3 +1,4 @@
+import Broker
 import Wire
 
 /// How long pushes took, of a shard: what stands in its report.
@@ -5,7 +6,6 @@ struct PushTimes: Sendable {
   /// Bounds in seconds: most producers' times have no fraction of a second, and a request may wait for days.
   static let publishBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
   static let answerBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-  static let confirmBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
   static let providers: [PushCounts.Provider] = [.apns, .fcm]
   private static let lanes = PushCounts.Lane.allCases.count
@@ -18,7 +18,7 @@ struct PushTimes: Sendable {
   /// From a push's handing over to the provider's answer, by provider.
   private var answers = Array(repeating: Histogram(bounds: answerBounds), count: providers.count)
   /// From a publication to the broker's confirm.
-  var confirms = Histogram(bounds: confirmBounds)
+  var confirms = Histogram(bounds: Outbox.confirmBounds)
 
   private static func place(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Int {
     provider.rawValue * lanes + lane.rawValue

@@ -1,6 +1,7 @@
 import DeviceRegistry
 import PushCore
 import Reactor
+import Settings
 import Wire
 
 extension WorkerReport {
@@ -190,7 +191,7 @@ extension WorkerReport {
     object.set("created_at", time: campaign.createdAt)
   }
 
-  private func add(_ expiry: ShardReport.Expiry, to object: inout JSONObjectWriter) {
+  private func add(_ expiry: CertificateExpiry, to object: inout JSONObjectWriter) {
     object.set("credential", expiry.name)
     object.set("not_after", time: expiry.notAfter * 1000)
   }

@@ -1,6 +1,8 @@
+import Logging
 import Providers
 import PushCore
 import Reactor
+import Settings
 import TLS
 import Wire
 

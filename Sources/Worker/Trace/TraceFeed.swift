@@ -1,4 +1,6 @@
 import AMQP
+import Broker
+import Logging
 import Wire
 
 /// Publishes a shard's trace, on a connection of its own: what goes wrong with it costs lines of the trace and nothing else.

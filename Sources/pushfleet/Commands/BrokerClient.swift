@@ -1,6 +1,7 @@
 import AMQP
+import Broker
 import Reactor
-import Worker
+import Settings
 
 /// A command's one connection to the broker: connects within a time limit, then does its work on the loop until it is done.
 class BrokerClient {

@@ -2,7 +2,7 @@ import Foundation
 import Providers
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 enum ChannelsCommand: Command {
   static let name = "channels"

@@ -1,7 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
-import Worker
+import Settings
 
 /// `devices import`: streams files into the registry.
 enum DevicesImport {

@@ -1,7 +1,7 @@
 import Foundation
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 enum ExplainCommand: Command {
   static let name = "explain"

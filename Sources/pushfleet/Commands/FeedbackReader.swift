@@ -1,7 +1,7 @@
 import AMQP
 import Foundation
 import Reactor
-import Worker
+import Settings
 
 /// Consumes the feedback queue. What is printed, or dealt with by a command, is acknowledged after that; everything else goes back.
 final class FeedbackReader: BrokerClient, ConsumerHandler {

@@ -1,5 +1,5 @@
 import Gateway
-import Worker
+import Settings
 
 enum GatewayCommand: Command {
   static let name = "gateway"

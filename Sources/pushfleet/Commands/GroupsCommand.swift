@@ -1,6 +1,6 @@
 import DeviceRegistry
 import PushCore
-import Worker
+import Settings
 
 enum GroupsCommand: Command {
   static let name = "groups"

@@ -2,7 +2,7 @@ import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 /// What an import fills: the registry, or nothing where it is only tried.
 struct ImportTarget {

@@ -2,8 +2,8 @@ import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
+import Settings
 import TLS
-import Worker
 
 enum KeysCommand: Command {
   static let name = "keys"

@@ -1,7 +1,7 @@
 import DeviceRegistry
 import Foundation
 import PushCore
-import Worker
+import Settings
 
 /// A command's way to the registry that the configuration names.
 struct RegistrySession {

@@ -1,5 +1,6 @@
 import Foundation
 import PushCore
+import Settings
 import Worker
 
 /// Says of requests, before any is published, which ones a worker with the configuration would refuse, and why.

@@ -1,7 +1,7 @@
 import Foundation
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 /// The requests of files and standard input, one at a time: a file of one JSON object, or of one per line.
 ///

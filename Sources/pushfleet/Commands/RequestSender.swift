@@ -1,8 +1,9 @@
 import AMQP
+import Broker
 import Foundation
 import Reactor
+import Settings
 import Wire
-import Worker
 
 /// Publishes requests as the window allows, and again what a lost connection left unconfirmed.
 final class RequestSender: BrokerClient, PublisherHandler {

@@ -2,7 +2,6 @@ import AMQP
 import Foundation
 import PushCore
 import Reactor
-import Worker
 
 enum SendCommand: Command {
   static let name = "send"

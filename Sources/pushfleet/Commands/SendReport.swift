@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Worker
+import Settings
 
 /// What `send` says of each request, and at its end.
 final class SendReport {

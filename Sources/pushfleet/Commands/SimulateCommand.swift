@@ -1,9 +1,9 @@
 import Foundation
 import PushCore
 import Reactor
+import Settings
 import Simulator
 import TLS
-import Worker
 
 enum SimulateCommand: Command {
   static let name = "simulate"

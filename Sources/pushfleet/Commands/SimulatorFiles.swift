@@ -1,7 +1,7 @@
 import Foundation
 import PushCore
+import Settings
 import TLS
-import Worker
 
 /// What a simulator needs and what a configuration needs for it, made in a folder. What is there already is kept, so that a
 /// configuration goes on fitting.

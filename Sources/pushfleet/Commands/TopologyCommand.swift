@@ -1,6 +1,7 @@
 import AMQP
+import Broker
 import PushCore
-import Worker
+import Settings
 
 enum TopologyCommand: Command {
   static let name = "topology"

@@ -2,7 +2,7 @@ import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 enum TraceCommand: Command {
   static let name = "trace"

@@ -1,6 +1,6 @@
 import AMQP
 import Foundation
-import Worker
+import Settings
 
 /// Reads the whole trace, from its beginning to what was its end when it was asked, and keeps what concerns the subject. Reading takes
 /// nothing away.

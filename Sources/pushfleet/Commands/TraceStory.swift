@@ -1,6 +1,6 @@
+import Broker
 import DeviceRegistry
 import PushCore
-import Worker
 
 /// All that is known of a request or of devices: rounds of the trace, broadcasts without one, and acknowledgements.
 struct TraceStory {

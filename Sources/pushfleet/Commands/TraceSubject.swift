@@ -1,6 +1,6 @@
+import Broker
 import Foundation
 import PushCore
-import Worker
 
 /// The texts by which a trace knows a request or a device.
 struct TraceSubject {

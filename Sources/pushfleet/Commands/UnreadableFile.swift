@@ -1,5 +1,5 @@
 import Foundation
-import Worker
+import Settings
 
 extension Shown {
   /// Why a file can't be read, as the end of a sentence that names it.

@@ -1,6 +1,7 @@
 import Foundation
 import PushCore
 import Reactor
+import Settings
 import Worker
 
 enum WorkerCommand: Command {

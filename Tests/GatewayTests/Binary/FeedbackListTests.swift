@@ -1,10 +1,10 @@
 import AMQP
+import Broker
 import PushCore
 import Testing
 import Wire
 
 @testable import Gateway
-@testable import Worker
 
 private final class TestReader: FeedbackReader {
   private(set) var entries = 0

@@ -1,6 +1,9 @@
+import Broker
 import DeviceRegistry
+import Logging
 import Providers
 import Reactor
+import Settings
 import Wire
 import Worker
 

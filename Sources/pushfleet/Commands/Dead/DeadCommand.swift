@@ -1,7 +1,6 @@
 import Foundation
 import PushCore
 import Reactor
-import Worker
 
 enum DeadCommand: Command {
   static let name = "dead"

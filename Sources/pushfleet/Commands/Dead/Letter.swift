@@ -1,6 +1,6 @@
 import AMQP
+import Broker
 import PushCore
-import Worker
 
 /// A dead letter as operators see it.
 struct Letter {

@@ -1,5 +1,5 @@
 import PushCore
-import Worker
+import Settings
 
 /// Which dead letters a command is about; everything that is given has to hold.
 struct LetterFilter {

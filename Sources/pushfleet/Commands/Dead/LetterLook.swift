@@ -1,5 +1,5 @@
 import AMQP
-import Worker
+import Settings
 
 /// Shows or removes letters; what isn't removed stays in the queue as it was.
 final class LetterLook: LetterWalk {

@@ -1,6 +1,7 @@
 import AMQP
+import Broker
+import Settings
 import Wire
-import Worker
 
 /// Sends letters back to where they came from, one after the other: each is removed once the broker has confirmed its copy, and the next one
 /// follows then. So whenever this ends, no letter is lost, and at most one is there twice.

@@ -1,7 +1,8 @@
 import AMQP
+import Broker
 import Reactor
+import Settings
 import Wire
-import Worker
 
 /// Goes through the dead letters once, in order: those that the queue has when it begins. What isn't removed is held until the end and then
 /// goes back to its place.

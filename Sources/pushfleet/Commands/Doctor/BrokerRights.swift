@@ -1,5 +1,6 @@
 import AMQP
-import Worker
+import Broker
+import Settings
 
 /// What a worker needs of the broker's user, found out without any effect: each question is one that the broker refuses in any case, but first
 /// for the lack of the permission. (RabbitMQ looks at the user before it looks at what he asks for; each leaves a line in its log.)

@@ -1,6 +1,6 @@
 import Foundation
 import PushCore
-import Worker
+import Settings
 
 enum ConfigCommand: Command {
   static let name = "config"

@@ -1,7 +1,8 @@
 import AMQP
+import Broker
 import Reactor
+import Settings
 import Wire
-import Worker
 
 /// Looks at one broker with the configuration's user: whether it lets us in, and whether it has what workers and producers need.
 final class DoctorBroker: BrokerClient, PublisherHandler {

@@ -2,6 +2,7 @@ import DeviceRegistry
 import Providers
 import PushCore
 import Reactor
+import Settings
 import Worker
 
 /// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.

@@ -1,7 +1,7 @@
 import DeviceRegistry
 import Foundation
 import Reactor
-import Worker
+import Settings
 
 /// What a worker needs of the machine that the doctor runs on.
 enum DoctorMachine {

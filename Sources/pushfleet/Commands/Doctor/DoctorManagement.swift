@@ -1,7 +1,9 @@
+import Broker
 import Foundation
 import Providers
 import PushCore
 import Reactor
+import Settings
 import TLS
 import Worker
 

@@ -2,7 +2,7 @@ import Foundation
 import Providers
 import PushCore
 import Reactor
-import Worker
+import Settings
 
 /// Tries each credential with a push that reaches nobody, some at a time.
 final class DoctorProviders {

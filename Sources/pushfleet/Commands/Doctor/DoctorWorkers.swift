@@ -1,4 +1,4 @@
-import Worker
+import Settings
 
 /// What the fleet's workers say of providers. The doctor's own push may be accepted while theirs aren't: by another topic, or from another
 /// address.

@@ -1,5 +1,4 @@
 import AMQP
-import Worker
 
 /// A queue's binding, as the topology has it or the management API shows it.
 struct QueueBinding: Equatable {

@@ -1,6 +1,6 @@
+import Broker
 import DeviceRegistry
 import PushCore
-import Worker
 
 /// A fleet at a moment.
 struct FleetPicture {

@@ -1,10 +1,11 @@
 import AMQP
+import Broker
 import DeviceRegistry
 import Foundation
 import PushCore
 import Reactor
+import Settings
 import Wire
-import Worker
 
 /// Looks at a fleet from outside: counts its queues and asks its workers.
 final class FleetWatch: BrokerClient, PublisherHandler {

@@ -1,4 +1,4 @@
-import Worker
+import Broker
 
 /// What the consumers of a fleet's queues say of its workers: each reads the quarantine as long as it runs, and the lanes only while a
 /// provider serves it.

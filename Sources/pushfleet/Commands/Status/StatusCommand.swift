@@ -1,6 +1,6 @@
 import Foundation
 import Reactor
-import Worker
+import Settings
 
 enum StatusCommand: Command {
   static let name = "status"

@@ -1,6 +1,6 @@
 import Foundation
 import Reactor
-import Worker
+import Settings
 
 enum TopCommand: Command {
   static let name = "top"

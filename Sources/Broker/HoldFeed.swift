@@ -1,0 +1,218 @@
+import AMQP
+import Logging
+import Wire
+
+/// What a shard hears of the hold queues.
+package protocol HoldFeedHandler: AnyObject {
+  /// - Parameter app: whose hold queue it comes from, as an index in the configuration.
+  func heldDelivered(_ delivery: consuming Delivery, app: Int)
+  /// Every delivery in hand will be delivered again.
+  func holdsLost()
+}
+
+/// A shard's connection for the applications' hold queues, of its own, so that a queue without a leader or a channel that the broker closes
+/// doesn't touch what comes by the lanes.
+///
+/// Of each queue a few requests are taken at any time: they are what a provider in trouble is tried with. More are taken while the provider
+/// takes them, the more the faster it does.
+package final class HoldFeed {
+  private struct Hold {
+    let app: Int
+    let queue: String
+    var flow = Flow.probes
+    var flowChangedAt = MonotonicTime(nanoseconds: 0)
+    /// Delivered and not acknowledged.
+    var inHand = 0
+  }
+
+  /// Delivered and not acknowledged, of all.
+  package private(set) var inHand = 0
+
+  /// How much is taken of one application's queue.
+  package enum Flow: Int, CaseIterable {
+    /// What a provider in trouble is tried with.
+    case probes
+    case some, most
+
+    /// Requests in hand beyond those of the step below. Each step is a consumer of its own, as a consumer's prefetch can't be changed.
+    var prefetch: UInt16 {
+      switch self {
+      case .probes: 8
+      case .some: 56
+      case .most: 200
+      }
+    }
+    /// Requests in hand.
+    var total: Int { Flow.allCases.reduce(0) { $1.rawValue <= rawValue ? $0 + Int($1.prefetch) : $0 } }
+    package var more: Flow { Flow(rawValue: rawValue + 1) ?? self }
+    package var less: Flow { Flow(rawValue: rawValue - 1) ?? self }
+  }
+
+  /// Requests of one application in hand.
+  package static let most = Flow.most.total
+  /// Seconds before more is taken than before.
+  private static let flowPause = 1.0
+
+  package weak var handler: (any HoldFeedHandler)?
+  /// A queue is gone: which are there is to be found out anew.
+  package var onQueueLost: (() -> Void)?
+  package var onEnded: (() -> Void)?
+
+  private let settings: (BrokerURI) -> ConnectionSettings
+  private let makeConnection: () -> BrokerConnection
+  private let time: Turn
+  private let log: Log
+  private let maximumBody: Int
+  private var connection: BrokerConnection?
+  private var consumer: Consumer?
+  /// The consumer has a subscription for each and each step of its flow, in this order.
+  private var holds: [Hold] = []
+  /// Of each application's, in `holds`.
+  private var places: [Int: Int] = [:]
+  private var isDraining = false
+
+  package init(
+    time: Turn, log: Log, maximumBody: Int, settings: @escaping (BrokerURI) -> ConnectionSettings,
+    connection: @escaping () -> BrokerConnection
+  ) {
+    self.time = time
+    self.log = log
+    self.maximumBody = maximumBody
+    self.settings = settings
+    makeConnection = connection
+  }
+
+  /// The shard holds as much as it may.
+  package var isReadingPaused = false {
+    didSet {
+      consumer?.transport?.isReadingPaused = isReadingPaused
+      // A new connection would bring more.
+      connection?.isPaused = isReadingPaused
+    }
+  }
+
+  /// No connection is there or on its way.
+  package var isClosed: Bool { consumer == nil }
+
+  private func index(of app: Int) -> Int? { places[app] }
+  package func inHand(_ app: Int) -> Int { index(of: app).map { holds[$0].inHand } ?? 0 }
+  package func flow(_ app: Int) -> Flow { index(of: app).map { holds[$0].flow } ?? .probes }
+
+  /// The queue is there.
+  package func consume(_ queue: String, of app: Int) {
+    guard !isDraining, index(of: app) == nil else { return }
+    places[app] = holds.count
+    holds.append(Hold(app: app, queue: queue))
+    if let consumer { subscribe(holds.count - 1, consumer) } else { open() }
+  }
+
+  /// - Parameter isForProbe: what is in hand is no use, and one more is needed.
+  package func setFlow(_ flow: Flow, _ app: Int, isForProbe: Bool) {
+    guard let index = index(of: app), holds[index].flow != flow else { return }
+    if flow.rawValue > holds[index].flow.rawValue {
+      // What was taken by a larger flow is in hand still.
+      let isUsed = holds[index].inHand > (isForProbe ? Self.most : holds[index].flow.total)
+      guard !isUsed, time.now.seconds(since: holds[index].flowChangedAt) >= Self.flowPause else { return }
+    }
+    holds[index].flow = flow
+    holds[index].flowChangedAt = time.now
+    for step in Flow.allCases { consumer?.want(step.rawValue <= flow.rawValue, queue: Self.subscription(index, step)) }
+  }
+
+  private static func subscription(_ hold: Int, _ step: Flow) -> Int { hold * Flow.allCases.count + step.rawValue }
+
+  private func forgetDeliveries() {
+    for index in holds.indices { holds[index].inHand = 0 }
+    inHand = 0
+  }
+
+  package func acknowledge(_ token: DeliveryToken, _ app: Int) {
+    if let index = index(of: app) {
+      holds[index].inHand -= 1
+      inHand -= 1
+    }
+    consumer?.acknowledge(token)
+  }
+
+  /// Nothing new from now on.
+  package func drain() {
+    isDraining = true
+    consumer?.cancelConsumers()
+  }
+
+  package func close() {
+    isDraining = true
+    connection?.stop()
+    consumer?.close()
+  }
+
+  /// Addresses for connections from now on.
+  package func reload(_ brokers: [BrokerAddress]) { connection?.brokers = brokers }
+
+  // MARK: the connection
+
+  private func open() {
+    guard connection == nil else { return }
+    let connection = makeConnection()
+    connection.makeMachine = { [unowned self] broker in
+      let consumer = Consumer(settings: settings(broker), queues: [], maximumBody: maximumBody, handler: self)
+      self.consumer = consumer
+      for index in holds.indices { subscribe(index, consumer) }
+      return consumer
+    }
+    self.connection = connection
+    connection.isPaused = isReadingPaused
+    connection.start()
+  }
+
+  private func subscribe(_ index: Int, _ consumer: Consumer) {
+    holds[index].inHand = 0
+    for step in Flow.allCases {
+      let queue = consumer.add(queue: holds[index].queue, prefetch: step.prefetch)
+      consumer.want(step.rawValue <= holds[index].flow.rawValue, queue: queue)
+    }
+  }
+}
+
+extension HoldFeed: ConsumerHandler {
+  package func ready(_ consumer: Consumer) {
+    connection?.established(at: time.now)
+    if isDraining { consumer.cancelConsumers() }
+  }
+
+  package func delivered(_ delivery: consuming Delivery) {
+    let index = delivery.consumer / Flow.allCases.count
+    holds[index].inHand += 1
+    inHand += 1
+    handler?.heldDelivered(delivery, app: holds[index].app)
+  }
+
+  /// The queue is deleted, or has no leader at present.
+  package func cancelled(queue: Int) {
+    log.warning("the broker ended the consumption of a hold queue", ["queue": holds[queue / Flow.allCases.count].queue])
+    consumer?.close()
+  }
+
+  package func channelLost(_ reason: ConnectionEnd) {
+    log.warning("the broker closed the channel of the hold queues", ["reason": "\(reason)"])
+    forgetDeliveries()
+    handler?.holdsLost()
+  }
+
+  package func ended(_ consumer: Consumer, _ reason: ConnectionEnd) {
+    guard consumer === self.consumer else { return }
+    self.consumer = nil
+    forgetDeliveries()
+    handler?.holdsLost()
+    defer { onEnded?() }
+    if case .notFound = reason {
+      holds = []
+      places = [:]
+      connection?.stop()
+      connection = nil
+      onQueueLost?()
+    } else if let seconds = connection?.ended(at: time.now) {
+      log.warning("broker connection ended", ["role": "hold queues", "reason": "\(reason)", "again_in_seconds": seconds])
+    }
+  }
+}

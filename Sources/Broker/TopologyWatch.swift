@@ -1,0 +1,113 @@
+import AMQP
+import Logging
+import Wire
+
+/// Looks every few seconds whether the fleet's exchanges, queues and bindings are still there, and has them declared anew where they aren't.
+/// Some are used by the broker alone: without the exchange by which the ladder's messages return, these wait, and no queue shows them.
+///
+/// An exchange is asked for. A binding is declared, which renews it where it is gone and changes nothing where it is there, and is refused where its queue
+/// is gone. Queues themselves are not asked for: one without a leader would hold up the answer.
+package final class TopologyWatch {
+  /// Seconds between two looks.
+  private static let pause = 5.0
+  /// Seconds after which RabbitMQ has routed again what it couldn't route: it tries every three minutes (`rabbit_fifo_dlx_worker`).
+  private static let longestReturn = 200.0
+
+  private let topology: Topology
+  private let time: Turn
+  private let log: Log
+  /// The connection, where it may be asked.
+  private let publisher: () -> Publisher?
+  private let restore: () -> Void
+  private var isLooking = false
+  /// What the last look missed; nil where nothing was missing.
+  private var missing: String?
+  /// When the exchange was last missing by which messages return.
+  private var returnMissingAt: MonotonicTime?
+  /// When the last look began that missed nothing.
+  private var soundAt: MonotonicTime?
+  /// False once the broker has refused a binding to this user.
+  private var mayBind = true
+
+  package init(
+    _ topology: Topology, time: Turn, log: Log, publisher: @escaping () -> Publisher?, restore: @escaping () -> Void
+  ) {
+    self.topology = topology
+    self.time = time
+    self.log = log
+    self.publisher = publisher
+    self.restore = restore
+  }
+
+  package func start() {
+    time.schedule(after: Self.pause) { [weak self] in
+      self?.look()
+      self?.start()
+    }
+  }
+
+  /// Nothing has been missing since then, and no message waits any more for what was missing before.
+  package func isSound(since start: MonotonicTime) -> Bool {
+    guard let soundAt, soundAt >= start else { return false }
+    return returnMissingAt.map { time.now.seconds(since: $0) > Self.longestReturn } ?? true
+  }
+
+  /// Looks, before all of it is declared, for the exchange by which messages return; a broker without the ladder holds none that wait for it.
+  package func lookFirst(_ publisher: Publisher, _ then: @escaping () -> Void) {
+    guard let step = topology.ladder.first else { return then() }
+    publisher.perform(.queueInspect(name: topology.retryQueue(step))) { [weak self, unowned publisher] answer in
+      guard let self, case .success = answer else { return then() }
+      publisher.perform(.exchangeInspect(name: topology.returnExchange)) { [weak self] answer in
+        if let self, case .failure(.notFound(let what)) = answer { missed(what, topology.returnExchange) }
+        then()
+      }
+    }
+  }
+
+  package func look() {
+    guard !isLooking, let publisher = publisher() else { return }
+    isLooking = true
+    let names = [topology.returnExchange] + topology.exchanges.map(\.name).filter { $0 != topology.returnExchange }
+    let bindings = mayBind ? topology.commands.filter { if case .queueBind = $0 { true } else { false } } : []
+    look(for: (names.map { .exchangeInspect(name: $0) } + bindings)[...], on: publisher, since: time.now)
+  }
+
+  private func look(for commands: ArraySlice<Command>, on publisher: Publisher, since start: MonotonicTime) {
+    guard let command = commands.first else {
+      isLooking = false
+      soundAt = start
+      return declared()
+    }
+    publisher.perform(command) { [weak self, unowned publisher] answer in
+      guard let self else { return }
+      switch answer {
+      case .success: look(for: commands.dropFirst(), on: publisher, since: start)
+      case .failure(.accessRefused(let what)):
+        if mayBind { log.warning("bindings are not looked after: the broker refuses them to this user", ["reason": what]) }
+        mayBind = false
+        look(for: [], on: publisher, since: start)
+      case .failure(let reason):
+        isLooking = false
+        guard case .notFound(let what) = reason else { return }
+        if case .exchangeInspect(let name) = command { missed(what, name) } else { missed(what) }
+        restore()
+      }
+    }
+  }
+
+  private func missed(_ what: String, _ exchange: String? = nil) {
+    if exchange == topology.returnExchange { returnMissingAt = time.now }
+    guard missing != what else { return }
+    missing = what
+    log.error(
+      "a part of the topology is gone: all of it is declared anew. Messages that the broker could not route come back within minutes",
+      ["missing": what])
+  }
+
+  /// All of it is there.
+  package func declared() {
+    guard let what = missing else { return }
+    missing = nil
+    log.warning("the topology is whole again", ["was_missing": what])
+  }
+}

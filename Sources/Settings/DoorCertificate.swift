@@ -1,0 +1,51 @@
+import TLS
+
+/// What one of the gateway's doors shows of itself, loaded: certificate chain and key.
+package struct DoorCertificate {
+  /// The certificate's setting.
+  package let setting: String
+  /// PEM.
+  package let certificate: [UInt8]
+  package let key: [UInt8]
+  package let identity: Identity
+
+  /// When it ends.
+  package var expiry: CertificateExpiry { CertificateExpiry(name: setting, notAfter: identity.notAfter) }
+
+  /// - Parameter door: the settings' common path.
+  init(_ material: (certificate: Material, key: Material), of door: String) throws(ConfigurationError) {
+    setting = "\(door).certificate"
+    certificate = try material.certificate.bytes(for: setting)
+    key = try material.key.bytes(for: "\(door).key")
+    let names = (certificate: material.certificate.description, key: material.key.description)
+    do throws(CredentialError) {
+      identity = try Identity(pem: certificate, file: names.certificate, key: key, keyFile: names.key)
+    } catch {
+      let isKey = error.file == names.key && names.key != names.certificate
+      throw ConfigurationError(key: isKey ? "\(door).key" : setting, problem: "cannot be used: \(error)")
+    }
+  }
+}
+
+extension GatewayHTTPSettings {
+  /// nil for plain HTTP.
+  package func loadCertificate() throws(ConfigurationError) -> DoorCertificate? {
+    guard let identity else { return nil }
+    return try DoorCertificate(identity, of: "gateway.http")
+  }
+}
+
+extension GatewayAPNsSettings {
+  package func loadCertificate() throws(ConfigurationError) -> DoorCertificate {
+    try DoorCertificate((certificate, key), of: "gateway.apns")
+  }
+
+  /// What the door's connections are served with.
+  package func tls(_ own: DoorCertificate) throws(ConfigurationError) -> TLSServerContext {
+    let authorities = try clients.map { (material) throws(ConfigurationError) in try material.bytes(for: "gateway.apns.clients")
+    }
+    return try usable("gateway.apns.clients") { () throws(CredentialError) in
+      try TLSServerContext(forOldClients: own.identity, clients: authorities, file: clients?.description)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// What a collector wants in each request besides spans, as `OTEL_EXPORTER_OTLP_HEADERS` spells it: `name=value,name=value`, values
+/// percent-encoded. Its description shows no value.
+public struct OTLPHeaders: Sendable, Equatable {
+  package let fields: [(name: String, value: String)]
+
+  init() { fields = [] }
+
+  /// nil where it is anything else.
+  init?(_ text: String) {
+    var fields: [(name: String, value: String)] = []
+    for entry in text.split(separator: ",") {
+      let entry = entry.drop { $0.isWhitespace }
+      if entry.isEmpty { continue }
+      guard let equals = entry.firstIndex(of: "="),
+        let value = entry[entry.index(after: equals)...].trimmingCharacters(in: .whitespaces).removingPercentEncoding
+      else { return nil }
+      let name = entry[..<equals].trimmingCharacters(in: .whitespaces)
+      guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte), !Self.own.contains(name.lowercased()),
+        value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+      else { return nil }
+      fields.append((name, value))
+    }
+    guard fields.count <= Self.most else { return nil }
+    self.fields = fields
+  }
+
+  var isEmpty: Bool { fields.isEmpty }
+
+  public static func == (a: OTLPHeaders, b: OTLPHeaders) -> Bool { a.fields.elementsEqual(b.fields, by: ==) }
+
+  static let problem = "must be name=value, several with commas between them, values percent-encoded: headers for the collector"
+
+  private static let most = 50
+  /// What each request has anyway.
+  private static let own: Set<String> = [
+    "host", "connection", "content-length", "content-type", "transfer-encoding", "user-agent",
+  ]
+
+  /// RFC 9110, a token.
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+  }
+}
+
+extension OTLPHeaders: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  public var description: String { fields.map(\.name).joined(separator: ",") }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
