@@ -1,4 +1,5 @@
 import Broker
+import DeviceRegistry
 import Logging
 import PushCore
 import Settings
