@@ -95,7 +95,7 @@ struct DeadLettersTests {
   func filters() throws {
     let now: Int64 = 1_795_209_720_500 + 3_600_000  // an hour after they failed
     func chosen(_ words: [String], _ letter: Letter) throws -> Bool {
-      try LetterFilter(Options(words, values: LetterFilter.values), now: now).matches(letter)
+      try LetterFilter(DeadCommand.page.options(["show"] + words), now: now).matches(letter)
     }
     let letter = Self.letter(Self.failed("Unavailable", "503 ServiceUnavailable"))
     for words in [

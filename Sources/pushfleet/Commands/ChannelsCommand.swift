@@ -5,47 +5,40 @@ import Reactor
 import Worker
 
 enum ChannelsCommand: Command {
-  static let name = "channels"
-  static let summary = "create, list, show and delete APNs broadcast channels"
-  static let help = """
-    Usage: pushfleet channels create --config FILE [--app APP] [--sender S] [--environment E] [--storage none|latest] [--json]
-           pushfleet channels list --config FILE [--app APP] [--sender S] [--environment E] [--json]
-           pushfleet channels show --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
-           pushfleet channels delete --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
-
+  static let page = CommandPage(
+    "channels", "create, list, show and delete APNs broadcast channels",
+    forms: [
+      .action("create", "--config", ["--app"], ["--sender"], ["--environment"], ["--storage"], ["--json"]),
+      .action("list", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"]),
+      .action("show", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"], "ID"),
+      .action("delete", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"], "ID"),
+    ],
+    """
     A channel reaches every Live Activity that listens on it: send to "apns-channel:<ID>". create prints the ID, which APNs chooses.
     An app has at most 10,000 channels in each environment; they don't end with activities, and a deleted one doesn't come back.
     Broadcasts have to be switched on for the app in Apple's developer portal.
+    """,
+    [
+      .config(), .option("app", "APP", "the application; may be left out when one is configured"),
+      .option("sender", "S", "one of its senders, in place of the application's own credential"),
+      .option("environment", "E", "production or sandbox: channels belong to one of them. The app's first without it"),
+      .option(
+        "storage", "none", in: "none|latest",
+        "APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)"),
+      .option("storage", "latest", "APNs keeps the latest broadcast for devices that are away, up to 8 hours"),
+      .json("print JSON, one object on a line"),
+    ],
+    "When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).",
+    example: "pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest")
 
-      --config FILE       the configuration (or PUSHFLEET_CONFIG)
-      --app APP           the application; may be left out when one is configured
-      --sender S          one of its senders, in place of the application's own credential
-      --environment E     production or sandbox: channels belong to one of them. The app's first without it
-      --storage none      APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)
-      --storage latest    APNs keeps the latest broadcast for devices that are away, up to 8 hours
-      --json              print JSON, one object on a line
-
-    When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).
-
-    Example: pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["create", "list", "show", "delete"])
-    var valued: Set = ["config", "app", "sender", "environment"]
-    if word == "create" { valued.insert("storage") }
-    let options = try Options(arguments, values: valued, flags: ["json"])
-    let operation: ChannelRequest.Operation
-    switch word {
-    case "create":
-      try options.refuseOperands()
-      operation = .create(storesLatest: try options.choice("storage", of: ["none", "latest"]) == "latest")
-    case "list":
-      try options.refuseOperands()
-      operation = .list
-    case "show": operation = .read(channel: try channel(options))
-    default: operation = .delete(channel: try channel(options))
-    }
+  static func run(_ options: Options) throws {
+    let operation: ChannelRequest.Operation =
+      switch options.action {
+      case "create": .create(storesLatest: try options.choice("storage", of: ["none", "latest"]) == "latest")
+      case "list": .list
+      case "show": .read(channel: try channel(options))
+      default: .delete(channel: try channel(options))
+      }
     let environment = try options.choice("environment", of: APNsConfiguration.Environment.allCases.map(\.rawValue))
     let configuration = try options.configuration()
     let access = try configuration.channelAccess(

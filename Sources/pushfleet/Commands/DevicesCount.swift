@@ -9,9 +9,7 @@ enum DevicesCount {
     .name("APP", least: 12, rank: 3),
   ]
 
-  static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
     let app = options["app"] == nil ? nil : try session.app(options)
     let counts = try session.store.deviceCounts(app: app)

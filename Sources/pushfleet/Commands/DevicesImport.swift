@@ -7,8 +7,7 @@ import Worker
 enum DevicesImport {
   private static let chunk = 1 << 18
 
-  static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "format", "rejects"], flags: ["json", "dry-run"])
+  static func run(_ options: Options) throws {
     let given = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of devices, or -") }
     guard options["rejects"] == nil || options.operands.count == 1 else {

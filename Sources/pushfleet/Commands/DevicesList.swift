@@ -15,9 +15,7 @@ enum DevicesList {
     .text("KIND", least: 5, rank: 3), .name("TOKEN", least: 16),
   ]
 
-  static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["state", "since", "config", "app"], flags: ["json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let word = try options.required("state", states.map(\.word).joined(separator: ", "))
     guard let state = states.first(where: { $0.word == word })?.state else {
       throw Options.refusal("state", word, of: states.map(\.word))

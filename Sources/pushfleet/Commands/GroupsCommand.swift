@@ -3,36 +3,34 @@ import PushCore
 import Worker
 
 enum GroupsCommand: Command {
-  static let name = "groups"
-  static let summary = "make device groups, add and remove members, show them"
-  static let help = """
-    Usage: pushfleet groups create --config FILE [--app APP] [--users] [--json] NAME MEMBER...
-           pushfleet groups add --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
-           pushfleet groups remove --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
-           pushfleet groups show --config FILE [--app APP] [--json] GROUP
-
+  static let page = CommandPage(
+    "groups", "make device groups, add and remove members, show them",
+    forms: [
+      .action("create", "--config", ["--app"], ["--users"], ["--json"], "NAME", "MEMBER..."),
+      .action("add", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
+      .action("remove", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
+      .action("show", "--config", ["--app"], ["--json"], "GROUP", .hidden(["--users"])),
+    ],
+    """
     A GROUP is its name or its notification key, to which requests can be sent. A MEMBER is a registration or a provider's
     token; with --users, a user's id: the group then reaches the devices each user has when it is sent to. - reads members
     from standard input, one on a line. A group whose last device is removed is gone.
+    """,
+    [
+      .config(", which names the registry"),
+      .option("app", "APP", "the application; may be left out when one is configured"),
+      .flag("users", "the members are users"),
+      .json("print the registry's answer, or the group, as one JSON object"),
+    ],
+    example: "pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       the application; may be left out when one is configured
-      --users         the members are users
-      --json          print the registry's answer, or the group, as one JSON object
-
-    Example: pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["create", "add", "remove", "show"])
-    let options = try Options(arguments, values: ["config", "app"], flags: ["users", "json"])
+  static func run(_ options: Options) throws {
+    let word = options.action
     guard let group = options.operands.first else {
       throw CommandFailure(.usage, word == "create" ? "name the group" : "name a group, by its name or its notification key")
     }
     if word == "show" {
-      guard options.operands.count == 1 else {
-        throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
-      }
+      try options.refuseOperands(after: 1)
       return try show(group, options)
     }
     let needsMember = word != "create" || !options.has("users")

@@ -6,48 +6,48 @@ import TLS
 import Worker
 
 enum KeysCommand: Command {
-  static let name = "keys"
-  static let summary = "make, list and revoke the gateway's keys"
-  static let help = """
-    Usage: pushfleet keys create --config FILE [--app APP[,APP]] --rights RIGHT[,RIGHT] [--rate N]
-             [--sender SENDER] [--environment E] [--service-account FILE [--url URL]] [--json]
-           pushfleet keys list --config FILE [--json]
-           pushfleet keys revoke ID --config FILE [--json]
-
+  static let page = CommandPage(
+    "keys", "make, list and revoke the gateway's keys",
+    forms: [
+      .action(
+        "create", "--config", ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
+        ["--service-account", ["--url"]], ["--json"]),
+      .action("list", "--config", ["--json"]),
+      .action("revoke", "ID", "--config", ["--json"]),
+    ],
+    """
     A key lets a backend in by the gateway, for its applications and rights: send (requests, and groups and topics of tokens), register
     (devices, users, groups and topics), ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of
     it alone. With --service-account it prints none, and writes a file for Firebase's libraries, whose private key the registry doesn't
     have. Gateways that run know of a key that is revoked within five seconds.
+    """,
+    [
+      .config(),
+      .option("app", "APP", in: "APP[,APP]", "the applications; may be left out where only one is configured"),
+      .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack"),
+      .option("rate", "N", "requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out"),
+      .option("sender", "SENDER", "which of the application's senders its requests are from"),
+      .option("environment", "E", "production or sandbox: which APNs its tokens are of"),
+      .option(
+        "service-account", "FILE",
+        "writes a service account for one application, for which the gateway's /token gives out tokens"),
+      .option("url", "URL", "the gateway as senders know it, for that file; gateway.http.listen when it is left out"),
+      .json("one JSON object a line"),
+    ],
+    example: "pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send")
 
-      --config FILE           the configuration (or PUSHFLEET_CONFIG)
-      --app APP               the applications; may be left out where only one is configured
-      --rights LIST           of send, register, ack
-      --rate N                requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out
-      --sender SENDER         which of the application's senders its requests are from
-      --environment E         production or sandbox: which APNs its tokens are of
-      --service-account FILE  writes a service account for one application, for which the gateway's /token gives out tokens
-      --url URL               the gateway as senders know it, for that file; gateway.http.listen when it is left out
-      --json                  one JSON object a line
-
-    Example: pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    switch try Subcommand.take(&arguments, of: ["create", "list", "revoke"]) {
-    case "create": try create(arguments)
-    case "list": try list(arguments)
-    default: try revoke(arguments)
+  static func run(_ options: Options) throws {
+    switch options.action {
+    case "create": try create(options)
+    case "list": try list(options)
+    default: try revoke(options)
     }
   }
 
   /// Requests a second: what a key's holder leaves in the registry is bounded by it.
   private static let defaultRate = 5_000
 
-  private static func create(_ arguments: [String]) throws {
-    let options = try Options(
-      arguments, values: ["config", "app", "rights", "rate", "sender", "environment", "service-account", "url"], flags: ["json"]
-    )
-    try options.refuseOperands()
+  private static func create(_ options: Options) throws {
     let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack"))
     let rate = try options.integer("rate", in: 1...1_000_000) ?? defaultRate
     let session = try RegistrySession(options, isReading: false)
@@ -157,14 +157,9 @@ enum KeysCommand: Command {
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
     var rights: Set<KeyRight> = []
-    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-      guard let right = KeyRight(rawValue: String(word)) else {
-        let known = KeyRight.allCases.map(\.rawValue)
-        let meant = Spelling.suggestion(for: String(word), among: known)
-        throw CommandFailure(
-          .usage, "--rights: \(Shown.value(String(word))) is not one of \(known.joined(separator: ", "))\(meant)")
-      }
-      rights.insert(right)
+    for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+      try Options.check(word, among: KeyRight.allCases.map(\.rawValue), of: "--rights: ")
+      if let right = KeyRight(rawValue: word) { rights.insert(right) }
     }
     return rights
   }
@@ -183,9 +178,7 @@ enum KeysCommand: Command {
     return apps
   }
 
-  private static func list(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
-    try options.refuseOperands()
+  private static func list(_ options: Options) throws {
     let keys = try RegistrySession(options, isReading: true).store.keys()
     guard options.has("json") else {
       guard !keys.isEmpty else { return Terminal.say("no keys") }
@@ -204,8 +197,7 @@ enum KeysCommand: Command {
 
   private static func rights(_ key: GatewayKey) -> [[UInt8]] { key.rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
 
-  private static func revoke(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+  private static func revoke(_ options: Options) throws {
     guard options.operands.count == 1 else {
       throw CommandFailure(.usage, "name the id of one key; `pushfleet keys list` shows them")
     }

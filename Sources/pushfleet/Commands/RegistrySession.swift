@@ -94,22 +94,3 @@ extension ExitStatus {
     }
   }
 }
-
-/// A command of several, by their first word.
-enum Subcommand {
-  /// - Parameter known: the names, the one that may be left out first where there is one.
-  static func take(_ arguments: inout [String], of known: [String], orElse byDefault: String? = nil) throws(CommandFailure)
-    -> String
-  {
-    guard let word = arguments.first, !word.hasPrefix("-") else {
-      if let byDefault { return byDefault }
-      throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
-    }
-    guard known.contains(word) else {
-      let meant = Spelling.suggestion(for: word, among: known)
-      throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
-    }
-    arguments.removeFirst()
-    return word
-  }
-}

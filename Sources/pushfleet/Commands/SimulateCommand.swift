@@ -6,63 +6,63 @@ import TLS
 import Worker
 
 enum SimulateCommand: Command {
-  static let name = "simulate"
-  static let summary = "a provider to test against: APNs or FCM"
-  static let help = """
-    Usage: pushfleet simulate apns --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
-           pushfleet simulate fcm --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
-
+  static let page = CommandPage(
+    "simulate", "a provider to test against: APNs or FCM",
+    forms: ["apns", "fcm"].map { provider in
+      .action(
+        provider, "--listen", .either([.together(["--certificate", "--key"]), "--self-signed"]),
+        .group(
+          "OPTIONS",
+          [
+            "--script", "--journal", "--client-ca", "--provider-key", "--project", "--token-lifetime", "--topic", "--streams",
+            "--sandbox",
+          ]))
+    },
+    beginsWithAction: false,
+    """
     Answers as the provider does, as strictly, until interrupted. Port 0 takes a free one; the line that says where it
     listens goes to standard error.
+    """,
+    [
+      .option("listen", "HOST:PORT", "where to listen (127.0.0.1:8443)"),
+      .option("certificate", "FILE", "PEM of the server's certificate chain"),
+      .option("key", "FILE", "PEM of its key"),
+      .option(
+        "self-signed", "FOLDER",
+        "make the certificate, its authority and a key for workers in FOLDER, keep what is there "
+          + "already, and say what a configuration needs to send here"),
+      .option(
+        "script", "FILE",
+        #"JSON: what each device token provokes, such as {"<token>": {"status": 410, "reason": "Unregistered", "#
+          + #""timestamp": 1732137600000}}, or one of the faults below; "*" stands for every other token. A list is gone "#
+          + "through push by push. It must exist when the simulator starts, and is read again on SIGHUP, whose connections stay"
+      ),
+      .option("journal", "FILE", "one line of JSON for each request received"),
+      .option("client-ca", "FILE", "apns: PEM of the authority of client certificates, which are then demanded"),
+      .option("provider-key", "FILE", "PEM of the key that signs provider tokens or assertions: signatures are then checked"),
+      .option("project", "ID", "fcm: the project that may be sent for, and no other"),
+      .option("token-lifetime", "S", "fcm: seconds that an access token is good for (3599)"),
+      .option("topic", "ID", "apns: the bundle id that may be sent to, and no other"),
+      .option("streams", "N", "streams at once on a connection"),
+      .flag("sandbox", "apns: answer as the sandbox does"),
+    ],
+    #"Faults of a script, each beside "times": N or "every": N where it isn't for every push:"#,
+    [
+      .operand(#"{"stall": true}"#, "takes the push and never answers"),
+      .operand(#"{"refuse": true}"#, "refuses the stream: the push was not processed"),
+      .operand(#"{"reset": true}"#, "resets the stream; a number is the error code of HTTP/2"),
+      .operand(#"{"close": true}"#, "closes the connection"),
+      .operand(#"{"goaway": "REASON"}"#, "says goodbye with the reason, after this push"),
+      .operand(#"{"delay_ms": N}"#, "waits before the answer; also beside a status"),
+    ],
+    example: "pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson")
 
-      --listen HOST:PORT    where to listen (127.0.0.1:8443)
-      --certificate FILE    PEM of the server's certificate chain
-      --key FILE            PEM of its key
-      --self-signed FOLDER  make the certificate, its authority and a key for workers in FOLDER, keep what is there already, and say
-                            what a configuration needs to send here
-      --script FILE         JSON: what each device token provokes, such as
-                            {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}},
-                            or one of the faults below; "*" stands for every other token. A list is gone through push by push. It must
-                            exist when the simulator starts, and is read again on SIGHUP, whose connections stay
-      --journal FILE        one line of JSON for each request received
-      --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
-      --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
-      --project ID          fcm: the project that may be sent for, and no other
-      --token-lifetime S    fcm: seconds that an access token is good for (3599)
-      --topic ID            apns: the bundle id that may be sent to, and no other
-      --streams N           streams at once on a connection
-      --sandbox             apns: answer as the sandbox does
-
-    Faults of a script, each beside "times": N or "every": N where it isn't for every push:
-
-      {"stall": true}       takes the push and never answers
-      {"refuse": true}      refuses the stream: the push was not processed
-      {"reset": true}       resets the stream; a number is the error code of HTTP/2
-      {"close": true}       closes the connection
-      {"goaway": "REASON"}  says goodbye with the reason, after this push
-      {"delay_ms": N}       waits before the answer; also beside a status
-
-    Example: pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(
-      arguments,
-      values: [
-        "listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams", "project",
-        "token-lifetime", "self-signed",
-      ],
-      flags: ["sandbox"])
+  static func run(_ options: Options) throws {
     guard let provider = options.operands.first, options.operands.count == 1 else {
       throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
     }
-    switch provider {
-    case "apns": try APNsSimulation.run(options)
-    case "fcm": try FCMSimulation.run(options)
-    default:
-      let meant = Spelling.suggestion(for: provider, among: ["apns", "fcm"])
-      throw CommandFailure(.usage, "\(Shown.value(provider)) is not one of apns, fcm\(meant)")
-    }
+    try Options.check(provider, among: page.actions)
+    if provider == "apns" { try APNsSimulation.run(options) } else { try FCMSimulation.run(options) }
   }
 
   /// Where to listen; loopback unless said otherwise.

@@ -4,26 +4,26 @@ import PushCore
 import Reactor
 
 enum TopicsCommand: Command {
-  static let name = "topics"
-  static let summary = "list topics, subscribe devices and unsubscribe them"
-  static let help = """
-    Usage: pushfleet topics list --config FILE [--app APP] [--json]
-           pushfleet topics subscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
-           pushfleet topics unsubscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
-
+  static let page = CommandPage(
+    "topics", "list topics, subscribe devices and unsubscribe them",
+    forms: [
+      .action("list", "--config", ["--app"], ["--json"]),
+      .action("subscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
+      .action("unsubscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
+    ],
+    """
     A DEVICE is a registration or a provider's token; - reads them from standard input, one on a line. A device that isn't
     registered is reported with its place in the list and costs only itself (exit status 65).
+    """,
+    [
+      .config(", which names the registry"),
+      .option("app", "APP", "the application; may be left out when one is configured. list: without it, all of them"),
+      .json("list: one object per topic; else the registry's answer to each thousand devices"),
+    ],
+    example: "pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       the application; may be left out when one is configured. list: without it, all of them
-      --json          list: one object per topic; else the registry's answer to each thousand devices
-
-    Example: pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["list", "subscribe", "unsubscribe"])
-    let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
+  static func run(_ options: Options) throws {
+    let word = options.action
     if word == "list" { return try list(options) }
     guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
     let session = try RegistrySession(options, isReading: word == "unsubscribe")
@@ -53,7 +53,6 @@ enum TopicsCommand: Command {
   }
 
   private static func list(_ options: Options) throws {
-    try options.refuseOperands()
     let session = try RegistrySession(options, isReading: true)
     let all = session.configuration.apps.map { Array($0.id.utf8) }
     for app in try session.optionalApp(options).map({ [$0] }) ?? all {

@@ -3,28 +3,24 @@ import PushCore
 import Worker
 
 enum TopologyCommand: Command {
-  static let name = "topology"
-  static let summary = "declare the exchanges, queues and bindings"
-  static let help = """
-    Usage: pushfleet topology --config FILE [--holds] [--json]
-
+  static let page = CommandPage(
+    "topology", "declare the exchanges, queues and bindings",
+    forms: [.form("--config", ["--holds"], ["--json"])],
+    """
     Declares on the broker everything that workers, producers and consumers use. Can be repeated; a queue that exists with
     other settings is named and left as it is (exit status 78).
 
     Hold queues (PREFIX.hold.APP) are not declared: workers do so when an application's provider first takes nothing. --holds
     lists those that configured applications have, with what is ready in them. RabbitMQ logs an error for each application that
     has none, since it is asked by name.
+    """,
+    [
+      .config(), .flag("holds", "list the hold queues that exist as well"),
+      .json("print one JSON object per queue"),
+    ],
+    example: "pushfleet topology --config pushfleet.json5")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --holds         list the hold queues that exist as well
-      --json          print one JSON object per queue
-
-    Example: pushfleet topology --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["holds", "json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let configuration = try options.configuration()
     let topology = configuration.topology
     let declarer = try TopologyDeclarer(

@@ -34,3 +34,8 @@ enum WrappedText {
   /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
   static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
 }
+
+extension String {
+  /// With blanks behind.
+  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(width - count, 0)) }
+}

@@ -4,14 +4,15 @@ import Reactor
 import Worker
 
 enum DeadCommand: Command {
-  static let name = "dead"
-  static let summary = "list, show, replay and drop dead letters"
-  static let help = """
-    Usage: pushfleet dead list --config FILE [FILTERS] [--json]
-           pushfleet dead show --config FILE [FILTERS] [--json] [ID...]
-           pushfleet dead replay --config FILE [FILTERS] [--rate N/s] [--dry-run] [--json] [ID...]
-           pushfleet dead drop --config FILE [FILTERS] [--yes] [--dry-run] [--json] [ID...]
-
+  static let page = CommandPage(
+    "dead", "list, show, replay and drop dead letters",
+    forms: [
+      .action("list", "--config", LetterFilter.item, ["--json"], .hidden(["ID"])),
+      .action("show", "--config", LetterFilter.item, ["--json"], ["ID..."]),
+      .action("replay", "--config", LetterFilter.item, ["--rate"], ["--dry-run"], ["--json"], ["ID..."]),
+      .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
+    ],
+    """
     Dead letters are requests, changes and acknowledgements that will not be tried again. list counts them by application, error,
     reason and where they came from; show prints them whole. Neither takes anything out of the queue, and its order stays.
 
@@ -20,28 +21,18 @@ enum DeadCommand: Command {
     copy; interrupted, the same command goes on with the rest. What becomes a dead letter again meanwhile waits for the next time.
 
     drop removes them for good. It asks on a terminal; elsewhere it needs --yes.
+    """,
+    .list(
+      [.config()] + LetterFilter.entries + [
+        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"),
+        .flag("dry-run", "say what would be done"), .flag("yes", "don't ask"),
+        .json("one JSON object per group or letter; of replay and drop, one when done"), .option("id", "ID"),
+      ]),
+    example: "pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-    \(LetterFilter.help)
-      ID              only letters with one of these message ids (or --id ID)
-      --rate N/s      replay at most N letters a second; also N/m and N/h
-      --dry-run       say what would be done
-      --yes           don't ask
-      --json          one JSON object per group or letter; of replay and drop, one when done
-
-    Example: pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["list", "show", "replay", "drop"])
-    var values = LetterFilter.values
-    var flags: Set = ["json"]
-    if word == "replay" { values.insert("rate") }
-    if word == "replay" || word == "drop" { flags.insert("dry-run") }
-    if word == "drop" { flags.insert("yes") }
-    let options = try Options(arguments, values: values, flags: flags)
+  static func run(_ options: Options) throws {
     let filter = try LetterFilter(options, now: RegistrySession.now)
-    switch word {
+    switch options.action {
     case "list": try list(options, filter)
     case "show": try show(options, filter)
     case "replay": try replay(options, filter)

@@ -3,25 +3,22 @@ import PushCore
 import Worker
 
 enum ConfigCommand: Command {
-  static let name = "config"
-  static let summary = "check a configuration: every error at once"
-  static let help = """
-    Usage: pushfleet config check [--config] FILE [--json]
-
+  static let page = CommandPage(
+    "config", "check a configuration: every error at once",
+    forms: [.action("check", "[--config]", "FILE", ["--json"], .hidden(["--config"]))],
+    """
     Reads the configuration as a worker does, with the environment's values over the file's, its keys and certificates with it, and says
     all that is wrong at once, with line and column or the environment's variable. Asks no broker and no provider: `pushfleet
     doctor` does. Exit status 78 when there are errors; what is only likely to be a mistake is a warning, and so is a certificate that
     has ended or ends within 30 days.
+    """,
+    [
+      .operand("FILE", "the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone"),
+      .json("print one JSON object per finding, on a line of its own"), .option("config", "FILE"),
+    ],
+    example: "pushfleet config check pushfleet.json5")
 
-      FILE     the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone
-      --json   print one JSON object per finding, on a line of its own
-
-    Example: pushfleet config check pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    _ = try Subcommand.take(&arguments, of: ["check"])
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+  static func run(_ options: Options) throws {
     guard options.operands.count + (options["config"] == nil ? 0 : 1) <= 1 else {
       throw CommandFailure(.usage, "name one configuration")
     }

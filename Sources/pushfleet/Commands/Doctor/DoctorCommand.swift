@@ -5,11 +5,10 @@ import Reactor
 import Worker
 
 enum DoctorCommand: Command {
-  static let name = "doctor"
-  static let summary = "find out what is wrong, and what to do"
-  static let help = """
-    Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
-
+  static let page = CommandPage(
+    "doctor", "find out what is wrong, and what to do",
+    forms: [.form("--config", ["--app"], ["--management"], ["--json"])],
+    """
     Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
     with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with; whether a message
     of its own comes back from the retry ladder, where the shortest step has 30 s at most), the registry
@@ -18,21 +17,19 @@ enum DoctorCommand: Command {
     a token of no device, FCM with validate_only. Each finding says what to do.
     Nothing is changed, and nothing declared but a queue PREFIX.doctor, to which that message comes back, and which vanishes by itself.
     RabbitMQ's log has a line for each permission that was tried.
+    """,
+    [
+      .config(), .option("app", "APP", "of the providers, only this application's"),
+      .option(
+        "management", "URL",
+        "RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues "
+          + "lose messages. It is asked as the user of `broker`, who needs the tag `management`"),
+      .json("one JSON object per finding, on a line of its own"),
+    ],
+    "Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.",
+    example: "pushfleet doctor --config pushfleet.json5")
 
-      --config FILE      the configuration (or PUSHFLEET_CONFIG)
-      --app APP          of the providers, only this application's
-      --management URL   RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues lose messages.
-                         It is asked as the user of `broker`, who needs the tag `management`
-      --json             one JSON object per finding, on a line of its own
-
-    Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.
-
-    Example: pushfleet doctor --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "management"], flags: ["json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let management = try options["management"].map { (text) throws(CommandFailure) in
       guard let address = HTTPAddress(text, defaultPort: 15_672) else {
         throw CommandFailure(.usage, "--management must be http:// or https://, a host, and a port where it isn't 15672")
