@@ -47,6 +47,17 @@ struct Options {
   subscript(name: String) -> String? { values[name] }
   func has(_ flag: String) -> Bool { flags.contains(flag) }
 
+  var asJSON: Bool { has("json") }
+
+  /// Prints a result, as JSON where the command was asked for it.
+  func print(_ json: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
+    if asJSON { Terminal.print(json()) } else { Terminal.print(text()) }
+  }
+
+  func print(_ lines: @autoclosure () -> [[UInt8]], text: @autoclosure () -> String) {
+    if asJSON { lines().forEach(Terminal.print) } else { Terminal.print(text()) }
+  }
+
   func required(_ name: String, _ purpose: String) throws(CommandFailure) -> String {
     guard let value = values[name] else { throw CommandFailure(.usage, "--\(name) is missing: \(purpose)") }
     return value

@@ -32,18 +32,10 @@ enum Pushfleet {
     if words.contains("--help") || words.contains("-h") { return printHelp(of: command) }
     do {
       try command.run(command.page.options(words))
-    } catch let failure as CommandFailure {
+    } catch {
+      let failure = error as? CommandFailure ?? CommandFailure(ExitStatus(of: error), "\(error)")
       Terminal.complain(failure.message)
       exit(failure.status.rawValue)
-    } catch let error as ConfigurationError {
-      Terminal.complain("\(error)")
-      exit(ExitStatus.configuration.rawValue)
-    } catch let error as RegistryError {
-      Terminal.complain("\(error)")
-      exit(ExitStatus(of: error).rawValue)
-    } catch {
-      Terminal.complain("\(error)")
-      exit(ExitStatus.unavailable.rawValue)
     }
   }
 

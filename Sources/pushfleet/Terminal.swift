@@ -6,7 +6,12 @@ enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
+  /// Columns of a result.
+  static var width: Int { TerminalWidth.ofOutput ?? .max }
+
   static func print(_ line: String) { print(Array(line.utf8)) }
+
+  static func print(_ object: JSONObject) { print(object.line) }
 
   static func print(_ bytes: [UInt8]) { write(bytes + [UInt8(ascii: "\n")]) }
 

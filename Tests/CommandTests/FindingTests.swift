@@ -20,7 +20,7 @@ struct FindingTests {
   func text() throws {
     let text = finding(.error).text(width: .max)
     #expect(text.hasSuffix("\n            → do something") && !text.contains("\u{1B}"))
-    let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json)) as? [String: Any])
+    let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json.line)) as? [String: Any])
     #expect(
       line["level"] as? String == "warning" && line["about"] as? String == "broker"
         && line["remedy"] as? String == "do something")

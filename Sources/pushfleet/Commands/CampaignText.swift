@@ -11,40 +11,20 @@ extension Campaign {
     return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
   }
 
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("id", description.id)
-    line.set("app", description.app)
-    line.set("message_id", description.messageID)
-    line.set("target", description.target)
-    line.set("state", state.name)
-    line.set("sent", sent)
-    line.set("failed", failed)
-    if unknown > 0 { line.set("unknown", unknown) }
-    if !failures.isEmpty {
-      line.set(
-        "failures",
-        objects: failures.map { count in
-          { object in
-            object.set("error", count.error.rawValue)
-            object.set("platform", count.platform?.word)
-            object.set("count", count.devices)
-          }
-        })
+  var json: JSONObject {
+    let failures = failures.map { count -> JSONObject in
+      ["error": count.error.rawValue, "platform": count.platform?.word, "count": count.devices]
     }
-    line.set("remaining", remaining)
-    line.set("received", received)
-    line.set("read", read)
-    line.set("rate", rate)
-    line.set("seconds_left", timeLeft)
-    line.set("pages", pagesDone)
-    line.set("created_at", time: createdAt)
-    line.set("updated_at", time: updatedAt)
-    line.set("finished_at", time: finishedAt)
-    return line.closed()
+    return [
+      "id": description.id, "app": description.app, "message_id": description.messageID, "target": description.target,
+      "state": state.name, "sent": sent, "failed": failed, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
+      "failures": JSONOptional(failures.isEmpty ? nil : failures), "remaining": remaining, "received": received, "read": read,
+      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": JSONTime(createdAt),
+      "updated_at": JSONTime(updatedAt), "finished_at": JSONTime(finishedAt),
+    ]
   }
 
-  var jsonText: String { String(decoding: json, as: UTF8.self) }
+  var jsonText: String { String(decoding: json.line, as: UTF8.self) }
 
   var text: String {
     func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }

@@ -40,11 +40,11 @@ enum CampaignsCommand: Command {
     var campaign = try find(id, in: store)
     if options.action == "show" {
       campaign.failures = try store.failures(of: campaign.description.id)
-      return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text)
+      return options.print(campaign.json, text: campaign.text)
     }
     try Steering(options.action).apply(to: campaign, in: store)
     let now = try store.campaign(campaign.description.id) ?? campaign
-    Terminal.print(options.has("json") ? now.jsonText : "\(now.id) is \(now.state.name)")
+    options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
 
   // MARK: one campaign
@@ -67,15 +67,15 @@ enum CampaignsCommand: Command {
 
   private static func list(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = options["app"] == nil ? nil : try session.app(options)
+    let app = try session.givenApp(options)
     let limit = try options.integer("limit", in: 0...mostListed) ?? 20
     var last = ""
     while true {
       let campaigns = try selection(session.store, app, limit)
-      var text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
-      if options.has("follow"), !options.has("json"), let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
+      var text = options.asJSON ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
-        if Terminal.isOutputInteractive, !last.isEmpty, !options.has("json") { erase(last) }
+        if Terminal.isOutputInteractive, !last.isEmpty, !options.asJSON { erase(last) }
         if !text.isEmpty { Terminal.print(text) }
         last = text
       }
@@ -96,7 +96,7 @@ enum CampaignsCommand: Command {
 
   private static func table(_ campaigns: [Campaign]) -> String {
     guard !campaigns.isEmpty else { return "no campaigns" }
-    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max)
+    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: Terminal.width)
   }
 
   /// What is drawn over has to be on the screen, with a line for the cursor.

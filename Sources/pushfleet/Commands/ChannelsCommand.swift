@@ -45,7 +45,7 @@ enum ChannelsCommand: Command {
       app: try app(options, configuration), sender: options["sender"],
       environment: environment.flatMap(APNsConfiguration.Environment.init))
     let answer = try ask(operation, access)
-    try print(operation, answer, asJSON: options.has("json"))
+    try print(operation, answer, asJSON: options.asJSON)
   }
 
   /// With or without the prefix that requests use.
@@ -154,10 +154,7 @@ enum ChannelsCommand: Command {
 
   private static func show(_ id: [UInt8], storage: String?, _ asJSON: Bool, text: String) {
     guard asJSON else { return Terminal.print(text) }
-    var line = JSONObjectWriter()
-    line.set("channel", id)
-    if let storage { line.set("storage", storage) }
-    Terminal.print(line.closed())
+    Terminal.print(["channel": id, "storage": JSONOptional(storage)] as JSONObject)
   }
 
   private static func document<Value>(_ body: [UInt8], _ read: (JSONDocument) -> Value) throws(CommandFailure) -> Value {

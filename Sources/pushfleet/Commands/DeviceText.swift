@@ -14,29 +14,15 @@ extension DeviceRecord {
   private var platform: String { device.platform.word }
 
   /// The fields of a registration and what the registry knows beyond them.
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("registration", registration)
-    line.set("app", device.app)
-    line.set("platform", platform)
-    line.set("token", device.token)
-    line.set("state", state.word)
-    line.set("reason", reason)
-    line.set("installation", device.installation)
-    line.set("environment", environment)
-    line.set("sender", device.sender)
-    line.set("user", device.user)
-    line.set("name", device.name)
-    line.set("locale", device.locale)
-    line.set("time_zone", device.timeZone)
-    line.set("app_version", device.appVersion)
-    line.set("kind", (device.kind ?? .alert).name)
-    line.set("activity", device.activity)
-    line.set("topics", device.topics)
-    line.set("registered_at", time: registeredAt)
-    line.set("last_seen", time: lastSeen)
-    if let markedAt { line.set("state_since", time: markedAt) }
-    return line.closed()
+  var json: JSONObject {
+    [
+      "registration": registration, "app": device.app, "platform": platform, "token": device.token, "state": state.word,
+      "reason": reason, "installation": device.installation, "environment": environment, "sender": device.sender,
+      "user": device.user, "name": device.name, "locale": device.locale, "time_zone": device.timeZone,
+      "app_version": device.appVersion, "kind": (device.kind ?? .alert).name, "activity": device.activity,
+      "topics": device.topics, "registered_at": JSONTime(registeredAt), "last_seen": JSONTime(lastSeen),
+      "state_since": JSONOptional(markedAt.map(JSONTime.init)),
+    ]
   }
 
   /// One fact on a line; what isn't known is left out.

@@ -79,25 +79,21 @@ enum DevicesCommand: Command {
 
   private static func register(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: false)
-    var change = ChangeText("register", app: try session.app(options))
-    for option in ["platform", "token"] + registering.options where option != "topics" {
-      change.set(option.replacing("-", with: "_"), options[option])
-    }
-    if let topics = options["topics"] {
-      change.set("topics", topics.split { $0 == "," || $0 == "|" }.map(String.init))
-    }
-    if let id = try session.apply(change, options).registration, !options.has("json") { Terminal.print(id) }
+    let topics = options["topics"].map { $0.split { $0 == "," || $0 == "|" }.map { Array($0.utf8) } }
+    let fields = (["platform", "token"] + registering.options).filter { $0 != "topics" }
+    let change =
+      ["op": "register", "app": try session.app(options)]
+      + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) }) + ["topics": JSONOptional(topics)]
+    if let id = try session.apply(change, options).registration, !options.asJSON { Terminal.print(id) }
   }
 
   private static func unregister(_ options: Options) throws {
     let (session, app, records) = try named(options, ["token", "registration", "installation"])
     let registered = records.filter { $0.state != .gone }
     for record in registered {
-      var change = ChangeText("unregister", app: app)
-      change.set("registration", String(decoding: record.registration, as: UTF8.self))
-      _ = try session.apply(change, options)
+      _ = try session.apply(["op": "unregister", "app": app, "registration": record.registration], options)
     }
-    if !options.has("json") {
+    if !options.asJSON {
       Terminal.complain("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
     }
   }
@@ -121,11 +117,7 @@ enum DevicesCommand: Command {
   private static func show(_ options: Options) throws {
     let (_, _, records) = try named(options, ["token", "registration", "installation", "user"])
     for (index, record) in records.enumerated() {
-      if options.has("json") {
-        Terminal.print(record.json)
-      } else {
-        Terminal.print((index > 0 ? "\n" : "") + record.text)
-      }
+      options.print(record.json, text: (index > 0 ? "\n" : "") + record.text)
     }
   }
 

@@ -11,25 +11,19 @@ enum DevicesCount {
 
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = options["app"] == nil ? nil : try session.app(options)
+    let app = try session.givenApp(options)
     let counts = try session.store.deviceCounts(app: app)
-    guard !options.has("json") else { return counts.forEach { Terminal.print($0.json) } }
+    guard !options.asJSON else { return counts.forEach { Terminal.print($0.json) } }
     guard !counts.isEmpty else { return Terminal.print("no devices") }
     let rows = counts.map {
       [Figures.count($0.count), $0.state.word, $0.kind.name, $0.platform.word, String(printing: $0.app)]
     }
-    Terminal.print(TextTable(columns, rows: rows).text(width: TerminalWidth.ofOutput ?? .max))
+    Terminal.print(TextTable(columns, rows: rows).text(width: Terminal.width))
   }
 }
 
 extension DeviceCount {
-  fileprivate var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("app", app)
-    line.set("platform", platform.word)
-    line.set("kind", kind.name)
-    line.set("state", state.word)
-    line.set("devices", count)
-    return line.closed()
+  fileprivate var json: JSONObject {
+    ["app": app, "platform": platform.word, "kind": kind.name, "state": state.word, "devices": count]
   }
 }

@@ -24,11 +24,11 @@ enum DevicesList {
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
-    let width = TerminalWidth.ofOutput ?? .max
+    let width = Terminal.width
     var cursor: Int64 = 0
     while true {
       let records = try session.store.devices(app: app, in: state, since: since, after: cursor, limit: portion)
-      if options.has("json") {
+      if options.asJSON {
         for record in records { Terminal.print(record.json) }
       } else if !records.isEmpty {
         let lines = TextTable(columns, rows: records.map(\.cells)).lines(width: width)

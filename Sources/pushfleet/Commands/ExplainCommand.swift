@@ -56,13 +56,10 @@ enum ExplainCommand: Command {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")
     }
     let explanation = question.answer()
-    if options.has("json") {
-      for line in explanation.jsonLines { Terminal.print(line) }
-    } else {
-      Terminal.print(
-        explanation.text(
-          withBar: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max, hasColour: Terminal.hasColour))
-    }
+    options.print(
+      explanation.jsonLines,
+      text: explanation.text(
+        withBar: Terminal.isOutputInteractive, width: Terminal.width, hasColour: Terminal.hasColour))
     if let code = explanation.refusal {
       throw CommandFailure(.badInput, "\(file == "-" ? "the request" : Shown.path(file)) is refused: \(code.rawValue)")
     }

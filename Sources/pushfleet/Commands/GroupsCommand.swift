@@ -51,20 +51,17 @@ enum GroupsCommand: Command {
           .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again"
         )
       }
-      var change = ChangeText("group_\(word == "create" && key != nil ? "add" : word)", app: app)
-      if let key {
-        change.set("notification_key", String(decoding: key, as: UTF8.self))
-      } else {
-        change.set("notification_key_name", group)
-      }
-      let some = Array(members[start..<min(start + batch, members.count)])
-      change.set(options.has("users") ? "users" : "registration_ids", some)
+      let change: JSONObject = [
+        "op": "group_\(word == "create" && key != nil ? "add" : word)", "app": app,
+        key == nil ? "notification_key_name" : "notification_key": key ?? Array(group.utf8),
+        options.has("users") ? "users" : "registration_ids": members[start...].prefix(batch).map { Array($0.utf8) },
+      ]
       guard case .notificationKey(let answered, let missing) = try session.apply(change, options) else { return }
       key = answered
       failed += missing.map { start + $0 }
       start += batch
     } while start < members.count
-    if let key, !options.has("json") { Terminal.print(key) }
+    if let key, !options.asJSON { Terminal.print(key) }
     for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
@@ -90,15 +87,14 @@ enum GroupsCommand: Command {
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
     let record = try record(group, app, session.store)
-    guard !options.has("json") else {
-      var line = JSONObjectWriter()
-      line.set("notification_key", record.notificationKey)
-      line.set("notification_key_name", record.name)
-      if let users = record.users { line.set("users", users) } else { line.set("registration_ids", record.devices) }
-      line.set("created_at", time: record.createdAt)
-      return Terminal.print(line.closed())
-    }
     let members = record.users ?? record.devices
+    guard !options.asJSON else {
+      return Terminal.print(
+        [
+          "notification_key": record.notificationKey, "notification_key_name": record.name,
+          record.users == nil ? "registration_ids" : "users": members, "created_at": JSONTime(record.createdAt),
+        ] as JSONObject)
+    }
     let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }
     Terminal.print(
       FactList.text(

@@ -58,16 +58,11 @@ enum KeysCommand: Command {
       createdAt: RegistrySession.now)
     try choose(options, apps, session.configuration, for: &kept)
     if let file = options["service-account"] {
-      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.has("json"))
+      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
     }
     if options["url"] != nil { throw CommandFailure(.usage, "--url is for --service-account") }
     try session.store.createKey(kept)
-    var shown = key.text
-    if options.has("json") {
-      var line = description(kept)
-      line.set("key", key.text)
-      shown = line.closed()
-    }
+    let shown = options.asJSON ? (description(kept) + ["key": key.text]).line : key.text
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
       let id = String(decoding: key.id, as: UTF8.self)
       let isRevoked = (try? session.store.revokeKey(key.id, now: RegistrySession.now)) == true
@@ -76,20 +71,17 @@ enum KeysCommand: Command {
         "standard output can't be written: nobody has seen the key, and it is "
           + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
     }
-    if !options.has("json") {
+    if !options.asJSON {
       let id = String(decoding: key.id, as: UTF8.self)
       Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(id)")
     }
   }
 
-  private static func description(_ key: GatewayKey) -> JSONObjectWriter {
-    var line = JSONObjectWriter()
-    line.set("id", key.id)
-    line.set("apps", key.apps)
-    line.set("rights", rights(key))
-    if key.sender != nil { line.set("sender", key.sender) }
-    if let environment = key.environment { line.set("environment", environment.name) }
-    return line
+  private static func description(_ key: GatewayKey) -> JSONObject {
+    [
+      "id": key.id, "apps": key.apps, "rights": key.rights.map(\.rawValue).sorted().map { Array($0.utf8) },
+      "sender": JSONOptional(key.sender), "environment": JSONOptional(key.environment?.name),
+    ]
   }
 
   /// Sender and environment: each application has to have them.
@@ -149,10 +141,7 @@ enum KeysCommand: Command {
       return Terminal.say(
         "pushfleet: \(Shown.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
     }
-    var line = description(kept)
-    line.set("service_account", file)
-    line.set("token_uri", address.tokenURI)
-    Terminal.print(line.closed())
+    Terminal.print(description(kept) + ["service_account": file, "token_uri": address.tokenURI])
   }
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
@@ -180,22 +169,18 @@ enum KeysCommand: Command {
 
   private static func list(_ options: Options) throws {
     let keys = try RegistrySession(options, isReading: true).store.keys()
-    guard options.has("json") else {
+    guard options.asJSON else {
       guard !keys.isEmpty else { return Terminal.say("no keys") }
-      return Terminal.print(KeyTable(keys).text(width: TerminalWidth.ofOutput ?? .max))
+      return Terminal.print(KeyTable(keys).text(width: Terminal.width))
     }
     for key in keys {
-      var line = description(key)
-      line.set("rate", key.rate)
-      if key.account != nil { line.set("token_uri", key.account?.tokenURI) }
-      line.set("created_at", time: key.createdAt)
-      line.set("used_at", time: key.usedAt)
-      line.set("revoked_at", time: key.revokedAt)
-      Terminal.print(line.closed())
+      Terminal.print(
+        description(key) + [
+          "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": JSONTime(key.createdAt),
+          "used_at": JSONTime(key.usedAt), "revoked_at": JSONTime(key.revokedAt),
+        ])
     }
   }
-
-  private static func rights(_ key: GatewayKey) -> [[UInt8]] { key.rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
 
   private static func revoke(_ options: Options) throws {
     guard options.operands.count == 1 else {
@@ -207,12 +192,10 @@ enum KeysCommand: Command {
       guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
       return Terminal.say("pushfleet: it was revoked before")
     }
-    guard options.has("json") else {
+    guard options.asJSON else {
       return Terminal.say("pushfleet: revoked; gateways that run refuse it within five seconds")
     }
-    var line = JSONObjectWriter()
-    line.set("id", id)
-    Terminal.print(line.closed())
+    Terminal.print(["id": id] as JSONObject)
   }
 }
 

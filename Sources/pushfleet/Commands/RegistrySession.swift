@@ -27,6 +27,9 @@ struct RegistrySession {
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
   func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { try configuration.application(options) }
 
+  /// The application that `--app` names; nil without it.
+  func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
+
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
     guard let app = try optionalApp(options) else {
       throw CommandFailure(
@@ -38,15 +41,15 @@ struct RegistrySession {
   /// Unix milliseconds.
   static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
-  /// Applies a change as if it had come by the registry queue.
+  /// Applies a change, in the form that backends send, as if it had come by the registry queue.
   /// - Throws: status 65 with the reason when it is refused; with `--json` after printing the answer.
-  func apply(_ change: ChangeText, _ options: Options) throws -> ChangeAnswer {
+  func apply(_ change: JSONObject, _ options: Options) throws -> ChangeAnswer {
     let answer: ChangeAnswer
-    switch RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits) {
+    switch RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits) {
     case .failure(let refusal): answer = refusal.answer
     case .success(let change): answer = try store.apply([change], now: Self.now).first ?? .done
     }
-    if options.has("json") { Terminal.print(answer.json) }
+    if options.asJSON { Terminal.print(answer.json) }
     if case .refused(let error, let reason) = answer { throw CommandFailure(.badInput, "\(error.rawValue): \(reason)") }
     return answer
   }
@@ -66,31 +69,13 @@ extension Configuration {
   }
 }
 
-/// A change of the registry, put together from a command's words, in the form that backends send.
-struct ChangeText {
-  private var line = JSONObjectWriter()
-
-  init(_ operation: String, app: [UInt8]) {
-    line.set("op", operation)
-    line.set("app", app)
-  }
-
-  mutating func set(_ field: String, _ text: String?) {
-    if let text { line.set(field, text) }
-  }
-
-  mutating func set(_ field: String, _ texts: [String]) { line.set(field, texts.map { Array($0.utf8) }) }
-
-  var json: [UInt8] { line.closed() }
-}
-
 extension ExitStatus {
-  init(of error: RegistryError) {
+  init(of error: any Error) {
     switch error {
-    case .refused: self = .badInput
-    case .unavailable, .fenced: self = .unavailable
+    case RegistryError.refused: self = .badInput
     // An operator must act: trying again is pointless.
-    case .unusable: self = .configuration
+    case RegistryError.unusable, is ConfigurationError: self = .configuration
+    default: self = .unavailable
     }
   }
 }

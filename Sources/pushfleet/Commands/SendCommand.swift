@@ -65,7 +65,7 @@ enum SendCommand: Command {
     }
     let requests = try files(input)
     let report = SendReport(
-      configuration, app: named, asJSON: options.has("json"),
+      configuration, app: named, asJSON: options.asJSON,
       prints: options.has("wait") ? .outcomes : options.has("ids") ? .ids : .nothing,
       unreachable: { user, app in DeviceHistory.unreachable(user: user, app: app, options) })
     let client = try RequestSender(

@@ -62,11 +62,11 @@ enum SimulateCommand: Command {
       throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
     }
     try Options.check(provider, among: page.actions)
-    if provider == "apns" { try APNsSimulation.run(options) } else { try FCMSimulation.run(options) }
+    try run(options, isAPNs: provider == "apns")
   }
 
   /// Where to listen; loopback unless said otherwise.
-  static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
+  private static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
     let text = options["listen"] ?? "127.0.0.1:\(port)"
     do throws(EndpointError) {
       guard text.hasSuffix(":0") else { return try Endpoint(parsing: text, defaultPort: port) }
@@ -77,7 +77,7 @@ enum SimulateCommand: Command {
   }
 
   /// - Returns: nil where certificate and key are the caller's own.
-  static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
+  private static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
     guard let folder = options["self-signed"] else { return nil }
     guard options["certificate"] == nil, options["key"] == nil else {
       throw CommandFailure(.usage, "--self-signed excludes --certificate and --key")
@@ -86,18 +86,18 @@ enum SimulateCommand: Command {
   }
 
   /// Of the certificate or its key, where it isn't made.
-  static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
+  private static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
     try options.required(name, "\(purpose); or let --self-signed FOLDER make what is needed")
   }
 
-  static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
+  private static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read\(Shown.reason(path))")
     }
     return [UInt8](data)
   }
 
-  static func script(_ options: Options) throws(CommandFailure) -> Script {
+  private static func script(_ options: Options) throws(CommandFailure) -> Script {
     guard let path = options["script"] else { return Script() }
     let text = try file(path, "script")
     do throws(ScriptError) { return try Script(parsing: text) } catch {
@@ -105,7 +105,7 @@ enum SimulateCommand: Command {
     }
   }
 
-  static func journal(_ options: Options) throws(CommandFailure) -> Journal {
+  private static func journal(_ options: Options) throws(CommandFailure) -> Journal {
     let path = options["journal"]
     do { return try Journal(path: path) } catch {
       throw CommandFailure(.badInput, "--journal: \(Shown.path(path ?? "")) cannot be written")
@@ -113,10 +113,10 @@ enum SimulateCommand: Command {
   }
 
   /// A simulator that listens: where, what has it play another script, what ends it.
-  typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
+  private typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
 
   /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
-  static func serve(
+  private static func serve(
     _ name: String, _ endpoint: Endpoint, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop,
     start: () throws -> Running
   ) throws {
@@ -149,51 +149,35 @@ enum SimulateCommand: Command {
     running.close()
     loop.turn(waitingAtMost: 0)
   }
-}
-
-private enum APNsSimulation {
-  static func run(_ options: Options) throws {
-    let endpoint = try SimulateCommand.endpoint(options, port: 8443)
-    var configuration = APNsConfiguration()
-    configuration.host = endpoint.host
-    configuration.port = endpoint.port
-    let files = try SimulateCommand.files(options, endpoint, isAPNs: true)
-    configuration.certificate =
-      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
-    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
-    configuration.clientAuthority = options["client-ca"]
-    if let path = options["provider-key"] { configuration.providerKey = try SimulateCommand.file(path, "provider-key") }
-    configuration.isSandbox = options.has("sandbox")
-    if let topic = options["topic"] { configuration.topics = [topic] }
-    if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
-    configuration.script = try SimulateCommand.script(options)
-    let journal = try SimulateCommand.journal(options)
+  private static func run(_ options: Options, isAPNs: Bool) throws {
+    let endpoint = try endpoint(options, port: isAPNs ? 8443 : 8444)
+    let files = try files(options, endpoint, isAPNs: isAPNs)
+    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let providerKey = try options["provider-key"].map { path throws(CommandFailure) in try file(path, "provider-key") }
+    let streams = isAPNs ? try options.integer("streams", in: 1...100_000) : nil
+    let tokenLifetime = isAPNs ? nil : try options.integer("token-lifetime", in: 1...3_600)
+    let script = try script(options)
+    let journal = try journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("APNs", endpoint, options, files, loop) {
+    try serve(isAPNs ? "APNs" : "FCM", endpoint, options, files, loop) {
+      guard isAPNs else {
+        var configuration = FCMConfiguration()
+        (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
+        (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
+        (configuration.project, configuration.accountKey) = (options["project"], providerKey)
+        if let tokenLifetime { configuration.tokenLifetime = tokenLifetime }
+        let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
+        return (simulator.port, simulator.service.play, simulator.close)
+      }
+      var configuration = APNsConfiguration()
+      (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
+      (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
+      (configuration.clientAuthority, configuration.providerKey) = (options["client-ca"], providerKey)
+      configuration.isSandbox = options.has("sandbox")
+      if let topic = options["topic"] { configuration.topics = [topic] }
+      if let streams { configuration.maxConcurrentStreams = streams }
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
-      return (simulator.port, simulator.service.play, simulator.close)
-    }
-  }
-}
-
-private enum FCMSimulation {
-  static func run(_ options: Options) throws {
-    let endpoint = try SimulateCommand.endpoint(options, port: 8444)
-    var configuration = FCMConfiguration()
-    configuration.host = endpoint.host
-    configuration.port = endpoint.port
-    let files = try SimulateCommand.files(options, endpoint, isAPNs: false)
-    configuration.certificate =
-      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
-    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
-    configuration.project = options["project"]
-    if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
-    if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
-    configuration.script = try SimulateCommand.script(options)
-    let journal = try SimulateCommand.journal(options)
-    let loop = try EventLoop()
-    try SimulateCommand.serve("FCM", endpoint, options, files, loop) {
-      let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }
   }

@@ -37,9 +37,8 @@ enum TopicsCommand: Command {
         let done = "\(start - failures) of \(devices.count) \(word)d"
         throw CommandFailure(.interrupted, "interrupted: \(done); the same command again does no harm")
       }
-      var change = ChangeText(word, app: app)
-      change.set("topic", options.operands[0])
-      change.set("tokens", Array(devices[start..<min(start + batch, devices.count)]))
+      let tokens = devices[start...].prefix(batch).map { Array($0.utf8) }
+      let change: JSONObject = ["op": word, "app": app, "topic": options.operands[0], "tokens": tokens]
       guard case .results(let results) = try session.apply(change, options) else { continue }
       for (index, error) in results.enumerated() {
         guard let error else { continue }
@@ -48,7 +47,7 @@ enum TopicsCommand: Command {
         Terminal.complain("device \(start + index + 1): \(error.rawValue)\(hint)")
       }
     }
-    if !options.has("json") { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
+    if !options.asJSON { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
     if failures > 0 { throw CommandFailure(.badInput, "\(failures) of \(devices.count) could not be \(word)d") }
   }
 
@@ -56,17 +55,17 @@ enum TopicsCommand: Command {
     let session = try RegistrySession(options, isReading: true)
     let all = session.configuration.apps.map { Array($0.id.utf8) }
     for app in try session.optionalApp(options).map({ [$0] }) ?? all {
-      if all.count > 1, !options.has("json") { Terminal.print("\(String(printing: app)):") }
+      if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }
       try list(app, session, options)
     }
   }
 
   private static func list(_ app: [UInt8], _ session: RegistrySession, _ options: Options) throws {
-    let width = TerminalWidth.ofOutput ?? .max
+    let width = Terminal.width
     var last: [UInt8] = []
     while true {
       let topics = try session.store.topics(app: app, after: last, limit: 1_000)
-      if options.has("json") {
+      if options.asJSON {
         for topic in topics { Terminal.print(json(topic, of: app)) }
       } else if !topics.isEmpty {
         let lines = TopicTable.lines(topics, width: width)
@@ -79,12 +78,8 @@ enum TopicsCommand: Command {
     }
   }
 
-  private static func json(_ topic: TopicRecord, of app: [UInt8]) -> [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("app", app)
-    line.set("topic", topic.name)
-    line.set("members", topic.members)
-    return line.closed()
+  private static func json(_ topic: TopicRecord, of app: [UInt8]) -> JSONObject {
+    ["app": app, "topic": topic.name, "members": topic.members]
   }
 }
 

@@ -26,19 +26,15 @@ enum TopologyCommand: Command {
     let declarer = try TopologyDeclarer(
       configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
     try declarer.run()
-    for queue in topology.queues { show(queue.name, asJSON: options.has("json")) }
-    if declarer.hasTrace { show(topology.traceQueue, asJSON: options.has("json")) }
-    for (queue, ready) in declarer.found { show(queue, ready: ready, asJSON: options.has("json")) }
+    /// - Parameter ready: messages in it, of a hold queue.
+    func show(_ queue: String, ready: Int? = nil) {
+      options.print(
+        ["queue": queue, "ready": JSONOptional(ready)], text: queue.printable + (ready.map { ": \($0) ready" } ?? ""))
+    }
+    for queue in topology.queues { show(queue.name) }
+    if declarer.hasTrace { show(topology.traceQueue) }
+    for (queue, ready) in declarer.found { show(queue, ready: ready) }
     if options.has("holds"), declarer.found.isEmpty { Terminal.say("no hold queue: they are declared when they are needed") }
-  }
-
-  /// - Parameter ready: messages in it, of a hold queue.
-  private static func show(_ queue: String, ready: Int? = nil, asJSON: Bool) {
-    guard asJSON else { return Terminal.print(queue.printable + (ready.map { ": \($0) ready" } ?? "")) }
-    var line = JSONObjectWriter()
-    line.set("queue", queue)
-    if let ready { line.set("ready", Int64(ready)) }
-    Terminal.print(line.closed())
   }
 }
 

@@ -47,11 +47,7 @@ enum TraceCommand: Command {
     guard !story.isEmpty else {
       throw CommandFailure(.badInput, question.unknown(configuration, history, leftOut: reader.leftOut))
     }
-    if options.has("json") {
-      for line in story.json { Terminal.print(line) }
-    } else {
-      Terminal.print(TraceText(prefix: configuration.prefix, width: TerminalWidth.ofOutput ?? .max).text(of: story))
-    }
+    options.print(story.json, text: TraceText(prefix: configuration.prefix, width: Terminal.width).text(of: story))
   }
 }
 

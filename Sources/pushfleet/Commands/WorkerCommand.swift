@@ -29,7 +29,7 @@ enum WorkerCommand: Command {
     case .done:
       // Whoever reads both finds the figures last.
       StandardError.flush()
-      if options.has("json") { report(counters) }
+      if options.asJSON { report(counters) }
     // The log has said why.
     case .misconfigured: exit(ExitStatus.configuration.rawValue)
     case .unreachable: exit(ExitStatus.unavailable.rawValue)
@@ -37,19 +37,14 @@ enum WorkerCommand: Command {
   }
 
   private static func report(_ counters: Counters) {
-    let figures: [(String, Int)] = [
-      ("received", counters.received), ("redelivered", counters.redelivered), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("expired", counters.expired), ("collapsed", counters.collapsed),
-      ("retries", counters.retries),
-      ("parked", counters.parked), ("held", counters.putToHold),
-      ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
-      ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
+    let errors = counters.failuresByCode.map { ($0.code, $0.count as any JSONMember) }
+    let figures: JSONObject = [
+      "received": counters.received, "redelivered": counters.redelivered, "delivered": counters.delivered,
+      "failed": counters.failures, "expired": counters.expired, "collapsed": counters.collapsed, "retries": counters.retries,
+      "parked": counters.parked, "held": counters.putToHold, "unknown": counters.unknownOutcomes,
+      "duplicates_suppressed": counters.duplicatesSuppressed, "feedback": counters.feedback,
+      "dead_letters": counters.deadLetters, "results": counters.results, "errors": JSONObject(errors),
     ]
-    var line = JSONObjectWriter()
-    for (name, figure) in figures { line.set(name, Int64(figure)) }
-    line.set("errors") { errors in
-      for failure in counters.failuresByCode { errors.set(failure.code, Int64(failure.count)) }
-    }
-    Terminal.print(line.closed())
+    Terminal.print(figures)
   }
 }

@@ -46,25 +46,25 @@ enum DeadCommand: Command {
     var groups = LetterGroups()
     let look = try LetterLook(try options.configuration(), filter, name: "pushfleet dead list") { groups.add($0) }
     try look.run()
-    if options.has("json") {
-      for line in groups.json { Terminal.print(line) }
+    if options.asJSON {
+      for group in groups.json { Terminal.print(group) }
     } else if groups.count == 0 {
       Terminal.say("no dead letters" + others(look))
     } else {
-      Terminal.print(groups.text(width: TerminalWidth.ofOutput ?? .max))
+      Terminal.print(groups.text(width: Terminal.width))
       Terminal.say("\(letters(groups.count))\(others(look))")
     }
   }
 
   private static func show(_ options: Options, _ filter: LetterFilter) throws {
-    let asJSON = options.has("json")
+    let asJSON = options.asJSON
     // Whoever pages through letters takes his time: they are in their place again before the first is printed.
     let spool = try Spool()
     var isFirst = true
     let look = try LetterLook(
       try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
     ) { letter in
-      spool.append(asJSON ? letter.json : Array(((isFirst ? "" : "\n") + letter.text).utf8))
+      spool.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
       isFirst = false
     }
     try look.run()
@@ -87,7 +87,7 @@ enum DeadCommand: Command {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
     try replay.run()
-    if options.has("json") { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
+    if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)
     if refused > 0 { throw CommandFailure(.badInput, "\(letters(refused)) can't be replayed: left in the queue") }
@@ -104,20 +104,15 @@ enum DeadCommand: Command {
     }
   }
 
-  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> [UInt8] {
-    var line = JSONObjectWriter()
-    line.set(isDry ? "would_replay" : "replayed", Int64(replay.sent.values.reduce(0, +)))
-    line.set("refused", Int64(replay.refused.values.reduce(0, +)))
-    line.set("queues") { queues in
-      for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
-        queues.set(replay.topology.name(queue), Int64(count))
-      }
+  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> JSONObject {
+    func counts(_ counts: [String: Int], _ name: (String) -> String = { $0 }) -> JSONObject {
+      JSONObject(counts.sorted { $0.key < $1.key }.map { (name($0.key), $0.value) })
     }
-    line.set("reasons") { reasons in
-      for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) { reasons.set(reason, Int64(count)) }
-    }
-    if isDry { line.set("dry_run", flag: true) }
-    return line.closed()
+    return [
+      isDry ? "would_replay" : "replayed": replay.sent.values.reduce(0, +), "refused": replay.refused.values.reduce(0, +),
+      "queues": counts(replay.sent, replay.topology.name), "reasons": counts(replay.refused),
+      "dry_run": JSONOptional(isDry ? true : nil),
+    ]
   }
 
   /// Letters a second.
@@ -158,13 +153,9 @@ enum DeadCommand: Command {
   private static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
 
   private static func tell(_ count: Int, _ options: Options, isDry: Bool) {
-    if options.has("json") {
-      var line = JSONObjectWriter()
-      line.set(isDry ? "would_drop" : "dropped", Int64(count))
-      if isDry { line.set("dry_run", flag: true) }
-      Terminal.print(line.closed())
-    } else {
-      Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
+    guard options.asJSON else {
+      return Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
     }
+    Terminal.print([isDry ? "would_drop" : "dropped": count, "dry_run": JSONOptional(isDry ? true : nil)] as JSONObject)
   }
 }

@@ -53,17 +53,12 @@ struct LetterGroups {
     }
   }
 
-  var json: [[UInt8]] {
+  var json: [JSONObject] {
     sorted.map { kind, group in
-      var line = JSONObjectWriter()
-      line.set("app", kind.app)
-      line.set("error", kind.error)
-      line.set("reason", kind.reason)
-      line.set("origin", kind.origin)
-      line.set("count", Int64(group.count))
-      line.set("oldest", time: group.oldest)
-      line.set("newest", time: group.newest)
-      return line.closed()
+      [
+        "app": kind.app, "error": kind.error, "reason": kind.reason, "origin": kind.origin, "count": group.count,
+        "oldest": JSONTime(group.oldest), "newest": JSONTime(group.newest),
+      ]
     }
   }
 

@@ -4,45 +4,26 @@ import PushCore
 
 /// One dead letter in full.
 extension Letter {
-  var json: [UInt8] {
+  var json: JSONObject {
     let properties = delivery.properties
-    var line = JSONObjectWriter()
-    line.set("message_id", properties.messageID)
-    line.set("app", properties.appID)
-    line.set("error", error)
-    line.set("reason", reason)
-    line.set("status", status)
-    line.set("attempts", attempts)
-    line.set("failed_at", time: failedAt)
-    line.set("origin", origin)
-    line.set("exchange", delivery.exchange)
-    line.set("routing_key", delivery.routingKey)
-    line.set("properties") { Self.append(properties, to: &$0) }
-    line.set("headers") { Self.append(properties.headers, to: &$0) }
-    if properties.hasUnreadableHeaders { line.set("unreadable_headers", flag: true) }
-    line.set("body_size", Int64(clamping: delivery.bodySize))
-    if String(validating: delivery.body, as: UTF8.self) != nil {
-      line.set("body", delivery.body)
-    } else {
-      line.set("body_base64", Data(delivery.body).base64EncodedString())
-    }
-    return line.closed()
+    let isText = String(validating: delivery.body, as: UTF8.self) != nil
+    return [
+      "message_id": properties.messageID, "app": properties.appID, "error": error, "reason": reason, "status": status,
+      "attempts": attempts, "failed_at": JSONTime(failedAt), "origin": origin, "exchange": delivery.exchange,
+      "routing_key": delivery.routingKey,
+      "properties": JSONObject(Self.texts(properties).map { ($0, JSONOptional($1)) })
+        + JSONObject(Self.numbers(properties).map { ($0, JSONOptional($1)) }),
+      "headers": Self.json(properties.headers),
+      "unreadable_headers": JSONOptional(properties.hasUnreadableHeaders ? true : nil),
+      "body_size": Int64(clamping: delivery.bodySize), "body": JSONOptional(isText ? delivery.body : nil),
+      "body_base64": JSONOptional(isText ? nil : Data(delivery.body).base64EncodedString()),
+    ]
   }
 
-  private static func append(_ properties: BasicProperties, to line: inout JSONObjectWriter) {
-    for (name, value) in texts(properties) {
-      if let value { line.set(name, value) }
-    }
-    for (name, value) in numbers(properties) {
-      if let value { line.set(name, value) }
-    }
-  }
-
-  private static func append(_ headers: FieldTable, to line: inout JSONObjectWriter) {
+  private static func json(_ headers: FieldTable) -> JSONObject {
     var seen: Set<[UInt8]> = []
-    for (name, value) in headers.entries where seen.insert(name).inserted {
-      line.set(String(decoding: name, as: UTF8.self), raw: value.json)
-    }
+    let firsts = headers.entries.filter { seen.insert($0.key).inserted }
+    return JSONObject(firsts.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) })
   }
 
   private static func texts(_ properties: BasicProperties) -> [(String, [UInt8]?)] {
@@ -106,9 +87,7 @@ extension FieldValue {
     case .array(let values):
       return Array("[".utf8) + Array(values.map(\.json).joined(separator: Array(",".utf8))) + Array("]".utf8)
     case .table(let table):
-      var object = JSONObjectWriter()
-      for (name, value) in table.entries { object.set(String(decoding: name, as: UTF8.self), raw: value.json) }
-      return object.closed()
+      return JSONObject(table.entries.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) }).line
     }
   }
 }

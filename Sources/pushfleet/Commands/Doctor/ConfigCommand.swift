@@ -24,14 +24,12 @@ enum ConfigCommand: Command {
     }
     let file = options.operands.first ?? options.configurationFile
     let check = ConfigurationCheck(path: file, environment: ProcessInfo.processInfo.environment)
-    for finding in check.findings + check.certificates {
-      Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8))
-    }
+    for finding in check.findings + check.certificates { options.print(finding.json, text: finding.text) }
     let errors = check.findings.count(where: \.isError)
     guard errors == 0 else {
       throw CommandFailure(.configuration, "the configuration has \(errors == 1 ? "an error" : "\(errors) errors")")
     }
-    guard !options.has("json"), let configuration = check.configuration else { return }
+    guard !options.asJSON, let configuration = check.configuration else { return }
     let apps = configuration.apps.count
     Terminal.print("\(file?.printable ?? "the environment"): no errors; \(apps) \(apps == 1 ? "application" : "applications")")
   }
@@ -52,15 +50,10 @@ extension ConfigurationFinding {
 
   private var words: String { "\(key.map { $0.printable + " " } ?? "")\(problem.printable)" }
 
-  var json: [UInt8] {
-    var object = JSONObjectWriter()
-    object.set("level", isError ? "error" : "warning")
-    object.set("file", file)
-    object.set("line", line.map(Int64.init))
-    object.set("column", column.map(Int64.init))
-    object.set("key", key)
-    object.set("variable", variable)
-    object.set("problem", problem)
-    return object.closed()
+  var json: JSONObject {
+    [
+      "level": isError ? "error" : "warning", "file": file, "line": line, "column": column, "key": key, "variable": variable,
+      "problem": problem,
+    ]
   }
 }

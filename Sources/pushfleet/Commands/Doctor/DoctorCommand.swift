@@ -41,9 +41,7 @@ enum DoctorCommand: Command {
     var findings: [Finding] = []
     func tell(_ new: [Finding]) {
       findings += new
-      for finding in new {
-        Terminal.print(options.has("json") ? finding.json : Array(finding.text(width: TerminalWidth.ofOutput ?? .max).utf8))
-      }
+      for finding in new { options.print(finding.json, text: finding.text(width: Terminal.width)) }
     }
     tell(configuration(check))
     if let configuration = check.configuration {
@@ -139,9 +137,8 @@ enum DoctorCommand: Command {
   /// A change that changes nothing: it unregisters a token that nobody has.
   private static func write(to store: any DeviceStore, _ configuration: Configuration) throws(RegistryError) {
     guard let app = configuration.apps.first?.id else { return }
-    var change = ChangeText("unregister", app: Array(app.utf8))
-    change.set("token", "pushfleet-doctor")
-    guard case .success(let parsed) = RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits)
+    let change: JSONObject = ["op": "unregister", "app": app, "token": "pushfleet-doctor"]
+    guard case .success(let parsed) = RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits)
     else { return }
     _ = try store.apply([parsed], now: RegistrySession.now)
   }

@@ -19,14 +19,7 @@ struct Finding {
   /// What to do; nil where nothing is to be done.
   var remedy: String?
 
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("level", level.rawValue)
-    line.set("about", subject)
-    line.set("finding", sentence)
-    line.set("remedy", remedy)
-    return line.closed()
-  }
+  var json: JSONObject { ["level": level.rawValue, "about": subject, "finding": sentence, "remedy": remedy] }
 
   private static let margin = 12
 

@@ -25,20 +25,17 @@ enum StatusCommand: Command {
     example: "pushfleet status --config pushfleet.json5")
 
   static func run(_ options: Options) throws {
-    try once(try options.configuration(), asJSON: options.has("json"), listsPools: options.has("pools"))
+    try run(options, every: nil)
   }
 
-  static func once(_ configuration: Configuration, asJSON: Bool, listsPools: Bool) throws {
-    let watch = try FleetWatch(configuration, every: nil) { picture in
-      if asJSON {
-        for line in picture.json { Terminal.print(line) }
-      } else {
-        let text = FleetText(
-          picture, width: TerminalWidth.ofOutput ?? .max, hasColour: Terminal.hasColour, listsPools: listsPools)
-        Terminal.print(text.lines.joined(separator: "\n"))
-      }
+  /// - Parameter period: seconds between two pictures; nil for one only.
+  static func run(_ options: Options, every period: Double?) throws {
+    let watch = try FleetWatch(try options.configuration(), every: period) { picture in
+      let text = FleetText(
+        picture, width: Terminal.width, hasColour: Terminal.hasColour, listsPools: options.has("pools"))
+      options.print(picture.json, text: text.lines.joined(separator: "\n"))
     }
-    watch.asksForPools = listsPools
+    watch.asksForPools = options.has("pools")
     try watch.run()
   }
 }

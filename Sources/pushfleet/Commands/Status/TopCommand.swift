@@ -18,21 +18,10 @@ enum TopCommand: Command {
     example: "pushfleet top --config pushfleet.json5")
 
   static func run(_ options: Options) throws {
-    let configuration = try options.configuration()
-    let asJSON = options.has("json")
-    if asJSON, !options.has("once") { return try follow(configuration, listsPools: options.has("pools")) }
-    guard Terminal.isOutputInteractive, !options.has("once") else {
-      return try StatusCommand.once(configuration, asJSON: asJSON, listsPools: options.has("pools"))
+    guard Terminal.isOutputInteractive, !options.asJSON, !options.has("once") else {
+      return try StatusCommand.run(options, every: options.asJSON && !options.has("once") ? 1 : nil)
     }
-    try FleetScreen(configuration, listsPools: options.has("pools")).run()
-  }
-
-  private static func follow(_ configuration: Configuration, listsPools: Bool) throws {
-    let watch = try FleetWatch(configuration, every: 1) { picture in
-      for line in picture.json { Terminal.print(line) }
-    }
-    watch.asksForPools = listsPools
-    try watch.run()
+    try FleetScreen(try options.configuration(), listsPools: options.has("pools")).run()
   }
 }
 
