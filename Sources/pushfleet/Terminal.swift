@@ -86,9 +86,12 @@ struct ProgressBar {
     let withFigures = width > ends.count + figures.count + Self.longest / 3
     let room = min(Self.longest, width - 1 - ends.count - (withFigures ? figures.count : 0))
     guard room > 0 else { return String("\(percent)%".prefix(max(0, width - 1))) }
-    let filled = percent * room / 100
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: room - filled)
+    let bar = Self.bar(percent * room / 100, of: room)
     return "\(title) \(bar) \(percent)%\(withFigures ? figures : "")"
+  }
+
+  static func bar(_ filled: Int, of length: Int) -> String {
+    String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
   }
 
   /// A file may grow while it is read.

@@ -6,7 +6,7 @@ import Testing
 @Suite("The doctor's findings")
 struct FindingTests {
   private func finding(_ level: Finding.Level) -> Finding {
-    Finding(level: level, subject: "broker", sentence: "\u{1B}[31mrefused", remedy: "do something")
+    Finding(level, "broker", "\u{1B}[31mrefused", "do something")
   }
 
   @Test("what is wrong with the configuration outweighs what can't be reached, and warnings are no failure")

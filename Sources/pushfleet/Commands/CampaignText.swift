@@ -27,7 +27,6 @@ extension Campaign {
   var jsonText: String { String(decoding: json.line, as: UTF8.self) }
 
   var text: String {
-    func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
@@ -38,8 +37,8 @@ extension Campaign {
       ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
-      ("begun", time(createdAt)),
-      ("last page", pagesDone > 0 ? time(updatedAt) : nil), ("ended", finishedAt.map(time)),
+      ("begun", Figures.moment(createdAt)),
+      ("last page", pagesDone > 0 ? Figures.moment(updatedAt) : nil), ("ended", finishedAt.map(Figures.moment)),
     ])
   }
 }
@@ -85,6 +84,11 @@ enum Figures {
     }
     return (value < 0 ? "-" : "") + ([digits[...]] + groups).joined(separator: ",")
   }
+
+  static func count(_ value: Int) -> String { count(Int64(value)) }
+
+  /// `2026-11-20T21:22:00.000Z`; of Unix milliseconds.
+  static func moment(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
 
   /// `2026-11-20T21:22:00Z`; of Unix milliseconds.
   static func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value).prefix(19), as: UTF8.self) + "Z" }
@@ -132,8 +136,7 @@ struct CampaignTable {
   }
 
   private func cells(_ campaign: Campaign, _ withBar: Bool) -> [String] {
-    let filled = campaign.percent / 10
-    let bar = withBar ? String(repeating: "█", count: filled) + String(repeating: "░", count: 10 - filled) + " " : ""
+    let bar = withBar ? ProgressBar.bar(campaign.percent / 10, of: 10) + " " : ""
     return [
       String(campaign.id.prefix(idLength)), campaign.state.name, "\(bar)\(campaign.percent) %", Figures.count(campaign.sent),
       Figures.count(campaign.failed), Figures.count(campaign.remaining),

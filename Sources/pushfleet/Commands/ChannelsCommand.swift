@@ -45,7 +45,7 @@ enum ChannelsCommand: Command {
       app: try app(options, configuration), sender: options["sender"],
       environment: environment.flatMap(APNsConfiguration.Environment.init))
     let answer = try ask(operation, access)
-    try print(operation, answer, asJSON: options.asJSON)
+    try print(operation, answer, options)
   }
 
   /// With or without the prefix that requests use.
@@ -61,14 +61,10 @@ enum ChannelsCommand: Command {
   }
 
   private static func app(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> String {
-    guard let app = options["app"] else {
-      guard configuration.apps.count == 1 else {
-        throw CommandFailure(.usage, "--app is missing: \(configuration.apps.count) applications are configured")
-      }
-      return configuration.apps[0].id
+    guard let app = try configuration.application(options) else {
+      throw CommandFailure(.usage, "--app is missing: \(configuration.apps.count) applications are configured")
     }
-    guard configuration.apps.contains(where: { $0.id == app }) else { throw configuration.noApplication(app) }
-    return app
+    return String(decoding: app, as: UTF8.self)
   }
 
   // MARK: the request
@@ -121,15 +117,18 @@ enum ChannelsCommand: Command {
 
   // MARK: the answer
 
-  private static func print(_ operation: ChannelRequest.Operation, _ answer: Answer, asJSON: Bool) throws {
+  private static func print(_ operation: ChannelRequest.Operation, _ answer: Answer, _ options: Options) throws {
+    func show(_ id: [UInt8], storage: String? = nil, text: String) {
+      options.print(["channel": id, "storage": JSONOptional(storage)], text: text)
+    }
     switch operation {
     case .create(let storesLatest):
       guard let id = answer.channel else {
         throw CommandFailure(.unavailable, "APNs has named no channel: compare with `pushfleet channels list`")
       }
-      show(id, storage: storesLatest ? "latest" : "none", asJSON, text: String(decoding: id, as: UTF8.self))
+      show(id, storage: storesLatest ? "latest" : "none", text: String(decoding: id, as: UTF8.self))
     case .delete(let id):
-      if asJSON { show(id, storage: nil, true, text: "") } else { Terminal.say("pushfleet: deleted") }
+      if options.asJSON { show(id, text: "") } else { Terminal.say("pushfleet: deleted") }
     case .read(let id):
       let storage = try document(answer.body) { document in
         guard let policy = document.value("message-storage-policy", of: document.root) else { return nil as String? }
@@ -140,7 +139,7 @@ enum ChannelsCommand: Command {
         }
       }
       show(
-        id, storage: storage, asJSON,
+        id, storage: storage,
         text: FactList.text([("channel", String(decoding: id, as: UTF8.self)), ("storage", storage ?? "unknown")]))
     case .list:
       let ids = try document(answer.body) { document -> [[UInt8]]? in
@@ -148,13 +147,8 @@ enum ChannelsCommand: Command {
         return document.elements(of: list).filter { document.kind($0) == .string }.map(document.string)
       }
       guard let ids else { throw CommandFailure(.unavailable, "APNs' answer can't be read") }
-      for id in ids { show(id, storage: nil, asJSON, text: String(printing: id)) }
+      for id in ids { show(id, text: String(printing: id)) }
     }
-  }
-
-  private static func show(_ id: [UInt8], storage: String?, _ asJSON: Bool, text: String) {
-    guard asJSON else { return Terminal.print(text) }
-    Terminal.print(["channel": id, "storage": JSONOptional(storage)] as JSONObject)
   }
 
   private static func document<Value>(_ body: [UInt8], _ read: (JSONDocument) -> Value) throws(CommandFailure) -> Value {

@@ -33,7 +33,7 @@ extension DeviceRecord {
       (
         "state",
         state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")
-          + (markedAt.map { " since " + String(decoding: Timestamp.text($0), as: UTF8.self) } ?? "")
+          + (markedAt.map { " since " + Figures.moment($0) } ?? "")
       ),
       ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
       ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
@@ -42,8 +42,8 @@ extension DeviceRecord {
       ("name", device.name.map { String(printing: $0) }), ("locale", device.locale.map { String(printing: $0) }),
       ("time zone", device.timeZone.map { String(printing: $0) }),
       ("app version", device.appVersion.map { String(printing: $0) }), ("topics", topics.isEmpty ? nil : topics),
-      ("registered", String(decoding: Timestamp.text(registeredAt), as: UTF8.self)),
-      ("last seen", String(decoding: Timestamp.text(lastSeen), as: UTF8.self)),
+      ("registered", Figures.moment(registeredAt)),
+      ("last seen", Figures.moment(lastSeen)),
     ]
     return FactList.text(facts)
   }
@@ -66,10 +66,10 @@ extension DeviceState {
 
 /// Names and values below each other.
 enum FactList {
-  static func text(_ facts: [(String, String?)]) -> String {
+  static func text(_ facts: [(String, String?)]) -> String { lines(facts).joined(separator: "\n") }
+
+  static func lines(_ facts: [(String, String?)]) -> [String] {
     let width = facts.map(\.0.count).max() ?? 0
-    return facts.compactMap { name, value in
-      value.map { name + String(repeating: " ", count: width - name.count + 2) + $0 }
-    }.joined(separator: "\n")
+    return facts.compactMap { name, value in value.map { name.padded(to: width + 2) + $0 } }
   }
 }

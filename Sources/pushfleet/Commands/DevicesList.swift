@@ -20,7 +20,7 @@ enum DevicesList {
     guard let state = states.first(where: { $0.word == word })?.state else {
       throw Options.refusal("state", word, of: states.map(\.word))
     }
-    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let now = RegistrySession.now
     let since = try options["since"].map { text throws(CommandFailure) in try LetterFilter.time(text, now: now) } ?? 0
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
@@ -46,7 +46,7 @@ extension DeviceRecord {
   /// For a list: since when, why, which token.
   fileprivate var cells: [String] {
     [
-      markedAt.map { String(decoding: Timestamp.text($0), as: UTF8.self) } ?? "-", reason.map { String(printing: $0) } ?? "-",
+      markedAt.map { Figures.moment($0) } ?? "-", reason.map { String(printing: $0) } ?? "-",
       String(printing: registration), (device.kind ?? .alert).name, String(printing: device.token),
     ]
   }

@@ -70,23 +70,17 @@ enum ExplainCommand: Command {
     let unreadable = CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
     guard let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file) else { throw unreadable }
     let interruption = try Interruption()
-    let most = limits.bytes + 1
-    var body: [UInt8] = []
-    while body.count < most {
-      let chunk: [UInt8]?
-      do throws(SystemError) {
-        chunk = try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: most - body.count)
-      } catch { throw unreadable }
-      guard let chunk else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
-      if chunk.isEmpty { break }
-      body += chunk
-    }
+    let body: [UInt8]?
+    do throws(SystemError) {
+      body = try interruption.readAll(InputDescriptor(handle.fileDescriptor), atMost: limits.bytes + 1)
+    } catch { throw unreadable }
+    guard let body else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
     return body
   }
 
   /// Unix milliseconds.
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {
-    guard let text else { return Int64(Date().timeIntervalSince1970 * 1000) }
+    guard let text else { return RegistrySession.now }
     for fraction in [false, true] {
       if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: fraction)) {
         return Int64((date.timeIntervalSince1970 * 1000).rounded())

@@ -100,7 +100,7 @@ enum GroupsCommand: Command {
       FactList.text(
         [
           ("name", String(printing: record.name)), ("notification key", String(printing: record.notificationKey)),
-          ("created", String(decoding: Timestamp.text(record.createdAt), as: UTF8.self)),
+          ("created", Figures.moment(record.createdAt)),
           (record.users == nil ? "devices" : "users", names[0]),
         ] + names.dropFirst().map { ("", $0) }))
   }

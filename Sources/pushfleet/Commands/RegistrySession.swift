@@ -15,13 +15,19 @@ struct RegistrySession {
     guard let text = configuration.registry else {
       throw ConfigurationError(key: "registry", problem: "is missing: name one, such as \"sqlite:registry.db\"")
     }
-    let location: RegistryLocation
-    do throws(RegistryError) { location = try RegistryLocation(parsing: text) } catch {
+    do throws(RegistryError) { _ = try RegistryLocation(parsing: text) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
+    store = try Self.open(text, configuration, isReading: isReading, settings)
+  }
+
+  /// - Parameter text: where it is, as the configuration has it.
+  static func open(
+    _ text: String, _ configuration: Configuration, isReading: Bool, _ settings: StoreOptions = StoreOptions()
+  ) throws(RegistryError) -> any DeviceStore {
     var settings = settings
     settings.create = !isReading
-    store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
+    return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.

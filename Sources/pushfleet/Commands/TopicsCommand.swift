@@ -66,7 +66,7 @@ enum TopicsCommand: Command {
     while true {
       let topics = try session.store.topics(app: app, after: last, limit: 1_000)
       if options.asJSON {
-        for topic in topics { Terminal.print(json(topic, of: app)) }
+        for topic in topics { Terminal.print(["app": app, "topic": topic.name, "members": topic.members] as JSONObject) }
       } else if !topics.isEmpty {
         let lines = TopicTable.lines(topics, width: width)
         Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
@@ -76,10 +76,6 @@ enum TopicsCommand: Command {
       guard let end = topics.last, topics.count == 1_000 else { return }
       last = end.name
     }
-  }
-
-  private static func json(_ topic: TopicRecord, of app: [UInt8]) -> JSONObject {
-    ["app": app, "topic": topic.name, "members": topic.members]
   }
 }
 

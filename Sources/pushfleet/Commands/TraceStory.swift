@@ -66,8 +66,6 @@ struct TraceStory {
       }
     } + broadcasts.map(\.json.line)
   }
-
-  static func time(_ milliseconds: Int64) -> String { String(decoding: Timestamp.text(milliseconds), as: UTF8.self) }
 }
 
 extension TraceRound {

@@ -27,7 +27,7 @@ struct TraceText {
   private func text(of broadcast: TraceStory.Broadcast) -> String {
     let campaign = broadcast.broadcast.campaign
     let device = broadcast.broadcast.device
-    let begun = TraceStory.time(campaign.createdAt)
+    let begun = Figures.moment(campaign.createdAt)
     var lines = [
       "message \(String(printing: campaign.description.messageID)), \(application(String(printing: campaign.description.app))): "
         + outcome(of: broadcast)
@@ -79,7 +79,7 @@ struct TraceText {
       let device = "on \(ends(of: acknowledgement.device))"
       let received = acknowledgement.times.received.map { ($0, "received by the app \(device)") }
       let read = acknowledgement.times.read.map { ($0, "read by the user \(device)") }
-      return [received, read].compactMap(\.self).map { moment, words in time(TraceStory.time(moment)) + words }
+      return [received, read].compactMap(\.self).map { moment, words in time(Figures.moment(moment)) + words }
     }
   }
 

@@ -13,6 +13,10 @@ enum WrappedText {
     return lines
   }
 
+  static func lines(_ text: String, first: String, rest: String, width: Int) -> [String] {
+    lines(text.split(separator: " ", omittingEmptySubsequences: false), first: first, rest: rest, width: width)
+  }
+
   /// - Parameters:
   ///   - first: stands before the first line.
   ///   - rest: stands before the others, and is no shorter.

@@ -74,11 +74,11 @@ enum DeadCommand: Command {
 
   /// Of those that there are, where the filter leaves some out.
   private static func others(_ look: LetterLook) -> String {
-    look.expected > look.matched ? " of \(Figures.count(Int64(look.expected)))" : ""
+    look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
   }
 
   private static func letters(_ count: Int) -> String {
-    count == 1 ? "1 dead letter" : "\(Figures.count(Int64(count))) dead letters"
+    count == 1 ? "1 dead letter" : "\(Figures.count(count)) dead letters"
   }
 
   // MARK: replay
@@ -97,10 +97,10 @@ enum DeadCommand: Command {
     let total = replay.sent.values.reduce(0, +)
     Terminal.say(isDry ? "\(letters(total)) would be replayed" : "pushfleet: \(letters(total)) replayed")
     for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
-      Terminal.print("\(Figures.count(Int64(count))) to \(replay.topology.name(queue))")
+      Terminal.print("\(Figures.count(count)) to \(replay.topology.name(queue))")
     }
     for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) {
-      Terminal.print("\(Figures.count(Int64(count))) not: \(reason.printable)")
+      Terminal.print("\(Figures.count(count)) not: \(reason.printable)")
     }
   }
 

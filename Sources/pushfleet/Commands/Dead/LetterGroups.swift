@@ -72,7 +72,7 @@ struct LetterGroups {
   func text(width: Int) -> String {
     let rows = sorted.map { kind, group in
       [
-        Figures.count(Int64(group.count)), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
+        Figures.count(group.count), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
         group.oldest.map(Figures.time) ?? "-", group.newest.map(Figures.time) ?? "-", kind.reason,
       ]
     }

@@ -47,7 +47,7 @@ extension Letter {
     var facts: [(String, String?)] = [
       ("message", messageID ?? "(without an id)"), ("app", app), ("error", error), ("reason", reason),
       ("status", status.map(String.init)), ("attempts", attempts.map(String.init)),
-      ("given up", failedAt.map { String(decoding: Timestamp.text($0), as: UTF8.self) }), ("from", origin),
+      ("given up", failedAt.map { Figures.moment($0) }), ("from", origin),
     ]
     for (name, value) in Self.texts(properties) where name != "message_id" && name != "app_id" {
       facts.append((name, value.map { String(printing: $0) }))

@@ -30,9 +30,13 @@ enum ConfigCommand: Command {
       throw CommandFailure(.configuration, "the configuration has \(errors == 1 ? "an error" : "\(errors) errors")")
     }
     guard !options.asJSON, let configuration = check.configuration else { return }
-    let apps = configuration.apps.count
-    Terminal.print("\(file?.printable ?? "the environment"): no errors; \(apps) \(apps == 1 ? "application" : "applications")")
+    Terminal.print("\(file?.printable ?? "the environment"): \(configuration.verdict)")
   }
+}
+
+extension Configuration {
+  /// Of a configuration that can be used.
+  var verdict: String { "no errors; \(apps.count) \(apps.count == 1 ? "application" : "applications")" }
 }
 
 extension ConfigurationFinding {

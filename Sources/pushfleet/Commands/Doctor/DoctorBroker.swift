@@ -61,12 +61,8 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     do { try run() } catch let failure as CommandFailure {
       guard failure.status != .interrupted else { throw failure }
       let isConfiguration = failure.status == .configuration
-      findings.append(
-        Finding(
-          level: isConfiguration ? .error : .unreachable, subject: subject, sentence: failure.message,
-          remedy: isConfiguration
-            ? remedy(for: refusal)
-            : "check that it runs, and that host, port and `ca` of `broker` are right"))
+      let advice = "check that it runs, and that host, port and `ca` of `broker` are right"
+      report(isConfiguration ? .error : .unreachable, failure.message, isConfiguration ? remedy(for: refusal) : advice)
     }
     return findings
   }
@@ -95,7 +91,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     if !isUp {
       up()
       report(.ok, "reached, and the user may enter", nil)
-      if let finding = BrokerRelease.finding(publisher.server) { report(finding.level, finding.sentence, finding.remedy) }
+      findings += BrokerRelease.findings(publisher.server, subject)
     }
     // Again after a publication that was refused.
     proceed()
@@ -245,9 +241,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
       if let asked {
         rights.refused(asked)
       } else {
-        report(
-          .error, "workers with this user can't answer those who ask for results: \(reason)",
-          permissions)
+        report(.error, "workers with this user can't answer those who ask for results: \(reason)", permissions)
       }
     }
     asked = nil
@@ -316,11 +310,9 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     guard !isConcluded else { return }
     isConcluded = true
     sumUpTopology()
-    for finding in rights.findings { report(finding.level, finding.sentence, finding.remedy) }
+    findings += rights.findings(subject)
     if isBlocked {
-      report(
-        .unreachable, "the broker takes nothing: it is low on memory or disk",
-        "see `rabbitmq-diagnostics alarms`")
+      report(.unreachable, "the broker takes nothing: it is low on memory or disk", "see `rabbitmq-diagnostics alarms`")
     }
     if consumers.areIdle {
       report(
@@ -328,24 +320,22 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     } else if missingQueues.isEmpty, consumers.areNone {
       report(.warning, "no worker consumes: requests wait", "start a worker")
     }
-    if dead > 0 { report(.warning, "\(Figures.count(Int64(dead))) dead letters", "look at them: `pushfleet dead list`") }
+    if dead > 0 { report(.warning, "\(Figures.count(dead)) dead letters", "look at them: `pushfleet dead list`") }
     if feedback > 100_000 {
-      report(.warning, "\(Figures.count(Int64(feedback))) feedback events wait", "read them: `pushfleet feedback`")
+      report(.warning, "\(Figures.count(feedback)) feedback events wait", "read them: `pushfleet feedback`")
     }
     publisher.close()
   }
 
   private func sumUpTopology() {
     let count = topology.queues.count
+    let advice = "run `pushfleet topology`, or start a worker"
     if !missingQueues.isEmpty {
       report(
-        .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))",
-        "run `pushfleet topology`, or start a worker")
+        .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))", advice)
     }
     if !missingExchanges.isEmpty {
-      report(
-        .error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))",
-        "run `pushfleet topology`, or start a worker")
+      report(.error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))", advice)
     }
     if !undeclarable.isEmpty {
       report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", permissions)
@@ -356,7 +346,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   }
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
+    findings.append(Finding(level, subject, sentence, remedy))
   }
 
   func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {

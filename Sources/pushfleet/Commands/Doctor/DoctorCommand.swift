@@ -71,17 +71,11 @@ enum DoctorCommand: Command {
 
   private static func configuration(_ check: ConfigurationCheck) -> [Finding] {
     let findings = check.findings.map { finding in
-      Finding(
-        level: finding.isError ? .error : .warning, subject: "configuration", sentence: finding.sentence,
-        remedy: finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil)
+      let remedy = finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil
+      return Finding(finding.isError ? .error : .warning, "configuration", finding.sentence, remedy)
     }
     guard let configuration = check.configuration else { return findings }
-    let apps = configuration.apps.count
-    return findings + [
-      Finding(
-        level: .ok, subject: "configuration", sentence: "no errors; \(apps) \(apps == 1 ? "application" : "applications")",
-        remedy: nil)
-    ]
+    return findings + [Finding(.ok, "configuration", configuration.verdict)]
   }
 
   // MARK: the providers
@@ -113,17 +107,14 @@ enum DoctorCommand: Command {
   private static func registry(_ configuration: Configuration) -> [Finding] {
     guard let text = configuration.registry else { return [] }
     func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String?) -> [Finding] {
-      [Finding(level: level, subject: "registry", sentence: sentence, remedy: remedy)]
+      [Finding(level, "registry", sentence, remedy)]
     }
     let file = text.hasPrefix("sqlite:") ? String(text.dropFirst("sqlite:".count)) : nil
     if let file, !FileManager.default.fileExists(atPath: file) {
       return finding(.warning, "\(file) isn't there yet", "the first worker that starts, or `devices import`, makes it")
     }
     do throws(RegistryError) {
-      var settings = StoreOptions()
-      settings.create = false
-      let location = try RegistryLocation(parsing: text)
-      let store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
+      let store = try RegistrySession.open(text, configuration, isReading: true)
       _ = try store.campaigns(limit: 1)
       try write(to: store, configuration)
       return finding(.ok, "reached, with the schema of this version, and writable", nil)

@@ -41,10 +41,8 @@ final class DoctorDoors {
       let end = certificate.expiry.notAfter
       let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
       let isNear = ExpiryWatch.mark(notAfter: end, at: RegistrySession.now / 1_000) != nil
-      findings.append(
-        Finding(
-          level: isNear ? .warning : .ok, subject: certificate.setting, sentence: "ends on \(date)",
-          remedy: isNear ? "renew it; a gateway that runs takes the new file over" : nil))
+      let remedy = isNear ? "renew it; a gateway that runs takes the new file over" : nil
+      findings.append(Finding(isNear ? .warning : .ok, certificate.setting, "ends on \(date)", remedy))
     }
   }
 
@@ -123,8 +121,7 @@ final class DoctorDoors {
   private func report(
     _ level: Finding.Level, _ place: (setting: String, address: Endpoint), _ sentence: String, _ remedy: String?
   ) {
-    findings.append(
-      Finding(level: level, subject: "\(place.setting) \(place.address)", sentence: sentence, remedy: remedy))
+    findings.append(Finding(level, "\(place.setting) \(place.address)", sentence, remedy))
   }
 
   // MARK: keys
@@ -134,13 +131,9 @@ final class DoctorDoors {
     guard configuration.gateway?.http != nil else { return [] }
     let count = try store.keys().count { $0.revokedAt == nil }
     guard count > 0 else {
-      return [
-        Finding(
-          level: .warning, subject: "gateway.http", sentence: "there is no key: every sender is refused",
-          remedy: "make one for each sender: `pushfleet keys create --app APP --rights send`")
-      ]
+      let remedy = "make one for each sender: `pushfleet keys create --app APP --rights send`"
+      return [Finding(.warning, "gateway.http", "there is no key: every sender is refused", remedy)]
     }
-    let words = count == 1 ? "1 key opens it" : "\(count) keys open it"
-    return [Finding(level: .ok, subject: "gateway.http", sentence: words, remedy: nil)]
+    return [Finding(.ok, "gateway.http", count == 1 ? "1 key opens it" : "\(count) keys open it")]
   }
 }

@@ -172,6 +172,6 @@ final class DoctorManagement {
   }
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: "management \(address.authority)", sentence: sentence, remedy: remedy))
+    findings.append(Finding(level, "management \(address.authority)", sentence, remedy))
   }
 }

@@ -115,6 +115,6 @@ final class DoctorProviders {
   }
 
   private func report(_ level: Finding.Level, _ subject: String, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
+    findings.append(Finding(level, subject, sentence, remedy))
   }
 }

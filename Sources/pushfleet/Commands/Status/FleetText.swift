@@ -167,6 +167,6 @@ struct FleetText {
     return "\u{1B}[\(mark == .bad ? 31 : 33)m\(line)\u{1B}[0m"
   }
 
-  private func count(_ value: Int) -> String { Figures.count(Int64(value)) }
+  private func count(_ value: Int) -> String { Figures.count(value) }
   private func rate(_ value: Double) -> String { Figures.count(Int64(value.isFinite ? max(0, min(value, 1e15)) : 0)) }
 }

@@ -45,11 +45,7 @@ final class FleetWatch: BrokerClient, PublisherHandler {
   private static func open(_ configuration: Configuration) -> (store: (any DeviceStore)?, problem: String?) {
     guard let text = configuration.registry else { return (nil, nil) }
     do throws(RegistryError) {
-      var options = StoreOptions()
-      options.create = false
-      return (
-        try openRegistry(try RegistryLocation(parsing: text), options: options, limits: configuration.registryLimits), nil
-      )
+      return (try RegistrySession.open(text, configuration, isReading: true), nil)
     } catch { return (nil, "the registry can't be asked: \(error)") }
   }
 
