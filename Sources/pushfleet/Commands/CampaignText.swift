@@ -19,8 +19,8 @@ extension Campaign {
       "id": description.id, "app": description.app, "message_id": description.messageID, "target": description.target,
       "state": state.name, "sent": sent, "failed": failed, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
       "failures": JSONOptional(failures.isEmpty ? nil : failures), "remaining": remaining, "received": received, "read": read,
-      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": JSONTime(createdAt),
-      "updated_at": JSONTime(updatedAt), "finished_at": JSONTime(finishedAt),
+      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": Timestamp.text(createdAt),
+      "updated_at": Timestamp.text(updatedAt), "finished_at": finishedAt.map(Timestamp.text),
     ]
   }
 
@@ -45,8 +45,7 @@ extension Campaign {
 
 extension Campaign {
   private func words(_ count: FailureCount) -> String {
-    let platform = count.platform.map { $0 == .apns ? " (APNs)" : " (FCM)" } ?? ""
-    return "\(Figures.count(count.devices)) \(count.error.rawValue)\(platform)"
+    "\(Figures.count(count.devices)) \(count.error.rawValue)\(count.platform.map { " (\($0.label))" } ?? "")"
   }
 
   /// Where their tokens are.
@@ -123,25 +122,25 @@ struct CampaignTable {
     return min(length, max(longest, 8))
   }
 
-  private static let columns: [TextTable.Column] = [
-    .text("CAMPAIGN", least: .max), .text("STATE", least: 9, rank: 1), .figure("DONE", rank: 2), .figure("SENT", rank: 3),
-    .figure("FAILED", rank: 4), .figure("REMAINING", rank: 6), .figure("RATE", rank: 8), .figure("TIME LEFT", rank: 7),
-    .name("TARGET", least: 12, rank: 5),
-  ]
-
   /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of what the targets are called.
   func text(withBars: Bool, width: Int = .max) -> String {
-    let table = TextTable(Self.columns, rows: campaigns.map { cells($0, withBars) })
+    let table = table(withBars)
     return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)
   }
 
-  private func cells(_ campaign: Campaign, _ withBar: Bool) -> [String] {
-    let bar = withBar ? ProgressBar.bar(campaign.percent / 10, of: 10) + " " : ""
-    return [
-      String(campaign.id.prefix(idLength)), campaign.state.name, "\(bar)\(campaign.percent) %", Figures.count(campaign.sent),
-      Figures.count(campaign.failed), Figures.count(campaign.remaining),
-      campaign.rate.map { "\(Figures.count(Int64($0)))/s" } ?? "-", campaign.timeLeft.map(Figures.duration) ?? "-",
-      String(printing: campaign.description.target),
-    ]
+  private func table(_ withBars: Bool) -> TextTable {
+    func done(_ campaign: Campaign) -> String {
+      (withBars ? ProgressBar.bar(campaign.percent / 10, of: 10) + " " : "") + "\(campaign.percent) %"
+    }
+    return TextTable(
+      [
+        (.text("CAMPAIGN", least: .max), { String($0.id.prefix(idLength)) }),
+        (.text("STATE", least: 9, rank: 1), { $0.state.name }), (.figure("DONE", rank: 2), done),
+        (.figure("SENT", rank: 3), { Figures.count($0.sent) }), (.figure("FAILED", rank: 4), { Figures.count($0.failed) }),
+        (.figure("REMAINING", rank: 6), { Figures.count($0.remaining) }),
+        (.figure("RATE", rank: 8), { $0.rate.map { "\(Figures.count(Int64($0)))/s" } ?? "-" }),
+        (.figure("TIME LEFT", rank: 7), { $0.timeLeft.map(Figures.duration) ?? "-" }),
+        (.name("TARGET", least: 12, rank: 5), { String(printing: $0.description.target) }),
+      ], of: campaigns)
   }
 }

@@ -22,8 +22,7 @@ enum CampaignsCommand: Command {
     credentials first; and when one of its pages has become a dead letter, so replay that first. What is over stays over, and what is not possible is refused (exit status 65).
     """,
     [
-      .config(", which names the registry"),
-      .option("app", "APP", "only this application's campaigns"),
+      .config(", which names the registry"), .option("app", "APP", "only this application's campaigns"),
       .option("limit", "N", "of those that are over, at most N (20)"),
       .flag("follow", "refresh every second until none is running"),
       .json("one JSON object per campaign, on a line of its own"),

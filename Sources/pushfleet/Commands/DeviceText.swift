@@ -20,8 +20,8 @@ extension DeviceRecord {
       "reason": reason, "installation": device.installation, "environment": environment, "sender": device.sender,
       "user": device.user, "name": device.name, "locale": device.locale, "time_zone": device.timeZone,
       "app_version": device.appVersion, "kind": (device.kind ?? .alert).name, "activity": device.activity,
-      "topics": device.topics, "registered_at": JSONTime(registeredAt), "last_seen": JSONTime(lastSeen),
-      "state_since": JSONOptional(markedAt.map(JSONTime.init)),
+      "topics": device.topics, "registered_at": Timestamp.text(registeredAt), "last_seen": Timestamp.text(lastSeen),
+      "state_since": JSONOptional(markedAt.map(Timestamp.text)),
     ]
   }
 
@@ -51,6 +51,8 @@ extension DeviceRecord {
 
 extension Platform {
   var word: String { self == .apns ? "apns" : "fcm" }
+  /// For people.
+  var label: String { self == .apns ? "APNs" : "FCM" }
 }
 
 extension DeviceState {

@@ -42,8 +42,7 @@ enum DevicesCommand: Command {
           + "reason in a first column or key `reason`, which import ignores"),
       .option(
         "since", "TIME", "of list: only those that came into the state since then: 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
-      .flag("times", "export registered_at as well"),
-      .json("print JSON, one object on a line; export does so without it"),
+      .flag("times", "export registered_at as well"), .json("print JSON, one object on a line; export does so without it"),
       .option("state", "gone|suspect|stale"), .option("token", "T"), .option("registration", "R"),
       .option("installation", "I"), .option("user", "U"), .option("platform", "apns|fcm"),
       .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),

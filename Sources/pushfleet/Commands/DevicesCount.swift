@@ -4,21 +4,19 @@ import Reactor
 
 /// `devices count`: how many there are, by application, platform, kind and state.
 enum DevicesCount {
-  private static let columns: [TextTable.Column] = [
-    .figure("DEVICES"), .text("STATE", least: 7), .text("KIND", least: 13, rank: 1), .text("PLATFORM", least: 8, rank: 2),
-    .name("APP", least: 12, rank: 3),
-  ]
-
   static func run(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
     let app = try session.givenApp(options)
     let counts = try session.store.deviceCounts(app: app)
     guard !options.asJSON else { return counts.forEach { Terminal.print($0.json) } }
     guard !counts.isEmpty else { return Terminal.print("no devices") }
-    let rows = counts.map {
-      [Figures.count($0.count), $0.state.word, $0.kind.name, $0.platform.word, String(printing: $0.app)]
-    }
-    Terminal.print(TextTable(columns, rows: rows).text(width: Terminal.width))
+    let table = TextTable(
+      [
+        (.figure("DEVICES"), { Figures.count($0.count) }), (.text("STATE", least: 7), { $0.state.word }),
+        (.text("KIND", least: 13, rank: 1), { $0.kind.name }), (.text("PLATFORM", least: 8, rank: 2), { $0.platform.word }),
+        (.name("APP", least: 12, rank: 3), { String(printing: $0.app) }),
+      ], of: counts)
+    Terminal.print(table.text(width: Terminal.width))
   }
 }
 

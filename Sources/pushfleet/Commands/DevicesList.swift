@@ -8,13 +8,6 @@ enum DevicesList {
   private static let portion = 1_000
   private static let states: [(word: String, state: DeviceState)] = [("gone", .gone), ("suspect", .suspect), ("stale", .stale)]
 
-  /// A list comes in portions, whose columns are nearly alike.
-  private static let columns: [TextTable.Column] = [
-    .text("SINCE                   ", least: 24), .text("REASON", least: 12, rank: 2),
-    .name("REGISTRATION", least: 12, rank: 1),
-    .text("KIND", least: 5, rank: 3), .name("TOKEN", least: 16),
-  ]
-
   static func run(_ options: Options) throws {
     let word = try options.required("state", states.map(\.word).joined(separator: ", "))
     guard let state = states.first(where: { $0.word == word })?.state else {
@@ -31,7 +24,7 @@ enum DevicesList {
       if options.asJSON {
         for record in records { Terminal.print(record.json) }
       } else if !records.isEmpty {
-        let lines = TextTable(columns, rows: records.map(\.cells)).lines(width: width)
+        let lines = TextTable(records).lines(width: width)
         Terminal.print(lines.dropFirst(cursor == 0 ? 0 : 1).joined(separator: "\n"))
       } else if cursor == 0 {
         Terminal.say("no devices are \(word)\(options["since"] == nil ? "" : " since then")")
@@ -42,12 +35,16 @@ enum DevicesList {
   }
 }
 
-extension DeviceRecord {
-  /// For a list: since when, why, which token.
-  fileprivate var cells: [String] {
-    [
-      markedAt.map { Figures.moment($0) } ?? "-", reason.map { String(printing: $0) } ?? "-",
-      String(printing: registration), (device.kind ?? .alert).name, String(printing: device.token),
-    ]
+extension TextTable {
+  /// Since when, why, which token. A list comes in portions, whose columns are nearly alike.
+  fileprivate init(_ records: [DeviceRecord]) {
+    self.init(
+      [
+        (.text("SINCE                   ", least: 24), { $0.markedAt.map(Figures.moment) ?? "-" }),
+        (.text("REASON", least: 12, rank: 2), { $0.reason.map { String(printing: $0) } ?? "-" }),
+        (.name("REGISTRATION", least: 12, rank: 1), { String(printing: $0.registration) }),
+        (.text("KIND", least: 5, rank: 3), { ($0.device.kind ?? .alert).name }),
+        (.name("TOKEN", least: 16), { String(printing: $0.device.token) }),
+      ], of: records)
   }
 }

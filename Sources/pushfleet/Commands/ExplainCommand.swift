@@ -117,11 +117,9 @@ struct ExplainedApp {
       }
       return
     }
-    let ids = configuration.apps.map(\.id)
-    let isNamed =
-      options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body, configuration.limits.json) != nil)
-    if let app = options["app"], !ids.contains(app) { throw configuration.noApplication(app) }
-    guard isNamed else { throw CommandFailure(.usage, "--app must name one of \(ids.joined(separator: ", "))") }
+    guard try configuration.application(options) != nil || Self.package(in: body, configuration.limits.json) != nil else {
+      throw configuration.severalApplications
+    }
     self.configuration = configuration
     id = options["app"]
   }

@@ -26,8 +26,7 @@ enum FeedbackCommand: Command {
       .option(
         "event", "EVENT",
         "only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at"),
-      .option("limit", "N", "end after so many events"),
-      .json("changes nothing: events are lines of JSON anyhow"),
+      .option("limit", "N", "end after so many events"), .json("changes nothing: events are lines of JSON anyhow"),
     ],
     """
     What is looked at stays in the queue, but the broker counts a look as a delivery: after 50 it becomes a dead letter. Who regularly

@@ -17,10 +17,8 @@ enum GroupsCommand: Command {
     from standard input, one on a line. A group whose last device is removed is gone.
     """,
     [
-      .config(", which names the registry"),
-      .option("app", "APP", "the application; may be left out when one is configured"),
-      .flag("users", "the members are users"),
-      .json("print the registry's answer, or the group, as one JSON object"),
+      .config(", which names the registry"), .option("app", "APP", "the application; may be left out when one is configured"),
+      .flag("users", "the members are users"), .json("print the registry's answer, or the group, as one JSON object"),
     ],
     example: "pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000")
 
@@ -92,7 +90,7 @@ enum GroupsCommand: Command {
       return Terminal.print(
         [
           "notification_key": record.notificationKey, "notification_key_name": record.name,
-          record.users == nil ? "registration_ids" : "users": members, "created_at": JSONTime(record.createdAt),
+          record.users == nil ? "registration_ids" : "users": members, "created_at": Timestamp.text(record.createdAt),
         ] as JSONObject)
     }
     let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }

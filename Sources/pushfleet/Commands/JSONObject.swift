@@ -38,14 +38,6 @@ struct JSONOptional<Value: JSONMember>: JSONMember {
   func set(_ name: String, in line: inout JSONObjectWriter) { value?.set(name, in: &line) }
 }
 
-/// A time of Unix milliseconds.
-struct JSONTime: JSONMember {
-  private let time: Int64?
-
-  init(_ time: Int64?) { self.time = time }
-  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, time: time) }
-}
-
 /// What is JSON already.
 struct JSONRaw: JSONMember {
   private let json: [UInt8]

@@ -22,8 +22,7 @@ enum KeysCommand: Command {
     have. Gateways that run know of a key that is revoked within five seconds.
     """,
     [
-      .config(),
-      .option("app", "APP", in: "APP[,APP]", "the applications; may be left out where only one is configured"),
+      .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out where only one is configured"),
       .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack"),
       .option("rate", "N", "requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out"),
       .option("sender", "SENDER", "which of the application's senders its requests are from"),
@@ -171,13 +170,13 @@ enum KeysCommand: Command {
     let keys = try RegistrySession(options, isReading: true).store.keys()
     guard options.asJSON else {
       guard !keys.isEmpty else { return Terminal.say("no keys") }
-      return Terminal.print(KeyTable(keys).text(width: Terminal.width))
+      return Terminal.print(TextTable(keys).text(width: Terminal.width))
     }
     for key in keys {
       Terminal.print(
         description(key) + [
-          "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": JSONTime(key.createdAt),
-          "used_at": JSONTime(key.usedAt), "revoked_at": JSONTime(key.revokedAt),
+          "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": Timestamp.text(key.createdAt),
+          "used_at": key.usedAt.map(Timestamp.text), "revoked_at": key.revokedAt.map(Timestamp.text),
         ])
     }
   }
@@ -199,29 +198,19 @@ enum KeysCommand: Command {
   }
 }
 
-/// Keys below each other, one on a line.
-struct KeyTable {
-  private static let columns: [TextTable.Column] = [
-    .text("ID", least: .max), .name("APPS", least: 12, rank: 2), .text("RIGHTS", least: .max, rank: 1),
-    .figure("RATE", rank: 4),
-    .figure("CREATED", rank: 5), .text("USED", least: .max, rank: 3),
-  ]
-
-  private let table: TextTable
-
+extension TextTable {
   init(_ keys: [GatewayKey]) {
-    table = TextTable(Self.columns, rows: keys.map(Self.cells))
-  }
-
-  func text(width: Int) -> String { table.text(width: width) }
-
-  private static func cells(_ key: GatewayKey) -> [String] {
-    let use = key.revokedAt.map { "revoked \(Figures.time($0))" } ?? key.usedAt.map(Figures.time) ?? "never"
-    return [
-      String(printing: key.id), key.apps.map { String(printing: $0) }.joined(separator: ","),
-      key.rights.map(\.rawValue).sorted().joined(separator: ","), key.rate.map { "\(Figures.count($0))/s" } ?? "-",
-      Figures.time(key.createdAt), use,
-    ]
+    func use(_ key: GatewayKey) -> String {
+      key.revokedAt.map { "revoked \(Figures.time($0))" } ?? key.usedAt.map(Figures.time) ?? "never"
+    }
+    self.init(
+      [
+        (.text("ID", least: .max), { String(printing: $0.id) }),
+        (.name("APPS", least: 12, rank: 2), { $0.apps.map { String(printing: $0) }.joined(separator: ",") }),
+        (.text("RIGHTS", least: .max, rank: 1), { $0.rights.map(\.rawValue).sorted().joined(separator: ",") }),
+        (.figure("RATE", rank: 4), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
+        (.figure("CREATED", rank: 5), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
+      ], of: keys)
   }
 }
 

@@ -37,10 +37,7 @@ struct RegistrySession {
   func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
 
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
-    guard let app = try optionalApp(options) else {
-      throw CommandFailure(
-        .usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
-    }
+    guard let app = try optionalApp(options) else { throw configuration.severalApplications }
     return app
   }
 
@@ -67,6 +64,10 @@ extension Configuration {
     guard let app = options["app"] else { return apps.count == 1 ? Array(apps[0].id.utf8) : nil }
     guard apps.contains(where: { $0.id == app }) else { throw noApplication(app) }
     return Array(app.utf8)
+  }
+
+  var severalApplications: CommandFailure {
+    CommandFailure(.usage, "--app must name one of \(apps.map(\.id).joined(separator: ", "))")
   }
 
   func noApplication(_ app: String) -> CommandFailure {

@@ -90,7 +90,7 @@ final class SendReport {
     let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap {
       [$0.credentials] + $0.senders.values
     }
-    return [(Platform.apns, "APNs"), (.fcm, "FCM")].filter { place in sets.contains { $0.reaches(place.0) } }.map(\.1)
+    return [Platform.apns, .fcm].filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
       .joined(separator: " or ")
   }
 

@@ -25,8 +25,7 @@ enum SimulateCommand: Command {
     """,
     [
       .option("listen", "HOST:PORT", "where to listen (127.0.0.1:8443)"),
-      .option("certificate", "FILE", "PEM of the server's certificate chain"),
-      .option("key", "FILE", "PEM of its key"),
+      .option("certificate", "FILE", "PEM of the server's certificate chain"), .option("key", "FILE", "PEM of its key"),
       .option(
         "self-signed", "FOLDER",
         "make the certificate, its authority and a key for workers in FOLDER, keep what is there "
@@ -43,8 +42,7 @@ enum SimulateCommand: Command {
       .option("project", "ID", "fcm: the project that may be sent for, and no other"),
       .option("token-lifetime", "S", "fcm: seconds that an access token is good for (3599)"),
       .option("topic", "ID", "apns: the bundle id that may be sent to, and no other"),
-      .option("streams", "N", "streams at once on a connection"),
-      .flag("sandbox", "apns: answer as the sandbox does"),
+      .option("streams", "N", "streams at once on a connection"), .flag("sandbox", "apns: answer as the sandbox does"),
     ],
     #"Faults of a script, each beside "times": N or "every": N where it isn't for every push:"#,
     [

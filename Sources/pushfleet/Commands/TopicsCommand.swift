@@ -68,7 +68,7 @@ enum TopicsCommand: Command {
       if options.asJSON {
         for topic in topics { Terminal.print(["app": app, "topic": topic.name, "members": topic.members] as JSONObject) }
       } else if !topics.isEmpty {
-        let lines = TopicTable.lines(topics, width: width)
+        let lines = TextTable(topics).lines(width: width)
         Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
       } else if last.isEmpty {
         Terminal.say("no topics")
@@ -79,13 +79,14 @@ enum TopicsCommand: Command {
   }
 }
 
-/// Topics below each other, one on a line. A list comes in portions, whose columns are alike.
-enum TopicTable {
-  private static let columns: [TextTable.Column] = [.figure("   MEMBERS"), .name("TOPIC", least: 12, rank: 1)]
-
-  static func lines(_ topics: [TopicRecord], width: Int) -> [String] {
-    let rows = topics.map { [Figures.count($0.members), String(printing: $0.name)] }
-    return TextTable(columns, rows: rows).lines(width: width)
+extension TextTable {
+  /// A list of topics comes in portions, whose columns are alike.
+  init(_ topics: [TopicRecord]) {
+    self.init(
+      [
+        (.figure("   MEMBERS"), { Figures.count($0.members) }),
+        (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
+      ], of: topics)
   }
 }
 

@@ -26,8 +26,7 @@ enum TraceCommand: Command {
     """,
     [
       .config(), .option("token", "T", "a provider's token or a registration, as ID"),
-      .option("user", "U", "all devices of a user"),
-      .option("installation", "I", "all tokens of an installation"),
+      .option("user", "U", "all devices of a user"), .option("installation", "I", "all tokens of an installation"),
       .option("app", "APP", "only this application"),
       .option("campaign", "C", "only this broadcast, by its campaign's id or the beginning of it"),
       .json("print one JSON object per round, and one per broadcast whose page the trace does not tell of"),

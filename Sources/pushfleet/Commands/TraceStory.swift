@@ -86,7 +86,7 @@ extension TraceStory.Broadcast {
       "message_id": campaign.description.messageID, "app": campaign.description.app, "campaign": campaign.description.id,
       "registration": broadcast.device.registration, "page": JSONOptional(page?.number),
       "page_sent": JSONOptional(page?.sent), "page_failed": JSONOptional(page?.failed), "outcome": outcome.word,
-      "begun_at": JSONTime(campaign.createdAt),
+      "begun_at": Timestamp.text(campaign.createdAt),
     ] + (acknowledgements.isEmpty ? [:] : JSONObject(of: acknowledgements))
   }
 }
@@ -96,8 +96,9 @@ extension JSONObject {
     self = [
       "acknowledgements": acknowledgements.map { acknowledgement -> JSONObject in
         [
-          "registration": acknowledgement.device.registration, "received_at": JSONTime(acknowledgement.times.received),
-          "read_at": JSONTime(acknowledgement.times.read),
+          "registration": acknowledgement.device.registration,
+          "received_at": acknowledgement.times.received.map(Timestamp.text),
+          "read_at": acknowledgement.times.read.map(Timestamp.text),
         ]
       }
     ]

@@ -13,8 +13,7 @@ enum WorkerCommand: Command {
     a change of the configuration or of a credential's file, takes over applications and credentials without failing a push.
     """,
     [
-      .config(),
-      .flag("until-empty", "exit 0 once the send, fan-out and retry queues are empty and everything is settled"),
+      .config(), .flag("until-empty", "exit 0 once the send, fan-out and retry queues are empty and everything is settled"),
       .json("print the final figures as one JSON object on standard output"),
     ],
     example: "pushfleet worker --config pushfleet.json5 --until-empty")

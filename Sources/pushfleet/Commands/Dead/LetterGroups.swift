@@ -57,7 +57,7 @@ struct LetterGroups {
     sorted.map { kind, group in
       [
         "app": kind.app, "error": kind.error, "reason": kind.reason, "origin": kind.origin, "count": group.count,
-        "oldest": JSONTime(group.oldest), "newest": JSONTime(group.newest),
+        "oldest": group.oldest.map(Timestamp.text), "newest": group.newest.map(Timestamp.text),
       ]
     }
   }

@@ -9,10 +9,9 @@ extension Letter {
     let isText = String(validating: delivery.body, as: UTF8.self) != nil
     return [
       "message_id": properties.messageID, "app": properties.appID, "error": error, "reason": reason, "status": status,
-      "attempts": attempts, "failed_at": JSONTime(failedAt), "origin": origin, "exchange": delivery.exchange,
+      "attempts": attempts, "failed_at": failedAt.map(Timestamp.text), "origin": origin, "exchange": delivery.exchange,
       "routing_key": delivery.routingKey,
-      "properties": JSONObject(Self.texts(properties).map { ($0, JSONOptional($1)) })
-        + JSONObject(Self.numbers(properties).map { ($0, JSONOptional($1)) }),
+      "properties": JSONObject(Self.fields(properties).map { ($0.name, $0.value) }),
       "headers": Self.json(properties.headers),
       "unreadable_headers": JSONOptional(properties.hasUnreadableHeaders ? true : nil),
       "body_size": Int64(clamping: delivery.bodySize), "body": JSONOptional(isText ? delivery.body : nil),
@@ -26,20 +25,20 @@ extension Letter {
     return JSONObject(firsts.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) })
   }
 
-  private static func texts(_ properties: BasicProperties) -> [(String, [UInt8]?)] {
-    [
+  /// As JSON, and for people.
+  private static func fields(_ properties: BasicProperties) -> [(name: String, value: any JSONMember, text: String?)] {
+    let texts: [(String, [UInt8]?)] = [
       ("content_type", properties.contentType), ("content_encoding", properties.contentEncoding),
       ("correlation_id", properties.correlationID), ("reply_to", properties.replyTo),
       ("expiration", properties.expiration), ("message_id", properties.messageID), ("type", properties.type),
       ("user_id", properties.userID), ("app_id", properties.appID),
     ]
-  }
-
-  private static func numbers(_ properties: BasicProperties) -> [(String, Int64?)] {
-    [
+    let numbers: [(String, Int64?)] = [
       ("delivery_mode", properties.deliveryMode.map(Int64.init)), ("priority", properties.priority.map(Int64.init)),
       ("timestamp", properties.timestamp.map(Int64.init(clamping:))),
     ]
+    return texts.map { ($0, JSONOptional($1), $1.map { String(printing: $0) }) }
+      + numbers.map { ($0, JSONOptional($1), $1.map(String.init)) }
   }
 
   var text: String {
@@ -49,13 +48,8 @@ extension Letter {
       ("status", status.map(String.init)), ("attempts", attempts.map(String.init)),
       ("given up", failedAt.map { Figures.moment($0) }), ("from", origin),
     ]
-    for (name, value) in Self.texts(properties) where name != "message_id" && name != "app_id" {
-      facts.append((name, value.map { String(printing: $0) }))
-    }
-    for (name, value) in Self.numbers(properties) { facts.append((name, value.map(String.init))) }
-    for (name, value) in properties.headers.entries {
-      facts.append((String(printing: name), String(printing: value.json)))
-    }
+    facts += Self.fields(properties).filter { !["message_id", "app_id"].contains($0.name) }.map { ($0.name, $0.text) }
+    facts += properties.headers.entries.map { (String(printing: $0.key), String(printing: $0.value.json)) }
     if properties.hasUnreadableHeaders { facts.append(("headers", "(some can't be read)")) }
     facts.append(("body", bodyText))
     return FactList.text(facts)

@@ -45,7 +45,7 @@ struct FleetPicture {
     let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
     let campaigns = campaigns.map { ["kind": "campaign"] + $0.json }
     let fleet: JSONObject = [
-      "kind": "fleet", "prefix": prefix, "broker": address, "at": JSONTime(at), "workers": self.workers.count,
+      "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
       "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
     ]
     return queues.map(\.line) + workers + campaigns.map(\.line) + [fleet.line]
