@@ -15,8 +15,7 @@ enum TopologyCommand: Command {
     has none, since it is asked by name.
     """,
     [
-      .config(), .flag("holds", "list the hold queues that exist as well"),
-      .json("print one JSON object per queue"),
+      .config(), .flag("holds", "list the hold queues that exist as well"), .json("print one JSON object per queue"),
     ],
     example: "pushfleet topology --config pushfleet.json5")
 
@@ -39,7 +38,7 @@ enum TopologyCommand: Command {
 }
 
 /// Declares the topology, asks for hold queues, and ends.
-private final class TopologyDeclarer: BrokerClient, PublisherHandler {
+private final class TopologyDeclarer: PublisherClient {
   private let topology: Topology
   private let holds: [String]
   /// Hold queues that exist, with the messages that are ready in them.
@@ -50,13 +49,10 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
   init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
     self.topology = topology
     self.holds = holds
-    try super.init(configuration)
-    connection.makeMachine = { [unowned self] broker in
-      Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet topology"), handler: self)
-    }
+    try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet topology") }
   }
 
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     up()
     publisher.declare(topology) { [unowned self] result in
       switch result {
@@ -96,14 +92,5 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
       }
       look(for: queues.dropFirst(), publisher)
     }
-  }
-
-  func confirmed(_ tag: Int) {}
-  func failed(_ tag: Int, _ failure: PublishFailure) {}
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) {}
-
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    if reason == .closedHere { finish() } else { lost(reason) }
   }
 }
