@@ -6,6 +6,12 @@ enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
+  /// Whether results may be coloured (https://no-color.org).
+  static var hasColour: Bool {
+    let environment = ProcessInfo.processInfo.environment
+    return isOutputInteractive && environment["NO_COLOR"]?.isEmpty != false && environment["TERM"] != "dumb"
+  }
+
   /// Columns of a result.
   static var width: Int { TerminalWidth.ofOutput ?? .max }
 

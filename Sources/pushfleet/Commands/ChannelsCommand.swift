@@ -93,17 +93,14 @@ enum ChannelsCommand: Command {
     case .unknown(let reason):
       throw CommandFailure(.unavailable, "the outcome is unknown: \(reason)\(advice)")
     case .answered(let status, let channel, let body):
-      guard !(200...299).contains(status) else { return Answer(channel: channel, body: body) }
+      guard !(200...299).contains(status) else { return (channel, body) }
       let meaning = APNsReply.interpret(status: status, body: body)
       throw CommandFailure(
         Self.status(of: meaning), "APNs refuses: \(meaning.reason) (\(status)): \(APNsReply.words(for: meaning))")
     }
   }
 
-  private struct Answer {
-    var channel: [UInt8]?
-    var body: [UInt8]
-  }
+  private typealias Answer = (channel: [UInt8]?, body: [UInt8])
 
   private static func status(of meaning: ReplyMeaning) -> ExitStatus {
     switch meaning.reaction {

@@ -111,11 +111,10 @@ struct ExplainQuestion {
   }
 
   private func apnsView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    var view = Explanation.View(way: way)
     guard admitted.hasAPNs else { return .init(way: way, hasCredential: false, outcome: .failure(.noAPNsCredential)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
+    let outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
       let push = template.stamp(token: address(request, way)[...])
       let target =
         template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
@@ -134,7 +133,7 @@ struct ExplainQuestion {
         headers: headers, payload: push.payload, bytes: push.payload.count, limit: template.payloadLimit,
         counted: "the payload", losses: report ?? LossReport())
     }
-    return view
+    return .init(way: way, outcome: outcome)
   }
 
   /// The `apns-id` of a push to the one token that is named, where the message id is known.
@@ -144,18 +143,17 @@ struct ExplainQuestion {
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    var view = Explanation.View(way: way)
     guard admitted.hasFCM else { return .init(way: way, hasCredential: false, outcome: .failure(admitted.withoutFCM)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
+    let outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
         payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
         losses: report ?? LossReport())
     }
-    return view
+    return .init(way: way, outcome: outcome)
   }
 
   private static let placeholder = "bundle.id"

@@ -24,9 +24,7 @@ enum StatusCommand: Command {
     ],
     example: "pushfleet status --config pushfleet.json5")
 
-  static func run(_ options: Options) throws {
-    try run(options, every: nil)
-  }
+  static func run(_ options: Options) throws { try run(options, every: nil) }
 
   /// - Parameter period: seconds between two pictures; nil for one only.
   static func run(_ options: Options, every period: Double?) throws {
@@ -37,13 +35,5 @@ enum StatusCommand: Command {
     }
     watch.asksForPools = options.has("pools")
     try watch.run()
-  }
-}
-
-extension Terminal {
-  /// Whether results may be coloured (https://no-color.org).
-  static var hasColour: Bool {
-    isOutputInteractive && ProcessInfo.processInfo.environment["NO_COLOR"]?.isEmpty != false
-      && ProcessInfo.processInfo.environment["TERM"] != "dumb"
   }
 }
