@@ -1,12 +1,9 @@
 /// One command of the command line.
 protocol Command {
-  static var name: String { get }
-  /// One line for the list of commands.
-  static var summary: String { get }
-  /// Usage, options and an example.
-  static var help: String { get }
+  static var page: CommandPage { get }
+  /// - Parameter options: the words after the command's name, as its page takes them apart.
   /// - Throws: `CommandFailure`, `ConfigurationError`.
-  static func run(_ arguments: inout [String]) throws
+  static func run(_ options: Options) throws
 }
 
 /// Exit statuses, those of sysexits.h.

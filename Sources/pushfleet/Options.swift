@@ -7,6 +7,8 @@ struct Options {
   private var values: [String: String] = [:]
   private var flags: Set<String> = []
   private(set) var operands: [String] = []
+  /// The command's action; empty where it has none.
+  var action = ""
 
   /// - Parameters: the names, without dashes, of options with a value and of flags.
   init(_ words: [String], values valued: Set<String>, flags known: Set<String> = []) throws(CommandFailure) {
@@ -45,6 +47,17 @@ struct Options {
   subscript(name: String) -> String? { values[name] }
   func has(_ flag: String) -> Bool { flags.contains(flag) }
 
+  var asJSON: Bool { has("json") }
+
+  /// Prints a result, as JSON where the command was asked for it.
+  func print(_ json: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
+    if asJSON { Terminal.print(json()) } else { Terminal.print(text()) }
+  }
+
+  func print(_ lines: @autoclosure () -> [[UInt8]], text: @autoclosure () -> String) {
+    if asJSON { lines().forEach(Terminal.print) } else { Terminal.print(text()) }
+  }
+
   func required(_ name: String, _ purpose: String) throws(CommandFailure) -> String {
     guard let value = values[name] else { throw CommandFailure(.usage, "--\(name) is missing: \(purpose)") }
     return value
@@ -71,8 +84,17 @@ struct Options {
     return CommandFailure(.usage, "--\(name) must be \(words.joined(separator: " or "))\(meant)")
   }
 
-  func refuseOperands() throws(CommandFailure) {
-    if let first = operands.first { throw CommandFailure(.usage, "unexpected argument \(Shown.value(first))") }
+  /// - Parameter count: so many are wanted.
+  func refuseOperands(after count: Int = 0) throws(CommandFailure) {
+    guard let first = operands.dropFirst(count).first else { return }
+    throw CommandFailure(.usage, "unexpected argument \(Shown.value(first))")
+  }
+
+  /// - Parameter subject: what the word is of.
+  static func check(_ word: String, among known: [String], of subject: String = "") throws(CommandFailure) {
+    guard !known.contains(word) else { return }
+    let meant = Spelling.suggestion(for: word, among: known)
+    throw CommandFailure(.usage, "\(subject)\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
   }
 
   /// The configuration that `--config` or `PUSHFLEET_CONFIG` names, with the environment's values over it.

@@ -31,30 +31,22 @@ enum Pushfleet {
     let command = command(name)
     if words.contains("--help") || words.contains("-h") { return printHelp(of: command) }
     do {
-      try command.run(&words)
-    } catch let failure as CommandFailure {
+      try command.run(command.page.options(words))
+    } catch {
+      let failure = error as? CommandFailure ?? CommandFailure(ExitStatus(of: error), "\(error)")
       Terminal.complain(failure.message)
       exit(failure.status.rawValue)
-    } catch let error as ConfigurationError {
-      Terminal.complain("\(error)")
-      exit(ExitStatus.configuration.rawValue)
-    } catch let error as RegistryError {
-      Terminal.complain("\(error)")
-      exit(ExitStatus(of: error).rawValue)
-    } catch {
-      Terminal.complain("\(error)")
-      exit(ExitStatus.unavailable.rawValue)
     }
   }
 
   private static func printHelp(of command: any Command.Type) {
-    Terminal.print(HelpText(width: TerminalWidth.ofOutput ?? HelpText.widest).fitted(command.help))
+    Terminal.print(HelpText(width: TerminalWidth.ofOutput ?? HelpText.widest).text(command.page))
   }
 
   /// Ends the process with status 64 where there is none of that name.
   private static func command(_ name: String) -> any Command.Type {
-    if let command = commands.first(where: { $0.name == name }) { return command }
-    let meant = Spelling.nearest(to: name, among: commands.map { $0.name } + ["help", "version"]).map {
+    if let command = commands.first(where: { $0.page.name == name }) { return command }
+    let meant = Spelling.nearest(to: name, among: commands.map { $0.page.name } + ["help", "version"]).map {
       ": did you mean `pushfleet \($0)`?"
     }
     Terminal.complain("unknown command \(Shown.value(name))\(meant ?? "; `pushfleet help` lists them")")
@@ -65,22 +57,15 @@ enum Pushfleet {
   static let version = Build.version + (Build.commit.map { " (\($0))" } ?? "")
 
   private static var overview: String {
-    let width = commands.map { $0.name.count }.max() ?? 0
-    let lines = commands.flatMap { command in
-      WrappedText.lines(
-        command.summary.split(separator: " "),
-        first: "  \(command.name.padding(toLength: width, withPad: " ", startingAt: 0))  ",
-        rest: String(repeating: " ", count: width + 4), width: 80)
-    }
-    return """
-      pushfleet: push notifications from RabbitMQ to APNs and FCM
+    """
+    pushfleet: push notifications from RabbitMQ to APNs and FCM
 
-      Usage: pushfleet COMMAND [OPTIONS]
+    Usage: pushfleet COMMAND [OPTIONS]
 
-      \(lines.joined(separator: "\n"))
+    \(HelpText(width: 80).list(commands.map { ($0.page.name, $0.page.summary) }))
 
-      `pushfleet COMMAND --help` explains more, with an example.
-      \(WrappedText.lines("Exit statuses: \(ExitStatus.words)", room: 79).joined(separator: "\n"))
-      """
+    `pushfleet COMMAND --help` explains more, with an example.
+    \(WrappedText.lines("Exit statuses: \(ExitStatus.words)", room: 79).joined(separator: "\n"))
+    """
   }
 }

@@ -6,7 +6,18 @@ enum Terminal {
   static let isInteractive = isatty(STDERR_FILENO) == 1
   static let isOutputInteractive = isatty(STDOUT_FILENO) == 1
 
+  /// Whether results may be coloured (https://no-color.org).
+  static var hasColour: Bool {
+    let environment = ProcessInfo.processInfo.environment
+    return isOutputInteractive && environment["NO_COLOR"]?.isEmpty != false && environment["TERM"] != "dumb"
+  }
+
+  /// Columns of a result.
+  static var width: Int { TerminalWidth.ofOutput ?? .max }
+
   static func print(_ line: String) { print(Array(line.utf8)) }
+
+  static func print(_ object: JSONObject) { print(object.line) }
 
   static func print(_ bytes: [UInt8]) { write(bytes + [UInt8(ascii: "\n")]) }
 
@@ -81,9 +92,12 @@ struct ProgressBar {
     let withFigures = width > ends.count + figures.count + Self.longest / 3
     let room = min(Self.longest, width - 1 - ends.count - (withFigures ? figures.count : 0))
     guard room > 0 else { return String("\(percent)%".prefix(max(0, width - 1))) }
-    let filled = percent * room / 100
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: room - filled)
+    let bar = Self.bar(percent * room / 100, of: room)
     return "\(title) \(bar) \(percent)%\(withFigures ? figures : "")"
+  }
+
+  static func bar(_ filled: Int, of length: Int) -> String {
+    String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
   }
 
   /// A file may grow while it is read.

@@ -43,7 +43,7 @@ struct DeadLettersTests {
     groups.add(Self.letter(Self.failed("InvalidParameters", "to: bad at byte 9", at: "2026-11-21T00:00:00Z")))
     groups.add(Self.letter(Self.expired))
     groups.add(Self.letter(exchange: "push.send", key: "urgent", [:]))
-    let lines = groups.json.map { (try? JSONSerialization.jsonObject(with: Data($0))) as? [String: Any] ?? [:] }
+    let lines = groups.json.map { (try? JSONSerialization.jsonObject(with: Data($0.line))) as? [String: Any] ?? [:] }
     #expect(lines.count == 3 && lines[0]["count"] as? Int == 4 && lines[0]["reason"] as? String == "to: bad")
     #expect(
       lines[0]["oldest"] as? String == "2026-11-20T21:22:00.500Z" && lines[0]["newest"] as? String == "2026-11-21T00:00:00.000Z"
@@ -95,7 +95,7 @@ struct DeadLettersTests {
   func filters() throws {
     let now: Int64 = 1_795_209_720_500 + 3_600_000  // an hour after they failed
     func chosen(_ words: [String], _ letter: Letter) throws -> Bool {
-      try LetterFilter(Options(words, values: LetterFilter.values), now: now).matches(letter)
+      try LetterFilter(DeadCommand.page.options(["show"] + words), now: now).matches(letter)
     }
     let letter = Self.letter(Self.failed("Unavailable", "503 ServiceUnavailable"))
     for words in [
@@ -126,12 +126,12 @@ struct DeadLettersTests {
         "d": .decimal(scale: 2, value: 314), "s": .text("\u{1B}]0;x"),
       ])
     #expect(!wild.text.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" || $0.value == 0x7F })
-    let json = try #require(try JSONSerialization.jsonObject(with: Data(wild.json)) as? [String: Any])
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(wild.json.line)) as? [String: Any])
     let headers = try #require(json["headers"] as? [String: Any])
     #expect(json["body_base64"] as? String == "/xs=" && headers["n"] as? Int == -5 && headers["b"] as? String == "/w==")
     #expect(headers["d"] as? Double == 3.14 && json["message_id"] is NSNull)
     let plain = Self.letter(Self.failed("Unavailable", "500"))
-    let line = try #require(try JSONSerialization.jsonObject(with: Data(plain.json)) as? [String: Any])
+    let line = try #require(try JSONSerialization.jsonObject(with: Data(plain.json.line)) as? [String: Any])
     #expect(
       line["body"] as? String == "{}" && line["origin"] as? String == "send.high" && line["error"] as? String == "Unavailable")
   }

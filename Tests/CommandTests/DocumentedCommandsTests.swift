@@ -62,9 +62,9 @@ struct DocumentedCommandsTests {
 
   private static let forms: [String: [String: [String: Bool]]] = Dictionary(
     uniqueKeysWithValues: Pushfleet.commands.map { command in
-      let actions = CommandPage(command).actions
+      let actions = command.page.actions
       let forms: [String?] = actions.isEmpty ? [nil] : actions
-      return (command.name, Dictionary(uniqueKeysWithValues: forms.map { ($0 ?? "", HelpTests.known(command, $0)) }))
+      return (command.page.name, Dictionary(uniqueKeysWithValues: forms.map { ($0 ?? "", HelpTests.known(command, $0)) }))
     })
 
   private static let others: Set = ["help", "version", "--version", "COMMAND"]
@@ -131,7 +131,7 @@ struct DocumentedCommandsTests {
     let names = Set(shown.map { $0[0] })
     // Named together with another one: `pushfleet devices`, `topics`.
     let together: Set = ["topics", "groups", "manual"]
-    let missing = Pushfleet.commands.map { $0.name }.filter { !names.contains($0) && !together.contains($0) }
+    let missing = Pushfleet.commands.map { $0.page.name }.filter { !names.contains($0) && !together.contains($0) }
     #expect(missing.isEmpty && shown.count > 50)
   }
 
@@ -148,10 +148,10 @@ struct DocumentedCommandsTests {
   private static let scripts = (files(in: "deploy") + files(in: "dev") + files(in: "Tests/fleetsim"))
     .filter { !documents.contains($0) }.compactMap { try? text($0) }.joined(separator: "\n")
 
-  @Test("the example of a command's help is one that it takes", arguments: Pushfleet.commands.map { $0.name })
+  @Test("the example of a command's help is one that it takes", arguments: Pushfleet.commands.map { $0.page.name })
   func example(name: String) throws {
-    let command = try #require(Pushfleet.commands.first { $0.name == name })
-    let examples = Self.commands(try #require(CommandPage(command).example))
+    let command = try #require(Pushfleet.commands.first { $0.page.name == name })
+    let examples = Self.commands(command.page.example)
     #expect(!examples.isEmpty)
     for words in examples { #expect(Self.fault(words) == nil, "\(words)") }
   }

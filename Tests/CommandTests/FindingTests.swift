@@ -6,7 +6,7 @@ import Testing
 @Suite("The doctor's findings")
 struct FindingTests {
   private func finding(_ level: Finding.Level) -> Finding {
-    Finding(level: level, subject: "broker", sentence: "\u{1B}[31mrefused", remedy: "do something")
+    Finding(level, "broker", "\u{1B}[31mrefused", "do something")
   }
 
   @Test("what is wrong with the configuration outweighs what can't be reached, and warnings are no failure")
@@ -20,7 +20,7 @@ struct FindingTests {
   func text() throws {
     let text = finding(.error).text(width: .max)
     #expect(text.hasSuffix("\n            → do something") && !text.contains("\u{1B}"))
-    let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json)) as? [String: Any])
+    let line = try #require(try JSONSerialization.jsonObject(with: Data(finding(.warning).json.line)) as? [String: Any])
     #expect(
       line["level"] as? String == "warning" && line["about"] as? String == "broker"
         && line["remedy"] as? String == "do something")

@@ -8,70 +8,76 @@ import Testing
 struct HelpTests {
   /// What a form of a command says it knows, when it is asked for what it doesn't.
   static func known(_ command: any Command.Type, _ action: String?) -> [String: Bool] {
-    var words = [action, "--no-such-option"].compactMap { $0 }
-    do {
-      try command.run(&words)
-      Issue.record("\(command.name) \(action ?? "") takes anything")
-    } catch let failure as CommandFailure {
-      guard failure.status == .usage, failure.message.contains("unknown option") else {
-        Issue.record("\(command.name) \(action ?? ""): \(failure.message)")
+    do throws(CommandFailure) {
+      _ = try command.page.options([action, "--no-such-option"].compactMap { $0 })
+      Issue.record("\(command.page.name) \(action ?? "") takes anything")
+    } catch {
+      guard error.status == .usage, error.message.contains("unknown option") else {
+        Issue.record("\(command.page.name) \(action ?? ""): \(error.message)")
         return [:]
       }
-      let names = failure.message.split(separator: "nown: ").dropFirst().last?.split(separator: ", ") ?? []
+      let names = error.message.split(separator: "nown: ").dropFirst().last?.split(separator: ", ") ?? []
       return Dictionary(
         uniqueKeysWithValues: names.map { ($0.split(separator: " ")[0].dropFirst(2).description, $0.hasSuffix(" VALUE")) })
-    } catch {
-      Issue.record("\(command.name) \(action ?? ""): \(error)")
     }
     return [:]
   }
 
-  @Test("a command's help names the options that it takes, and no others", arguments: Pushfleet.commands.map { $0.name })
+  @Test("a command's help names the options that it takes, and no others", arguments: Pushfleet.commands.map { $0.page.name })
   func options(name: String) throws {
-    let command = try #require(Pushfleet.commands.first { $0.name == name })
-    let page = CommandPage(command)
+    let command = try #require(Pushfleet.commands.first { $0.page.name == name })
+    let page = command.page
     #expect(!page.usage.isEmpty && page.usage.allSatisfy { $0.hasPrefix("pushfleet \(name)") }, "\(page.usage)")
-    #expect(page.example?.contains("pushfleet \(name)") == true)
+    #expect(page.example.contains("pushfleet \(name)"))
     let forms: [String?] = page.actions.isEmpty ? [nil] : page.actions
     let known = forms.reduce(into: [:]) { $0.merge(Self.known(command, $1)) { first, _ in first } }
     let shown = Dictionary(uniqueKeysWithValues: page.options.map { ($0.name, $0.value != nil) })
     #expect(shown == known)
   }
 
-  @Test("a page's parts are found wherever the help has them")
-  func page() {
-    let page = CommandPage(
-      name: "x", summary: "does x",
-      help: """
-        Usage: pushfleet x list --config FILE [--state gone|stale]
-                          [--all]
-               pushfleet x pause|resume ID
+  private static let page = CommandPage(
+    "x", "does x",
+    forms: [
+      .action("[list]", "--config", ["--state"], ["--all"], .hidden(["--id"])),
+      .action("pause|resume", .group("OPTIONS", ["--since"]), "ID"),
+    ],
+    """
+    One sentence that is longer than a line. Another
+    one.
 
-        One paragraph, with --since TIME in it.
+    Another paragraph.
+    """,
+    [
+      .option("config", "FILE", "the configuration, wherever it is"),
+      .option("state", "STATE", in: "gone|stale", "in which state"), .flag("all", "all"), .option("since", "TIME"),
+      .operand("ID", "only these"), .option("id", "ID"),
+    ],
+    example: "pushfleet x list --config pushfleet.json5 --state gone")
 
-          --config FILE   the configuration,
-                          whichever
-          --state STATE   in which state
-          ID              only these (or --id ID)
-
-        Example: pushfleet x list
-        """)
+  @Test("what a page declares is its forms, what they take, and what completions offer")
+  func page() throws {
+    let page = Self.page
     #expect(page.actions == ["list", "pause", "resume"])
-    #expect(page.usage == ["pushfleet x list --config FILE [--state gone|stale] [--all]", "pushfleet x pause|resume ID"])
     #expect(
-      page.options == [
-        .init(name: "config", value: "FILE", words: "the configuration, whichever"),
-        .init(name: "state", value: "gone|stale", words: "in which state"), .init(name: "all"),
-        .init(name: "since", value: "TIME"), .init(name: "id", value: "ID"),
+      page.usage == [
+        "pushfleet x [list] --config FILE [--state gone|stale] [--all]", "pushfleet x pause|resume [OPTIONS] ID",
       ])
-    #expect(page.example == "pushfleet x list")
+    #expect(page.options.map(\.name) == ["config", "state", "all", "since", "id"] && page.operands.map(\.name) == ["ID"])
+    #expect(page.options.map(\.knownValue) == ["FILE", "gone|stale", nil, "TIME", "ID"])
+    let listed = try page.options(["--state=gone", "--all", "--id", "1"])
+    #expect(listed.action == "list" && listed["state"] == "gone" && listed["id"] == "1" && listed.has("all"))
+    let resumed = try page.options(["resume", "--since", "2h", "a", "b"])
+    #expect(resumed.action == "resume" && resumed["since"] == "2h" && resumed.operands == ["a", "b"])
+    for words in [["list", "a"], ["list", "--since", "2h"], ["resume", "--all"], ["drop"]] {
+      #expect(throws: CommandFailure.self, "\(words)") { try page.options(words) }
+    }
   }
 
   @Test("the help fits the terminal, whatever its width, and says the same words", arguments: [20, 60, 80, 100, 250])
   func width(columns: Int) {
-    for command in Pushfleet.commands {
-      let fitted = HelpText(width: columns).fitted(command.help)
-      #expect(Self.words(fitted) == Self.words(command.help), "\(command.name)")
+    for page in Pushfleet.commands.map({ $0.page }) {
+      let fitted = HelpText(width: columns).text(page)
+      #expect(Self.words(fitted) == Self.words(HelpText(width: HelpText.widest).text(page)), "\(page.name)")
       // An option and its longest word need as much.
       for line in fitted.split(separator: "\n") where columns >= 80 || columns >= 60 && !line.contains("'") {
         #expect(line.count <= max(79, min(columns, HelpText.widest) - 1), "\(line)")
@@ -81,44 +87,36 @@ struct HelpTests {
 
   @Test("the help's blocks are filled, each in its way")
   func blocks() {
-    let help = """
-      Usage: pushfleet x list --config FILE [--state gone|stale] [--all]
-             pushfleet x show ID
-
-      One sentence that is longer than a line. Another
-      one.
-
-        --config FILE  the configuration,
-                       wherever it is
-        --all          all
-
-      Example: pushfleet x list --config pushfleet.json5 --state gone
-      """
     let fitted = """
-      Usage: pushfleet x list --config FILE
+      Usage: pushfleet x [list] --config FILE
                  [--state gone|stale] [--all]
-             pushfleet x show ID
+             pushfleet x pause|resume [OPTIONS]
+                 ID
 
       One sentence that is longer than a line.
       Another one.
 
+      Another paragraph.
+
         --config FILE  the configuration, wherever it
                        is
+        --state STATE  in which state
         --all          all
+        ID             only these
 
       Example: pushfleet x list --config \\
         pushfleet.json5 --state gone
       """
-    #expect(HelpText(width: 48).fitted(help) == fitted)
+    #expect(HelpText(width: 48).text(Self.page) == fitted)
   }
 
   /// Without the backslashes at which the shell goes on.
   private static func words(_ text: String) -> [Substring] { text.split(whereSeparator: \.isWhitespace).filter { $0 != "\\" } }
 
-  @Test("an example that is broken is the same command for the shell", arguments: Pushfleet.commands.map { $0.name })
+  @Test("an example that is broken is the same command for the shell", arguments: Pushfleet.commands.map { $0.page.name })
   func example(name: String) throws {
-    let command = try #require(Pushfleet.commands.first { $0.name == name })
-    let example = try #require(CommandPage(command).example)
+    let command = try #require(Pushfleet.commands.first { $0.page.name == name })
+    let example = command.page.example
     // What the shell makes of a line, without a word of it being run.
     func words(_ line: String) throws -> String {
       let script = "pushfleet() { printf '[%s]' \"$@\"; cat; }; man() { cat; }\n" + line.replacing(" > ", with: " to ")
@@ -154,7 +152,7 @@ struct HelpTests {
     for words in [["manual"], ["completions", "bash"], ["completions", "zsh"], ["completions", "fish"]] {
       let ended = try site.run(words, isConfigured: false)
       #expect(ended.status == 0 && ended.errors.isEmpty)
-      for command in Pushfleet.commands { #expect(ended.output.contains(command.name), "\(words): \(command.name)") }
+      for command in Pushfleet.commands { #expect(ended.output.contains(command.page.name), "\(words): \(command.page.name)") }
     }
     let manual = try site.run(["manual"], isConfigured: false).output
     #expect(!manual.split(separator: "\n").contains { $0.hasPrefix("'") })

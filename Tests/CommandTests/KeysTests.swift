@@ -50,11 +50,11 @@ struct KeysTests {
   func narrow() {
     let app = "com.example.an-application-with-a-long-name"
     let keys = [Self.key("0123456789abcdef", apps: [app]), Self.key("fedcba9876543210")]
-    let lines = KeyTable(keys).text(width: 80).split(separator: "\n")
+    let lines = TextTable(keys).text(width: 80).split(separator: "\n")
     #expect(lines.allSatisfy { $0.count <= 80 }, "\(lines)")
     for head in ["ID", "APPS", "RIGHTS", "USED"] { #expect(lines[0].contains(head), "\(lines)") }
     for cell in ["0123456789abcdef", "ack,register,send", "never"] { #expect(lines[1].contains(cell), "\(lines)") }
-    let wide = KeyTable(keys).text(width: 200)
+    let wide = TextTable(keys).text(width: 200)
     #expect(wide.contains(app) && wide.contains("2026-11-20T21:22:00Z"))
   }
 }

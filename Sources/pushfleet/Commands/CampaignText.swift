@@ -11,43 +11,22 @@ extension Campaign {
     return description.total > 0 ? Int(min(99, (sent + failed) * 100 / description.total)) : 0
   }
 
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("id", description.id)
-    line.set("app", description.app)
-    line.set("message_id", description.messageID)
-    line.set("target", description.target)
-    line.set("state", state.name)
-    line.set("sent", sent)
-    line.set("failed", failed)
-    if unknown > 0 { line.set("unknown", unknown) }
-    if !failures.isEmpty {
-      line.set(
-        "failures",
-        objects: failures.map { count in
-          { object in
-            object.set("error", count.error.rawValue)
-            object.set("platform", count.platform?.word)
-            object.set("count", count.devices)
-          }
-        })
+  var json: JSONObject {
+    let failures = failures.map { count -> JSONObject in
+      ["error": count.error.rawValue, "platform": count.platform?.word, "count": count.devices]
     }
-    line.set("remaining", remaining)
-    line.set("received", received)
-    line.set("read", read)
-    line.set("rate", rate)
-    line.set("seconds_left", timeLeft)
-    line.set("pages", pagesDone)
-    line.set("created_at", time: createdAt)
-    line.set("updated_at", time: updatedAt)
-    line.set("finished_at", time: finishedAt)
-    return line.closed()
+    return [
+      "id": description.id, "app": description.app, "message_id": description.messageID, "target": description.target,
+      "state": state.name, "sent": sent, "failed": failed, "unknown": JSONOptional(unknown > 0 ? unknown : nil),
+      "failures": JSONOptional(failures.isEmpty ? nil : failures), "remaining": remaining, "received": received, "read": read,
+      "rate": rate, "seconds_left": timeLeft, "pages": pagesDone, "created_at": Timestamp.text(createdAt),
+      "updated_at": Timestamp.text(updatedAt), "finished_at": finishedAt.map(Timestamp.text),
+    ]
   }
 
-  var jsonText: String { String(decoding: json, as: UTF8.self) }
+  var jsonText: String { String(decoding: json.line, as: UTF8.self) }
 
   var text: String {
-    func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
     return FactList.text([
       ("campaign", id), ("app", String(printing: description.app)), ("message", String(printing: description.messageID)),
       ("target", String(printing: description.target)), ("state", state.words), ("sent", Figures.count(sent)),
@@ -58,16 +37,15 @@ extension Campaign {
       ("received", received > 0 ? Figures.count(received) : nil), ("read", read > 0 ? Figures.count(read) : nil),
       ("rate", rate.map { "\(Figures.count(Int64($0)))/s" }), ("time left", timeLeft.map(Figures.duration)),
       ("pages done", Figures.count(pagesDone) + (pageCount.map { " of \(Figures.count($0))" } ?? "")),
-      ("begun", time(createdAt)),
-      ("last page", pagesDone > 0 ? time(updatedAt) : nil), ("ended", finishedAt.map(time)),
+      ("begun", Figures.moment(createdAt)),
+      ("last page", pagesDone > 0 ? Figures.moment(updatedAt) : nil), ("ended", finishedAt.map(Figures.moment)),
     ])
   }
 }
 
 extension Campaign {
   private func words(_ count: FailureCount) -> String {
-    let platform = count.platform.map { $0 == .apns ? " (APNs)" : " (FCM)" } ?? ""
-    return "\(Figures.count(count.devices)) \(count.error.rawValue)\(platform)"
+    "\(Figures.count(count.devices)) \(count.error.rawValue)\(count.platform.map { " (\($0.label))" } ?? "")"
   }
 
   /// Where their tokens are.
@@ -106,6 +84,11 @@ enum Figures {
     return (value < 0 ? "-" : "") + ([digits[...]] + groups).joined(separator: ",")
   }
 
+  static func count(_ value: Int) -> String { count(Int64(value)) }
+
+  /// `2026-11-20T21:22:00.000Z`; of Unix milliseconds.
+  static func moment(_ value: Int64) -> String { String(decoding: Timestamp.text(value), as: UTF8.self) }
+
   /// `2026-11-20T21:22:00Z`; of Unix milliseconds.
   static func time(_ value: Int64) -> String { String(decoding: Timestamp.text(value).prefix(19), as: UTF8.self) + "Z" }
 
@@ -139,26 +122,25 @@ struct CampaignTable {
     return min(length, max(longest, 8))
   }
 
-  private static let columns: [TextTable.Column] = [
-    .text("CAMPAIGN", least: .max), .text("STATE", least: 9, rank: 1), .figure("DONE", rank: 2), .figure("SENT", rank: 3),
-    .figure("FAILED", rank: 4), .figure("REMAINING", rank: 6), .figure("RATE", rank: 8), .figure("TIME LEFT", rank: 7),
-    .name("TARGET", least: 12, rank: 5),
-  ]
-
   /// - Parameter width: of the terminal: a row becomes no longer than it, at the cost of the bars, then of what the targets are called.
   func text(withBars: Bool, width: Int = .max) -> String {
-    let table = TextTable(Self.columns, rows: campaigns.map { cells($0, withBars) })
+    let table = table(withBars)
     return withBars && table.width > width ? text(withBars: false, width: width) : table.text(width: width)
   }
 
-  private func cells(_ campaign: Campaign, _ withBar: Bool) -> [String] {
-    let filled = campaign.percent / 10
-    let bar = withBar ? String(repeating: "█", count: filled) + String(repeating: "░", count: 10 - filled) + " " : ""
-    return [
-      String(campaign.id.prefix(idLength)), campaign.state.name, "\(bar)\(campaign.percent) %", Figures.count(campaign.sent),
-      Figures.count(campaign.failed), Figures.count(campaign.remaining),
-      campaign.rate.map { "\(Figures.count(Int64($0)))/s" } ?? "-", campaign.timeLeft.map(Figures.duration) ?? "-",
-      String(printing: campaign.description.target),
-    ]
+  private func table(_ withBars: Bool) -> TextTable {
+    func done(_ campaign: Campaign) -> String {
+      (withBars ? ProgressBar.bar(campaign.percent / 10, of: 10) + " " : "") + "\(campaign.percent) %"
+    }
+    return TextTable(
+      [
+        (.text("CAMPAIGN", least: .max), { String($0.id.prefix(idLength)) }),
+        (.text("STATE", least: 9, rank: 1), { $0.state.name }), (.figure("DONE", rank: 2), done),
+        (.figure("SENT", rank: 3), { Figures.count($0.sent) }), (.figure("FAILED", rank: 4), { Figures.count($0.failed) }),
+        (.figure("REMAINING", rank: 6), { Figures.count($0.remaining) }),
+        (.figure("RATE", rank: 8), { $0.rate.map { "\(Figures.count(Int64($0)))/s" } ?? "-" }),
+        (.figure("TIME LEFT", rank: 7), { $0.timeLeft.map(Figures.duration) ?? "-" }),
+        (.name("TARGET", least: 12, rank: 5), { String(printing: $0.description.target) }),
+      ], of: campaigns)
   }
 }

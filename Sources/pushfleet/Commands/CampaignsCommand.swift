@@ -5,13 +5,14 @@ import Reactor
 import Settings
 
 enum CampaignsCommand: Command {
-  static let name = "campaigns"
-  static let summary = "list broadcasts with their progress; pause, resume and cancel them"
-  static let help = """
-    Usage: pushfleet campaigns [list] --config FILE [--app APP] [--limit N] [--follow] [--json]
-           pushfleet campaigns show --config FILE [--json] ID
-           pushfleet campaigns pause|resume|cancel --config FILE [--json] ID
-
+  static let page = CommandPage(
+    "campaigns", "list broadcasts with their progress; pause, resume and cancel them",
+    forms: [
+      .action("[list]", "--config", ["--app"], ["--limit"], ["--follow"], ["--json"]),
+      .action("show", "--config", ["--json"], "ID"),
+      .action("pause|resume|cancel", "--config", ["--json"], "ID"),
+    ],
+    """
     A campaign is a request to a topic, a condition or a large group while it is sent by pages, and for some time after. The list
     has those that aren't over and the newest of the others, with devices sent to, failed and remaining, devices a second and
     the time left. An ID may be abbreviated as long as it is one campaign's only.
@@ -19,36 +20,30 @@ enum CampaignsCommand: Command {
     pause, resume and cancel take effect with the next page on every worker; what is on its way is delivered. resume also ends a
     hold: a campaign is held when an abnormal share of an application's tokens is refused, so look at environment, topic and
     credentials first; and when one of its pages has become a dead letter, so replay that first. What is over stays over, and what is not possible is refused (exit status 65).
+    """,
+    [
+      .config(", which names the registry"), .option("app", "APP", "only this application's campaigns"),
+      .option("limit", "N", "of those that are over, at most N (20)"),
+      .flag("follow", "refresh every second until none is running"),
+      .json("one JSON object per campaign, on a line of its own"),
+    ],
+    example: "pushfleet campaigns --config pushfleet.json5 --follow")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       only this application's campaigns
-      --limit N       of those that are over, at most N (20)
-      --follow        refresh every second until none is running
-      --json          one JSON object per campaign, on a line of its own
-
-    Example: pushfleet campaigns --config pushfleet.json5 --follow
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let words = ["list", "show", "pause", "resume", "cancel"]
-    let word = try Subcommand.take(&arguments, of: words, orElse: "list")
-    guard word != "list" else { return try list(arguments) }
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+  static func run(_ options: Options) throws {
+    guard options.action != "list" else { return try list(options) }
     guard let id = options.operands.first, !id.isEmpty else {
       throw CommandFailure(.usage, "name a campaign by its id; `pushfleet campaigns` lists them")
     }
-    guard options.operands.count == 1 else {
-      throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
-    }
+    try options.refuseOperands(after: 1)
     let store = try RegistrySession(options, isReading: true).store
     var campaign = try find(id, in: store)
-    if word == "show" {
+    if options.action == "show" {
       campaign.failures = try store.failures(of: campaign.description.id)
-      return Terminal.print(options.has("json") ? campaign.jsonText : campaign.text)
+      return options.print(campaign.json, text: campaign.text)
     }
-    try Steering(word).apply(to: campaign, in: store)
+    try Steering(options.action).apply(to: campaign, in: store)
     let now = try store.campaign(campaign.description.id) ?? campaign
-    Terminal.print(options.has("json") ? now.jsonText : "\(now.id) is \(now.state.name)")
+    options.print(now.json, text: "\(now.id) is \(now.state.name)")
   }
 
   // MARK: one campaign
@@ -69,19 +64,17 @@ enum CampaignsCommand: Command {
 
   private static let mostListed = 100_000
 
-  private static func list(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "limit"], flags: ["json", "follow"])
-    try options.refuseOperands()
+  private static func list(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: true)
-    let app = options["app"] == nil ? nil : try session.app(options)
+    let app = try session.givenApp(options)
     let limit = try options.integer("limit", in: 0...mostListed) ?? 20
     var last = ""
     while true {
       let campaigns = try selection(session.store, app, limit)
-      var text = options.has("json") ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
-      if options.has("follow"), !options.has("json"), let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
+      var text = options.asJSON ? campaigns.map(\.jsonText).joined(separator: "\n") : table(campaigns)
+      if options.has("follow"), !options.asJSON, let height = TerminalWidth.linesOfOutput { text = cut(text, to: height) }
       if text != last {
-        if Terminal.isOutputInteractive, !last.isEmpty, !options.has("json") { erase(last) }
+        if Terminal.isOutputInteractive, !last.isEmpty, !options.asJSON { erase(last) }
         if !text.isEmpty { Terminal.print(text) }
         last = text
       }
@@ -102,7 +95,7 @@ enum CampaignsCommand: Command {
 
   private static func table(_ campaigns: [Campaign]) -> String {
     guard !campaigns.isEmpty else { return "no campaigns" }
-    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max)
+    return CampaignTable(campaigns).text(withBars: Terminal.isOutputInteractive, width: Terminal.width)
   }
 
   /// What is drawn over has to be on the screen, with a line for the cursor.

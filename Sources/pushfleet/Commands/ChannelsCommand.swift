@@ -5,54 +5,47 @@ import Reactor
 import Settings
 
 enum ChannelsCommand: Command {
-  static let name = "channels"
-  static let summary = "create, list, show and delete APNs broadcast channels"
-  static let help = """
-    Usage: pushfleet channels create --config FILE [--app APP] [--sender S] [--environment E] [--storage none|latest] [--json]
-           pushfleet channels list --config FILE [--app APP] [--sender S] [--environment E] [--json]
-           pushfleet channels show --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
-           pushfleet channels delete --config FILE [--app APP] [--sender S] [--environment E] [--json] ID
-
+  static let page = CommandPage(
+    "channels", "create, list, show and delete APNs broadcast channels",
+    forms: [
+      .action("create", "--config", ["--app"], ["--sender"], ["--environment"], ["--storage"], ["--json"]),
+      .action("list", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"]),
+      .action("show", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"], "ID"),
+      .action("delete", "--config", ["--app"], ["--sender"], ["--environment"], ["--json"], "ID"),
+    ],
+    """
     A channel reaches every Live Activity that listens on it: send to "apns-channel:<ID>". create prints the ID, which APNs chooses.
     An app has at most 10,000 channels in each environment; they don't end with activities, and a deleted one doesn't come back.
     Broadcasts have to be switched on for the app in Apple's developer portal.
+    """,
+    [
+      .config(), .option("app", "APP", "the application; may be left out when one is configured"),
+      .option("sender", "S", "one of its senders, in place of the application's own credential"),
+      .option("environment", "E", "production or sandbox: channels belong to one of them. The app's first without it"),
+      .option(
+        "storage", "none", in: "none|latest",
+        "APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)"),
+      .option("storage", "latest", "APNs keeps the latest broadcast for devices that are away, up to 8 hours"),
+      .json("print JSON, one object on a line"),
+    ],
+    "When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).",
+    example: "pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest")
 
-      --config FILE       the configuration (or PUSHFLEET_CONFIG)
-      --app APP           the application; may be left out when one is configured
-      --sender S          one of its senders, in place of the application's own credential
-      --environment E     production or sandbox: channels belong to one of them. The app's first without it
-      --storage none      APNs stores nothing; broadcasts need the expiration 0, and may be more (the default)
-      --storage latest    APNs keeps the latest broadcast for devices that are away, up to 8 hours
-      --json              print JSON, one object on a line
-
-    When no answer came to create, the channel may have been made: compare with list before it is tried again (exit status 69).
-
-    Example: pushfleet channels create --config pushfleet.json5 --app com.example.app --storage latest
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["create", "list", "show", "delete"])
-    var valued: Set = ["config", "app", "sender", "environment"]
-    if word == "create" { valued.insert("storage") }
-    let options = try Options(arguments, values: valued, flags: ["json"])
-    let operation: ChannelRequest.Operation
-    switch word {
-    case "create":
-      try options.refuseOperands()
-      operation = .create(storesLatest: try options.choice("storage", of: ["none", "latest"]) == "latest")
-    case "list":
-      try options.refuseOperands()
-      operation = .list
-    case "show": operation = .read(channel: try channel(options))
-    default: operation = .delete(channel: try channel(options))
-    }
+  static func run(_ options: Options) throws {
+    let operation: ChannelRequest.Operation =
+      switch options.action {
+      case "create": .create(storesLatest: try options.choice("storage", of: ["none", "latest"]) == "latest")
+      case "list": .list
+      case "show": .read(channel: try channel(options))
+      default: .delete(channel: try channel(options))
+      }
     let environment = try options.choice("environment", of: APNsConfiguration.Environment.allCases.map(\.rawValue))
     let configuration = try options.configuration()
     let access = try configuration.channelAccess(
       app: try app(options, configuration), sender: options["sender"],
       environment: environment.flatMap(APNsConfiguration.Environment.init))
     let answer = try ask(operation, access)
-    try print(operation, answer, asJSON: options.has("json"))
+    try print(operation, answer, options)
   }
 
   /// With or without the prefix that requests use.
@@ -68,14 +61,10 @@ enum ChannelsCommand: Command {
   }
 
   private static func app(_ options: Options, _ configuration: Configuration) throws(CommandFailure) -> String {
-    guard let app = options["app"] else {
-      guard configuration.apps.count == 1 else {
-        throw CommandFailure(.usage, "--app is missing: \(configuration.apps.count) applications are configured")
-      }
-      return configuration.apps[0].id
+    guard let app = try configuration.application(options) else {
+      throw CommandFailure(.usage, "--app is missing: \(configuration.apps.count) applications are configured")
     }
-    guard configuration.apps.contains(where: { $0.id == app }) else { throw configuration.noApplication(app) }
-    return app
+    return String(decoding: app, as: UTF8.self)
   }
 
   // MARK: the request
@@ -104,17 +93,14 @@ enum ChannelsCommand: Command {
     case .unknown(let reason):
       throw CommandFailure(.unavailable, "the outcome is unknown: \(reason)\(advice)")
     case .answered(let status, let channel, let body):
-      guard !(200...299).contains(status) else { return Answer(channel: channel, body: body) }
+      guard !(200...299).contains(status) else { return (channel, body) }
       let meaning = APNsReply.interpret(status: status, body: body)
       throw CommandFailure(
         Self.status(of: meaning), "APNs refuses: \(meaning.reason) (\(status)): \(APNsReply.words(for: meaning))")
     }
   }
 
-  private struct Answer {
-    var channel: [UInt8]?
-    var body: [UInt8]
-  }
+  private typealias Answer = (channel: [UInt8]?, body: [UInt8])
 
   private static func status(of meaning: ReplyMeaning) -> ExitStatus {
     switch meaning.reaction {
@@ -128,15 +114,18 @@ enum ChannelsCommand: Command {
 
   // MARK: the answer
 
-  private static func print(_ operation: ChannelRequest.Operation, _ answer: Answer, asJSON: Bool) throws {
+  private static func print(_ operation: ChannelRequest.Operation, _ answer: Answer, _ options: Options) throws {
+    func show(_ id: [UInt8], storage: String? = nil, text: String) {
+      options.print(["channel": id, "storage": JSONOptional(storage)], text: text)
+    }
     switch operation {
     case .create(let storesLatest):
       guard let id = answer.channel else {
         throw CommandFailure(.unavailable, "APNs has named no channel: compare with `pushfleet channels list`")
       }
-      show(id, storage: storesLatest ? "latest" : "none", asJSON, text: String(decoding: id, as: UTF8.self))
+      show(id, storage: storesLatest ? "latest" : "none", text: String(decoding: id, as: UTF8.self))
     case .delete(let id):
-      if asJSON { show(id, storage: nil, true, text: "") } else { Terminal.say("pushfleet: deleted") }
+      if options.asJSON { show(id, text: "") } else { Terminal.say("pushfleet: deleted") }
     case .read(let id):
       let storage = try document(answer.body) { document in
         guard let policy = document.value("message-storage-policy", of: document.root) else { return nil as String? }
@@ -147,7 +136,7 @@ enum ChannelsCommand: Command {
         }
       }
       show(
-        id, storage: storage, asJSON,
+        id, storage: storage,
         text: FactList.text([("channel", String(decoding: id, as: UTF8.self)), ("storage", storage ?? "unknown")]))
     case .list:
       let ids = try document(answer.body) { document -> [[UInt8]]? in
@@ -155,16 +144,8 @@ enum ChannelsCommand: Command {
         return document.elements(of: list).filter { document.kind($0) == .string }.map(document.string)
       }
       guard let ids else { throw CommandFailure(.unavailable, "APNs' answer can't be read") }
-      for id in ids { show(id, storage: nil, asJSON, text: String(printing: id)) }
+      for id in ids { show(id, text: String(printing: id)) }
     }
-  }
-
-  private static func show(_ id: [UInt8], storage: String?, _ asJSON: Bool, text: String) {
-    guard asJSON else { return Terminal.print(text) }
-    var line = JSONObjectWriter()
-    line.set("channel", id)
-    if let storage { line.set("storage", storage) }
-    Terminal.print(line.closed())
   }
 
   private static func document<Value>(_ body: [UInt8], _ read: (JSONDocument) -> Value) throws(CommandFailure) -> Value {

@@ -14,29 +14,15 @@ extension DeviceRecord {
   private var platform: String { device.platform.word }
 
   /// The fields of a registration and what the registry knows beyond them.
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("registration", registration)
-    line.set("app", device.app)
-    line.set("platform", platform)
-    line.set("token", device.token)
-    line.set("state", state.word)
-    line.set("reason", reason)
-    line.set("installation", device.installation)
-    line.set("environment", environment)
-    line.set("sender", device.sender)
-    line.set("user", device.user)
-    line.set("name", device.name)
-    line.set("locale", device.locale)
-    line.set("time_zone", device.timeZone)
-    line.set("app_version", device.appVersion)
-    line.set("kind", (device.kind ?? .alert).name)
-    line.set("activity", device.activity)
-    line.set("topics", device.topics)
-    line.set("registered_at", time: registeredAt)
-    line.set("last_seen", time: lastSeen)
-    if let markedAt { line.set("state_since", time: markedAt) }
-    return line.closed()
+  var json: JSONObject {
+    [
+      "registration": registration, "app": device.app, "platform": platform, "token": device.token, "state": state.word,
+      "reason": reason, "installation": device.installation, "environment": environment, "sender": device.sender,
+      "user": device.user, "name": device.name, "locale": device.locale, "time_zone": device.timeZone,
+      "app_version": device.appVersion, "kind": (device.kind ?? .alert).name, "activity": device.activity,
+      "topics": device.topics, "registered_at": Timestamp.text(registeredAt), "last_seen": Timestamp.text(lastSeen),
+      "state_since": JSONOptional(markedAt.map(Timestamp.text)),
+    ]
   }
 
   /// One fact on a line; what isn't known is left out.
@@ -47,7 +33,7 @@ extension DeviceRecord {
       (
         "state",
         state.word + (reason.map { " (\(String(printing: $0)))" } ?? "")
-          + (markedAt.map { " since " + String(decoding: Timestamp.text($0), as: UTF8.self) } ?? "")
+          + (markedAt.map { " since " + Figures.moment($0) } ?? "")
       ),
       ("platform", platform + (environment.map { ", \($0)" } ?? "")), ("token", String(printing: device.token)),
       ("kind", device.kind.map { $0.name + (device.activity.map { " of \(String(printing: $0))" } ?? "") }),
@@ -56,8 +42,8 @@ extension DeviceRecord {
       ("name", device.name.map { String(printing: $0) }), ("locale", device.locale.map { String(printing: $0) }),
       ("time zone", device.timeZone.map { String(printing: $0) }),
       ("app version", device.appVersion.map { String(printing: $0) }), ("topics", topics.isEmpty ? nil : topics),
-      ("registered", String(decoding: Timestamp.text(registeredAt), as: UTF8.self)),
-      ("last seen", String(decoding: Timestamp.text(lastSeen), as: UTF8.self)),
+      ("registered", Figures.moment(registeredAt)),
+      ("last seen", Figures.moment(lastSeen)),
     ]
     return FactList.text(facts)
   }
@@ -65,6 +51,8 @@ extension DeviceRecord {
 
 extension Platform {
   var word: String { self == .apns ? "apns" : "fcm" }
+  /// For people.
+  var label: String { self == .apns ? "APNs" : "FCM" }
 }
 
 extension DeviceState {
@@ -80,10 +68,10 @@ extension DeviceState {
 
 /// Names and values below each other.
 enum FactList {
-  static func text(_ facts: [(String, String?)]) -> String {
+  static func text(_ facts: [(String, String?)]) -> String { lines(facts).joined(separator: "\n") }
+
+  static func lines(_ facts: [(String, String?)]) -> [String] {
     let width = facts.map(\.0.count).max() ?? 0
-    return facts.compactMap { name, value in
-      value.map { name + String(repeating: " ", count: width - name.count + 2) + $0 }
-    }.joined(separator: "\n")
+    return facts.compactMap { name, value in value.map { name.padded(to: width + 2) + $0 } }
   }
 }

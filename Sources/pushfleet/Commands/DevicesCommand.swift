@@ -2,17 +2,18 @@ import DeviceRegistry
 import PushCore
 
 enum DevicesCommand: Command {
-  static let name = "devices"
-  static let summary = "import, export, list, count, show, register and unregister devices in the registry"
-  static let help = """
-    Usage: pushfleet devices import --config FILE [--app APP] [--format csv|ndjson] [--dry-run] [--rejects FILE] [--json] FILE...
-           pushfleet devices export --config FILE [--app APP] [--format csv|ndjson] [--times] [--json]
-           pushfleet devices count --config FILE [--app APP] [--json]
-           pushfleet devices list --config FILE [--app APP] --state gone|suspect|stale [--since TIME] [--json]
-           pushfleet devices show --config FILE [--app APP] (--token T | --registration R | --installation I | --user U) [--json]
-           pushfleet devices register --config FILE [--app APP] --platform apns|fcm --token T [OPTIONS] [--json]
-           pushfleet devices unregister --config FILE [--app APP] (--token T | --registration R | --installation I) [--json]
-
+  static let page = CommandPage(
+    "devices", "import, export, list, count, show, register and unregister devices in the registry",
+    forms: [
+      .action("import", "--config", ["--app"], ["--format"], ["--dry-run"], ["--rejects"], ["--json"], "FILE..."),
+      .action("export", "--config", ["--app"], ["--format"], ["--times"], ["--json"]),
+      .action("count", "--config", ["--app"], ["--json"]),
+      .action("list", "--config", ["--app"], "--state", ["--since"], ["--json"]),
+      .action("show", "--config", ["--app"], .either(["--token", "--registration", "--installation", "--user"]), ["--json"]),
+      .action("register", "--config", ["--app"], "--platform", "--token", registering, ["--json"]),
+      .action("unregister", "--config", ["--app"], .either(["--token", "--registration", "--installation"]), ["--json"]),
+    ],
+    """
     import reads CSV, with a header line of the names of register's fields (app, platform, token, installation, environment, sender,
     user, name, locale, time_zone, app_version, topics with | between them, kind, activity, registered_at), and NDJSON, one
     change of the registry on a line, such as {"platform":"apns","token":"…","topics":["news"]}; - is standard input. A
@@ -23,68 +24,75 @@ enum DevicesCommand: Command {
     export writes what import reads; gone devices are left out. show finds gone ones as well, and says since when. list prints those
     that are in a state: gone (a provider said so, or unregistered), suspect (refused in a way that a wrong setting can cause) or
     stale (not registered for longer than registryStaleAfter).
-
-      --config FILE     the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP         the application; may be left out when one is configured. For import, what rows without an app belong
-                        to; export writes all applications' devices without it
-      --format F        csv or ndjson. import finds it out by itself, export writes ndjson without it
-      --dry-run         of import: read the files and say what is wrong with them; nothing is stored. What only the registry knows to
-                        refuse, such as one topic too many, is not found
-      --rejects FILE    of import: write the rows that were refused to FILE, to be corrected and imported. Each has its reason in a
-                        first column or key `reason`, which import ignores
-      --since TIME      of list: only those that came into the state since then: 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z
-      --times           export registered_at as well
-      --json            print JSON, one object on a line; export does so without it
-
+    """,
+    [
+      .config(", which names the registry"),
+      .option(
+        "app", "APP",
+        "the application; may be left out when one is configured. For import, what rows without an app belong "
+          + "to; export writes all applications' devices without it"),
+      .option("format", "F", in: "csv|ndjson", "csv or ndjson. import finds it out by itself, export writes ndjson without it"),
+      .flag(
+        "dry-run",
+        "of import: read the files and say what is wrong with them; nothing is stored. What only the registry knows "
+          + "to refuse, such as one topic too many, is not found"),
+      .option(
+        "rejects", "FILE",
+        "of import: write the rows that were refused to FILE, to be corrected and imported. Each has its "
+          + "reason in a first column or key `reason`, which import ignores"),
+      .option(
+        "since", "TIME", "of list: only those that came into the state since then: 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
+      .flag("times", "export registered_at as well"), .json("print JSON, one object on a line; export does so without it"),
+      .option("state", "gone|suspect|stale"), .option("token", "T"), .option("registration", "R"),
+      .option("installation", "I"), .option("user", "U"), .option("platform", "apns|fcm"),
+      .option("environment", "production|sandbox"), .option("sender", "S"), .option("name", "N"),
+      .option("locale", "L"), .option("time-zone", "Z"), .option("app-version", "V"), .option("topics", "NAME,NAME"),
+      .option("kind", "alert|voip|push_to_start|live_activity"), .option("activity", "A"),
+    ],
+    """
     Of register: --installation I, --environment production|sandbox, --sender S, --user U, --name N, --locale L,
     --time-zone Z, --app-version V, --topics NAME,NAME, --kind alert|voip|push_to_start|live_activity|…,
     --activity A. It prints the registration, to which requests can be sent.
+    """,
+    example: "pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv")
 
-    Example: pushfleet devices import --config pushfleet.json5 --app com.example.app devices.csv
-    """
+  /// What register takes beside platform and token.
+  private static let registering = UsageForm.Item.group(
+    "OPTIONS",
+    [
+      "--installation", "--environment", "--sender", "--user", "--name", "--locale", "--time-zone", "--app-version", "--topics",
+      "--kind", "--activity",
+    ])
 
-  static func run(_ arguments: inout [String]) throws {
-    switch try Subcommand.take(&arguments, of: ["import", "export", "list", "count", "show", "register", "unregister"]) {
-    case "import": try DevicesImport.run(arguments)
-    case "export": try DevicesExport.run(arguments)
-    case "list": try DevicesList.run(arguments)
-    case "count": try DevicesCount.run(arguments)
-    case "show": try show(arguments)
-    case "register": try register(arguments)
-    default: try unregister(arguments)
+  static func run(_ options: Options) throws {
+    switch options.action {
+    case "import": try DevicesImport.run(options)
+    case "export": try DevicesExport.run(options)
+    case "list": try DevicesList.run(options)
+    case "count": try DevicesCount.run(options)
+    case "show": try show(options)
+    case "register": try register(options)
+    default: try unregister(options)
     }
   }
 
-  /// Options of register and the fields they set.
-  private static let fields = [
-    ("platform", "platform"), ("token", "token"), ("installation", "installation"), ("environment", "environment"),
-    ("sender", "sender"), ("user", "user"), ("name", "name"), ("locale", "locale"), ("time-zone", "time_zone"),
-    ("app-version", "app_version"), ("kind", "kind"), ("activity", "activity"),
-  ]
-
-  private static func register(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: Set(fields.map(\.0) + ["topics", "config", "app"]), flags: ["json"])
-    try options.refuseOperands()
+  private static func register(_ options: Options) throws {
     let session = try RegistrySession(options, isReading: false)
-    var change = ChangeText("register", app: try session.app(options))
-    for (option, field) in fields { change.set(field, options[option]) }
-    if let topics = options["topics"] {
-      change.set("topics", topics.split { $0 == "," || $0 == "|" }.map(String.init))
-    }
-    if let id = try session.apply(change, options).registration, !options.has("json") { Terminal.print(id) }
+    let topics = options["topics"].map { $0.split { $0 == "," || $0 == "|" }.map { Array($0.utf8) } }
+    let fields = (["platform", "token"] + registering.options).filter { $0 != "topics" }
+    let change =
+      ["op": "register", "app": try session.app(options)]
+      + JSONObject(fields.map { ($0.replacing("-", with: "_"), JSONOptional(options[$0])) }) + ["topics": JSONOptional(topics)]
+    if let id = try session.apply(change, options).registration, !options.asJSON { Terminal.print(id) }
   }
 
-  private static func unregister(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["token", "registration", "installation", "config", "app"], flags: ["json"])
-    try options.refuseOperands()
+  private static func unregister(_ options: Options) throws {
     let (session, app, records) = try named(options, ["token", "registration", "installation"])
     let registered = records.filter { $0.state != .gone }
     for record in registered {
-      var change = ChangeText("unregister", app: app)
-      change.set("registration", String(decoding: record.registration, as: UTF8.self))
-      _ = try session.apply(change, options)
+      _ = try session.apply(["op": "unregister", "app": app, "registration": record.registration], options)
     }
-    if !options.has("json") {
+    if !options.asJSON {
       Terminal.complain("\(registered.count) unregistered\(registered.isEmpty ? ": gone already" : "")")
     }
   }
@@ -105,17 +113,10 @@ enum DevicesCommand: Command {
     return (session, app, records)
   }
 
-  private static func show(_ arguments: [String]) throws {
-    let options = try Options(
-      arguments, values: ["token", "registration", "installation", "user", "config", "app"], flags: ["json"])
-    try options.refuseOperands()
+  private static func show(_ options: Options) throws {
     let (_, _, records) = try named(options, ["token", "registration", "installation", "user"])
     for (index, record) in records.enumerated() {
-      if options.has("json") {
-        Terminal.print(record.json)
-      } else {
-        Terminal.print((index > 0 ? "\n" : "") + record.text)
-      }
+      options.print(record.json, text: (index > 0 ? "\n" : "") + record.text)
     }
   }
 

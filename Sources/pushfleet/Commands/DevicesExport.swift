@@ -3,13 +3,11 @@ import PushCore
 
 /// `devices export`: streams the registry out.
 enum DevicesExport {
-  static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "format"], flags: ["times", "json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let format = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
-    if options.has("json"), format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
+    if options.asJSON, format == .csv { throw CommandFailure(.usage, "--json and --format csv exclude each other") }
     let session = try RegistrySession(options, isReading: true, store: .bulk)
-    let app = options["app"] == nil ? nil : try session.app(options)
+    let app = try session.givenApp(options)
     let export = BulkExport(from: session.store, format: format ?? .ndjson, app: app, withTimes: options.has("times"))
     let interruption = try Interruption()
     while !interruption.hasCome, let bytes = try export.next() { Terminal.write(bytes) }

@@ -7,8 +7,7 @@ import Settings
 enum DevicesImport {
   private static let chunk = 1 << 18
 
-  static func run(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "format", "rejects"], flags: ["json", "dry-run"])
+  static func run(_ options: Options) throws {
     let given = try options.choice("format", of: BulkFormat.allCases.map(\.rawValue)).flatMap(BulkFormat.init(rawValue:))
     guard !options.operands.isEmpty else { throw CommandFailure(.usage, "name at least one file of devices, or -") }
     guard options["rejects"] == nil || options.operands.count == 1 else {
@@ -28,7 +27,7 @@ enum DevicesImport {
     account.finish()
     let seconds = (ContinuousClock.now - begun) / .seconds(1)
     if account.total.rows > 0 || stopped == nil {
-      report(account, seconds, isDryRun: target.store == nil, asJSON: options.has("json"))
+      report(account, seconds, isDryRun: target.store == nil, asJSON: options.asJSON)
     }
     if let stopped { throw stopped }
     if account.total.refused > 0 {
@@ -86,12 +85,9 @@ enum DevicesImport {
         "pushfleet: \(count.stored) of \(count.rows) rows \(isDryRun ? "would be " : "")stored\(refused), in \(String(format: "%.1f", seconds)) s, "
           + "\(Int(rate)) rows/s")
     }
-    var line = JSONObjectWriter()
-    line.set("rows", Int64(count.rows))
-    line.set("stored", Int64(count.stored))
-    line.set("refused", Int64(count.refused))
-    line.set("seconds", seconds)
-    line.set("rows_per_second", Int64(rate))
-    Terminal.print(line.closed())
+    Terminal.print(
+      [
+        "rows": count.rows, "stored": count.stored, "refused": count.refused, "seconds": seconds, "rows_per_second": Int(rate),
+      ] as JSONObject)
   }
 }

@@ -4,34 +4,40 @@ import Reactor
 import Settings
 
 enum ExplainCommand: Command {
-  static let name = "explain"
-  static let summary = "show what a request becomes on an iPhone and on an Android phone, and what is lost"
-  static let help = """
-    Usage: pushfleet explain FILE [--target TARGET] [--config FILE] [--app APP] [--sender SENDER]
-                             [--environment production|sandbox] [--message-id ID] [--age SECONDS] [--at TIME] [--json]
-
+  static let page = CommandPage(
+    "explain", "show what a request becomes on an iPhone and on an Android phone, and what is lost",
+    forms: [
+      .form(
+        "FILE", ["--target"], ["--config"], ["--app"], ["--sender"], ["--environment"], ["--message-id"], ["--age"], ["--at"],
+        ["--json"])
+    ],
+    """
     Prints what a worker with the configuration would send for the request in FILE (- reads standard input): headers, payload, bytes used of the limit,
     and a loss report: what was converted, cut, emulated or dropped, and by which rule. Neither a broker nor credentials are
     needed, and nothing is sent. A refused request is shown with its error code, reason and place (exit status 65).
+    """,
+    [
+      .option(
+        "target", "TARGET",
+        "explain the request as sent there: apns:… shows the iPhone only, fcm:… and fid:… the Android "
+          + "phone only; without it, both"),
+      .config(": limits, defaults, topics and packages are taken from there"),
+      .option(
+        "app", "APP",
+        "the application; may be left out when one is configured, or when the request names its package. Without "
+          + "a configuration, its id is the topic"),
+      .option("sender", "SENDER", "the application's sender, as the header x-push-sender names it"),
+      .option(
+        "environment", "E", in: "production|sandbox",
+        "the APNs of the request's tokens, as the header x-push-environment names it"),
+      .option("message-id", "ID", "its message id: with the token of an iPhone as the target it gives the apns-id"),
+      .option("age", "SECONDS", "how long ago it was published: what a worker sends after so long in queues (default: 0)"),
+      .option("at", "TIME", "when it is sent, RFC 3339 in UTC (default: now)"),
+      .json("one JSON object per platform, on a line of its own"),
+    ],
+    example: "pushfleet explain request.json --app com.example.app")
 
-      --target TARGET  explain the request as sent there: apns:… shows the iPhone only, fcm:… and fid:… the Android phone only;
-                       without it, both
-      --config FILE    the configuration (or PUSHFLEET_CONFIG): limits, defaults, topics and packages are taken from there
-      --app APP        the application; may be left out when one is configured, or when the request names its package. Without a
-                       configuration, its id is the topic
-      --sender SENDER  the application's sender, as the header x-push-sender names it
-      --environment E  the APNs of the request's tokens, as the header x-push-environment names it
-      --message-id ID  its message id: with the token of an iPhone as the target it gives the apns-id
-      --age SECONDS    how long ago it was published: what a worker sends after so long in queues (default: 0)
-      --at TIME        when it is sent, RFC 3339 in UTC (default: now)
-      --json           one JSON object per platform, on a line of its own
-
-    Example: pushfleet explain request.json --app com.example.app
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(
-      arguments, values: ["target", "config", "app", "sender", "environment", "message-id", "age", "at"], flags: ["json"])
+  static func run(_ options: Options) throws {
     guard let file = options.operands.first else { throw CommandFailure(.usage, "name a file with a request, or -") }
     guard options.operands.count == 1 else {
       throw CommandFailure(
@@ -50,13 +56,10 @@ enum ExplainCommand: Command {
       throw CommandFailure(.usage, "--target: \(rejection.reason)")
     }
     let explanation = question.answer()
-    if options.has("json") {
-      for line in explanation.jsonLines { Terminal.print(line) }
-    } else {
-      Terminal.print(
-        explanation.text(
-          withBar: Terminal.isOutputInteractive, width: TerminalWidth.ofOutput ?? .max, hasColour: Terminal.hasColour))
-    }
+    options.print(
+      explanation.jsonLines,
+      text: explanation.text(
+        withBar: Terminal.isOutputInteractive, width: Terminal.width, hasColour: Terminal.hasColour))
     if let code = explanation.refusal {
       throw CommandFailure(.badInput, "\(file == "-" ? "the request" : Shown.path(file)) is refused: \(code.rawValue)")
     }
@@ -67,23 +70,17 @@ enum ExplainCommand: Command {
     let unreadable = CommandFailure(.badInput, "\(Shown.path(file)) cannot be read\(Shown.reason(file))")
     guard let handle = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file) else { throw unreadable }
     let interruption = try Interruption()
-    let most = limits.bytes + 1
-    var body: [UInt8] = []
-    while body.count < most {
-      let chunk: [UInt8]?
-      do throws(SystemError) {
-        chunk = try interruption.read(InputDescriptor(handle.fileDescriptor), atMost: most - body.count)
-      } catch { throw unreadable }
-      guard let chunk else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
-      if chunk.isEmpty { break }
-      body += chunk
-    }
+    let body: [UInt8]?
+    do throws(SystemError) {
+      body = try interruption.readAll(InputDescriptor(handle.fileDescriptor), atMost: limits.bytes + 1)
+    } catch { throw unreadable }
+    guard let body else { throw CommandFailure(.interrupted, "interrupted: the request has not ended") }
     return body
   }
 
   /// Unix milliseconds.
   private static func moment(_ text: String?) throws(CommandFailure) -> Int64 {
-    guard let text else { return Int64(Date().timeIntervalSince1970 * 1000) }
+    guard let text else { return RegistrySession.now }
     for fraction in [false, true] {
       if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: fraction)) {
         return Int64((date.timeIntervalSince1970 * 1000).rounded())
@@ -120,11 +117,9 @@ struct ExplainedApp {
       }
       return
     }
-    let ids = configuration.apps.map(\.id)
-    let isNamed =
-      options["app"].map(ids.contains) ?? (ids.count == 1 || Self.package(in: body, configuration.limits.json) != nil)
-    if let app = options["app"], !ids.contains(app) { throw configuration.noApplication(app) }
-    guard isNamed else { throw CommandFailure(.usage, "--app must name one of \(ids.joined(separator: ", "))") }
+    guard try configuration.application(options) != nil || Self.package(in: body, configuration.limits.json) != nil else {
+      throw configuration.severalApplications
+    }
     self.configuration = configuration
     id = options["app"]
   }

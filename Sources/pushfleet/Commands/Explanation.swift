@@ -43,11 +43,11 @@ struct ExplainQuestion {
     switch rehearsal.admit(question(explained)) {
     case .success(let made): admitted = made
     case .failure(let rejection):
-      return Explanation(now: now, published: published ?? now, refused: asWritten(rejection, rehearsal), in: body)
+      return Explanation(now: now, published: published ?? now, rejection: asWritten(rejection, rehearsal), source: body)
     }
     let views = ways(admitted.request).map { way in way.platform == .apns ? apnsView(admitted, way) : fcmView(admitted, way) }
     return Explanation(
-      now: now, published: published ?? now, request: admitted.request, views: views, source: target == nil ? body : [])
+      now: now, published: published ?? now, source: target == nil ? body : [], request: admitted.request, views: views)
   }
 
   /// Of a request that a page would make room in.
@@ -79,9 +79,7 @@ struct ExplainQuestion {
 
   private func ways(_ request: SendRequest) -> [Explanation.Way] {
     let named = request.targets.named
-    return Explanation.Way.allCases.filter { way in
-      named.isEmpty ? way.isToDevices : named.contains { goes($0, way) }
-    }
+    return Explanation.Way.allCases.filter { way in named.isEmpty ? way.isToDevices : named.contains { goes($0, way) } }
   }
 
   /// A token stands for those of the other provider as well, unless it was asked about alone.
@@ -113,15 +111,10 @@ struct ExplainQuestion {
   }
 
   private func apnsView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    var view = Explanation.View(way: way)
-    guard admitted.hasAPNs else {
-      view.hasCredential = false
-      view.outcome = .failure(Rejection(.mismatchSenderID, "the application has no APNs credential"))
-      return view
-    }
+    guard admitted.hasAPNs else { return .init(way: way, hasCredential: false, outcome: .failure(.noAPNsCredential)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
+    let outcome = admitted.apns(toChannels: way == .channelsOfAPNs, &report).map { template in
       let push = template.stamp(token: address(request, way)[...])
       let target =
         template.isBroadcast ? ("apns-channel-id", text(Array(push.channel))) : ("apns-topic", topic(push.topic, request))
@@ -140,7 +133,7 @@ struct ExplainQuestion {
         headers: headers, payload: push.payload, bytes: push.payload.count, limit: template.payloadLimit,
         counted: "the payload", losses: report ?? LossReport())
     }
-    return view
+    return .init(way: way, outcome: outcome)
   }
 
   /// The `apns-id` of a push to the one token that is named, where the message id is known.
@@ -150,22 +143,17 @@ struct ExplainQuestion {
   }
 
   private func fcmView(_ admitted: Rehearsal.Admitted, _ way: Explanation.Way) -> Explanation.View {
-    var view = Explanation.View(way: way)
-    guard admitted.hasFCM else {
-      view.hasCredential = false
-      view.outcome = .failure(admitted.withoutFCM)
-      return view
-    }
+    guard admitted.hasFCM else { return .init(way: way, hasCredential: false, outcome: .failure(admitted.withoutFCM)) }
     let request = admitted.request
     var report: LossReport? = LossReport()
-    view.outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
+    let outcome = admitted.fcm(toTopics: way == .topicsOfFCM, &report).map { template in
       Explanation.Sending(
         path: "/v1/projects/<project>/messages:send", headers: [.init("content-type", "application/json")],
         payload: template.body(token: address(request, way)[...]), bytes: template.countedBytes(of: request),
         limit: FCMTemplate.payloadLimit(toTopics: way == .topicsOfFCM), counted: "notification and data",
         losses: report ?? LossReport())
     }
-    return view
+    return .init(way: way, outcome: outcome)
   }
 
   private static let placeholder = "bundle.id"
@@ -188,11 +176,7 @@ struct Explanation {
     /// As printed.
     var note: String?
 
-    init(_ name: String, _ value: String, note: String? = nil) {
-      self.name = name
-      self.value = value
-      self.note = note
-    }
+    init(_ name: String, _ value: String, note: String? = nil) { (self.name, self.value, self.note) = (name, value, note) }
   }
 
   /// What goes to a provider for each device.
@@ -242,21 +226,6 @@ struct Explanation {
   var request: SendRequest?
   var views: [View] = []
 
-  init(now: Int64, published: Int64, refused rejection: Rejection, in source: [UInt8]) {
-    self.now = now
-    self.published = published
-    self.rejection = rejection
-    self.source = source
-  }
-
-  init(now: Int64, published: Int64, request: SendRequest, views: [View], source: [UInt8]) {
-    self.now = now
-    self.published = published
-    self.request = request
-    self.views = views
-    self.source = source
-  }
-
   /// The first code with which the request or one of its views is refused; a platform that it has nothing for is left out, unless it has
   /// nothing for any, and so is one that neither the application sends to nor the request names.
   var refusal: PushError? {
@@ -282,4 +251,8 @@ extension Target {
     case .topic, .all, .user, .group, .registration, .invalid: nil
     }
   }
+}
+
+extension Rejection {
+  static var noAPNsCredential: Rejection { Rejection(.mismatchSenderID, "the application has no APNs credential") }
 }

@@ -24,12 +24,12 @@ extension Explanation {
   }
 
   private var heading: String {
-    let moment = String(decoding: Timestamp.text(now), as: UTF8.self)
+    let moment = Figures.moment(now)
     guard let request else { return "Not a request that is taken" }
     let shape = request.shape == .gcm ? "GCM's shape" : "FCM v1's shape"
     return "A request in \(shape) to \(Self.words(request.targets)), published "
       + (published == now
-        ? "and sent \(moment)" : "\(String(decoding: Timestamp.text(published), as: UTF8.self)), sent \(moment)")
+        ? "and sent \(moment)" : "\(Figures.moment(published)), sent \(moment)")
       + (request.isDryRun ? ", a dry run" : "")
   }
 
@@ -51,11 +51,8 @@ extension Explanation {
   }
 
   private static func requestLines(_ sending: Sending) -> [String] {
-    let width = sending.headers.map(\.name.count).max() ?? 0
-    return ["POST \(sending.path)"]
-      + sending.headers.map { header in
-        "\(padded(header.name, width))  \(header.value)" + (header.note.map { " (\($0))" } ?? "")
-      }
+    ["POST \(sending.path)"]
+      + FactList.lines(sending.headers.map { ($0.name, $0.value + ($0.note.map { " (\($0))" } ?? "")) })
   }
 
   /// Columns that the bar's line needs.
@@ -67,7 +64,7 @@ extension Explanation {
     let payload = document.map { $0.indented($0.root) } ?? ""
     let percent = sending.bytes * 100 / sending.limit
     let filled = min((sending.bytes * 20 + sending.limit - 1) / sending.limit, 20)
-    let bar = withBar ? " " + String(repeating: "█", count: filled) + String(repeating: "░", count: 20 - filled) : ""
+    let bar = withBar ? " " + ProgressBar.bar(filled, of: 20) : ""
     return payload.split(separator: "\n").map(String.init)
       + ["", "\(sending.bytes) of \(sending.limit) bytes of \(sending.counted),\(bar) \(percent) %"]
   }
@@ -76,13 +73,12 @@ extension Explanation {
     guard !losses.isEmpty else { return ["Nothing converted, cut, emulated or dropped."] }
     let name = (losses.map(\.action.rawValue.count).max() ?? 0) + 2
     let margin = String(repeating: " ", count: name)
-    let room = WrappedText.room(width: width, margin: name + indentation)
     return losses.flatMap { loss in
-      let lines = WrappedText.lines("\(loss.field): \(loss.words) [\(loss.rule)]", room: room)
       let isLoss = loss.action == .dropped || loss.action == .cut
-      let action = padded(loss.action.rawValue, name)
-      return ["\(hasColour && isLoss ? "\u{1B}[33m\(action)\u{1B}[0m" : action)\(lines[0])"]
-        + lines.dropFirst().map { margin + $0 }
+      let action = loss.action.rawValue.padded(to: name)
+      return WrappedText.lines(
+        "\(loss.field): \(loss.words) [\(loss.rule)]", first: hasColour && isLoss ? "\u{1B}[33m\(action)\u{1B}[0m" : action,
+        rest: margin, width: width == .max ? .max : width - indentation)
     }
   }
 
@@ -100,10 +96,6 @@ extension Explanation {
 
   private static func wrapped(_ sentence: String, _ width: Int) -> String {
     WrappedText.lines(sentence, room: WrappedText.room(width: width)).joined(separator: "\n")
-  }
-
-  private static func padded(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(width - text.count, 0))
   }
 }
 

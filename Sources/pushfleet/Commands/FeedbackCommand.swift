@@ -4,37 +4,38 @@ import PushCore
 import Reactor
 
 enum FeedbackCommand: Command {
-  static let name = "feedback"
-  static let summary = "print feedback events, dead and doubtful tokens, and acknowledge them"
-  static let help = """
-    Usage: pushfleet feedback --config FILE [--follow] [--exec COMMAND] [--json]
-           pushfleet feedback --config FILE [--app APP] [--event EVENT] [--limit N] [--peek | --exec COMMAND] [--json]
-
+  static let page = CommandPage(
+    "feedback", "print feedback events, dead and doubtful tokens, and acknowledge them",
+    forms: [
+      .form("--config", ["--follow"], ["--exec"], ["--json"]),
+      .form("--config", ["--app"], ["--event"], ["--limit"], [.either(["--peek", "--exec"])], ["--json"]),
+    ],
+    """
     Prints each event of the feedback queue as one line of JSON and acknowledges it once it is written. Ends when the queue
     is empty. A pipe's reader may die with what it has not read: --exec acknowledges what its command has dealt with.
-
-      --config FILE    the configuration (or PUSHFLEET_CONFIG)
-      --follow         stay and print what comes, until interrupted
-      --exec COMMAND   give the events to a command of the shell, up to 500 lines at a time on its standard input; they are acknowledged
-                       when it ends with status 0. Otherwise they stay in the queue, and this command ends with status 69
-      --peek           look without acknowledging
-      --app APP        only this application's events; the others are looked at
-      --event EVENT    only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at
-      --limit N        end after so many events
-      --json           changes nothing: events are lines of JSON anyhow
-
+    """,
+    [
+      .config(), .flag("follow", "stay and print what comes, until interrupted"),
+      .option(
+        "exec", "COMMAND",
+        "give the events to a command of the shell, up to 500 lines at a time on its standard input; they are acknowledged "
+          + "when it ends with status 0. Otherwise they stay in the queue, and this command ends with status 69"),
+      .flag("peek", "look without acknowledging"),
+      .option("app", "APP", "only this application's events; the others are looked at"),
+      .option(
+        "event", "EVENT",
+        "only NotRegistered, InvalidRegistration, MismatchSenderId, Moved or Stale; the others are looked at"),
+      .option("limit", "N", "end after so many events"), .json("changes nothing: events are lines of JSON anyhow"),
+    ],
+    """
     What is looked at stays in the queue, but the broker counts a look as a delivery: after 50 it becomes a dead letter. Who regularly
     wants a part of the events binds a queue of its own to PREFIX.events.
 
     Prune a NotRegistered token only if it was registered before invalid_since (null: before observed_at).
+    """,
+    example: "pushfleet feedback --config pushfleet.json5 --event NotRegistered --exec ./prune-tokens")
 
-    Example: pushfleet feedback --config pushfleet.json5 --event NotRegistered --exec ./prune-tokens
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(
-      arguments, values: ["config", "app", "event", "limit", "exec"], flags: ["follow", "json", "peek"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     var selection = FeedbackSelection()
     selection.event = try options.choice("event", of: FeedbackEvent.Event.allCases.map(\.rawValue))
     selection.limit = try options.integer("limit", in: 1...1_000_000)

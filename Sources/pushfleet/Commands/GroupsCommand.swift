@@ -3,36 +3,32 @@ import PushCore
 import Settings
 
 enum GroupsCommand: Command {
-  static let name = "groups"
-  static let summary = "make device groups, add and remove members, show them"
-  static let help = """
-    Usage: pushfleet groups create --config FILE [--app APP] [--users] [--json] NAME MEMBER...
-           pushfleet groups add --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
-           pushfleet groups remove --config FILE [--app APP] [--users] [--json] GROUP MEMBER...
-           pushfleet groups show --config FILE [--app APP] [--json] GROUP
-
+  static let page = CommandPage(
+    "groups", "make device groups, add and remove members, show them",
+    forms: [
+      .action("create", "--config", ["--app"], ["--users"], ["--json"], "NAME", "MEMBER..."),
+      .action("add", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
+      .action("remove", "--config", ["--app"], ["--users"], ["--json"], "GROUP", "MEMBER..."),
+      .action("show", "--config", ["--app"], ["--json"], "GROUP", .hidden(["--users"])),
+    ],
+    """
     A GROUP is its name or its notification key, to which requests can be sent. A MEMBER is a registration or a provider's
     token; with --users, a user's id: the group then reaches the devices each user has when it is sent to. - reads members
     from standard input, one on a line. A group whose last device is removed is gone.
+    """,
+    [
+      .config(", which names the registry"), .option("app", "APP", "the application; may be left out when one is configured"),
+      .flag("users", "the members are users"), .json("print the registry's answer, or the group, as one JSON object"),
+    ],
+    example: "pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       the application; may be left out when one is configured
-      --users         the members are users
-      --json          print the registry's answer, or the group, as one JSON object
-
-    Example: pushfleet groups create --config pushfleet.json5 family pf1r~00000000000000000000000000
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["create", "add", "remove", "show"])
-    let options = try Options(arguments, values: ["config", "app"], flags: ["users", "json"])
+  static func run(_ options: Options) throws {
+    let word = options.action
     guard let group = options.operands.first else {
       throw CommandFailure(.usage, word == "create" ? "name the group" : "name a group, by its name or its notification key")
     }
     if word == "show" {
-      guard options.operands.count == 1 else {
-        throw CommandFailure(.usage, "unexpected argument \(Shown.value(options.operands[1]))")
-      }
+      try options.refuseOperands(after: 1)
       return try show(group, options)
     }
     let needsMember = word != "create" || !options.has("users")
@@ -53,20 +49,17 @@ enum GroupsCommand: Command {
           .interrupted, "interrupted: \(start) of \(members.count) members are done; `groups add` and `remove` do no harm again"
         )
       }
-      var change = ChangeText("group_\(word == "create" && key != nil ? "add" : word)", app: app)
-      if let key {
-        change.set("notification_key", String(decoding: key, as: UTF8.self))
-      } else {
-        change.set("notification_key_name", group)
-      }
-      let some = Array(members[start..<min(start + batch, members.count)])
-      change.set(options.has("users") ? "users" : "registration_ids", some)
+      let change: JSONObject = [
+        "op": "group_\(word == "create" && key != nil ? "add" : word)", "app": app,
+        key == nil ? "notification_key_name" : "notification_key": key ?? Array(group.utf8),
+        options.has("users") ? "users" : "registration_ids": members[start...].prefix(batch).map { Array($0.utf8) },
+      ]
       guard case .notificationKey(let answered, let missing) = try session.apply(change, options) else { return }
       key = answered
       failed += missing.map { start + $0 }
       start += batch
     } while start < members.count
-    if let key, !options.has("json") { Terminal.print(key) }
+    if let key, !options.asJSON { Terminal.print(key) }
     for index in failed { Terminal.complain("member \(index + 1): no such device is registered") }
     if !failed.isEmpty { throw CommandFailure(.badInput, "\(failed.count) of the members are not registered devices") }
   }
@@ -92,21 +85,20 @@ enum GroupsCommand: Command {
     let session = try RegistrySession(options, isReading: true)
     let app = try session.app(options)
     let record = try record(group, app, session.store)
-    guard !options.has("json") else {
-      var line = JSONObjectWriter()
-      line.set("notification_key", record.notificationKey)
-      line.set("notification_key_name", record.name)
-      if let users = record.users { line.set("users", users) } else { line.set("registration_ids", record.devices) }
-      line.set("created_at", time: record.createdAt)
-      return Terminal.print(line.closed())
-    }
     let members = record.users ?? record.devices
+    guard !options.asJSON else {
+      return Terminal.print(
+        [
+          "notification_key": record.notificationKey, "notification_key_name": record.name,
+          record.users == nil ? "registration_ids" : "users": members, "created_at": Timestamp.text(record.createdAt),
+        ] as JSONObject)
+    }
     let names = members.isEmpty ? ["none"] : members.map { String(printing: $0) }
     Terminal.print(
       FactList.text(
         [
           ("name", String(printing: record.name)), ("notification key", String(printing: record.notificationKey)),
-          ("created", String(decoding: Timestamp.text(record.createdAt), as: UTF8.self)),
+          ("created", Figures.moment(record.createdAt)),
           (record.users == nil ? "devices" : "users", names[0]),
         ] + names.dropFirst().map { ("", $0) }))
   }

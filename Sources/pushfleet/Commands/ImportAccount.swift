@@ -74,16 +74,11 @@ final class RejectsFile {
   /// A line of NDJSON with another reason. What is no JSON object stays as it is.
   private static func object(_ row: [UInt8], _ reason: String) -> [UInt8] {
     guard let json = try? JSONDocument(row), json.kind(json.root) == .object else { return row + [0x0A] }
-    var object = JSONObjectWriter()
-    object.set(BulkImport.reason, reason)
-    for (name, value) in json.members(of: json.root) where !json.isString(name, BulkImport.reason) {
-      if json.kind(value) == .string {
-        object.set(json.text(name), json.string(value))
-      } else {
-        object.set(json.text(name), raw: Array(row[json.source(value)]))
-      }
+    let members = json.members(of: json.root).filter { !json.isString($0.0, BulkImport.reason) }.map { name, value in
+      let isText = json.kind(value) == .string
+      return (json.text(name), isText ? json.string(value) as any JSONMember : JSONRaw(Array(row[json.source(value)])))
     }
-    return object.closed() + [0x0A]
+    return ([BulkImport.reason: reason] + JSONObject(members)).line + [0x0A]
   }
 }
 

@@ -34,6 +34,20 @@ final class Interruption {
     return nil
   }
 
+  private static let piece = 1 << 20
+
+  /// All that comes, up to so many bytes.
+  /// - Returns: nil where an interruption came before the end.
+  func readAll(_ input: InputDescriptor, atMost most: Int) throws(SystemError) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    while bytes.count < most {
+      guard let chunk = try read(input, atMost: min(Self.piece, most - bytes.count)) else { return nil }
+      if chunk.isEmpty { break }
+      bytes += chunk
+    }
+    return bytes
+  }
+
   var hasCome: Bool {
     loop.turn(waitingAtMost: 0)
     return count > 0

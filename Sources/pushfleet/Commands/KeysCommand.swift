@@ -6,48 +6,47 @@ import Settings
 import TLS
 
 enum KeysCommand: Command {
-  static let name = "keys"
-  static let summary = "make, list and revoke the gateway's keys"
-  static let help = """
-    Usage: pushfleet keys create --config FILE [--app APP[,APP]] --rights RIGHT[,RIGHT] [--rate N]
-             [--sender SENDER] [--environment E] [--service-account FILE [--url URL]] [--json]
-           pushfleet keys list --config FILE [--json]
-           pushfleet keys revoke ID --config FILE [--json]
-
+  static let page = CommandPage(
+    "keys", "make, list and revoke the gateway's keys",
+    forms: [
+      .action(
+        "create", "--config", ["--app"], "--rights", ["--rate"], ["--sender"], ["--environment"],
+        ["--service-account", ["--url"]], ["--json"]),
+      .action("list", "--config", ["--json"]),
+      .action("revoke", "ID", "--config", ["--json"]),
+    ],
+    """
     A key lets a backend in by the gateway, for its applications and rights: send (requests, and groups and topics of tokens), register
     (devices, users, groups and topics), ack (acknowledgements in devices' names). `create` prints the key once; the registry keeps a hash of
     it alone. With --service-account it prints none, and writes a file for Firebase's libraries, whose private key the registry doesn't
     have. Gateways that run know of a key that is revoked within five seconds.
+    """,
+    [
+      .config(), .option("app", "APP", in: "APP[,APP]", "the applications; may be left out where only one is configured"),
+      .option("rights", "LIST", in: "RIGHT[,RIGHT]", "of send, register, ack"),
+      .option("rate", "N", "requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out"),
+      .option("sender", "SENDER", "which of the application's senders its requests are from"),
+      .option("environment", "E", "production or sandbox: which APNs its tokens are of"),
+      .option(
+        "service-account", "FILE",
+        "writes a service account for one application, for which the gateway's /token gives out tokens"),
+      .option("url", "URL", "the gateway as senders know it, for that file; gateway.http.listen when it is left out"),
+      .json("one JSON object a line"),
+    ],
+    example: "pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send")
 
-      --config FILE           the configuration (or PUSHFLEET_CONFIG)
-      --app APP               the applications; may be left out where only one is configured
-      --rights LIST           of send, register, ack
-      --rate N                requests a second that a gateway takes with it, up to 1000000; 5000 when it is left out
-      --sender SENDER         which of the application's senders its requests are from
-      --environment E         production or sandbox: which APNs its tokens are of
-      --service-account FILE  writes a service account for one application, for which the gateway's /token gives out tokens
-      --url URL               the gateway as senders know it, for that file; gateway.http.listen when it is left out
-      --json                  one JSON object a line
-
-    Example: pushfleet keys create --config pushfleet.json5 --app com.example.app --rights send
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    switch try Subcommand.take(&arguments, of: ["create", "list", "revoke"]) {
-    case "create": try create(arguments)
-    case "list": try list(arguments)
-    default: try revoke(arguments)
+  static func run(_ options: Options) throws {
+    switch options.action {
+    case "create": try create(options)
+    case "list": try list(options)
+    default: try revoke(options)
     }
   }
 
   /// Requests a second: what a key's holder leaves in the registry is bounded by it.
   private static let defaultRate = 5_000
 
-  private static func create(_ arguments: [String]) throws {
-    let options = try Options(
-      arguments, values: ["config", "app", "rights", "rate", "sender", "environment", "service-account", "url"], flags: ["json"]
-    )
-    try options.refuseOperands()
+  private static func create(_ options: Options) throws {
     let rights = try self.rights(try options.required("rights", "what the key is for, of send, register, ack"))
     let rate = try options.integer("rate", in: 1...1_000_000) ?? defaultRate
     let session = try RegistrySession(options, isReading: false)
@@ -58,16 +57,11 @@ enum KeysCommand: Command {
       createdAt: RegistrySession.now)
     try choose(options, apps, session.configuration, for: &kept)
     if let file = options["service-account"] {
-      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.has("json"))
+      return try create(kept, file, try AccountAddress(options, session.configuration), session, isJSON: options.asJSON)
     }
     if options["url"] != nil { throw CommandFailure(.usage, "--url is for --service-account") }
     try session.store.createKey(kept)
-    var shown = key.text
-    if options.has("json") {
-      var line = description(kept)
-      line.set("key", key.text)
-      shown = line.closed()
-    }
+    let shown = options.asJSON ? (description(kept) + ["key": key.text]).line : key.text
     do throws(StandardOutput.Failure) { try StandardOutput.write(shown + [UInt8(ascii: "\n")]) } catch {
       let id = String(decoding: key.id, as: UTF8.self)
       let isRevoked = (try? session.store.revokeKey(key.id, now: RegistrySession.now)) == true
@@ -76,20 +70,17 @@ enum KeysCommand: Command {
         "standard output can't be written: nobody has seen the key, and it is "
           + (isRevoked ? "revoked" : "in force: `pushfleet keys revoke \(id)` ends it"))
     }
-    if !options.has("json") {
+    if !options.asJSON {
       let id = String(decoding: key.id, as: UTF8.self)
       Terminal.say("pushfleet: this is the only time that the key is shown; its id is \(id)")
     }
   }
 
-  private static func description(_ key: GatewayKey) -> JSONObjectWriter {
-    var line = JSONObjectWriter()
-    line.set("id", key.id)
-    line.set("apps", key.apps)
-    line.set("rights", rights(key))
-    if key.sender != nil { line.set("sender", key.sender) }
-    if let environment = key.environment { line.set("environment", environment.name) }
-    return line
+  private static func description(_ key: GatewayKey) -> JSONObject {
+    [
+      "id": key.id, "apps": key.apps, "rights": key.rights.map(\.rawValue).sorted().map { Array($0.utf8) },
+      "sender": JSONOptional(key.sender), "environment": JSONOptional(key.environment?.name),
+    ]
   }
 
   /// Sender and environment: each application has to have them.
@@ -149,22 +140,14 @@ enum KeysCommand: Command {
       return Terminal.say(
         "pushfleet: \(Shown.path(file)) is the only copy of the key; its id is \(String(decoding: key.id, as: UTF8.self))")
     }
-    var line = description(kept)
-    line.set("service_account", file)
-    line.set("token_uri", address.tokenURI)
-    Terminal.print(line.closed())
+    Terminal.print(description(kept) + ["service_account": file, "token_uri": address.tokenURI])
   }
 
   private static func rights(_ text: String) throws(CommandFailure) -> Set<KeyRight> {
     var rights: Set<KeyRight> = []
-    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-      guard let right = KeyRight(rawValue: String(word)) else {
-        let known = KeyRight.allCases.map(\.rawValue)
-        let meant = Spelling.suggestion(for: String(word), among: known)
-        throw CommandFailure(
-          .usage, "--rights: \(Shown.value(String(word))) is not one of \(known.joined(separator: ", "))\(meant)")
-      }
-      rights.insert(right)
+    for word in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+      try Options.check(word, among: KeyRight.allCases.map(\.rawValue), of: "--rights: ")
+      if let right = KeyRight(rawValue: word) { rights.insert(right) }
     }
     return rights
   }
@@ -183,29 +166,22 @@ enum KeysCommand: Command {
     return apps
   }
 
-  private static func list(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
-    try options.refuseOperands()
+  private static func list(_ options: Options) throws {
     let keys = try RegistrySession(options, isReading: true).store.keys()
-    guard options.has("json") else {
+    guard options.asJSON else {
       guard !keys.isEmpty else { return Terminal.say("no keys") }
-      return Terminal.print(KeyTable(keys).text(width: TerminalWidth.ofOutput ?? .max))
+      return Terminal.print(TextTable(keys).text(width: Terminal.width))
     }
     for key in keys {
-      var line = description(key)
-      line.set("rate", key.rate)
-      if key.account != nil { line.set("token_uri", key.account?.tokenURI) }
-      line.set("created_at", time: key.createdAt)
-      line.set("used_at", time: key.usedAt)
-      line.set("revoked_at", time: key.revokedAt)
-      Terminal.print(line.closed())
+      Terminal.print(
+        description(key) + [
+          "rate": key.rate, "token_uri": JSONOptional(key.account?.tokenURI), "created_at": Timestamp.text(key.createdAt),
+          "used_at": key.usedAt.map(Timestamp.text), "revoked_at": key.revokedAt.map(Timestamp.text),
+        ])
     }
   }
 
-  private static func rights(_ key: GatewayKey) -> [[UInt8]] { key.rights.map(\.rawValue).sorted().map { Array($0.utf8) } }
-
-  private static func revoke(_ arguments: [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+  private static func revoke(_ options: Options) throws {
     guard options.operands.count == 1 else {
       throw CommandFailure(.usage, "name the id of one key; `pushfleet keys list` shows them")
     }
@@ -215,38 +191,26 @@ enum KeysCommand: Command {
       guard try store.key(id) != nil else { throw CommandFailure(.badInput, "there is no key of this id") }
       return Terminal.say("pushfleet: it was revoked before")
     }
-    guard options.has("json") else {
+    guard options.asJSON else {
       return Terminal.say("pushfleet: revoked; gateways that run refuse it within five seconds")
     }
-    var line = JSONObjectWriter()
-    line.set("id", id)
-    Terminal.print(line.closed())
+    Terminal.print(["id": id] as JSONObject)
   }
 }
 
-/// Keys below each other, one on a line.
-struct KeyTable {
-  private static let columns: [TextTable.Column] = [
-    .text("ID", least: .max), .name("APPS", least: 12, rank: 2), .text("RIGHTS", least: .max, rank: 1),
-    .figure("RATE", rank: 4),
-    .figure("CREATED", rank: 5), .text("USED", least: .max, rank: 3),
-  ]
-
-  private let table: TextTable
-
+extension TextTable {
   init(_ keys: [GatewayKey]) {
-    table = TextTable(Self.columns, rows: keys.map(Self.cells))
-  }
-
-  func text(width: Int) -> String { table.text(width: width) }
-
-  private static func cells(_ key: GatewayKey) -> [String] {
-    let use = key.revokedAt.map { "revoked \(Figures.time($0))" } ?? key.usedAt.map(Figures.time) ?? "never"
-    return [
-      String(printing: key.id), key.apps.map { String(printing: $0) }.joined(separator: ","),
-      key.rights.map(\.rawValue).sorted().joined(separator: ","), key.rate.map { "\(Figures.count($0))/s" } ?? "-",
-      Figures.time(key.createdAt), use,
-    ]
+    func use(_ key: GatewayKey) -> String {
+      key.revokedAt.map { "revoked \(Figures.time($0))" } ?? key.usedAt.map(Figures.time) ?? "never"
+    }
+    self.init(
+      [
+        (.text("ID", least: .max), { String(printing: $0.id) }),
+        (.name("APPS", least: 12, rank: 2), { $0.apps.map { String(printing: $0) }.joined(separator: ",") }),
+        (.text("RIGHTS", least: .max, rank: 1), { $0.rights.map(\.rawValue).sorted().joined(separator: ",") }),
+        (.figure("RATE", rank: 4), { $0.rate.map { "\(Figures.count($0))/s" } ?? "-" }),
+        (.figure("CREATED", rank: 5), { Figures.time($0.createdAt) }), (.text("USED", least: .max, rank: 3), use),
+      ], of: keys)
   }
 }
 

@@ -15,38 +15,44 @@ struct RegistrySession {
     guard let text = configuration.registry else {
       throw ConfigurationError(key: "registry", problem: "is missing: name one, such as \"sqlite:registry.db\"")
     }
-    let location: RegistryLocation
-    do throws(RegistryError) { location = try RegistryLocation(parsing: text) } catch {
+    do throws(RegistryError) { _ = try RegistryLocation(parsing: text) } catch {
       throw ConfigurationError(key: "registry", problem: "cannot be used: \(error)")
     }
+    store = try Self.open(text, configuration, isReading: isReading, settings)
+  }
+
+  /// - Parameter text: where it is, as the configuration has it.
+  static func open(
+    _ text: String, _ configuration: Configuration, isReading: Bool, _ settings: StoreOptions = StoreOptions()
+  ) throws(RegistryError) -> any DeviceStore {
     var settings = settings
     settings.create = !isReading
-    store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
+    return try openRegistry(try RegistryLocation(parsing: text), options: settings, limits: configuration.registryLimits)
   }
 
   /// The application that `--app` names, or the only one that is configured; nil where neither is.
   func optionalApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { try configuration.application(options) }
 
+  /// The application that `--app` names; nil without it.
+  func givenApp(_ options: Options) throws(CommandFailure) -> [UInt8]? { options["app"] == nil ? nil : try app(options) }
+
   func app(_ options: Options) throws(CommandFailure) -> [UInt8] {
-    guard let app = try optionalApp(options) else {
-      throw CommandFailure(
-        .usage, "--app must name one of \(configuration.apps.map(\.id).joined(separator: ", "))")
-    }
+    guard let app = try optionalApp(options) else { throw configuration.severalApplications }
     return app
   }
 
   /// Unix milliseconds.
   static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
-  /// Applies a change as if it had come by the registry queue.
+  /// Applies a change, in the form that backends send, as if it had come by the registry queue.
   /// - Throws: status 65 with the reason when it is refused; with `--json` after printing the answer.
-  func apply(_ change: ChangeText, _ options: Options) throws -> ChangeAnswer {
+  func apply(_ change: JSONObject, _ options: Options) throws -> ChangeAnswer {
     let answer: ChangeAnswer
-    switch RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits) {
+    switch RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits) {
     case .failure(let refusal): answer = refusal.answer
     case .success(let change): answer = try store.apply([change], now: Self.now).first ?? .done
     }
-    if options.has("json") { Terminal.print(answer.json) }
+    if options.asJSON { Terminal.print(answer.json) }
     if case .refused(let error, let reason) = answer { throw CommandFailure(.badInput, "\(error.rawValue): \(reason)") }
     return answer
   }
@@ -60,56 +66,23 @@ extension Configuration {
     return Array(app.utf8)
   }
 
+  var severalApplications: CommandFailure {
+    CommandFailure(.usage, "--app must name one of \(apps.map(\.id).joined(separator: ", "))")
+  }
+
   func noApplication(_ app: String) -> CommandFailure {
     let meant = Spelling.suggestion(for: app, among: apps.map(\.id))
     return CommandFailure(.usage, "--app: the configuration has no application \(Shown.value(app))\(meant)")
   }
 }
 
-/// A change of the registry, put together from a command's words, in the form that backends send.
-struct ChangeText {
-  private var line = JSONObjectWriter()
-
-  init(_ operation: String, app: [UInt8]) {
-    line.set("op", operation)
-    line.set("app", app)
-  }
-
-  mutating func set(_ field: String, _ text: String?) {
-    if let text { line.set(field, text) }
-  }
-
-  mutating func set(_ field: String, _ texts: [String]) { line.set(field, texts.map { Array($0.utf8) }) }
-
-  var json: [UInt8] { line.closed() }
-}
-
 extension ExitStatus {
-  init(of error: RegistryError) {
+  init(of error: any Error) {
     switch error {
-    case .refused: self = .badInput
-    case .unavailable, .fenced: self = .unavailable
+    case RegistryError.refused: self = .badInput
     // An operator must act: trying again is pointless.
-    case .unusable: self = .configuration
+    case RegistryError.unusable, is ConfigurationError: self = .configuration
+    default: self = .unavailable
     }
-  }
-}
-
-/// A command of several, by their first word.
-enum Subcommand {
-  /// - Parameter known: the names, the one that may be left out first where there is one.
-  static func take(_ arguments: inout [String], of known: [String], orElse byDefault: String? = nil) throws(CommandFailure)
-    -> String
-  {
-    guard let word = arguments.first, !word.hasPrefix("-") else {
-      if let byDefault { return byDefault }
-      throw CommandFailure(.usage, "name an action: \(known.joined(separator: ", "))")
-    }
-    guard known.contains(word) else {
-      let meant = Spelling.suggestion(for: word, among: known)
-      throw CommandFailure(.usage, "\(Shown.value(word)) is not one of \(known.joined(separator: ", "))\(meant)")
-    }
-    arguments.removeFirst()
-    return word
   }
 }

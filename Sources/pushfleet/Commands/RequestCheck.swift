@@ -32,7 +32,7 @@ struct RequestCheck {
   }
 
   func rejection(of body: [UInt8]) -> Rejection? {
-    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let now = RegistrySession.now
     let admitted: Rehearsal.Admitted
     switch rehearsal.admit(Rehearsal.Question(body: body, app: app, published: now, now: now)) {
     case .failure(let rejection): return rejection
@@ -50,7 +50,7 @@ struct RequestCheck {
     var report: LossReport?
     switch way {
     case .phonesOfAPNs, .channelsOfAPNs:
-      guard admitted.hasAPNs else { return Rejection(.mismatchSenderID, "the application has no APNs credential") }
+      guard admitted.hasAPNs else { return .noAPNsCredential }
       if case .failure(let rejection) = admitted.apns(toChannels: way == .channelsOfAPNs, &report) { return rejection }
     case .fcm, .topicsOfFCM:
       if case .failure(let rejection) = admitted.fcm(toTopics: way == .topicsOfFCM, &report) { return rejection }

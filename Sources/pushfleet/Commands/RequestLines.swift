@@ -113,23 +113,14 @@ final class LineReader {
 enum StandardInput {
   private static let most = 256 << 20
 
-  private static let piece = 1 << 20
-
   /// - Returns: nil where an interruption came before its end.
   static func read(unless interruption: Interruption) throws(CommandFailure) -> [UInt8]? {
     let input = InputDescriptor(FileHandle.standardInput.fileDescriptor)
-    var bytes: [UInt8] = []
-    while true {
-      let chunk: [UInt8]?
-      do throws(SystemError) { chunk = try interruption.read(input, atMost: piece) } catch {
-        throw CommandFailure(.badInput, "standard input cannot be read")
-      }
-      guard let chunk else { return nil }
-      if chunk.isEmpty { return bytes }
-      bytes += chunk
-      guard bytes.count <= most else {
-        throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
-      }
+    let bytes: [UInt8]?
+    do throws(SystemError) { bytes = try interruption.readAll(input, atMost: most + 1) } catch {
+      throw CommandFailure(.badInput, "standard input cannot be read")
     }
+    guard let bytes, bytes.count > most else { return bytes }
+    throw CommandFailure(.badInput, "standard input has more than \(most >> 20) MiB, too much to check first: name a file")
   }
 }

@@ -6,7 +6,7 @@ import Settings
 import Wire
 
 /// Publishes requests as the window allows, and again what a lost connection left unconfirmed.
-final class RequestSender: BrokerClient, PublisherHandler {
+final class RequestSender: PublisherClient {
   private let requests: RequestFiles
   private let exchange: [UInt8]
   private let lane: [UInt8]
@@ -46,18 +46,17 @@ final class RequestSender: BrokerClient, PublisherHandler {
     self.app = app.map { Array($0.utf8) }
     isSigned = configuration.apps.contains { $0.producers != nil && (app == nil || $0.id == app) }
     bar = ProgressBar("sending", total: requests.totalBytes)
-    try super.init(configuration, connectTimeout: min(timeout, BrokerClient.connectTimeout))
+    try super.init(
+      configuration, connectTimeout: min(timeout, BrokerClient.connectTimeout),
+      maximumReply: report.prints == .outcomes ? Self.longestOutcome : nil
+    ) { ConnectionSettings(broker: $0, name: "pushfleet send") }
     requests.complain = { [unowned self] in bar.interrupt($0) }
-    connection.makeMachine = { [unowned self] broker in
-      user = isSigned ? Array(broker.user.utf8) : nil
-      return Publisher(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet send"),
-        maximumReply: report.prints == .outcomes ? Self.longestOutcome : nil, handler: self)
-    }
   }
 
+  override func dials(_ broker: BrokerURI) { user = isSigned ? Array(broker.user.utf8) : nil }
+
   /// Looked for first: what no queue takes, the broker confirms, because it goes to the dead letters.
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     if !isUp {
       progressAt = loop.now
       watch()
@@ -93,7 +92,6 @@ final class RequestSender: BrokerClient, PublisherHandler {
     }
   }
 
-  private weak var publisher: Publisher?
   private var inputWatch: InputWatch?
 
   /// Standard input may have nothing more for a while.
@@ -127,7 +125,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     publisher.publish(exchange: exchange, routingKey: lane, properties: properties, body: request.body, tag: tag)
   }
 
-  func confirmed(_ tag: Int) {
+  override func confirmed(_ tag: Int) {
     if let request = outstanding.removeValue(forKey: tag) {
       if report.prints == .ids { bar.clear() }
       report.confirmed(request)
@@ -138,7 +136,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
     if let publisher { pump(publisher) }
   }
 
-  func failed(_ tag: Int, _ failure: PublishFailure) {
+  override func failed(_ tag: Int, _ failure: PublishFailure) {
     // Nobody is asked: it ends in a second.
     if tag == Self.questionTag { return }
     switch failure {
@@ -201,7 +199,7 @@ final class RequestSender: BrokerClient, PublisherHandler {
   /// Bytes of an outcome that are read.
   private static let longestOutcome = 4 << 20
 
-  func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
+  override func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
     if reply.properties.correlationID == Self.question {
       if let answer = WorkerAnswer(reply.body, now: Date().timeIntervalSince1970) { workers.append(answer) }
       return
@@ -271,14 +269,14 @@ final class RequestSender: BrokerClient, PublisherHandler {
     return "requests wait in \(places.joined(separator: "; "))"
   }
 
-  func blocked(_ publisher: Publisher, reason: String) {
+  override func blocked(_ publisher: Publisher, reason: String) {
     bar.interrupt("the broker takes nothing at present (\(reason)); waiting")
   }
 
-  func unblocked(_ publisher: Publisher) { pump(publisher) }
+  override func unblocked(_ publisher: Publisher) { pump(publisher) }
 
   /// Outcomes of what another connection has published go nowhere.
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+  override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     let again = Set(outstanding.values.map(\.id))
     for (id, awaited) in unanswered where !again.contains(id) {

@@ -57,10 +57,7 @@ final class SendReport {
     lastID = String(printing: request.id)
     guard prints == .ids else { return }
     guard asJSON else { return Terminal.print(request.id) }
-    var line = JSONObjectWriter()
-    line.set("message_id", request.id)
-    line.set("place", request.place)
-    Terminal.print(line.closed())
+    Terminal.print(["message_id": request.id, "place": request.place] as JSONObject)
   }
 
   /// - Parameter body: a result's (docs/schema/result.schema.json), or that of a topic.
@@ -93,7 +90,7 @@ final class SendReport {
     let sets = configuration.apps.filter { app == nil || Array($0.id.utf8) == app }.flatMap {
       [$0.credentials] + $0.senders.values
     }
-    return [(Platform.apns, "APNs"), (.fcm, "FCM")].filter { place in sets.contains { $0.reaches(place.0) } }.map(\.1)
+    return [Platform.apns, .fcm].filter { platform in sets.contains { $0.reaches(platform) } }.map(\.label)
       .joined(separator: " or ")
   }
 
@@ -108,10 +105,7 @@ final class SendReport {
   func unknown(_ id: [UInt8], _ place: String) {
     unknown += 1
     guard asJSON else { return Terminal.print("\(String(printing: id))  \(place): unknown, no outcome came") }
-    var line = JSONObjectWriter()
-    line.set("message_id", id)
-    line.set("outcome", "unknown")
-    Terminal.print(line.closed())
+    Terminal.print(["message_id": id, "outcome": "unknown"] as JSONObject)
   }
 
   /// - Parameter refused: lines that are no requests, and were not sent.
@@ -121,9 +115,7 @@ final class SendReport {
       figures += [(asJSON ? "delivered" : "accepted", delivered), ("failed", failed), ("unknown", unknown)]
     }
     if asJSON {
-      var line = JSONObjectWriter()
-      for (name, figure) in figures { line.set(name, Int64(figure)) }
-      Terminal.print(line.closed())
+      Terminal.print(JSONObject(figures.map { ($0.0, $0.1) }))
     } else {
       let words = figures.enumerated().filter { $0.offset == 0 || $0.element.1 > 0 }.map { "\($0.element.1) \($0.element.0)" }
       Terminal.say("pushfleet: \(words.joined(separator: ", "))\(sent == 1 && prints == .nothing ? " (\(lastID))" : "")")

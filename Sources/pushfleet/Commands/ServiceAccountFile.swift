@@ -11,14 +11,10 @@ struct ServiceAccountFile {
   var tokenURI: [UInt8]
 
   var json: [UInt8] {
-    var account = JSONObjectWriter()
-    account.set("type", "service_account")
-    account.set("project_id", project)
-    account.set("private_key_id", keyID)
-    account.set("private_key", privateKey)
-    account.set("client_email", email)
-    account.set("client_id", keyID)
-    account.set("token_uri", tokenURI)
-    return account.closed()
+    let account: JSONObject = [
+      "type": "service_account", "project_id": project, "private_key_id": keyID, "private_key": privateKey,
+      "client_email": email, "client_id": keyID, "token_uri": tokenURI,
+    ]
+    return account.line
   }
 }

@@ -6,67 +6,65 @@ import Simulator
 import TLS
 
 enum SimulateCommand: Command {
-  static let name = "simulate"
-  static let summary = "a provider to test against: APNs or FCM"
-  static let help = """
-    Usage: pushfleet simulate apns --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
-           pushfleet simulate fcm --listen HOST:PORT (--certificate FILE --key FILE | --self-signed FOLDER) [OPTIONS]
-
+  static let page = CommandPage(
+    "simulate", "a provider to test against: APNs or FCM",
+    forms: ["apns", "fcm"].map { provider in
+      .action(
+        provider, "--listen", .either([.together(["--certificate", "--key"]), "--self-signed"]),
+        .group(
+          "OPTIONS",
+          [
+            "--script", "--journal", "--client-ca", "--provider-key", "--project", "--token-lifetime", "--topic", "--streams",
+            "--sandbox",
+          ]))
+    },
+    beginsWithAction: false,
+    """
     Answers as the provider does, as strictly, until interrupted. Port 0 takes a free one; the line that says where it
     listens goes to standard error.
+    """,
+    [
+      .option("listen", "HOST:PORT", "where to listen (127.0.0.1:8443)"),
+      .option("certificate", "FILE", "PEM of the server's certificate chain"), .option("key", "FILE", "PEM of its key"),
+      .option(
+        "self-signed", "FOLDER",
+        "make the certificate, its authority and a key for workers in FOLDER, keep what is there "
+          + "already, and say what a configuration needs to send here"),
+      .option(
+        "script", "FILE",
+        #"JSON: what each device token provokes, such as {"<token>": {"status": 410, "reason": "Unregistered", "#
+          + #""timestamp": 1732137600000}}, or one of the faults below; "*" stands for every other token. A list is gone "#
+          + "through push by push. It must exist when the simulator starts, and is read again on SIGHUP, whose connections stay"
+      ),
+      .option("journal", "FILE", "one line of JSON for each request received"),
+      .option("client-ca", "FILE", "apns: PEM of the authority of client certificates, which are then demanded"),
+      .option("provider-key", "FILE", "PEM of the key that signs provider tokens or assertions: signatures are then checked"),
+      .option("project", "ID", "fcm: the project that may be sent for, and no other"),
+      .option("token-lifetime", "S", "fcm: seconds that an access token is good for (3599)"),
+      .option("topic", "ID", "apns: the bundle id that may be sent to, and no other"),
+      .option("streams", "N", "streams at once on a connection"), .flag("sandbox", "apns: answer as the sandbox does"),
+    ],
+    #"Faults of a script, each beside "times": N or "every": N where it isn't for every push:"#,
+    [
+      .operand(#"{"stall": true}"#, "takes the push and never answers"),
+      .operand(#"{"refuse": true}"#, "refuses the stream: the push was not processed"),
+      .operand(#"{"reset": true}"#, "resets the stream; a number is the error code of HTTP/2"),
+      .operand(#"{"close": true}"#, "closes the connection"),
+      .operand(#"{"goaway": "REASON"}"#, "says goodbye with the reason, after this push"),
+      .operand(#"{"delay_ms": N}"#, "waits before the answer; also beside a status"),
+    ],
+    example: "pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson")
 
-      --listen HOST:PORT    where to listen (127.0.0.1:8443)
-      --certificate FILE    PEM of the server's certificate chain
-      --key FILE            PEM of its key
-      --self-signed FOLDER  make the certificate, its authority and a key for workers in FOLDER, keep what is there already, and say
-                            what a configuration needs to send here
-      --script FILE         JSON: what each device token provokes, such as
-                            {"<token>": {"status": 410, "reason": "Unregistered", "timestamp": 1732137600000}},
-                            or one of the faults below; "*" stands for every other token. A list is gone through push by push. It must
-                            exist when the simulator starts, and is read again on SIGHUP, whose connections stay
-      --journal FILE        one line of JSON for each request received
-      --client-ca FILE      apns: PEM of the authority of client certificates, which are then demanded
-      --provider-key FILE   PEM of the key that signs provider tokens or assertions: signatures are then checked
-      --project ID          fcm: the project that may be sent for, and no other
-      --token-lifetime S    fcm: seconds that an access token is good for (3599)
-      --topic ID            apns: the bundle id that may be sent to, and no other
-      --streams N           streams at once on a connection
-      --sandbox             apns: answer as the sandbox does
-
-    Faults of a script, each beside "times": N or "every": N where it isn't for every push:
-
-      {"stall": true}       takes the push and never answers
-      {"refuse": true}      refuses the stream: the push was not processed
-      {"reset": true}       resets the stream; a number is the error code of HTTP/2
-      {"close": true}       closes the connection
-      {"goaway": "REASON"}  says goodbye with the reason, after this push
-      {"delay_ms": N}       waits before the answer; also beside a status
-
-    Example: pushfleet simulate apns --listen 127.0.0.1:8443 --self-signed simulator --journal pushes.ndjson
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(
-      arguments,
-      values: [
-        "listen", "certificate", "key", "script", "journal", "client-ca", "provider-key", "topic", "streams", "project",
-        "token-lifetime", "self-signed",
-      ],
-      flags: ["sandbox"])
+  static func run(_ options: Options) throws {
     guard let provider = options.operands.first, options.operands.count == 1 else {
       throw CommandFailure(.usage, "name one provider: pushfleet simulate apns, or pushfleet simulate fcm")
     }
-    switch provider {
-    case "apns": try APNsSimulation.run(options)
-    case "fcm": try FCMSimulation.run(options)
-    default:
-      let meant = Spelling.suggestion(for: provider, among: ["apns", "fcm"])
-      throw CommandFailure(.usage, "\(Shown.value(provider)) is not one of apns, fcm\(meant)")
-    }
+    try Options.check(provider, among: page.actions)
+    try run(options, isAPNs: provider == "apns")
   }
 
   /// Where to listen; loopback unless said otherwise.
-  static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
+  private static func endpoint(_ options: Options, port: UInt16) throws(CommandFailure) -> Endpoint {
     let text = options["listen"] ?? "127.0.0.1:\(port)"
     do throws(EndpointError) {
       guard text.hasSuffix(":0") else { return try Endpoint(parsing: text, defaultPort: port) }
@@ -77,7 +75,7 @@ enum SimulateCommand: Command {
   }
 
   /// - Returns: nil where certificate and key are the caller's own.
-  static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
+  private static func files(_ options: Options, _ endpoint: Endpoint, isAPNs: Bool) throws(CommandFailure) -> SimulatorFiles? {
     guard let folder = options["self-signed"] else { return nil }
     guard options["certificate"] == nil, options["key"] == nil else {
       throw CommandFailure(.usage, "--self-signed excludes --certificate and --key")
@@ -86,18 +84,18 @@ enum SimulateCommand: Command {
   }
 
   /// Of the certificate or its key, where it isn't made.
-  static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
+  private static func ownFile(_ name: String, _ purpose: String, _ options: Options) throws(CommandFailure) -> String {
     try options.required(name, "\(purpose); or let --self-signed FOLDER make what is needed")
   }
 
-  static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
+  private static func file(_ path: String, _ option: String) throws(CommandFailure) -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandFailure(.badInput, "--\(option): \(Shown.path(path)) cannot be read\(Shown.reason(path))")
     }
     return [UInt8](data)
   }
 
-  static func script(_ options: Options) throws(CommandFailure) -> Script {
+  private static func script(_ options: Options) throws(CommandFailure) -> Script {
     guard let path = options["script"] else { return Script() }
     let text = try file(path, "script")
     do throws(ScriptError) { return try Script(parsing: text) } catch {
@@ -105,7 +103,7 @@ enum SimulateCommand: Command {
     }
   }
 
-  static func journal(_ options: Options) throws(CommandFailure) -> Journal {
+  private static func journal(_ options: Options) throws(CommandFailure) -> Journal {
     let path = options["journal"]
     do { return try Journal(path: path) } catch {
       throw CommandFailure(.badInput, "--journal: \(Shown.path(path ?? "")) cannot be written")
@@ -113,10 +111,10 @@ enum SimulateCommand: Command {
   }
 
   /// A simulator that listens: where, what has it play another script, what ends it.
-  typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
+  private typealias Running = (port: UInt16, play: (Script) -> Void, close: () -> Void)
 
   /// Says where it listens, then serves until a signal; SIGHUP has it read its script again.
-  static func serve(
+  private static func serve(
     _ name: String, _ endpoint: Endpoint, _ options: Options, _ files: SimulatorFiles?, _ loop: EventLoop,
     start: () throws -> Running
   ) throws {
@@ -149,51 +147,35 @@ enum SimulateCommand: Command {
     running.close()
     loop.turn(waitingAtMost: 0)
   }
-}
-
-private enum APNsSimulation {
-  static func run(_ options: Options) throws {
-    let endpoint = try SimulateCommand.endpoint(options, port: 8443)
-    var configuration = APNsConfiguration()
-    configuration.host = endpoint.host
-    configuration.port = endpoint.port
-    let files = try SimulateCommand.files(options, endpoint, isAPNs: true)
-    configuration.certificate =
-      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
-    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
-    configuration.clientAuthority = options["client-ca"]
-    if let path = options["provider-key"] { configuration.providerKey = try SimulateCommand.file(path, "provider-key") }
-    configuration.isSandbox = options.has("sandbox")
-    if let topic = options["topic"] { configuration.topics = [topic] }
-    if let streams = try options.integer("streams", in: 1...100_000) { configuration.maxConcurrentStreams = streams }
-    configuration.script = try SimulateCommand.script(options)
-    let journal = try SimulateCommand.journal(options)
+  private static func run(_ options: Options, isAPNs: Bool) throws {
+    let endpoint = try endpoint(options, port: isAPNs ? 8443 : 8444)
+    let files = try files(options, endpoint, isAPNs: isAPNs)
+    let certificate = try files?.certificate ?? ownFile("certificate", "the server's certificate", options)
+    let key = try files?.key ?? ownFile("key", "the key of the server's certificate", options)
+    let providerKey = try options["provider-key"].map { path throws(CommandFailure) in try file(path, "provider-key") }
+    let streams = isAPNs ? try options.integer("streams", in: 1...100_000) : nil
+    let tokenLifetime = isAPNs ? nil : try options.integer("token-lifetime", in: 1...3_600)
+    let script = try script(options)
+    let journal = try journal(options)
     let loop = try EventLoop()
-    try SimulateCommand.serve("APNs", endpoint, options, files, loop) {
+    try serve(isAPNs ? "APNs" : "FCM", endpoint, options, files, loop) {
+      guard isAPNs else {
+        var configuration = FCMConfiguration()
+        (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
+        (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
+        (configuration.project, configuration.accountKey) = (options["project"], providerKey)
+        if let tokenLifetime { configuration.tokenLifetime = tokenLifetime }
+        let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
+        return (simulator.port, simulator.service.play, simulator.close)
+      }
+      var configuration = APNsConfiguration()
+      (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
+      (configuration.certificate, configuration.key, configuration.script) = (certificate, key, script)
+      (configuration.clientAuthority, configuration.providerKey) = (options["client-ca"], providerKey)
+      configuration.isSandbox = options.has("sandbox")
+      if let topic = options["topic"] { configuration.topics = [topic] }
+      if let streams { configuration.maxConcurrentStreams = streams }
       let simulator = try APNsSimulator(configuration: configuration, loop: loop, journal: journal)
-      return (simulator.port, simulator.service.play, simulator.close)
-    }
-  }
-}
-
-private enum FCMSimulation {
-  static func run(_ options: Options) throws {
-    let endpoint = try SimulateCommand.endpoint(options, port: 8444)
-    var configuration = FCMConfiguration()
-    configuration.host = endpoint.host
-    configuration.port = endpoint.port
-    let files = try SimulateCommand.files(options, endpoint, isAPNs: false)
-    configuration.certificate =
-      try files?.certificate ?? SimulateCommand.ownFile("certificate", "the server's certificate", options)
-    configuration.key = try files?.key ?? SimulateCommand.ownFile("key", "the key of the server's certificate", options)
-    configuration.project = options["project"]
-    if let path = options["provider-key"] { configuration.accountKey = try SimulateCommand.file(path, "provider-key") }
-    if let seconds = try options.integer("token-lifetime", in: 1...3_600) { configuration.tokenLifetime = seconds }
-    configuration.script = try SimulateCommand.script(options)
-    let journal = try SimulateCommand.journal(options)
-    let loop = try EventLoop()
-    try SimulateCommand.serve("FCM", endpoint, options, files, loop) {
-      let simulator = try FCMSimulator(configuration: configuration, loop: loop, journal: journal)
       return (simulator.port, simulator.service.play, simulator.close)
     }
   }

@@ -41,6 +41,11 @@ struct TextTable {
     widths = columns.indices.map { column in max(columns[column].head.count, rows.map { $0[column].count }.max() ?? 0) }
   }
 
+  /// - Parameter columns: each with what stands in it.
+  init<Row>(_ columns: [(Column, (Row) -> String)], of rows: [Row]) {
+    self.init(columns.map(\.0), rows: rows.map { row in columns.map { $0.1(row) } })
+  }
+
   /// Of the longest line, where nothing is shortened.
   var width: Int { sum(Array(columns.indices)) { widths[$0] } }
 

@@ -4,26 +4,26 @@ import PushCore
 import Reactor
 
 enum TopicsCommand: Command {
-  static let name = "topics"
-  static let summary = "list topics, subscribe devices and unsubscribe them"
-  static let help = """
-    Usage: pushfleet topics list --config FILE [--app APP] [--json]
-           pushfleet topics subscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
-           pushfleet topics unsubscribe --config FILE [--app APP] [--json] TOPIC DEVICE...
-
+  static let page = CommandPage(
+    "topics", "list topics, subscribe devices and unsubscribe them",
+    forms: [
+      .action("list", "--config", ["--app"], ["--json"]),
+      .action("subscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
+      .action("unsubscribe", "--config", ["--app"], ["--json"], "TOPIC", "DEVICE..."),
+    ],
+    """
     A DEVICE is a registration or a provider's token; - reads them from standard input, one on a line. A device that isn't
     registered is reported with its place in the list and costs only itself (exit status 65).
+    """,
+    [
+      .config(", which names the registry"),
+      .option("app", "APP", "the application; may be left out when one is configured. list: without it, all of them"),
+      .json("list: one object per topic; else the registry's answer to each thousand devices"),
+    ],
+    example: "pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG), which names the registry
-      --app APP       the application; may be left out when one is configured. list: without it, all of them
-      --json          list: one object per topic; else the registry's answer to each thousand devices
-
-    Example: pushfleet topics subscribe --config pushfleet.json5 news pf1r~00000000000000000000000000
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["list", "subscribe", "unsubscribe"])
-    let options = try Options(arguments, values: ["config", "app"], flags: ["json"])
+  static func run(_ options: Options) throws {
+    let word = options.action
     if word == "list" { return try list(options) }
     guard options.operands.count >= 2 else { throw CommandFailure(.usage, "name a topic and at least one device, or -") }
     let session = try RegistrySession(options, isReading: word == "unsubscribe")
@@ -37,9 +37,8 @@ enum TopicsCommand: Command {
         let done = "\(start - failures) of \(devices.count) \(word)d"
         throw CommandFailure(.interrupted, "interrupted: \(done); the same command again does no harm")
       }
-      var change = ChangeText(word, app: app)
-      change.set("topic", options.operands[0])
-      change.set("tokens", Array(devices[start..<min(start + batch, devices.count)]))
+      let tokens = devices[start...].prefix(batch).map { Array($0.utf8) }
+      let change: JSONObject = ["op": word, "app": app, "topic": options.operands[0], "tokens": tokens]
       guard case .results(let results) = try session.apply(change, options) else { continue }
       for (index, error) in results.enumerated() {
         guard let error else { continue }
@@ -48,29 +47,28 @@ enum TopicsCommand: Command {
         Terminal.complain("device \(start + index + 1): \(error.rawValue)\(hint)")
       }
     }
-    if !options.has("json") { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
+    if !options.asJSON { Terminal.say("pushfleet: \(devices.count - failures) \(word)d") }
     if failures > 0 { throw CommandFailure(.badInput, "\(failures) of \(devices.count) could not be \(word)d") }
   }
 
   private static func list(_ options: Options) throws {
-    try options.refuseOperands()
     let session = try RegistrySession(options, isReading: true)
     let all = session.configuration.apps.map { Array($0.id.utf8) }
     for app in try session.optionalApp(options).map({ [$0] }) ?? all {
-      if all.count > 1, !options.has("json") { Terminal.print("\(String(printing: app)):") }
+      if all.count > 1, !options.asJSON { Terminal.print("\(String(printing: app)):") }
       try list(app, session, options)
     }
   }
 
   private static func list(_ app: [UInt8], _ session: RegistrySession, _ options: Options) throws {
-    let width = TerminalWidth.ofOutput ?? .max
+    let width = Terminal.width
     var last: [UInt8] = []
     while true {
       let topics = try session.store.topics(app: app, after: last, limit: 1_000)
-      if options.has("json") {
-        for topic in topics { Terminal.print(json(topic, of: app)) }
+      if options.asJSON {
+        for topic in topics { Terminal.print(["app": app, "topic": topic.name, "members": topic.members] as JSONObject) }
       } else if !topics.isEmpty {
-        let lines = TopicTable.lines(topics, width: width)
+        let lines = TextTable(topics).lines(width: width)
         Terminal.print(lines.dropFirst(last.isEmpty ? 0 : 1).joined(separator: "\n"))
       } else if last.isEmpty {
         Terminal.say("no topics")
@@ -79,23 +77,16 @@ enum TopicsCommand: Command {
       last = end.name
     }
   }
-
-  private static func json(_ topic: TopicRecord, of app: [UInt8]) -> [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("app", app)
-    line.set("topic", topic.name)
-    line.set("members", topic.members)
-    return line.closed()
-  }
 }
 
-/// Topics below each other, one on a line. A list comes in portions, whose columns are alike.
-enum TopicTable {
-  private static let columns: [TextTable.Column] = [.figure("   MEMBERS"), .name("TOPIC", least: 12, rank: 1)]
-
-  static func lines(_ topics: [TopicRecord], width: Int) -> [String] {
-    let rows = topics.map { [Figures.count($0.members), String(printing: $0.name)] }
-    return TextTable(columns, rows: rows).lines(width: width)
+extension TextTable {
+  /// A list of topics comes in portions, whose columns are alike.
+  init(_ topics: [TopicRecord]) {
+    self.init(
+      [
+        (.figure("   MEMBERS"), { Figures.count($0.members) }),
+        (.name("TOPIC", least: 12, rank: 1), { String(printing: $0.name) }),
+      ], of: topics)
   }
 }
 

@@ -4,51 +4,42 @@ import PushCore
 import Settings
 
 enum TopologyCommand: Command {
-  static let name = "topology"
-  static let summary = "declare the exchanges, queues and bindings"
-  static let help = """
-    Usage: pushfleet topology --config FILE [--holds] [--json]
-
+  static let page = CommandPage(
+    "topology", "declare the exchanges, queues and bindings",
+    forms: [.form("--config", ["--holds"], ["--json"])],
+    """
     Declares on the broker everything that workers, producers and consumers use. Can be repeated; a queue that exists with
     other settings is named and left as it is (exit status 78).
 
     Hold queues (PREFIX.hold.APP) are not declared: workers do so when an application's provider first takes nothing. --holds
     lists those that configured applications have, with what is ready in them. RabbitMQ logs an error for each application that
     has none, since it is asked by name.
+    """,
+    [
+      .config(), .flag("holds", "list the hold queues that exist as well"), .json("print one JSON object per queue"),
+    ],
+    example: "pushfleet topology --config pushfleet.json5")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --holds         list the hold queues that exist as well
-      --json          print one JSON object per queue
-
-    Example: pushfleet topology --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["holds", "json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let configuration = try options.configuration()
     let topology = configuration.topology
     let declarer = try TopologyDeclarer(
       configuration, topology, holds: options.has("holds") ? configuration.apps.map { topology.holdQueue($0.id) } : [])
     try declarer.run()
-    for queue in topology.queues { show(queue.name, asJSON: options.has("json")) }
-    if declarer.hasTrace { show(topology.traceQueue, asJSON: options.has("json")) }
-    for (queue, ready) in declarer.found { show(queue, ready: ready, asJSON: options.has("json")) }
+    /// - Parameter ready: messages in it, of a hold queue.
+    func show(_ queue: String, ready: Int? = nil) {
+      options.print(
+        ["queue": queue, "ready": JSONOptional(ready)], text: queue.printable + (ready.map { ": \($0) ready" } ?? ""))
+    }
+    for queue in topology.queues { show(queue.name) }
+    if declarer.hasTrace { show(topology.traceQueue) }
+    for (queue, ready) in declarer.found { show(queue, ready: ready) }
     if options.has("holds"), declarer.found.isEmpty { Terminal.say("no hold queue: they are declared when they are needed") }
-  }
-
-  /// - Parameter ready: messages in it, of a hold queue.
-  private static func show(_ queue: String, ready: Int? = nil, asJSON: Bool) {
-    guard asJSON else { return Terminal.print(queue.printable + (ready.map { ": \($0) ready" } ?? "")) }
-    var line = JSONObjectWriter()
-    line.set("queue", queue)
-    if let ready { line.set("ready", Int64(ready)) }
-    Terminal.print(line.closed())
   }
 }
 
 /// Declares the topology, asks for hold queues, and ends.
-private final class TopologyDeclarer: BrokerClient, PublisherHandler {
+private final class TopologyDeclarer: PublisherClient {
   private let topology: Topology
   private let holds: [String]
   /// Hold queues that exist, with the messages that are ready in them.
@@ -59,13 +50,10 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
   init(_ configuration: Configuration, _ topology: Topology, holds: [String]) throws {
     self.topology = topology
     self.holds = holds
-    try super.init(configuration)
-    connection.makeMachine = { [unowned self] broker in
-      Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet topology"), handler: self)
-    }
+    try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet topology") }
   }
 
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     up()
     publisher.declare(topology) { [unowned self] result in
       switch result {
@@ -105,14 +93,5 @@ private final class TopologyDeclarer: BrokerClient, PublisherHandler {
       }
       look(for: queues.dropFirst(), publisher)
     }
-  }
-
-  func confirmed(_ tag: Int) {}
-  func failed(_ tag: Int, _ failure: PublishFailure) {}
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) {}
-
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
-    if reason == .closedHere { finish() } else { lost(reason) }
   }
 }

@@ -5,12 +5,13 @@ import Reactor
 import Settings
 
 enum TraceCommand: Command {
-  static let name = "trace"
-  static let summary = "tell what became of a request, or what a device was sent"
-  static let help = """
-    Usage: pushfleet trace ID --config FILE [--app APP] [--json]
-           pushfleet trace (--token T | --user U | --installation I) --config FILE [--app APP] [--campaign C] [--json]
-
+  static let page = CommandPage(
+    "trace", "tell what became of a request, or what a device was sent",
+    forms: [
+      .form("ID", "--config", ["--app"], ["--json"]),
+      .form(.either(["--token", "--user", "--installation"]), "--config", ["--app"], ["--campaign"], ["--json"]),
+    ],
+    """
     Tells what became of a request, round by round: when it was received, from which queue and how old; its devices; each push
     with its connection, answer and round trip; what it waits for; how it ended. ID is a message id, the apns-id of a push, a
     provider's token or a registration. Of a device, all its requests are shown, and of their pushes only those to the device.
@@ -22,21 +23,17 @@ enum TraceCommand: Command {
     Workers note requests as they are acknowledged, for as long as trace.keep says (a day): all that failed or expired, and of the
     others as many in a second as trace.perSecond says. A request in a queue or in a worker's hand is not noted yet.
     Exit status 65 when nothing is known of the ID.
+    """,
+    [
+      .config(), .option("token", "T", "a provider's token or a registration, as ID"),
+      .option("user", "U", "all devices of a user"), .option("installation", "I", "all tokens of an installation"),
+      .option("app", "APP", "only this application"),
+      .option("campaign", "C", "only this broadcast, by its campaign's id or the beginning of it"),
+      .json("print one JSON object per round, and one per broadcast whose page the trace does not tell of"),
+    ],
+    example: "pushfleet trace 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55 --config pushfleet.json5")
 
-      --config FILE      the configuration (or PUSHFLEET_CONFIG)
-      --token T          a provider's token or a registration, as ID
-      --user U           all devices of a user
-      --installation I   all tokens of an installation
-      --app APP          only this application
-      --campaign C       only this broadcast, by its campaign's id or the beginning of it
-      --json             print one JSON object per round, and one per broadcast whose page the trace does not tell of
-
-    Example: pushfleet trace 7f1c0c1e-52f7-4d7e-9a43-0d1f6a0a3b55 --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(
-      arguments, values: ["config", "app", "token", "user", "installation", "campaign"], flags: ["json"])
+  static func run(_ options: Options) throws {
     let question = try TraceQuestion(options)
     let configuration = try options.configuration()
     let history = try question.history(options, configuration)
@@ -49,11 +46,7 @@ enum TraceCommand: Command {
     guard !story.isEmpty else {
       throw CommandFailure(.badInput, question.unknown(configuration, history, leftOut: reader.leftOut))
     }
-    if options.has("json") {
-      for line in story.json { Terminal.print(line) }
-    } else {
-      Terminal.print(TraceText(prefix: configuration.prefix, width: TerminalWidth.ofOutput ?? .max).text(of: story))
-    }
+    options.print(story.json, text: TraceText(prefix: configuration.prefix, width: Terminal.width).text(of: story))
   }
 }
 

@@ -62,14 +62,10 @@ struct TraceStory {
     requests.flatMap { request in
       request.rounds.enumerated().map { place, round in
         guard place == request.rounds.count - 1, !request.acknowledgements.isEmpty else { return round.line }
-        var line = JSONObjectWriter(after: round.line)
-        line.set(request.acknowledgements)
-        return line.closed()
+        return round.line + JSONObject(of: request.acknowledgements).line
       }
-    } + broadcasts.map(\.json)
+    } + broadcasts.map(\.json.line)
   }
-
-  static func time(_ milliseconds: Int64) -> String { String(decoding: Timestamp.text(milliseconds), as: UTF8.self) }
 }
 
 extension TraceRound {
@@ -83,35 +79,29 @@ extension DeviceHistory.Broadcast {
 }
 
 extension TraceStory.Broadcast {
-  fileprivate var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("message_id", broadcast.campaign.description.messageID)
-    line.set("app", broadcast.campaign.description.app)
-    line.set("campaign", broadcast.campaign.description.id)
-    line.set("registration", broadcast.device.registration)
-    if let page = broadcast.page {
-      line.set("page", page.number)
-      line.set("page_sent", page.sent)
-      line.set("page_failed", page.failed)
-    }
-    line.set("outcome", outcome.word)
-    line.set("begun_at", time: broadcast.campaign.createdAt)
-    if !acknowledgements.isEmpty { line.set(acknowledgements) }
-    return line.closed()
+  fileprivate var json: JSONObject {
+    let campaign = broadcast.campaign
+    let page = broadcast.page
+    return [
+      "message_id": campaign.description.messageID, "app": campaign.description.app, "campaign": campaign.description.id,
+      "registration": broadcast.device.registration, "page": JSONOptional(page?.number),
+      "page_sent": JSONOptional(page?.sent), "page_failed": JSONOptional(page?.failed), "outcome": outcome.word,
+      "begun_at": Timestamp.text(campaign.createdAt),
+    ] + (acknowledgements.isEmpty ? [:] : JSONObject(of: acknowledgements))
   }
 }
 
-extension JSONObjectWriter {
-  fileprivate mutating func set(_ acknowledgements: [TraceStory.Acknowledgement]) {
-    set(
-      "acknowledgements",
-      objects: acknowledgements.map { acknowledgement in
-        { object in
-          object.set("registration", acknowledgement.device.registration)
-          object.set("received_at", time: acknowledgement.times.received)
-          object.set("read_at", time: acknowledgement.times.read)
-        }
-      })
+extension JSONObject {
+  fileprivate init(of acknowledgements: [TraceStory.Acknowledgement]) {
+    self = [
+      "acknowledgements": acknowledgements.map { acknowledgement -> JSONObject in
+        [
+          "registration": acknowledgement.device.registration,
+          "received_at": acknowledgement.times.received.map(Timestamp.text),
+          "read_at": acknowledgement.times.read.map(Timestamp.text),
+        ]
+      }
+    ]
   }
 }
 

@@ -27,14 +27,14 @@ struct TraceText {
   private func text(of broadcast: TraceStory.Broadcast) -> String {
     let campaign = broadcast.broadcast.campaign
     let device = broadcast.broadcast.device
-    let begun = TraceStory.time(campaign.createdAt)
+    let begun = Figures.moment(campaign.createdAt)
     var lines = [
       "message \(String(printing: campaign.description.messageID)), \(application(String(printing: campaign.description.app))): "
         + outcome(of: broadcast)
     ]
     lines.append(String(begun.prefix(10)) + ", UTC")
     lines.append(time(begun) + "broadcast \(campaign.id) to \(String(printing: campaign.description.target)) began")
-    lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform == .apns ? "APNs" : "FCM")")
+    lines.append(Self.indent + "to \(ends(of: device)), \(device.device.platform.label)")
     if let page = broadcast.broadcast.page {
       let counts = "\(Figures.count(page.sent)) accepted, \(Figures.count(page.failed)) failed"
       lines.append(Self.indent + "its place is on page \(page.number)" + (page.isDone ? ": \(counts)" : ", which is not done"))
@@ -46,7 +46,7 @@ struct TraceText {
 
   private func outcome(of broadcast: TraceStory.Broadcast) -> String {
     switch broadcast.outcome {
-    case .accepted: "accepted by \(broadcast.broadcast.device.device.platform == .apns ? "APNs" : "FCM")"
+    case .accepted: "accepted by \(broadcast.broadcast.device.device.platform.label)"
     case .unknown: "unknown: the device is in the audience now, and nothing says that it was in it then"
     case .left(let state): "not sent: the device is \(state.word) since before the broadcast"
     case .open: "waits: the broadcast is \(broadcast.broadcast.campaign.state.name)"
@@ -79,7 +79,7 @@ struct TraceText {
       let device = "on \(ends(of: acknowledgement.device))"
       let received = acknowledgement.times.received.map { ($0, "received by the app \(device)") }
       let read = acknowledgement.times.read.map { ($0, "read by the user \(device)") }
-      return [received, read].compactMap(\.self).map { moment, words in time(TraceStory.time(moment)) + words }
+      return [received, read].compactMap(\.self).map { moment, words in time(Figures.moment(moment)) + words }
     }
   }
 

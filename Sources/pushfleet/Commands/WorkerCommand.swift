@@ -5,25 +5,21 @@ import Settings
 import Worker
 
 enum WorkerCommand: Command {
-  static let name = "worker"
-  static let summary = "consume requests, deliver them, publish what came of them"
-  static let help = """
-    Usage: pushfleet worker --config FILE [--until-empty] [--json]
-
+  static let page = CommandPage(
+    "worker", "consume requests, deliver them, publish what came of them",
+    forms: [.form("--config", ["--until-empty"], ["--json"])],
+    """
     Consumes the send, fan-out and retry queues and delivers until SIGTERM or SIGINT; then it takes nothing more, lets what
     is in flight finish and exits 0. A second signal ends it at once; what is unfinished goes back to the broker. SIGHUP, and
     a change of the configuration or of a credential's file, takes over applications and credentials without failing a push.
+    """,
+    [
+      .config(), .flag("until-empty", "exit 0 once the send, fan-out and retry queues are empty and everything is settled"),
+      .json("print the final figures as one JSON object on standard output"),
+    ],
+    example: "pushfleet worker --config pushfleet.json5 --until-empty")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --until-empty   exit 0 once the send, fan-out and retry queues are empty and everything is settled
-      --json          print the final figures as one JSON object on standard output
-
-    Example: pushfleet worker --config pushfleet.json5 --until-empty
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["until-empty", "json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let configuration = try options.configuration()
     let fleet = try Fleet(
       configuration, version: Pushfleet.version, file: options.configurationFile, isUntilEmpty: options.has("until-empty")
@@ -33,7 +29,7 @@ enum WorkerCommand: Command {
     case .done:
       // Whoever reads both finds the figures last.
       StandardError.flush()
-      if options.has("json") { report(counters) }
+      if options.asJSON { report(counters) }
     // The log has said why.
     case .misconfigured: exit(ExitStatus.configuration.rawValue)
     case .unreachable: exit(ExitStatus.unavailable.rawValue)
@@ -41,19 +37,14 @@ enum WorkerCommand: Command {
   }
 
   private static func report(_ counters: Counters) {
-    let figures: [(String, Int)] = [
-      ("received", counters.received), ("redelivered", counters.redelivered), ("delivered", counters.delivered),
-      ("failed", counters.failures), ("expired", counters.expired), ("collapsed", counters.collapsed),
-      ("retries", counters.retries),
-      ("parked", counters.parked), ("held", counters.putToHold),
-      ("unknown", counters.unknownOutcomes), ("duplicates_suppressed", counters.duplicatesSuppressed),
-      ("feedback", counters.feedback), ("dead_letters", counters.deadLetters), ("results", counters.results),
+    let errors = counters.failuresByCode.map { ($0.code, $0.count as any JSONMember) }
+    let figures: JSONObject = [
+      "received": counters.received, "redelivered": counters.redelivered, "delivered": counters.delivered,
+      "failed": counters.failures, "expired": counters.expired, "collapsed": counters.collapsed, "retries": counters.retries,
+      "parked": counters.parked, "held": counters.putToHold, "unknown": counters.unknownOutcomes,
+      "duplicates_suppressed": counters.duplicatesSuppressed, "feedback": counters.feedback,
+      "dead_letters": counters.deadLetters, "results": counters.results, "errors": JSONObject(errors),
     ]
-    var line = JSONObjectWriter()
-    for (name, figure) in figures { line.set(name, Int64(figure)) }
-    line.set("errors") { errors in
-      for failure in counters.failuresByCode { errors.set(failure.code, Int64(failure.count)) }
-    }
-    Terminal.print(line.closed())
+    Terminal.print(figures)
   }
 }

@@ -13,6 +13,10 @@ enum WrappedText {
     return lines
   }
 
+  static func lines(_ text: String, first: String, rest: String, width: Int) -> [String] {
+    lines(text.split(separator: " ", omittingEmptySubsequences: false), first: first, rest: rest, width: width)
+  }
+
   /// - Parameters:
   ///   - first: stands before the first line.
   ///   - rest: stands before the others, and is no shorter.
@@ -33,4 +37,9 @@ enum WrappedText {
 
   /// What a terminal has room for beside a margin. Its last column stays free: some go on to the next line after it.
   static func room(width: Int, margin: Int = 0) -> Int { width == .max ? .max : max(width - margin - 1, 20) }
+}
+
+extension String {
+  /// With blanks behind.
+  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(width - count, 0)) }
 }

@@ -1,138 +1,85 @@
-/// A command's help, taken apart: completions and the manual are made of it, so that they say what the help says.
-struct CommandPage {
-  struct Option: Equatable {
-    /// Without dashes.
-    var name: String
-    /// How the help names its value, such as `FILE` or `high|normal`; nil for a flag.
-    var value: String?
-    /// What it does, where the help lists it.
-    var words: String?
+import PushCore
 
-    /// Where the value is one of a few words.
-    var choices: [String] {
-      guard let value, value.contains("|") else { return [] }
-      return value.split(separator: "|").map(String.init)
-    }
+/// What a command declares of itself. Its words are read by it, and its help, the manual page and completions are made of it.
+struct CommandPage: Sendable {
+  /// What stands below each other after the forms.
+  enum Block: Sendable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
+    /// Empty lines stand between paragraphs.
+    case text(String)
+    case list([PageEntry])
 
-    var takesFile: Bool { value == "FILE" || value == "FOLDER" }
-  }
-
-  /// What follows the options, where the help says more of it than its name.
-  struct Operand: Equatable {
-    var name: String
-    var words: String
+    init(stringLiteral text: String) { self = .text(text) }
+    init(arrayLiteral entries: PageEntry...) { self = .list(entries) }
   }
 
   let name: String
+  /// One line for the list of commands.
   let summary: String
-  /// One for each form of the command.
-  let usage: [String]
-  /// The words that may follow the command's name, such as `import`.
-  let actions: [String]
-  let paragraphs: [String]
-  let operands: [Operand]
-  let options: [Option]
-  let example: String?
+  let forms: [UsageForm]
+  let blocks: [Block]
+  let example: String
+  /// Whether the action stands right after the command's name; otherwise it is an operand like any other.
+  let beginsWithAction: Bool
 
-  init(_ command: any Command.Type) { self.init(name: command.name, summary: command.summary, help: command.help) }
-
-  init(name: String, summary: String, help: String) {
+  init(
+    _ name: String, _ summary: String, forms: [UsageForm], beginsWithAction: Bool = true, _ blocks: Block..., example: String
+  ) {
     self.name = name
     self.summary = summary
-    var usage: [String] = []
-    var paragraphs: [String] = []
-    var operands: [Operand] = []
-    var listed: [Option] = []
-    var mentions: [String] = []
-    var example: String?
-    for block in Self.blocks(help) {
-      if block[0].hasPrefix("Usage:") {
-        usage = Self.joined(block.map { $0.replacing("Usage:", with: "      ") }) { $0.hasPrefix("pushfleet ") }
-      } else if block[0].hasPrefix("Example") {
-        example = Self.joined(block).joined(separator: "\n").split(separator: ": ", maxSplits: 1).last.map(String.init)
-      } else if block.contains(where: { $0.hasPrefix("  --") }) {
-        let entries = Self.entries(block)
-        listed += entries.filter { $0.hasPrefix("--") }.map(Self.option)
-        operands += entries.filter { !$0.hasPrefix("--") }.map(Self.operand)
-        mentions += entries
-      } else {
-        paragraphs.append(block.joined(separator: "\n"))
-      }
-    }
-    self.usage = usage
-    self.paragraphs = paragraphs
-    self.operands = operands
+    self.forms = forms
+    self.blocks = blocks
     self.example = example
-    actions = Self.actions(of: name, usage)
-    options = Self.merged(listed, Self.mentioned(in: usage + paragraphs + mentions))
+    self.beginsWithAction = beginsWithAction
   }
 
-  private static func blocks(_ help: String) -> [[String]] {
-    help.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-      .split { $0.isEmpty }.map(Array.init)
-  }
+  /// The words that may follow the command's name, such as `import`.
+  var actions: [String] { forms.flatMap(\.actions) }
 
-  /// Lines without their indentation, those that begin nothing joined to the line before.
-  private static func joined(_ lines: [String], where begins: (String) -> Bool = { _ in false }) -> [String] {
-    lines.reduce(into: []) { entries, line in
-      let text = String(line.drop { $0 == " " })
-      if entries.isEmpty || begins(text) { entries.append(text) } else { entries[entries.count - 1] += " " + text }
+  /// Each form as a line.
+  var usage: [String] { forms.map { (["pushfleet", name] + $0.pieces(value)).joined(separator: " ") } }
+
+  /// Of the lists that have options.
+  private var entries: [PageEntry] {
+    blocks.flatMap { block -> [PageEntry] in
+      if case .list(let entries) = block, entries.contains(where: \.isOption) { entries } else { [] }
     }
   }
 
-  /// What a list names, with its words: each begins two blanks from the left, and goes on deeper.
-  private static func entries(_ lines: [String]) -> [String] {
-    lines.reduce(into: []) { entries, line in
-      let text = String(line.drop { $0 == " " })
-      if line.count - text.count == 2 || entries.isEmpty {
-        entries.append(text)
-      } else {
-        entries[entries.count - 1] += " " + text
-      }
+  var operands: [PageEntry] { entries.filter { !$0.isOption } }
+
+  /// Each once.
+  var options: [PageEntry] {
+    entries.reduce(into: []) { options, entry in
+      if entry.isOption, !options.contains(where: { $0.name == entry.name }) { options.append(entry) }
     }
   }
 
-  /// `--app APP  the application`: at least two blanks stand before what it does.
-  private static func option(_ line: String) -> Option {
-    let (head, words) = halves(line)
-    let parts = head.split(separator: " ", maxSplits: 1)
-    return Option(name: String(parts[0].dropFirst(2)), value: parts.count > 1 ? String(parts[1]) : nil, words: words)
+  /// How a form names an option's value; nil for a flag.
+  func value(_ name: String) -> String? { options.first { $0.name == name }.flatMap { $0.valueInForms ?? $0.value } }
+
+  // MARK: reading
+
+  /// Takes the words after the command's name apart, as the form that they begin allows.
+  func options(_ words: [String]) throws(CommandFailure) -> Options {
+    var words = words
+    let action = actions.isEmpty || !beginsWithAction ? nil : try take(&words)
+    let forms = forms.filter { action == nil || $0.actions.contains(action ?? "") }
+    let names = Set(forms.flatMap(\.options))
+    let valued = names.filter { value($0) != nil }
+    var options = try Options(words, values: valued, flags: names.subtracting(valued))
+    options.action = action ?? ""
+    if !forms.contains(where: \.takesOperands), beginsWithAction { try options.refuseOperands() }
+    return options
   }
 
-  private static func operand(_ line: String) -> Operand {
-    let (head, words) = halves(line)
-    return Operand(name: String(head), words: words ?? "")
-  }
-
-  private static func halves(_ line: String) -> (head: Substring, words: String?) {
-    guard let gap = line.firstRange(of: "  ") else { return (line[...], nil) }
-    return (line[..<gap.lowerBound], String(line[gap.lowerBound...].drop { $0 == " " }))
-  }
-
-  /// `--state gone|suspect`, `--token T`, `--json`, wherever they stand.
-  private static func mentioned(in texts: [String]) -> [Option] {
-    texts.flatMap { text in
-      text.matches(of: /--([a-z][a-z-]*[a-z])(?:[ ]((?:[a-z_]+\|)+[a-z_]+|[A-Z]+(?:[:\/][A-Z]+)*)(?![A-Za-z]))?/).map { match in
-        Option(name: String(match.1), value: match.2.map(String.init))
-      }
+  /// The action, or the one that may be left out.
+  private func take(_ words: inout [String]) throws(CommandFailure) -> String {
+    guard let word = words.first, !word.hasPrefix("-") else {
+      if let byDefault = forms.first(where: \.isDefault) { return byDefault.actions[0] }
+      throw CommandFailure(.usage, "name an action: \(actions.joined(separator: ", "))")
     }
-  }
-
-  /// Each once; a value whose words are named anywhere is known by them.
-  private static func merged(_ listed: [Option], _ mentioned: [Option]) -> [Option] {
-    (listed + mentioned).reduce(into: []) { options, option in
-      guard let index = options.firstIndex(where: { $0.name == option.name }) else { return options.append(option) }
-      if options[index].value == nil || !option.choices.isEmpty { options[index].value = option.value ?? options[index].value }
-    }
-  }
-
-  private static func actions(of name: String, _ usage: [String]) -> [String] {
-    usage.reduce(into: []) { actions, line in
-      guard let second = line.split(separator: " ").dropFirst(2).first else { return }
-      for word in second.split(whereSeparator: { "[]|".contains($0) }).map(String.init)
-      where word.allSatisfy({ $0.isLowercase || $0 == "-" }) && !word.hasPrefix("-") && !actions.contains(word) {
-        actions.append(word)
-      }
-    }
+    try Options.check(word, among: actions)
+    words.removeFirst()
+    return word
   }
 }

@@ -26,16 +26,26 @@ enum Manual {
   private static func section(_ page: CommandPage) -> String {
     var lines = [".SS \(escaped(page.name)) \\- \(escaped(page.summary))", ".nf"]
     lines += page.usage.map(line) + [".fi"]
-    for paragraph in page.paragraphs { lines += [".PP", line(paragraph)] }
-    for operand in page.operands { lines += [".TP", ".I \(escaped(operand.name))", line(operand.words)] }
+    for paragraph in paragraphs(page) { lines += [".PP", line(paragraph)] }
+    for operand in page.operands { lines += [".TP", ".I \(escaped(operand.name))", line(operand.words ?? "")] }
     for option in page.options {
       guard let words = option.words else { continue }
-      lines += [".TP", ".B \\-\\-\(escaped(option.name))\(option.value.map { " \\fI\(escaped($0))\\fR" } ?? "")", line(words)]
+      let value = option.knownValue.map { " \\fI\(escaped($0))\\fR" } ?? ""
+      lines += [".TP", ".B \\-\\-\(escaped(option.name))\(value)", line(words)]
     }
-    if let example = page.example {
-      lines += [".PP", "Example:", ".nf", line(WrappedText.command(example, width: width)), ".fi"]
-    }
+    lines += [".PP", "Example:", ".nf", line(WrappedText.command(page.example, width: width)), ".fi"]
     return lines.joined(separator: "\n")
+  }
+
+  /// Lists without an option are part of what is told.
+  private static func paragraphs(_ page: CommandPage) -> [String] {
+    page.blocks.flatMap { block in
+      switch block {
+      case .text(let text): text.split(separator: "\n\n").map(String.init)
+      case .list(let entries):
+        entries.contains(where: \.isOption) ? [] : [HelpText(width: .max).list(entries.compactMap(\.row))]
+      }
+    }
   }
 
   private static let tail = """

@@ -3,14 +3,15 @@ import PushCore
 import Reactor
 
 enum DeadCommand: Command {
-  static let name = "dead"
-  static let summary = "list, show, replay and drop dead letters"
-  static let help = """
-    Usage: pushfleet dead list --config FILE [FILTERS] [--json]
-           pushfleet dead show --config FILE [FILTERS] [--json] [ID...]
-           pushfleet dead replay --config FILE [FILTERS] [--rate N/s] [--dry-run] [--json] [ID...]
-           pushfleet dead drop --config FILE [FILTERS] [--yes] [--dry-run] [--json] [ID...]
-
+  static let page = CommandPage(
+    "dead", "list, show, replay and drop dead letters",
+    forms: [
+      .action("list", "--config", LetterFilter.item, ["--json"], .hidden(["ID"])),
+      .action("show", "--config", LetterFilter.item, ["--json"], ["ID..."]),
+      .action("replay", "--config", LetterFilter.item, ["--rate"], ["--dry-run"], ["--json"], ["ID..."]),
+      .action("drop", "--config", LetterFilter.item, ["--yes"], ["--dry-run"], ["--json"], ["ID..."]),
+    ],
+    """
     Dead letters are requests, changes and acknowledgements that will not be tried again. list counts them by application, error,
     reason and where they came from; show prints them whole. Neither takes anything out of the queue, and its order stays.
 
@@ -19,28 +20,18 @@ enum DeadCommand: Command {
     copy; interrupted, the same command goes on with the rest. What becomes a dead letter again meanwhile waits for the next time.
 
     drop removes them for good. It asks on a terminal; elsewhere it needs --yes.
+    """,
+    .list(
+      [.config()] + LetterFilter.entries + [
+        .option("rate", "N/s", "replay at most N letters a second; also N/m and N/h"),
+        .flag("dry-run", "say what would be done"), .flag("yes", "don't ask"),
+        .json("one JSON object per group or letter; of replay and drop, one when done"), .option("id", "ID"),
+      ]),
+    example: "pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-    \(LetterFilter.help)
-      ID              only letters with one of these message ids (or --id ID)
-      --rate N/s      replay at most N letters a second; also N/m and N/h
-      --dry-run       say what would be done
-      --yes           don't ask
-      --json          one JSON object per group or letter; of replay and drop, one when done
-
-    Example: pushfleet dead replay --config pushfleet.json5 --app com.example.app --error Unavailable --since 2h --rate 100/s
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let word = try Subcommand.take(&arguments, of: ["list", "show", "replay", "drop"])
-    var values = LetterFilter.values
-    var flags: Set = ["json"]
-    if word == "replay" { values.insert("rate") }
-    if word == "replay" || word == "drop" { flags.insert("dry-run") }
-    if word == "drop" { flags.insert("yes") }
-    let options = try Options(arguments, values: values, flags: flags)
+  static func run(_ options: Options) throws {
     let filter = try LetterFilter(options, now: RegistrySession.now)
-    switch word {
+    switch options.action {
     case "list": try list(options, filter)
     case "show": try show(options, filter)
     case "replay": try replay(options, filter)
@@ -54,25 +45,25 @@ enum DeadCommand: Command {
     var groups = LetterGroups()
     let look = try LetterLook(try options.configuration(), filter, name: "pushfleet dead list") { groups.add($0) }
     try look.run()
-    if options.has("json") {
-      for line in groups.json { Terminal.print(line) }
+    if options.asJSON {
+      for group in groups.json { Terminal.print(group) }
     } else if groups.count == 0 {
       Terminal.say("no dead letters" + others(look))
     } else {
-      Terminal.print(groups.text(width: TerminalWidth.ofOutput ?? .max))
+      Terminal.print(groups.text(width: Terminal.width))
       Terminal.say("\(letters(groups.count))\(others(look))")
     }
   }
 
   private static func show(_ options: Options, _ filter: LetterFilter) throws {
-    let asJSON = options.has("json")
+    let asJSON = options.asJSON
     // Whoever pages through letters takes his time: they are in their place again before the first is printed.
     let spool = try Spool()
     var isFirst = true
     let look = try LetterLook(
       try options.configuration(), filter, name: "pushfleet dead show", maximumBody: 512 << 20
     ) { letter in
-      spool.append(asJSON ? letter.json : Array(((isFirst ? "" : "\n") + letter.text).utf8))
+      spool.append(asJSON ? letter.json.line : Array(((isFirst ? "" : "\n") + letter.text).utf8))
       isFirst = false
     }
     try look.run()
@@ -82,11 +73,11 @@ enum DeadCommand: Command {
 
   /// Of those that there are, where the filter leaves some out.
   private static func others(_ look: LetterLook) -> String {
-    look.expected > look.matched ? " of \(Figures.count(Int64(look.expected)))" : ""
+    look.expected > look.matched ? " of \(Figures.count(look.expected))" : ""
   }
 
   private static func letters(_ count: Int) -> String {
-    count == 1 ? "1 dead letter" : "\(Figures.count(Int64(count))) dead letters"
+    count == 1 ? "1 dead letter" : "\(Figures.count(count)) dead letters"
   }
 
   // MARK: replay
@@ -95,7 +86,7 @@ enum DeadCommand: Command {
     let isDry = options.has("dry-run")
     let replay = try LetterReplay(try options.configuration(), filter, rate: try rate(options["rate"]), isDry: isDry)
     try replay.run()
-    if options.has("json") { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
+    if options.asJSON { Terminal.print(json(replay, isDry)) } else { tell(replay, isDry) }
     if replay.isInterrupted { throw CommandFailure(.interrupted, "interrupted: \(replay.progress)") }
     let refused = replay.refused.values.reduce(0, +)
     if refused > 0 { throw CommandFailure(.badInput, "\(letters(refused)) can't be replayed: left in the queue") }
@@ -105,27 +96,22 @@ enum DeadCommand: Command {
     let total = replay.sent.values.reduce(0, +)
     Terminal.say(isDry ? "\(letters(total)) would be replayed" : "pushfleet: \(letters(total)) replayed")
     for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
-      Terminal.print("\(Figures.count(Int64(count))) to \(replay.topology.name(queue))")
+      Terminal.print("\(Figures.count(count)) to \(replay.topology.name(queue))")
     }
     for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) {
-      Terminal.print("\(Figures.count(Int64(count))) not: \(reason.printable)")
+      Terminal.print("\(Figures.count(count)) not: \(reason.printable)")
     }
   }
 
-  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> [UInt8] {
-    var line = JSONObjectWriter()
-    line.set(isDry ? "would_replay" : "replayed", Int64(replay.sent.values.reduce(0, +)))
-    line.set("refused", Int64(replay.refused.values.reduce(0, +)))
-    line.set("queues") { queues in
-      for (queue, count) in replay.sent.sorted(by: { $0.key < $1.key }) {
-        queues.set(replay.topology.name(queue), Int64(count))
-      }
+  private static func json(_ replay: LetterReplay, _ isDry: Bool) -> JSONObject {
+    func counts(_ counts: [String: Int], _ name: (String) -> String = { $0 }) -> JSONObject {
+      JSONObject(counts.sorted { $0.key < $1.key }.map { (name($0.key), $0.value) })
     }
-    line.set("reasons") { reasons in
-      for (reason, count) in replay.refused.sorted(by: { $0.key < $1.key }) { reasons.set(reason, Int64(count)) }
-    }
-    if isDry { line.set("dry_run", flag: true) }
-    return line.closed()
+    return [
+      isDry ? "would_replay" : "replayed": replay.sent.values.reduce(0, +), "refused": replay.refused.values.reduce(0, +),
+      "queues": counts(replay.sent, replay.topology.name), "reasons": counts(replay.refused),
+      "dry_run": JSONOptional(isDry ? true : nil),
+    ]
   }
 
   /// Letters a second.
@@ -166,13 +152,9 @@ enum DeadCommand: Command {
   private static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 && Terminal.isInteractive }
 
   private static func tell(_ count: Int, _ options: Options, isDry: Bool) {
-    if options.has("json") {
-      var line = JSONObjectWriter()
-      line.set(isDry ? "would_drop" : "dropped", Int64(count))
-      if isDry { line.set("dry_run", flag: true) }
-      Terminal.print(line.closed())
-    } else {
-      Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
+    guard options.asJSON else {
+      return Terminal.say(isDry ? "\(letters(count)) would be dropped" : "pushfleet: \(letters(count)) dropped")
     }
+    Terminal.print([isDry ? "would_drop" : "dropped": count, "dry_run": JSONOptional(isDry ? true : nil)] as JSONObject)
   }
 }

@@ -8,14 +8,14 @@ struct Letter {
   let source: LetterSource
   let app: String?
   /// The code of whoever gave it up; nil where the broker did.
-  let error: String?
+  private(set) var error: String?
   let reason: String
-  let status: Int64?
-  let attempts: Int64?
+  private(set) var status: Int64?
+  private(set) var attempts: Int64?
   /// When it was given up, in unix milliseconds; nil where nobody says so.
   let failedAt: Int64?
   /// The queue that it came from, without prefix; nil where it never was in one.
-  let origin: String?
+  private(set) var origin: String?
 
   init(_ delivery: Delivery, _ topology: Topology) {
     self.delivery = delivery
@@ -32,19 +32,12 @@ struct Letter {
       failedAt = headers.string("x-push-failed-at").flatMap { Timestamp.milliseconds(of: $0) } ?? Self.published(properties)
       origin = Self.text(headers, Topology.originHeader)
     case .broker(let queue, let why):
-      error = nil
       reason = "given up by the broker: \(why.printable)"
-      status = nil
-      attempts = nil
       failedAt = Self.milliseconds(LetterSource.died(properties)) ?? Self.published(properties)
       origin = queue.printable
     case .stray(let exchange, let key):
-      error = nil
       reason = "published to \(exchange.printable) with the routing key \"\(key.printable)\", which leads nowhere"
-      status = nil
-      attempts = nil
       failedAt = Self.published(properties)
-      origin = nil
     }
   }
 

@@ -15,16 +15,20 @@ struct LetterFilter {
   var ids: Set<String> = []
   var limit: Int?
 
-  static let values: Set = ["config", "app", "error", "origin", "reason", "since", "id", "limit"]
-
-  static let help = """
-      --app APP       only this application's
-      --error CODE    only those with this code (x-push-error); - for those that the broker gave up
-      --origin NAME   only those that came by this queue (x-push-origin), such as send.high or registry; - for those that don't say it
-      --reason TEXT   only those whose reason has this text, in capitals or not
-      --since TIME    only those given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z
-      --limit N       at most N, the oldest first
-    """
+  /// In a command's forms, and in its list.
+  static let item = UsageForm.Item.group(
+    "FILTERS", ["--app", "--error", "--origin", "--reason", "--since", "--limit", "--id"])
+  static let entries: [PageEntry] = [
+    .option("app", "APP", "only this application's"),
+    .option("error", "CODE", "only those with this code (x-push-error); - for those that the broker gave up"),
+    .option(
+      "origin", "NAME",
+      "only those that came by this queue (x-push-origin), such as send.high or registry; - for those that don't say it"),
+    .option("reason", "TEXT", "only those whose reason has this text, in capitals or not"),
+    .option("since", "TIME", "only those given up since then: 90s, 15m, 2h, 7d ago, or 2026-11-20T21:22:00Z"),
+    .option("limit", "N", "at most N, the oldest first"),
+    .operand("ID", "only letters with one of these message ids (or --id ID)"),
+  ]
 
   /// - Parameter now: unix milliseconds.
   init(_ options: Options, now: Int64) throws(CommandFailure) {

@@ -53,17 +53,12 @@ struct LetterGroups {
     }
   }
 
-  var json: [[UInt8]] {
+  var json: [JSONObject] {
     sorted.map { kind, group in
-      var line = JSONObjectWriter()
-      line.set("app", kind.app)
-      line.set("error", kind.error)
-      line.set("reason", kind.reason)
-      line.set("origin", kind.origin)
-      line.set("count", Int64(group.count))
-      line.set("oldest", time: group.oldest)
-      line.set("newest", time: group.newest)
-      return line.closed()
+      [
+        "app": kind.app, "error": kind.error, "reason": kind.reason, "origin": kind.origin, "count": group.count,
+        "oldest": group.oldest.map(Timestamp.text), "newest": group.newest.map(Timestamp.text),
+      ]
     }
   }
 
@@ -77,7 +72,7 @@ struct LetterGroups {
   func text(width: Int) -> String {
     let rows = sorted.map { kind, group in
       [
-        Figures.count(Int64(group.count)), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
+        Figures.count(group.count), kind.app ?? "-", kind.error ?? "-", kind.origin ?? "-",
         group.oldest.map(Figures.time) ?? "-", group.newest.map(Figures.time) ?? "-", kind.reason,
       ]
     }

@@ -4,61 +4,41 @@ import PushCore
 
 /// One dead letter in full.
 extension Letter {
-  var json: [UInt8] {
+  var json: JSONObject {
     let properties = delivery.properties
-    var line = JSONObjectWriter()
-    line.set("message_id", properties.messageID)
-    line.set("app", properties.appID)
-    line.set("error", error)
-    line.set("reason", reason)
-    line.set("status", status)
-    line.set("attempts", attempts)
-    line.set("failed_at", time: failedAt)
-    line.set("origin", origin)
-    line.set("exchange", delivery.exchange)
-    line.set("routing_key", delivery.routingKey)
-    line.set("properties") { Self.append(properties, to: &$0) }
-    line.set("headers") { Self.append(properties.headers, to: &$0) }
-    if properties.hasUnreadableHeaders { line.set("unreadable_headers", flag: true) }
-    line.set("body_size", Int64(clamping: delivery.bodySize))
-    if String(validating: delivery.body, as: UTF8.self) != nil {
-      line.set("body", delivery.body)
-    } else {
-      line.set("body_base64", Data(delivery.body).base64EncodedString())
-    }
-    return line.closed()
+    let isText = String(validating: delivery.body, as: UTF8.self) != nil
+    return [
+      "message_id": properties.messageID, "app": properties.appID, "error": error, "reason": reason, "status": status,
+      "attempts": attempts, "failed_at": failedAt.map(Timestamp.text), "origin": origin, "exchange": delivery.exchange,
+      "routing_key": delivery.routingKey,
+      "properties": JSONObject(Self.fields(properties).map { ($0.name, $0.value) }),
+      "headers": Self.json(properties.headers),
+      "unreadable_headers": JSONOptional(properties.hasUnreadableHeaders ? true : nil),
+      "body_size": Int64(clamping: delivery.bodySize), "body": JSONOptional(isText ? delivery.body : nil),
+      "body_base64": JSONOptional(isText ? nil : Data(delivery.body).base64EncodedString()),
+    ]
   }
 
-  private static func append(_ properties: BasicProperties, to line: inout JSONObjectWriter) {
-    for (name, value) in texts(properties) {
-      if let value { line.set(name, value) }
-    }
-    for (name, value) in numbers(properties) {
-      if let value { line.set(name, value) }
-    }
-  }
-
-  private static func append(_ headers: FieldTable, to line: inout JSONObjectWriter) {
+  private static func json(_ headers: FieldTable) -> JSONObject {
     var seen: Set<[UInt8]> = []
-    for (name, value) in headers.entries where seen.insert(name).inserted {
-      line.set(String(decoding: name, as: UTF8.self), raw: value.json)
-    }
+    let firsts = headers.entries.filter { seen.insert($0.key).inserted }
+    return JSONObject(firsts.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) })
   }
 
-  private static func texts(_ properties: BasicProperties) -> [(String, [UInt8]?)] {
-    [
+  /// As JSON, and for people.
+  private static func fields(_ properties: BasicProperties) -> [(name: String, value: any JSONMember, text: String?)] {
+    let texts: [(String, [UInt8]?)] = [
       ("content_type", properties.contentType), ("content_encoding", properties.contentEncoding),
       ("correlation_id", properties.correlationID), ("reply_to", properties.replyTo),
       ("expiration", properties.expiration), ("message_id", properties.messageID), ("type", properties.type),
       ("user_id", properties.userID), ("app_id", properties.appID),
     ]
-  }
-
-  private static func numbers(_ properties: BasicProperties) -> [(String, Int64?)] {
-    [
+    let numbers: [(String, Int64?)] = [
       ("delivery_mode", properties.deliveryMode.map(Int64.init)), ("priority", properties.priority.map(Int64.init)),
       ("timestamp", properties.timestamp.map(Int64.init(clamping:))),
     ]
+    return texts.map { ($0, JSONOptional($1), $1.map { String(printing: $0) }) }
+      + numbers.map { ($0, JSONOptional($1), $1.map(String.init)) }
   }
 
   var text: String {
@@ -66,15 +46,10 @@ extension Letter {
     var facts: [(String, String?)] = [
       ("message", messageID ?? "(without an id)"), ("app", app), ("error", error), ("reason", reason),
       ("status", status.map(String.init)), ("attempts", attempts.map(String.init)),
-      ("given up", failedAt.map { String(decoding: Timestamp.text($0), as: UTF8.self) }), ("from", origin),
+      ("given up", failedAt.map { Figures.moment($0) }), ("from", origin),
     ]
-    for (name, value) in Self.texts(properties) where name != "message_id" && name != "app_id" {
-      facts.append((name, value.map { String(printing: $0) }))
-    }
-    for (name, value) in Self.numbers(properties) { facts.append((name, value.map(String.init))) }
-    for (name, value) in properties.headers.entries {
-      facts.append((String(printing: name), String(printing: value.json)))
-    }
+    facts += Self.fields(properties).filter { !["message_id", "app_id"].contains($0.name) }.map { ($0.name, $0.text) }
+    facts += properties.headers.entries.map { (String(printing: $0.key), String(printing: $0.value.json)) }
     if properties.hasUnreadableHeaders { facts.append(("headers", "(some can't be read)")) }
     facts.append(("body", bodyText))
     return FactList.text(facts)
@@ -106,9 +81,7 @@ extension FieldValue {
     case .array(let values):
       return Array("[".utf8) + Array(values.map(\.json).joined(separator: Array(",".utf8))) + Array("]".utf8)
     case .table(let table):
-      var object = JSONObjectWriter()
-      for (name, value) in table.entries { object.set(String(decoding: name, as: UTF8.self), raw: value.json) }
-      return object.closed()
+      return JSONObject(table.entries.map { (String(decoding: $0.key, as: UTF8.self), JSONRaw($0.value.json)) }).line
     }
   }
 }

@@ -12,7 +12,7 @@ import Wire
 ///
 /// The broker closes the channel of who holds a message for longer than its `consumer_timeout`. So in a walk that lasts, all that is held goes
 /// back from time to time and is taken anew; what has been looked at stands first then.
-class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
+class LetterWalk: PublisherClient, ConsumerHandler {
   enum Step {
     case keep, remove
     /// `settle` says later.
@@ -42,7 +42,6 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
   private let maximumBody: Int
   private let hold: Double
   private var consuming: BrokerConnection
-  private(set) weak var publisher: Publisher?
   private weak var consumer: Consumer?
 
   /// What the queue had ready when the walk began.
@@ -80,10 +79,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     self.hold = hold
     let loop = try EventLoop()
     consuming = BrokerConnection(loop: loop, brokers: try configuration.brokerAddresses())
-    try super.init(configuration, loop: loop)
-    connection.makeMachine = { [unowned self] broker in
-      Publisher(settings: ConnectionSettings(broker: broker, name: name, heartbeat: 0), window: 1, handler: self)
-    }
+    try super.init(configuration, loop: loop, window: 1) { ConnectionSettings(broker: $0, name: name, heartbeat: 0) }
     consuming.makeMachine = { [unowned self] broker in makeConsumer(broker) }
   }
 
@@ -132,10 +128,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
 
   /// Publishing may go on.
   func publisherReady(_ publisher: Publisher) {}
-  func confirmed(_ tag: Int) {}
-  func failed(_ tag: Int, _ failure: PublishFailure) {}
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) { publisherReady(publisher) }
+  override func unblocked(_ publisher: Publisher) { publisherReady(publisher) }
 
   /// Ends the walk: what is held goes back.
   func end() {
@@ -278,7 +271,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
 
   // MARK: connections
 
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     up()
     self.publisher = publisher
     guard !hasCounted else { return publisherReady(publisher) }
@@ -330,7 +323,7 @@ class LetterWalk: BrokerClient, PublisherHandler, ConsumerHandler {
     awaitReturn()
   }
 
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+  override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     if reason == .closedHere || isReturning { return finish() }
     if hasCounted { give(up: reason) } else { lost(reason) }

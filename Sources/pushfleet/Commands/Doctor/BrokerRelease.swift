@@ -8,26 +8,26 @@ enum BrokerRelease {
   /// The last whose behaviour is known.
   private static let newestMajor = 4
 
-  /// nil where the broker says nothing of itself.
-  static func finding(_ server: BrokerServer?) -> (level: Finding.Level, sentence: String, remedy: String?)? {
-    guard let server, !server.product.isEmpty else { return nil }
+  /// None where the broker says nothing of itself.
+  static func findings(_ server: BrokerServer?, _ subject: String) -> [Finding] {
+    guard let server, !server.product.isEmpty else { return [] }
+    func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String? = nil) -> [Finding] {
+      [Finding(level, subject, sentence, remedy)]
+    }
     let name = "\(server.product) \(server.version)"
     guard server.product == product else {
-      return (.warning, "it is \(name): the fleet is made for RabbitMQ's quorum queues", "use RabbitMQ 3.10 or newer")
+      return finding(
+        .warning, "it is \(name): the fleet is made for RabbitMQ's quorum queues", "use RabbitMQ 3.10 or newer")
     }
-    guard let release = server.release else { return (.warning, "its version is \(name), of which nothing is known", nil) }
+    guard let release = server.release else { return finding(.warning, "its version is \(name), of which nothing is known") }
     if release < oldest {
-      return (
+      return finding(
         .error, "\(name) is too old: its quorum queues lose dead letters that the next queue doesn't take",
-        "bring it to 3.10 or newer"
-      )
+        "bring it to 3.10 or newer")
     }
-    if release.major > newestMajor {
-      return (
-        .warning, "\(name) is newer than what the fleet is known to run with (3.10 to 4.x)",
-        "try it with a fleet for tests first"
-      )
-    }
-    return (.ok, name, nil)
+    guard release.major > newestMajor else { return finding(.ok, name) }
+    return finding(
+      .warning, "\(name) is newer than what the fleet is known to run with (3.10 to 4.x)",
+      "try it with a fleet for tests first")
   }
 }

@@ -77,31 +77,21 @@ struct BrokerRights {
   }
 
   /// What is wrong, and what to do.
-  var findings: [(level: Finding.Level, sentence: String, remedy: String)] {
+  func findings(_ subject: String) -> [Finding] {
     let advice = Self.grant(topology.prefix, broker) + " (docs/operations.md, Users and permissions)"
-    var found: [(level: Finding.Level, sentence: String, remedy: String)] = []
-    if !unreadable.isEmpty {
-      found.append((.error, "workers with this user may not read \(unreadable.joined(separator: ", "))", advice))
-    }
-    if !unwritable.isEmpty {
-      found.append((.error, "workers with this user may not write to \(unwritable.joined(separator: ", "))", advice))
-    }
-    if cannotHold {
-      found.append(
-        (
-          .warning,
-          "workers with this user can't declare hold queues (\(topology.holdQueue("APP"))): while a provider is in trouble, its requests go "
-            + "round by the ladder", advice
-        ))
-    }
-    if cannotAnswer {
-      found.append(
-        (
-          .warning,
-          "workers with this user can't answer `pushfleet status` (\(topology.controlExchange).…): they deliver all the same",
-          advice
-        ))
-    }
-    return found
+    let refused: [(isRefused: Bool, level: Finding.Level, sentence: String)] = [
+      (!unreadable.isEmpty, .error, "workers with this user may not read \(unreadable.joined(separator: ", "))"),
+      (!unwritable.isEmpty, .error, "workers with this user may not write to \(unwritable.joined(separator: ", "))"),
+      (
+        cannotHold, .warning,
+        "workers with this user can't declare hold queues (\(topology.holdQueue("APP"))): while a provider is in trouble, "
+          + "its requests go round by the ladder"
+      ),
+      (
+        cannotAnswer, .warning,
+        "workers with this user can't answer `pushfleet status` (\(topology.controlExchange).…): they deliver all the same"
+      ),
+    ]
+    return refused.filter(\.isRefused).map { Finding($0.level, subject, $0.sentence, advice) }
   }
 }

@@ -3,41 +3,40 @@ import PushCore
 import Settings
 
 enum ConfigCommand: Command {
-  static let name = "config"
-  static let summary = "check a configuration: every error at once"
-  static let help = """
-    Usage: pushfleet config check [--config] FILE [--json]
-
+  static let page = CommandPage(
+    "config", "check a configuration: every error at once",
+    forms: [.action("check", "[--config]", "FILE", ["--json"], .hidden(["--config"]))],
+    """
     Reads the configuration as a worker does, with the environment's values over the file's, its keys and certificates with it, and says
     all that is wrong at once, with line and column or the environment's variable. Asks no broker and no provider: `pushfleet
     doctor` does. Exit status 78 when there are errors; what is only likely to be a mistake is a warning, and so is a certificate that
     has ended or ends within 30 days.
+    """,
+    [
+      .operand("FILE", "the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone"),
+      .json("print one JSON object per finding, on a line of its own"), .option("config", "FILE"),
+    ],
+    example: "pushfleet config check pushfleet.json5")
 
-      FILE     the configuration (or --config FILE, or PUSHFLEET_CONFIG); without one, the environment alone
-      --json   print one JSON object per finding, on a line of its own
-
-    Example: pushfleet config check pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    _ = try Subcommand.take(&arguments, of: ["check"])
-    let options = try Options(arguments, values: ["config"], flags: ["json"])
+  static func run(_ options: Options) throws {
     guard options.operands.count + (options["config"] == nil ? 0 : 1) <= 1 else {
       throw CommandFailure(.usage, "name one configuration")
     }
     let file = options.operands.first ?? options.configurationFile
     let check = ConfigurationCheck(path: file, environment: ProcessInfo.processInfo.environment)
-    for finding in check.findings + check.certificates {
-      Terminal.print(options.has("json") ? finding.json : Array(finding.text.utf8))
-    }
+    for finding in check.findings + check.certificates { options.print(finding.json, text: finding.text) }
     let errors = check.findings.count(where: \.isError)
     guard errors == 0 else {
       throw CommandFailure(.configuration, "the configuration has \(errors == 1 ? "an error" : "\(errors) errors")")
     }
-    guard !options.has("json"), let configuration = check.configuration else { return }
-    let apps = configuration.apps.count
-    Terminal.print("\(file?.printable ?? "the environment"): no errors; \(apps) \(apps == 1 ? "application" : "applications")")
+    guard !options.asJSON, let configuration = check.configuration else { return }
+    Terminal.print("\(file?.printable ?? "the environment"): \(configuration.verdict)")
   }
+}
+
+extension Configuration {
+  /// Of a configuration that can be used.
+  var verdict: String { "no errors; \(apps.count) \(apps.count == 1 ? "application" : "applications")" }
 }
 
 extension ConfigurationFinding {
@@ -55,15 +54,10 @@ extension ConfigurationFinding {
 
   private var words: String { "\(key.map { $0.printable + " " } ?? "")\(problem.printable)" }
 
-  var json: [UInt8] {
-    var object = JSONObjectWriter()
-    object.set("level", isError ? "error" : "warning")
-    object.set("file", file)
-    object.set("line", line.map(Int64.init))
-    object.set("column", column.map(Int64.init))
-    object.set("key", key)
-    object.set("variable", variable)
-    object.set("problem", problem)
-    return object.closed()
+  var json: JSONObject {
+    [
+      "level": isError ? "error" : "warning", "file": file, "line": line, "column": column, "key": key, "variable": variable,
+      "problem": problem,
+    ]
   }
 }

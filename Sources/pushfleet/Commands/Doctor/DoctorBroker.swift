@@ -5,11 +5,17 @@ import Settings
 import Wire
 
 /// Looks at one broker with the configuration's user: whether it lets us in, and whether it has what workers and producers need.
-final class DoctorBroker: BrokerClient, PublisherHandler {
+final class DoctorBroker: PublisherClient {
+  /// An exchange or a queue of the fleet's.
+  private struct Thing {
+    let name: String
+    let isQueue: Bool
+    let declaration: AMQP.Command
+  }
+
   /// Looked at one after the other.
   private enum Step {
-    case exchange(name: String, type: String, arguments: FieldTable)
-    case queue(Topology.Queue)
+    case thing(Thing)
     case rights
     case right(BrokerRights.Question)
     case defaultExchange
@@ -37,7 +43,6 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   private var asked: BrokerRights.Question?
   private var isBlocked = false
   private var isConcluded = false
-  private weak var publisher: Publisher?
   /// Seconds for the answer to a publication.
   private static let answerTimeout = 5.0
 
@@ -47,27 +52,28 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     uri = broker.uri
     rights = BrokerRights(topology, broker.uri)
     consumers = LaneConsumers(topology)
-    steps = topology.exchanges.map { .exchange(name: $0.name, type: $0.type, arguments: $0.arguments) }
-    steps += topology.queues.map { .queue($0) } + [.rights, .defaultExchange] + (hasLadder ? [.ladder] : [])
-    try super.init(configuration)
+    let things =
+      topology.exchanges.map { exchange in
+        let command = AMQP.Command.exchangeDeclare(name: exchange.name, type: exchange.type, arguments: exchange.arguments)
+        return Thing(name: exchange.name, isQueue: false, declaration: command)
+      }
+      + topology.queues.map { queue in
+        Thing(name: queue.name, isQueue: true, declaration: .queueDeclare(name: queue.name, arguments: queue.arguments))
+      }
+    steps = things.map { .thing($0) } + [.rights, .defaultExchange] + (hasLadder ? [.ladder] : [])
+    try super.init(configuration) { ConnectionSettings(broker: $0, name: "pushfleet doctor") }
     connection.brokers = [broker]
-    connection.makeMachine = { [unowned self] broker in
-      subject = "broker \(broker.host):\(broker.port)"
-      return Publisher(settings: ConnectionSettings(broker: broker, name: "pushfleet doctor"), handler: self)
-    }
   }
+
+  override func dials(_ broker: BrokerURI) { subject = "broker \(broker.host):\(broker.port)" }
 
   /// Everything that was found; says so where the broker can't be used.
   func look() throws -> [Finding] {
     do { try run() } catch let failure as CommandFailure {
       guard failure.status != .interrupted else { throw failure }
       let isConfiguration = failure.status == .configuration
-      findings.append(
-        Finding(
-          level: isConfiguration ? .error : .unreachable, subject: subject, sentence: failure.message,
-          remedy: isConfiguration
-            ? remedy(for: refusal)
-            : "check that it runs, and that host, port and `ca` of `broker` are right"))
+      let advice = "check that it runs, and that host, port and `ca` of `broker` are right"
+      report(isConfiguration ? .error : .unreachable, failure.message, isConfiguration ? remedy(for: refusal) : advice)
     }
     return findings
   }
@@ -91,12 +97,12 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     fail(.configuration, "\(reason)")
   }
 
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     self.publisher = publisher
     if !isUp {
       up()
       report(.ok, "reached, and the user may enter", nil)
-      if let finding = BrokerRelease.finding(publisher.server) { report(finding.level, finding.sentence, finding.remedy) }
+      findings += BrokerRelease.findings(publisher.server, subject)
     }
     // Again after a publication that was refused.
     proceed()
@@ -107,8 +113,7 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     guard let step = steps.first else { return conclude(publisher) }
     steps.removeFirst()
     switch step {
-    case .exchange(let name, let type, let arguments): inspect(name, type, arguments, publisher)
-    case .queue(let queue): inspect(queue, publisher)
+    case .thing(let thing): inspect(thing, publisher)
     case .rights:
       // Of what isn't RabbitMQ nobody knows that it refuses what has no effect here.
       guard publisher.server?.product == BrokerRelease.product else { return proceed() }
@@ -123,65 +128,44 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   // MARK: what is there
 
   /// Passively first: nothing is made here. What is there may be declared again, which says whether it is as the fleet's.
-  private func inspect(_ name: String, _ type: String, _ arguments: FieldTable, _ publisher: Publisher) {
-    perform(.exchangeInspect(name: name), publisher) { [unowned self] answer in
-      if case .failure(.notFound) = answer {
-        missing.insert("exchange " + name)
-        missingExchanges.append(name)
-        return proceed()
-      }
-      perform(.exchangeDeclare(name: name, type: type, arguments: arguments), publisher) { [unowned self] answer in
-        if case .failure(let reason) = answer { compare(exchange: name, reason) }
-        proceed()
-      }
-    }
-  }
-
-  private func inspect(_ queue: Topology.Queue, _ publisher: Publisher) {
-    perform(.queueInspect(name: queue.name), publisher) { [unowned self] answer in
+  private func inspect(_ thing: Thing, _ publisher: Publisher) {
+    perform(thing.isQueue ? .queueInspect(name: thing.name) : .exchangeInspect(name: thing.name), publisher) {
+      [unowned self] answer in
       switch answer {
-      case .success(.queue(let ready, let consumers)): note(queue, ready, consumers)
+      case .success(.queue(let ready, let consumers)): note(thing.name, ready, consumers)
       case .failure(.notFound):
-        missing.insert(queue.name)
-        missingQueues.append(queue.name)
+        missing.insert(thing.isQueue ? thing.name : "exchange " + thing.name)
+        if thing.isQueue { missingQueues.append(thing.name) } else { missingExchanges.append(thing.name) }
         return proceed()
-      case .failure(let reason): report(.error, "queue \(queue.name): \(reason)", permissions)
-      case .success: break
+      case .failure(let reason) where thing.isQueue: report(.error, "queue \(thing.name): \(reason)", permissions)
+      case .success, .failure: break
       }
-      perform(.queueDeclare(name: queue.name, arguments: queue.arguments), publisher) { [unowned self] answer in
-        if case .failure(let reason) = answer { compare(queue, reason) }
+      perform(thing.declaration, publisher) { [unowned self] answer in
+        if case .failure(let reason) = answer { compare(thing, reason) }
         proceed()
       }
     }
   }
 
-  private func note(_ queue: Topology.Queue, _ ready: Int, _ consumers: Int) {
-    if queue.name == topology.deadQueue { dead = ready }
-    if queue.name == topology.feedbackQueue { feedback = ready }
-    self.consumers.note(queue.name, consumers)
+  private func note(_ queue: String, _ ready: Int, _ consumers: Int) {
+    if queue == topology.deadQueue { dead = ready }
+    if queue == topology.feedbackQueue { feedback = ready }
+    self.consumers.note(queue, consumers)
   }
 
-  private func compare(_ queue: Topology.Queue, _ reason: ConnectionEnd) {
-    guard reason.isFatalConfiguration else { return undeclarable(queue.name, reason) }
-    hasDiffering = true
-    report(
-      .error, "the queue \(queue.name) has other settings than the fleet's: \(reason)",
-      "when it is empty, delete it and run `pushfleet topology`, or choose another prefix")
-  }
-
-  private func compare(exchange name: String, _ reason: ConnectionEnd) {
-    guard reason.isFatalConfiguration else { return undeclarable(name, reason) }
+  private func compare(_ thing: Thing, _ reason: ConnectionEnd) {
+    guard reason.isFatalConfiguration else { return undeclarable(thing.name, reason) }
     hasDiffering = true
     // It serves without its alternate exchange, and workers start.
-    if name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
-      report(
-        .warning, "\(TopologyNotice.dropsUnroutable(exchange: name, alternate: topology.strayExchange))",
+    if !thing.isQueue, thing.name == topology.sendExchange, "\(reason)".contains("alternate-exchange") {
+      return report(
+        .warning, "\(TopologyNotice.dropsUnroutable(exchange: thing.name, alternate: topology.strayExchange))",
         "add that policy, or delete the exchange while nobody publishes and run `pushfleet topology`")
-    } else {
-      report(
-        .error, "the exchange \(name) has other settings than the fleet's: \(reason)",
-        "delete it while nobody publishes and run `pushfleet topology`, or choose another prefix")
     }
+    let deleting = thing.isQueue ? "when it is empty, delete it" : "delete it while nobody publishes"
+    report(
+      .error, "the \(thing.isQueue ? "queue" : "exchange") \(thing.name) has other settings than the fleet's: \(reason)",
+      "\(deleting) and run `pushfleet topology`, or choose another prefix")
   }
 
   private func undeclarable(_ name: String, _ reason: ConnectionEnd) {
@@ -237,18 +221,16 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     }
   }
 
-  func confirmed(_ tag: Int) {
+  override func confirmed(_ tag: Int) {
     if tag != Self.ladderTag { proceed() }
   }
 
-  func failed(_ tag: Int, _ failure: PublishFailure) {
+  override func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .channelClosed(let reason) = failure, reason.isRefusal {
       if let asked {
         rights.refused(asked)
       } else {
-        report(
-          .error, "workers with this user can't answer those who ask for results: \(reason)",
-          permissions)
+        report(.error, "workers with this user can't answer those who ask for results: \(reason)", permissions)
       }
     }
     asked = nil
@@ -256,11 +238,11 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     proceed()
   }
 
-  func blocked(_ publisher: Publisher, reason: String) {
+  override func blocked(_ publisher: Publisher, reason: String) {
     isBlocked = true
     conclude(publisher)
   }
-  func unblocked(_ publisher: Publisher) { isBlocked = false }
+  override func unblocked(_ publisher: Publisher) { isBlocked = false }
 
   // MARK: retries
 
@@ -317,11 +299,9 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     guard !isConcluded else { return }
     isConcluded = true
     sumUpTopology()
-    for finding in rights.findings { report(finding.level, finding.sentence, finding.remedy) }
+    findings += rights.findings(subject)
     if isBlocked {
-      report(
-        .unreachable, "the broker takes nothing: it is low on memory or disk",
-        "see `rabbitmq-diagnostics alarms`")
+      report(.unreachable, "the broker takes nothing: it is low on memory or disk", "see `rabbitmq-diagnostics alarms`")
     }
     if consumers.areIdle {
       report(
@@ -329,24 +309,22 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
     } else if missingQueues.isEmpty, consumers.areNone {
       report(.warning, "no worker consumes: requests wait", "start a worker")
     }
-    if dead > 0 { report(.warning, "\(Figures.count(Int64(dead))) dead letters", "look at them: `pushfleet dead list`") }
+    if dead > 0 { report(.warning, "\(Figures.count(dead)) dead letters", "look at them: `pushfleet dead list`") }
     if feedback > 100_000 {
-      report(.warning, "\(Figures.count(Int64(feedback))) feedback events wait", "read them: `pushfleet feedback`")
+      report(.warning, "\(Figures.count(feedback)) feedback events wait", "read them: `pushfleet feedback`")
     }
     publisher.close()
   }
 
   private func sumUpTopology() {
     let count = topology.queues.count
+    let advice = "run `pushfleet topology`, or start a worker"
     if !missingQueues.isEmpty {
       report(
-        .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))",
-        "run `pushfleet topology`, or start a worker")
+        .error, "\(missingQueues.count) of \(count) queues are missing: \(missingQueues.joined(separator: ", "))", advice)
     }
     if !missingExchanges.isEmpty {
-      report(
-        .error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))",
-        "run `pushfleet topology`, or start a worker")
+      report(.error, "exchanges are missing: \(missingExchanges.joined(separator: ", "))", advice)
     }
     if !undeclarable.isEmpty {
       report(.error, "workers with this user may not declare \(undeclarable.joined(separator: ", "))", permissions)
@@ -357,10 +335,10 @@ final class DoctorBroker: BrokerClient, PublisherHandler {
   }
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
+    findings.append(Finding(level, subject, sentence, remedy))
   }
 
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+  override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     if reason == .closedHere { return finish() }
     if isUp { return fail(.unavailable, "the connection was lost: \(reason)") }
     lost(reason)

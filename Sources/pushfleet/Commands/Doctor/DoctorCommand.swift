@@ -5,11 +5,10 @@ import Reactor
 import Settings
 
 enum DoctorCommand: Command {
-  static let name = "doctor"
-  static let summary = "find out what is wrong, and what to do"
-  static let help = """
-    Usage: pushfleet doctor --config FILE [--app APP] [--management URL] [--json]
-
+  static let page = CommandPage(
+    "doctor", "find out what is wrong, and what to do",
+    forms: [.form("--config", ["--app"], ["--management"], ["--json"])],
+    """
     Checks the configuration with its keys and certificates, the brokers (reached, let in, which release, exchanges and queues there
     with the fleet's settings, the permissions that a worker needs, a worker running, what workers have trouble with; whether a message
     of its own comes back from the retry ladder, where the shortest step has 30 s at most), the registry
@@ -18,21 +17,19 @@ enum DoctorCommand: Command {
     a token of no device, FCM with validate_only. Each finding says what to do.
     Nothing is changed, and nothing declared but a queue PREFIX.doctor, to which that message comes back, and which vanishes by itself.
     RabbitMQ's log has a line for each permission that was tried.
+    """,
+    [
+      .config(), .option("app", "APP", "of the providers, only this application's"),
+      .option(
+        "management", "URL",
+        "RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues "
+          + "lose messages. It is asked as the user of `broker`, who needs the tag `management`"),
+      .json("one JSON object per finding, on a line of its own"),
+    ],
+    "Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.",
+    example: "pushfleet doctor --config pushfleet.json5")
 
-      --config FILE      the configuration (or PUSHFLEET_CONFIG)
-      --app APP          of the providers, only this application's
-      --management URL   RabbitMQ's management API, for what AMQP doesn't tell: bindings, and policies by which queues lose messages.
-                         It is asked as the user of `broker`, who needs the tag `management`
-      --json             one JSON object per finding, on a line of its own
-
-    Exit status 0 when all is well, 78 when configuration or credentials are wrong, 69 when something can't be reached.
-
-    Example: pushfleet doctor --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config", "app", "management"], flags: ["json"])
-    try options.refuseOperands()
+  static func run(_ options: Options) throws {
     let management = try options["management"].map { (text) throws(CommandFailure) in
       guard let address = HTTPAddress(text, defaultPort: 15_672) else {
         throw CommandFailure(.usage, "--management must be http:// or https://, a host, and a port where it isn't 15672")
@@ -44,9 +41,7 @@ enum DoctorCommand: Command {
     var findings: [Finding] = []
     func tell(_ new: [Finding]) {
       findings += new
-      for finding in new {
-        Terminal.print(options.has("json") ? finding.json : Array(finding.text(width: TerminalWidth.ofOutput ?? .max).utf8))
-      }
+      for finding in new { options.print(finding.json, text: finding.text(width: Terminal.width)) }
     }
     tell(configuration(check))
     if let configuration = check.configuration {
@@ -76,17 +71,11 @@ enum DoctorCommand: Command {
 
   private static func configuration(_ check: ConfigurationCheck) -> [Finding] {
     let findings = check.findings.map { finding in
-      Finding(
-        level: finding.isError ? .error : .warning, subject: "configuration", sentence: finding.sentence,
-        remedy: finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil)
+      let remedy = finding.isError ? "correct it; the rest is looked at when the configuration can be used" : nil
+      return Finding(finding.isError ? .error : .warning, "configuration", finding.sentence, remedy)
     }
     guard let configuration = check.configuration else { return findings }
-    let apps = configuration.apps.count
-    return findings + [
-      Finding(
-        level: .ok, subject: "configuration", sentence: "no errors; \(apps) \(apps == 1 ? "application" : "applications")",
-        remedy: nil)
-    ]
+    return findings + [Finding(.ok, "configuration", configuration.verdict)]
   }
 
   // MARK: the providers
@@ -118,17 +107,14 @@ enum DoctorCommand: Command {
   private static func registry(_ configuration: Configuration) -> [Finding] {
     guard let text = configuration.registry else { return [] }
     func finding(_ level: Finding.Level, _ sentence: String, _ remedy: String?) -> [Finding] {
-      [Finding(level: level, subject: "registry", sentence: sentence, remedy: remedy)]
+      [Finding(level, "registry", sentence, remedy)]
     }
     let file = text.hasPrefix("sqlite:") ? String(text.dropFirst("sqlite:".count)) : nil
     if let file, !FileManager.default.fileExists(atPath: file) {
       return finding(.warning, "\(file) isn't there yet", "the first worker that starts, or `devices import`, makes it")
     }
     do throws(RegistryError) {
-      var settings = StoreOptions()
-      settings.create = false
-      let location = try RegistryLocation(parsing: text)
-      let store = try openRegistry(location, options: settings, limits: configuration.registryLimits)
+      let store = try RegistrySession.open(text, configuration, isReading: true)
       _ = try store.campaigns(limit: 1)
       try write(to: store, configuration)
       return finding(.ok, "reached, with the schema of this version, and writable", nil)
@@ -142,9 +128,8 @@ enum DoctorCommand: Command {
   /// A change that changes nothing: it unregisters a token that nobody has.
   private static func write(to store: any DeviceStore, _ configuration: Configuration) throws(RegistryError) {
     guard let app = configuration.apps.first?.id else { return }
-    var change = ChangeText("unregister", app: Array(app.utf8))
-    change.set("token", "pushfleet-doctor")
-    guard case .success(let parsed) = RegistryChange.parse(change.json, defaultApp: nil, limits: configuration.registryLimits)
+    let change: JSONObject = ["op": "unregister", "app": app, "token": "pushfleet-doctor"]
+    guard case .success(let parsed) = RegistryChange.parse(change.line, defaultApp: nil, limits: configuration.registryLimits)
     else { return }
     _ = try store.apply([parsed], now: RegistrySession.now)
   }

@@ -6,21 +6,15 @@ import Settings
 import Worker
 
 /// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.
-final class DoctorDoors {
+final class DoctorDoors: DoctorLook {
   /// Seconds.
   private static let timeout = 5.0
 
   private let configuration: Configuration
-  private let loop: EventLoop
-  private let dialer: LoopDialer
-  private var call: HTTPCall?
-  private var transport: AnyObject?
-  private var findings: [Finding] = []
 
   init(_ configuration: Configuration) throws {
     self.configuration = configuration
-    loop = try EventLoop()
-    dialer = LoopDialer(loop: loop)
+    try super.init()
   }
 
   func look() -> [Finding] {
@@ -30,9 +24,7 @@ final class DoctorDoors {
     if let metrics = configuration.metrics, configuration.gateway == nil || configuration.gateway?.metrics != nil {
       places.insert(("metrics", metrics), at: 0)
     }
-    loop.schedule(after: 0) { [unowned self] in look(at: places[...]) }
-    loop.run()
-    return findings
+    return run { [unowned self] in look(at: places[...]) }
   }
 
   /// Those that can't be used, or have ended, the configuration's check has found.
@@ -42,10 +34,8 @@ final class DoctorDoors {
       let end = certificate.expiry.notAfter
       let date = String(decoding: Timestamp.text(end * 1_000).prefix(10), as: UTF8.self)
       let isNear = ExpiryWatch.mark(notAfter: end, at: RegistrySession.now / 1_000) != nil
-      findings.append(
-        Finding(
-          level: isNear ? .warning : .ok, subject: certificate.setting, sentence: "ends on \(date)",
-          remedy: isNear ? "renew it; a gateway that runs takes the new file over" : nil))
+      let remedy = isNear ? "renew it; a gateway that runs takes the new file over" : nil
+      report(isNear ? .warning : .ok, certificate.setting, "ends on \(date)", remedy)
     }
   }
 
@@ -96,7 +86,8 @@ final class DoctorDoors {
     let request = HTTPCall.Request(
       method: "GET", host: "\(place.address)", path: isFigures ? "/metrics" : "/livez", timeout: Self.timeout,
       longestAnswer: 16 << 20)
-    let call = HTTPCall(request) { [weak self] answer in
+    let target = DialTarget(host: place.address.host, port: place.address.port, tls: nil, timeout: Self.timeout)
+    ask(request, target) { [weak self] answer in
       guard let self else { return }
       let body = if case .answered(200, let body?) = answer { String(decoding: body, as: UTF8.self) } else { "" }
       let isGateway = isFigures ? body.contains("\npushfleet_gateway_") : body == "alive\n"
@@ -114,18 +105,14 @@ final class DoctorDoors {
       default:
         report(.error, place, "in use by something that is no \(place.setting == "metrics" ? "worker" : "gateway")", advice)
       }
-      loop.schedule(after: 0, next)
+      next()
     }
-    self.call = call
-    transport = dialer.dial(
-      call, to: DialTarget(host: place.address.host, port: place.address.port, tls: nil, timeout: Self.timeout))
   }
 
   private func report(
     _ level: Finding.Level, _ place: (setting: String, address: Endpoint), _ sentence: String, _ remedy: String?
   ) {
-    findings.append(
-      Finding(level: level, subject: "\(place.setting) \(place.address)", sentence: sentence, remedy: remedy))
+    report(level, "\(place.setting) \(place.address)", sentence, remedy)
   }
 
   // MARK: keys
@@ -135,13 +122,9 @@ final class DoctorDoors {
     guard configuration.gateway?.http != nil else { return [] }
     let count = try store.keys().count { $0.revokedAt == nil }
     guard count > 0 else {
-      return [
-        Finding(
-          level: .warning, subject: "gateway.http", sentence: "there is no key: every sender is refused",
-          remedy: "make one for each sender: `pushfleet keys create --app APP --rights send`")
-      ]
+      let remedy = "make one for each sender: `pushfleet keys create --app APP --rights send`"
+      return [Finding(.warning, "gateway.http", "there is no key: every sender is refused", remedy)]
     }
-    let words = count == 1 ? "1 key opens it" : "\(count) keys open it"
-    return [Finding(level: .ok, subject: "gateway.http", sentence: words, remedy: nil)]
+    return [Finding(.ok, "gateway.http", count == 1 ? "1 key opens it" : "\(count) keys open it")]
   }
 }

@@ -33,9 +33,8 @@ enum DoctorMachine {
 
   static func descriptors(limit: Int, needed: Int) -> Finding {
     let words = "a process of this user may open \(limit) files, and a worker of this configuration needs about \(needed)"
-    return Finding(
-      level: limit < needed ? .error : .ok, subject: "open files", sentence: words,
-      remedy: limit < needed ? "raise `LimitNOFILE` of the unit, or `ulimit -Hn`" : nil)
+    guard limit < needed else { return Finding(.ok, "open files", words) }
+    return Finding(.error, "open files", words, "raise `LimitNOFILE` of the unit, or `ulimit -Hn`")
   }
 
   // MARK: who listens
@@ -77,9 +76,8 @@ enum DoctorMachine {
 
   static func disk(free: Int64, _ folder: String) -> Finding {
     let level: Finding.Level = free < none ? .error : free < little ? .warning : .ok
-    return Finding(
-      level: level, subject: "registry", sentence: "\(free >> 20) MiB are free in \(folder)",
-      remedy: level == .ok ? nil : "free space there: a registry on a full disk takes no changes")
+    let remedy = level == .ok ? nil : "free space there: a registry on a full disk takes no changes"
+    return Finding(level, "registry", "\(free >> 20) MiB are free in \(folder)", remedy)
   }
 
   /// - Parameter file: of a registry on SQLite; nil on PostgreSQL.

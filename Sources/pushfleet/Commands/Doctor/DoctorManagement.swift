@@ -8,7 +8,7 @@ import TLS
 import Worker
 
 /// Asks RabbitMQ's management API what AMQP doesn't tell: bindings and policies. Only reads.
-final class DoctorManagement {
+final class DoctorManagement: DoctorLook {
   private static let timeout = 10.0
   private static let longestAnswer = 16 << 20
   /// Queues on a page, and pages, of the fleet's.
@@ -19,11 +19,6 @@ final class DoctorManagement {
   private let address: HTTPAddress
   private let broker: BrokerAddress
   private let target: DialTarget
-  private let loop: EventLoop
-  private let dialer: LoopDialer
-  private var call: HTTPCall?
-  private var transport: AnyObject?
-  private var findings: [Finding] = []
 
   /// - Parameter broker: whose user and virtual host are asked for, and whose authority an `https` address is verified with where it is `amqps`.
   init(_ topology: Topology, _ address: HTTPAddress, _ broker: BrokerAddress) throws {
@@ -32,15 +27,10 @@ final class DoctorManagement {
     self.broker = broker
     let tls: TLSClientContext? = address.isTLS ? try broker.tls ?? TLSClientContext(trust: .system()) : nil
     target = DialTarget(host: address.host, port: address.port, tls: tls, timeout: Self.timeout)
-    loop = try EventLoop()
-    dialer = LoopDialer(loop: loop)
+    try super.init()
   }
 
-  func look() -> [Finding] {
-    loop.schedule(after: 0) { [unowned self] in lookAtPolicies(page: 1) }
-    loop.run()
-    return findings
-  }
+  func look() -> [Finding] { run { [unowned self] in lookAtPolicies(page: 1) } }
 
   // MARK: policies
 
@@ -141,13 +131,7 @@ final class DoctorManagement {
       longestAnswer: Self.longestAnswer)
     let credentials = Data("\(broker.uri.user):\(broker.uri.password)".utf8).base64EncodedString()
     request.headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
-    let call = HTTPCall(request) { [weak self] answer in
-      guard let self else { return }
-      // Not within the call of the one that has ended.
-      loop.schedule(after: 0) { [weak self] in self?.answered(answer, completion) }
-    }
-    self.call = call
-    transport = dialer.dial(call, to: target)
+    ask(request, target) { [weak self] in self?.answered($0, completion) }
   }
 
   private func answered(_ answer: HTTPCall.Answer, _ completion: (Any?) -> Void) {
@@ -174,6 +158,6 @@ final class DoctorManagement {
   }
 
   private func report(_ level: Finding.Level, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: "management \(address.authority)", sentence: sentence, remedy: remedy))
+    report(level, "management \(address.authority)", sentence, remedy)
   }
 }

@@ -5,29 +5,23 @@ import Reactor
 import Settings
 
 /// Tries each credential with a push that reaches nobody, some at a time.
-final class DoctorProviders {
+final class DoctorProviders: DoctorLook {
   private static let mostAtOnce = 8
   /// Seconds by which clocks may differ without a word, and beyond which providers refuse tokens.
   private static let clockDrift: Int64 = 30
   private static let clockLimit: Int64 = 300
 
-  private let loop: EventLoop
-  private let dialer: LoopDialer
   private var waiting: ArraySlice<CheckedCredential>
   private var running: [String: AnyObject] = [:]
-  private var findings: [Finding] = []
 
   init(_ credentials: [CheckedCredential]) throws {
-    loop = try EventLoop()
-    dialer = LoopDialer(loop: loop)
     waiting = credentials[...]
+    try super.init()
   }
 
   func look() -> [Finding] {
     guard !waiting.isEmpty else { return [] }
-    loop.schedule(after: 0) { [unowned self] in proceed() }
-    loop.run()
-    return findings.sorted { $0.subject < $1.subject }
+    return run { [unowned self] in proceed() }.sorted { $0.subject < $1.subject }
   }
 
   private func proceed() {
@@ -112,9 +106,5 @@ final class DoctorProviders {
     let words = mark == 0 ? "its certificate has ended, on \(date)" : "its certificate ends on \(date)"
     report(mark == 0 ? .error : .warning, name, words, "renew the certificate, or use a key, which doesn't end")
     return mark == 0
-  }
-
-  private func report(_ level: Finding.Level, _ subject: String, _ sentence: String, _ remedy: String?) {
-    findings.append(Finding(level: level, subject: subject, sentence: sentence, remedy: remedy))
   }
 }

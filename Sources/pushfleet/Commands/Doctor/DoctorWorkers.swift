@@ -8,9 +8,8 @@ enum DoctorWorkers {
     let watch = try FleetWatch(configuration, every: nil) { workers = $0.workers }
     do { try watch.run() } catch let failure as CommandFailure where failure.status != .interrupted { return [] }
     return FleetPools(workers).rows.filter { $0.isInTrouble > 0 }.map { pool in
-      Finding(
-        level: .warning, subject: "workers", sentence: "\(pool.name) is in trouble: \(pool.reason)",
-        remedy: pool.remedy.isEmpty ? nil : pool.remedy)
+      let remedy = pool.remedy.isEmpty ? nil : pool.remedy
+      return Finding(.warning, "workers", "\(pool.name) is in trouble: \(pool.reason)", remedy)
     }
   }
 }

@@ -19,27 +19,23 @@ struct Finding {
   /// What to do; nil where nothing is to be done.
   var remedy: String?
 
-  var json: [UInt8] {
-    var line = JSONObjectWriter()
-    line.set("level", level.rawValue)
-    line.set("about", subject)
-    line.set("finding", sentence)
-    line.set("remedy", remedy)
-    return line.closed()
+  init(_ level: Level, _ subject: String, _ sentence: String, _ remedy: String? = nil) {
+    (self.level, self.subject, self.sentence, self.remedy) = (level, subject, sentence, remedy)
   }
+
+  var json: JSONObject { ["level": level.rawValue, "about": subject, "finding": sentence, "remedy": remedy] }
 
   private static let margin = 12
 
   /// - Parameter width: columns in which sentences are broken between words.
   func text(width: Int) -> String {
     let blank = String(repeating: " ", count: Self.margin)
-    let level = level.rawValue.padding(toLength: Self.margin, withPad: " ", startingAt: 0)
-    func lines(_ text: String, first: String, rest: String) -> [String] {
-      WrappedText.lines(text.split(separator: " ", omittingEmptySubsequences: false), first: first, rest: rest, width: width)
+    let found = WrappedText.lines(
+      "\(subject.printable): \(sentence.printable)", first: level.rawValue.padded(to: Self.margin), rest: blank, width: width)
+    let advice = remedy.map { remedy in
+      WrappedText.lines(remedy.printable, first: blank + "→ ", rest: blank + "  ", width: width)
     }
-    let found = lines("\(subject.printable): \(sentence.printable)", first: level, rest: blank)
-    let advice = remedy.map { lines($0.printable, first: blank + "→ ", rest: blank + "  ") } ?? []
-    return (found + advice).joined(separator: "\n")
+    return (found + (advice ?? [])).joined(separator: "\n")
   }
 
   /// Of all findings: the configuration first, as nothing can be reached without it.

@@ -38,26 +38,16 @@ struct FleetPicture {
   }
 
   var json: [[UInt8]] {
-    var lines = queues.map { queue in
-      var line = JSONObjectWriter()
-      line.set("kind", "queue")
-      line.set("queue", queue.name)
-      line.set("ready", queue.ready.map(Int64.init))
-      line.set("consumers", queue.consumers.map(Int64.init))
-      return line.closed()
+    let queues = queues.map { queue -> JSONObject in
+      ["kind": "queue", "queue": queue.name, "ready": queue.ready, "consumers": queue.consumers]
     }
     // The worker's own object, with its kind before the rest.
-    lines += workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
-    lines += campaigns.map { Array(#"{"kind":"campaign","#.utf8) + $0.json.dropFirst() }
-    var fleet = JSONObjectWriter()
-    fleet.set("kind", "fleet")
-    fleet.set("prefix", prefix)
-    fleet.set("broker", address)
-    fleet.set("at", time: at)
-    fleet.set("workers", Int64(workers.count))
-    fleet.set("silent_shards", Int64(silent))
-    fleet.set("problem", problem)
-    fleet.set("registry_problem", registryProblem)
-    return lines + [fleet.closed()]
+    let workers = workers.map { Array(#"{"kind":"worker","#.utf8) + $0.json.drop { $0 != UInt8(ascii: "{") }.dropFirst() }
+    let campaigns = campaigns.map { ["kind": "campaign"] + $0.json }
+    let fleet: JSONObject = [
+      "kind": "fleet", "prefix": prefix, "broker": address, "at": Timestamp.text(at), "workers": self.workers.count,
+      "silent_shards": silent, "problem": problem, "registry_problem": registryProblem,
+    ]
+    return queues.map(\.line) + workers + campaigns.map(\.line) + [fleet.line]
   }
 }

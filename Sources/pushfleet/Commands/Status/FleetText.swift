@@ -32,12 +32,6 @@ struct FleetText {
     cut("fleet \(picture.prefix) on \(picture.address), \(Figures.time(picture.at))")
   }
 
-  private static let workerColumns: [TextTable.Column] = [
-    .name("WORKER", least: 14), .text("STATE", least: 10, rank: 1), .text("UP", least: 12, rank: 7), .figure("SHARDS", rank: 9),
-    .figure("HELD", rank: 6), .figure("ON STREAMS", rank: 8), .figure("SENT/S", rank: 3), .figure("FAILED/S", rank: 2),
-    .figure("SENT", rank: 5), .figure("FAILED", rank: 4),
-  ]
-
   private var workers: [String] {
     let idle = "take nothing from the lanes: every provider is in trouble"
     guard !picture.workers.isEmpty else {
@@ -48,15 +42,18 @@ struct FleetText {
           ? "no worker answers; the lanes have \(picture.silent) consumers" : "no worker is running: requests wait"
       return [marked(cut(words), .bad)]
     }
-    let rows = picture.workers.map { worker in
+    var lines = table(
       [
-        worker.name, String(worker.state.prefix { $0 != ":" }.prefix(24)), worker.uptime.map(Figures.duration) ?? "-",
-        count(worker.shards), count(worker.inHand),
-        count(worker.onStreams), rate(worker.deliveredPerSecond), rate(worker.failedPerSecond), count(worker.delivered),
-        count(worker.failed),
-      ]
-    }
-    var lines = table(Self.workerColumns, rows) { picture.workers[$0].state == "ok" ? nil : .bad }
+        (.name("WORKER", least: 14), \.name),
+        (.text("STATE", least: 10, rank: 1), { String($0.state.prefix { $0 != ":" }.prefix(24)) }),
+        (.text("UP", least: 12, rank: 7), { $0.uptime.map(Figures.duration) ?? "-" }),
+        (.figure("SHARDS", rank: 9), { Figures.count($0.shards) }), (.figure("HELD", rank: 6), { Figures.count($0.inHand) }),
+        (.figure("ON STREAMS", rank: 8), { Figures.count($0.onStreams) }),
+        (.figure("SENT/S", rank: 3), { rate($0.deliveredPerSecond) }),
+        (.figure("FAILED/S", rank: 2), { rate($0.failedPerSecond) }),
+        (.figure("SENT", rank: 5), { Figures.count($0.delivered) }), (.figure("FAILED", rank: 4), { Figures.count($0.failed) }),
+      ], of: picture.workers
+    ) { $0.state == "ok" ? nil : .bad }
     lines += picture.workers.filter { $0.state.contains(":") }.prefix(5).map { marked(cut("\($0.name): \($0.state)"), .bad) }
     if picture.isIdle { lines.append(marked(cut("workers \(idle)"), .bad)) }
     if picture.silent > 0 { lines.append(marked(cut("\(picture.silent) more shards consume, and don't answer"), .bad)) }
@@ -68,30 +65,29 @@ struct FleetText {
   }
 
   private var queues: [String] {
-    let rows = picture.queues.map { queue in
+    table(
       [
-        queue.name.printable, queue.ready.map { count($0) } ?? "-", queue.consumers.map { count($0) } ?? "-",
-        queue.ready == nil ? "there is no such queue" : "",
-      ]
-    }
-    let columns: [TextTable.Column] = [
-      .name("QUEUE", least: 20), .figure("READY", rank: 1), .figure("CONSUMERS", rank: 2), .text("", least: 22, rank: 3),
-    ]
-    return table(columns, rows) { index in
-      let queue = picture.queues[index]
+        (.name("QUEUE", least: 20), { $0.name.printable }),
+        (.figure("READY", rank: 1), { $0.ready.map { Figures.count($0) } ?? "-" }),
+        (.figure("CONSUMERS", rank: 2), { $0.consumers.map { Figures.count($0) } ?? "-" }),
+        (.text("", least: 22, rank: 3), { $0.ready == nil ? "there is no such queue" : "" }),
+      ], of: picture.queues
+    ) { queue in
       if queue.ready == nil { return .bad }
       return queue.name == "\(picture.prefix).dead" && queue.ready ?? 0 > 0 ? .notice : nil
     }
   }
 
   private var latencies: [String] {
-    let rows = FleetLatencies(picture.workers).rows.map { row in
-      [row.name, count(row.histogram.count), row.text(0.5), row.text(0.99)]
-    }
-    let columns: [TextTable.Column] = [
-      .name("LATENCY, LAST MINUTE", least: 20), .figure("PUSHES", rank: 3), .figure("P50", rank: 2), .figure("P99", rank: 1),
-    ]
-    return rows.isEmpty ? [] : table(columns, rows)
+    let rows = FleetLatencies(picture.workers).rows
+    return rows.isEmpty
+      ? []
+      : table(
+        [
+          (.name("LATENCY, LAST MINUTE", least: 20), \.name),
+          (.figure("PUSHES", rank: 3), { Figures.count($0.histogram.count) }),
+          (.figure("P50", rank: 2), { $0.text(0.5) }), (.figure("P99", rank: 1), { $0.text(0.99) }),
+        ], of: rows)
   }
 
   /// Of those in trouble, before everything else.
@@ -111,12 +107,13 @@ struct FleetText {
 
   private func table(_ shown: [FleetPools.Row], of pools: FleetPools, more place: String?) -> [String] {
     guard !shown.isEmpty else { return [] }
-    let rows = shown.map { [$0.name, $0.state, count($0.connections), count($0.streams), $0.reason] }
-    let columns: [TextTable.Column] = [
-      .name("PROVIDER", least: 24), .text("STATE", least: 10, rank: 1), .figure("CONN", rank: 3), .figure("STREAMS", rank: 4),
-      .text("WHY", least: 20, rank: 2),
-    ]
-    var lines = table(columns, rows) { shown[$0].isInTrouble > 0 ? .bad : nil }
+    var lines = table(
+      [
+        (.name("PROVIDER", least: 24), \.name), (.text("STATE", least: 10, rank: 1), \.state),
+        (.figure("CONN", rank: 3), { Figures.count($0.connections) }),
+        (.figure("STREAMS", rank: 4), { Figures.count($0.streams) }), (.text("WHY", least: 20, rank: 2), \.reason),
+      ], of: shown
+    ) { $0.isInTrouble > 0 ? .bad : nil }
     var seen: Set<String> = [""]
     for row in shown where place != nil && seen.insert(row.remedy).inserted {
       let words = "\(row.reason): \(row.remedy)".split(separator: " ")
@@ -124,15 +121,18 @@ struct FleetText {
       lines += WrappedText.lines(words, first: "→ ", rest: "  ", width: width).map(cut)
     }
     let more = pools.inTrouble - shown.count
-    if more > 0 { lines.append(marked(cut("\(count(more)) more in trouble\(place.map { ": \($0)" } ?? "")"), .bad)) }
+    if more > 0 { lines.append(marked(cut("\(Figures.count(more)) more in trouble\(place.map { ": \($0)" } ?? "")"), .bad)) }
     return lines
   }
 
   private var errors: [String] {
     let sums = picture.workers.flatMap(\.errors).reduce(into: [String: Int]()) { $0[$1.code, default: 0] += $1.count }
     let sorted = sums.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-    let columns: [TextTable.Column] = [.text("ENDED AS", least: 12), .figure("PUSHES", rank: 1)]
-    return sorted.isEmpty ? [] : table(columns, sorted.prefix(10).map { [$0.key, count($0.value)] })
+    return sorted.isEmpty
+      ? []
+      : table(
+        [(.text("ENDED AS", least: 12), { $0.key }), (.figure("PUSHES", rank: 1), { Figures.count($0.value) })],
+        of: Array(sorted.prefix(10)))
   }
 
   /// Rounded down: not all are kept before the last one is.
@@ -155,9 +155,11 @@ struct FleetText {
     case notice, bad
   }
 
-  private func table(_ columns: [TextTable.Column], _ rows: [[String]], mark: (Int) -> Mark? = { _ in nil }) -> [String] {
-    let lines = TextTable(columns, rows: rows).lines(width: width)
-    return lines.enumerated().map { index, line in index == 0 ? line : marked(line, mark(index - 1)) }
+  private func table<Row>(
+    _ columns: [(TextTable.Column, (Row) -> String)], of rows: [Row], mark: (Row) -> Mark? = { _ in nil }
+  ) -> [String] {
+    let lines = TextTable(columns, of: rows).lines(width: width)
+    return lines.prefix(1) + zip(lines.dropFirst(), rows).map { marked($0, mark($1)) }
   }
 
   private func cut(_ line: String) -> String { Shortened.end(line, to: width) }
@@ -167,6 +169,5 @@ struct FleetText {
     return "\u{1B}[\(mark == .bad ? 31 : 33)m\(line)\u{1B}[0m"
   }
 
-  private func count(_ value: Int) -> String { Figures.count(Int64(value)) }
   private func rate(_ value: Double) -> String { Figures.count(Int64(value.isFinite ? max(0, min(value, 1e15)) : 0)) }
 }

@@ -8,7 +8,7 @@ import Settings
 import Wire
 
 /// Looks at a fleet from outside: counts its queues and asks its workers.
-final class FleetWatch: BrokerClient, PublisherHandler {
+final class FleetWatch: PublisherClient {
   /// Bytes of an answer.
   private static let maximumAnswer = 256 << 10
   /// Answers of one round.
@@ -22,7 +22,6 @@ final class FleetWatch: BrokerClient, PublisherHandler {
   /// Seconds between two pictures; nil for one only.
   private let period: Double?
   private let show: (FleetPicture) -> Void
-  private var publisher: Publisher?
   private var picture: FleetPicture
   private var round: UInt64 = 0
   private var isAsking = false
@@ -36,27 +35,21 @@ final class FleetWatch: BrokerClient, PublisherHandler {
     self.show = show
     picture = FleetPicture(prefix: configuration.prefix, address: "", at: 0)
     (registry, registryProblem) = Self.open(configuration)
-    try super.init(configuration)
-    connection.makeMachine = { [unowned self] broker in
-      Publisher(
-        settings: ConnectionSettings(broker: broker, name: "pushfleet status"), maximumReply: Self.maximumAnswer, handler: self)
+    try super.init(configuration, maximumReply: Self.maximumAnswer) {
+      ConnectionSettings(broker: $0, name: "pushfleet status")
     }
   }
 
   private static func open(_ configuration: Configuration) -> (store: (any DeviceStore)?, problem: String?) {
     guard let text = configuration.registry else { return (nil, nil) }
     do throws(RegistryError) {
-      var options = StoreOptions()
-      options.create = false
-      return (
-        try openRegistry(try RegistryLocation(parsing: text), options: options, limits: configuration.registryLimits), nil
-      )
+      return (try RegistrySession.open(text, configuration, isReading: true), nil)
     } catch { return (nil, "the registry can't be asked: \(error)") }
   }
 
   // MARK: a round
 
-  func ready(_ publisher: Publisher) {
+  override func ready(_ publisher: Publisher) {
     if !isUp { up() } else { connection.established(at: loop.now) }
     self.publisher = publisher
     // Again after a question for which there is no exchange.
@@ -106,7 +99,7 @@ final class FleetWatch: BrokerClient, PublisherHandler {
     }
   }
 
-  func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
+  override func replied(_ publisher: Publisher, _ reply: consuming Delivery) {
     guard isAsking, reply.properties.correlationID == Array("\(round)".utf8), !reply.isTruncated,
       picture.workers.count < Self.mostWorkers,
       let report = WorkerAnswer(reply.body, now: Double(loop.wallClock) / 1_000)
@@ -152,17 +145,12 @@ final class FleetWatch: BrokerClient, PublisherHandler {
 
   // MARK: the connection
 
-  func confirmed(_ tag: Int) {}
-
   /// Nobody listens, or there is nothing to listen to.
-  func failed(_ tag: Int, _ failure: PublishFailure) {
+  override func failed(_ tag: Int, _ failure: PublishFailure) {
     if case .returned = failure, isAsking { answersAreIn() }
   }
 
-  func blocked(_ publisher: Publisher, reason: String) {}
-  func unblocked(_ publisher: Publisher) {}
-
-  func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+  override func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
     self.publisher = nil
     isAsking = false
     if reason == .closedHere { return finish() }

@@ -3,41 +3,25 @@ import Reactor
 import Settings
 
 enum TopCommand: Command {
-  static let name = "top"
-  static let summary = "the fleet live, drawn anew each second"
-  static let help = """
-    Usage: pushfleet top --config FILE [--once] [--pools] [--json]
-
+  static let page = CommandPage(
+    "top", "the fleet live, drawn anew each second",
+    forms: [.form("--config", ["--once"], ["--pools"], ["--json"])],
+    """
     What `pushfleet status` shows, each second, with rates, until q or Ctrl-C. p lists all credentials or only those in trouble; the
     arrows, Page Up, Page Down and Home move where there is more than the screen has room for. Where standard output is no terminal
     it is shown once, but for --json.
+    """,
+    [
+      .config(), .flag("once", "show it once"), .flag("pools", "begin with all credentials"),
+      .json("one JSON object per queue, worker and campaign, and one of the fleet, each second"),
+    ],
+    example: "pushfleet top --config pushfleet.json5")
 
-      --config FILE   the configuration (or PUSHFLEET_CONFIG)
-      --once          show it once
-      --pools         begin with all credentials
-      --json          one JSON object per queue, worker and campaign, and one of the fleet, each second
-
-    Example: pushfleet top --config pushfleet.json5
-    """
-
-  static func run(_ arguments: inout [String]) throws {
-    let options = try Options(arguments, values: ["config"], flags: ["once", "json", "pools"])
-    try options.refuseOperands()
-    let configuration = try options.configuration()
-    let asJSON = options.has("json")
-    if asJSON, !options.has("once") { return try follow(configuration, listsPools: options.has("pools")) }
-    guard Terminal.isOutputInteractive, !options.has("once") else {
-      return try StatusCommand.once(configuration, asJSON: asJSON, listsPools: options.has("pools"))
+  static func run(_ options: Options) throws {
+    guard Terminal.isOutputInteractive, !options.asJSON, !options.has("once") else {
+      return try StatusCommand.run(options, every: options.asJSON && !options.has("once") ? 1 : nil)
     }
-    try FleetScreen(configuration, listsPools: options.has("pools")).run()
-  }
-
-  private static func follow(_ configuration: Configuration, listsPools: Bool) throws {
-    let watch = try FleetWatch(configuration, every: 1) { picture in
-      for line in picture.json { Terminal.print(line) }
-    }
-    watch.asksForPools = listsPools
-    try watch.run()
+    try FleetScreen(try options.configuration(), listsPools: options.has("pools")).run()
   }
 }
 

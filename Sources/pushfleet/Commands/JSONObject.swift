@@ -1,0 +1,101 @@
+import PushCore
+
+/// A JSON object as a value: its members in their order. What isn't known is `null`.
+struct JSONObject: ExpressibleByDictionaryLiteral {
+  private var members: [(name: String, value: any JSONMember)] = []
+
+  init(dictionaryLiteral members: (String, any JSONMember)...) { self.members = members.map { ($0, $1) } }
+  init(_ members: some Sequence<(String, any JSONMember)>) { self.members = members.map { ($0, $1) } }
+
+  static func + (first: JSONObject, second: JSONObject) -> JSONObject {
+    var sum = first
+    sum.members += second.members
+    return sum
+  }
+
+  /// On one line.
+  var line: [UInt8] {
+    var line = JSONObjectWriter()
+    write(to: &line)
+    return line.closed()
+  }
+
+  fileprivate func write(to line: inout JSONObjectWriter) {
+    for member in members { member.value.set(member.name, in: &line) }
+  }
+}
+
+/// What can be a member of a JSON object.
+protocol JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter)
+}
+
+/// Left out where it isn't known.
+struct JSONOptional<Value: JSONMember>: JSONMember {
+  private let value: Value?
+
+  init(_ value: Value?) { self.value = value }
+  func set(_ name: String, in line: inout JSONObjectWriter) { value?.set(name, in: &line) }
+}
+
+/// What is JSON already.
+struct JSONRaw: JSONMember {
+  private let json: [UInt8]
+
+  init(_ json: [UInt8]) { self.json = json }
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, raw: json) }
+}
+
+extension Optional: JSONMember where Wrapped: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) {
+    if let self { self.set(name, in: &line) } else { line.set(name, nil as String?) }
+  }
+}
+
+extension String: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, self) }
+}
+
+extension Int: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, Int64(self)) }
+}
+
+extension Int64: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, self) }
+}
+
+extension Bool: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, flag: self) }
+}
+
+/// With one decimal place.
+extension Double: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, raw: Array("\((self * 10).rounded() / 10)".utf8)) }
+}
+
+extension JSONObject: JSONMember {
+  func set(_ name: String, in line: inout JSONObjectWriter) { line.set(name, object: write) }
+}
+
+extension Array: JSONMember where Element: JSONElement {
+  func set(_ name: String, in line: inout JSONObjectWriter) { Element.set(name, self, in: &line) }
+}
+
+/// What an array of is a member: of bytes, a text.
+protocol JSONElement {
+  static func set(_ name: String, _ values: [Self], in line: inout JSONObjectWriter)
+}
+
+extension UInt8: JSONElement {
+  static func set(_ name: String, _ values: [UInt8], in line: inout JSONObjectWriter) { line.set(name, values) }
+}
+
+extension [UInt8]: JSONElement {
+  static func set(_ name: String, _ values: [[UInt8]], in line: inout JSONObjectWriter) { line.set(name, values) }
+}
+
+extension JSONObject: JSONElement {
+  static func set(_ name: String, _ values: [JSONObject], in line: inout JSONObjectWriter) {
+    line.set(name, objects: values.map { $0.write })
+  }
+}
