@@ -1,6 +1,7 @@
 import AMQP
 import Reactor
-import Worker
+import Broker
+import Settings
 
 /// A command's connection by which it publishes, or asks for what is there.
 class PublisherClient: BrokerClient, PublisherHandler {

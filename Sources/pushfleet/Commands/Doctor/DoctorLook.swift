@@ -1,6 +1,7 @@
 import Providers
 import Reactor
-import Worker
+import Broker
+import Settings
 
 /// A look at what is reached by the network: a loop, what is asked on it, and what was found.
 class DoctorLook {
