@@ -75,6 +75,24 @@ struct TraceTextTests {
     #expect(text.contains("in the audience now") == (name != "there"), "\(text)")
   }
 
+  @Test("as JSON, a request's acknowledgements are a member of its last round's object")
+  func acknowledgementsAsJSON() throws {
+    let site = try RegistrySite()
+    let store = try site.store()
+    let app = Array(RegistrySite.app.utf8)
+    let token = Array("there".utf8)
+    _ = try store.load([Registration(app: app, platform: .fcm, token: token)], now: 1_000)
+    _ = try store.acknowledge(
+      [Acknowledgement(app: app, device: .token(.fcm, token), operation: .received(.id(Array("m".utf8))), at: 3_000)],
+      wantsReceipts: false, now: 3_000)
+    let history = try DeviceHistory(of: try store.device(.token(.fcm, token), app: app), campaign: nil, in: store)
+    let round = try #require(TraceRound(Array(#"{"message_id":"m","pushes":[]}"#.utf8)))
+    let lines = try TraceStory([round], history).json
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(lines[0])) as? [String: Any])
+    #expect(lines.count == 1 && object["message_id"] as? String == "m")
+    #expect((object["acknowledgements"] as? [[String: Any]])?.count == 1)
+  }
+
   @Test(
     "a stale device was left out of a topic's broadcast, but not of one to a user", arguments: ["/users/anna", "/topics/t"])
   func stale(target: String) throws {

@@ -20,6 +20,12 @@ struct JSONObject: ExpressibleByDictionaryLiteral {
     return line.closed()
   }
 
+  /// On one line, after the members that an object on a line of its own has already.
+  func line(after object: [UInt8]) -> [UInt8] {
+    let earlier = object.dropLast()
+    return earlier + (earlier.last == UInt8(ascii: "{") ? [] : [UInt8(ascii: ",")]) + line.dropFirst()
+  }
+
   fileprivate func write(to line: inout JSONObjectWriter) {
     for member in members { member.value.set(member.name, in: &line) }
   }

@@ -62,7 +62,7 @@ struct TraceStory {
     requests.flatMap { request in
       request.rounds.enumerated().map { place, round in
         guard place == request.rounds.count - 1, !request.acknowledgements.isEmpty else { return round.line }
-        return round.line + JSONObject(of: request.acknowledgements).line
+        return JSONObject(of: request.acknowledgements).line(after: round.line)
       }
     } + broadcasts.map(\.json.line)
   }
