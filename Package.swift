@@ -22,7 +22,7 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 let fuzz: Target = {
   let dependencies: [Target.Dependency] = [
     "PushCore", "Wire", "HTTP2", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Settings",
-    "Worker", "Gateway", "TestSupport",
+    "Delivery", "Gateway", "TestSupport",
   ]
   guard Context.environment["PUSHFLEET_FUZZ"] != nil else {
     return .testTarget(name: "FuzzTests", dependencies: dependencies, exclude: ["LibFuzzer.swift"])
@@ -67,10 +67,16 @@ let package = Package(
       dependencies: ["PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker"],
       swiftSettings: strict),
     .target(
+      name: "Delivery",
+      dependencies: [
+        "PushCore", "Wire", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "Logging", "Broker", "Settings",
+      ],
+      swiftSettings: strict),
+    .target(
       name: "Worker",
       dependencies: [
-        "PushCore", "Wire", "HTTP2", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging",
-        "Broker", "Settings",
+        "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Broker",
+        "Settings", "Delivery",
       ],
       swiftSettings: strict),
     .target(
@@ -83,8 +89,8 @@ let package = Package(
     .executableTarget(
       name: "pushfleet",
       dependencies: [
-        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Settings", "Worker", "Gateway",
-        "Simulator",
+        "CBuild", "PushCore", "AMQP", "TLS", "Reactor", "DeviceRegistry", "Broker", "Settings", "Delivery", "Worker",
+        "Gateway", "Simulator",
       ],
       swiftSettings: strict,
       linkerSettings: allocator),
@@ -114,7 +120,7 @@ let package = Package(
     .testTarget(
       name: "WorkerTests",
       dependencies: [
-        "Logging", "Broker", "Settings", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor",
+        "Logging", "Broker", "Settings", "Delivery", "Worker", "Gateway", "StatusHTTP", "AMQP", "PushCore", "Reactor",
         "DeviceRegistry", "TestSupport",
       ],
       exclude: ["Support"]),
@@ -126,17 +132,17 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Settings", "Worker", "TestSupport", "pushfleet",
+        "PushCore", "AMQP", "DeviceRegistry", "StatusHTTP", "Broker", "Settings", "Delivery", "TestSupport", "pushfleet",
       ]),
     .testTarget(
       name: "SchemaTests",
       dependencies: [
-        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Settings", "Worker", "TestSupport",
-        "pushfleet",
+        "PushCore", "AMQP", "DeviceRegistry", "Reactor", "Logging", "Broker", "Settings", "Delivery", "Worker",
+        "TestSupport", "pushfleet",
       ],
       exclude: ["Support"]),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["AMQP", "Settings", "Worker", "TestSupport", "pushfleet"], exclude: ["Support"]),
+      name: "EndToEndTests", dependencies: ["AMQP", "Settings", "Delivery", "TestSupport", "pushfleet"], exclude: ["Support"]),
     fuzz,
   ],
   swiftLanguageModes: [.v6]

@@ -4,7 +4,7 @@ import PushCore
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 @testable import pushfleet
 
 @Suite("What the doctor says to do")

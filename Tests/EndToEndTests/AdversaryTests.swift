@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @testable import AMQP
-@testable import Worker
+@testable import Delivery
 
 @Suite("A producer that means harm", .blocking)
 struct AdversaryTests {

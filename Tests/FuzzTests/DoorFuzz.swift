@@ -7,7 +7,6 @@ import Settings
 
 @testable import Gateway
 @testable import StatusHTTP
-@testable import Worker
 
 /// Whatever is asked of the HTTP door while neither broker nor registry can be reached: it is answered at once, with a status that the interface
 /// has and a body that can be read. Whatever a worker says of a request, the sender gets an answer of that kind as well.

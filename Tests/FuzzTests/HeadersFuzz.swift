@@ -2,7 +2,7 @@ import PushCore
 import Wire
 
 @testable import AMQP
-@testable import Worker
+@testable import Delivery
 
 /// What a worker reads from headers it writes again just so; forged ones are refused or leave only what is within bounds.
 enum HeadersFuzz {

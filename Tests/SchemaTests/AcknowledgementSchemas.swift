@@ -2,7 +2,7 @@ import PushCore
 import Testing
 
 @testable import DeviceRegistry
-@testable import Worker
+@testable import Delivery
 
 /// The schema of acknowledgements, and that of receipts.
 enum AcknowledgementSchemas {

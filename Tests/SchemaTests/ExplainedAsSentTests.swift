@@ -10,6 +10,7 @@ import Wire
 
 @testable import Broker
 @testable import Settings
+@testable import Delivery
 @testable import Worker
 @testable import pushfleet
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("What bodies a shard holds")
 struct BodiesInHandTests {

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("The breaker")
 struct BreakerTests {

@@ -4,6 +4,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("A bulkhead")

@@ -8,6 +8,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("Changes are applied by whoever holds the queue")

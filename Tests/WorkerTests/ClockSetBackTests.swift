@@ -6,6 +6,7 @@ import Testing
 import Wire
 
 @testable import Broker
+@testable import Delivery
 @testable import Worker
 
 /// The machine's clock is set while requests are in hand.

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("Which requests wait, as a shard knows them")

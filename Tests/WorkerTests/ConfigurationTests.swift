@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @testable import Settings
-@testable import Worker
+@testable import Delivery
 
 @Suite("The configuration")
 struct ConfigurationTests {

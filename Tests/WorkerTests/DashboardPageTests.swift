@@ -3,6 +3,7 @@ import PushCore
 import TestSupport
 import Testing
 
+@testable import Delivery
 @testable import Worker
 
 private let chromium = "/usr/bin/chromium"

@@ -2,7 +2,7 @@ import PushCore
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("The log of dead letters")
 struct DeadLetterLogTests {

@@ -2,7 +2,7 @@ import Testing
 import Wire
 
 @testable import Logging
-@testable import Worker
+@testable import Delivery
 
 @Suite("The duplicate window")
 struct DuplicateWindowTests {

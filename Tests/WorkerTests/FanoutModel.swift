@@ -9,6 +9,7 @@ import Testing
 @testable import AMQP
 @testable import Broker
 @testable import DeviceRegistry
+@testable import Delivery
 @testable import Worker
 
 /// A broker, a registry on disk and workers that can die between any two steps, and a provider that refuses each device at once for a

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @testable import DeviceRegistry
-@testable import Worker
+@testable import Delivery
 
 @Suite("A broadcast, step by step")
 struct FanoutModelTests {

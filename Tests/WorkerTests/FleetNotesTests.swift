@@ -3,7 +3,7 @@ import Broker
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("What workers note on messages")
 struct FleetNotesTests {

@@ -2,7 +2,7 @@ import AMQP
 import Broker
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("How many headers a message may have")
 struct HeaderLimitTests {

@@ -5,6 +5,7 @@ import Testing
 import Wire
 
 @testable import Broker
+@testable import Delivery
 @testable import Worker
 
 /// A request of a hold queue is in hand, and its provider serves nothing.

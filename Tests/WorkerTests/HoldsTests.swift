@@ -3,7 +3,7 @@ import Logging
 import Reactor
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("Hold queues, as a shard knows them")
 struct HoldsTests {

@@ -1,7 +1,7 @@
 import Broker
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("The ladder")
 struct LadderTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 /// A request is acknowledged when every consequence is confirmed, and at no other moment.
 @Suite("A request's ledger")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AMQP
 @testable import Broker
-@testable import Worker
+@testable import Delivery
 
 @Suite("Dead letters of a list's entries")
 struct ListLetterTests {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 /// A process of two shards without their threads, whose figures are served; its time stands still until it is moved.

@@ -6,6 +6,7 @@ import Testing
 import Wire
 
 @testable import DeviceRegistry
+@testable import Delivery
 @testable import Worker
 
 private let promtool = "/usr/bin/promtool"
@@ -145,7 +146,7 @@ struct MetricsTextTests {
   }
 
   private static let manyHolds = (0..<300).map { (number: Int) in
-    ShardReport.Hold(app: Array("app\(number)".utf8), ready: number, inHand: 1)
+    HoldReport(app: Array("app\(number)".utf8), ready: number, inHand: 1)
   }
   /// The first ten are in trouble, the last one's credential is refused.
   private static let manyPools = (0..<300).map {

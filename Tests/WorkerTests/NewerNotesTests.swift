@@ -3,7 +3,7 @@ import Broker
 import Foundation
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("What only a newer worker can read")
 struct NewerNotesTests {

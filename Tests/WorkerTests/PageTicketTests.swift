@@ -3,7 +3,7 @@ import PushCore
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("A page's ticket")
 struct PageTicketTests {

@@ -3,6 +3,7 @@ import Reactor
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("What waits for a provider")

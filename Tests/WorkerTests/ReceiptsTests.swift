@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 import Wire
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("Receipts of what devices acknowledge")

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Settings
+@testable import Delivery
 @testable import Worker
 
 @Suite("Reloading")

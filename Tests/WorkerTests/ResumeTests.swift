@@ -1,7 +1,7 @@
 import Testing
 
 @testable import DeviceRegistry
-@testable import Worker
+@testable import Delivery
 
 @Suite("Resuming a campaign")
 struct ResumeTests {

@@ -2,7 +2,7 @@ import AMQP
 import PushCore
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("What a request carries on the ladder")
 struct RetryRecordTests {

@@ -1,7 +1,7 @@
 import AMQP
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("What has come back from workers twice")
 struct ReturnedTwiceTests {

@@ -7,6 +7,7 @@ import Testing
 import Wire
 
 @testable import Broker
+@testable import Delivery
 @testable import Worker
 
 @Suite("What producers may ask for")

@@ -1,7 +1,7 @@
 import AMQP
 import Broker
 
-@testable import Worker
+@testable import Delivery
 
 /// Answers when the test says so.
 final class ScriptedHoldBroker: HoldBroker {

@@ -7,6 +7,7 @@ import TestSupport
 
 @testable import AMQP
 @testable import Broker
+@testable import Delivery
 @testable import Worker
 
 /// A broker with one queue, a provider, and workers whose channels close between any two steps. Nothing is sent by a pool: a step

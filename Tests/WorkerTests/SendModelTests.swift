@@ -2,7 +2,7 @@ import Broker
 import TestSupport
 import Testing
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("Requests and lost channels, step by step")
 struct SendModelTests {

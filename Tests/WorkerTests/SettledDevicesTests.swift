@@ -2,7 +2,7 @@ import DeviceRegistry
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("The settled devices of a page")
 struct SettledDevicesTests {

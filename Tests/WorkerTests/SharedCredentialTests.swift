@@ -2,6 +2,7 @@ import Providers
 import Reactor
 import Testing
 
+@testable import Delivery
 @testable import Worker
 
 @Suite("One credential of several applications")

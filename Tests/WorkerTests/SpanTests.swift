@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @testable import Settings
-@testable import Worker
+@testable import Delivery
 
 @Suite("Spans")
 struct SpanTests {

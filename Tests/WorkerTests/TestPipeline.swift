@@ -7,7 +7,7 @@ import Reactor
 import Settings
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 extension Pipeline {
   /// What a shard puts together, for a test that stands in for its broker and its providers.

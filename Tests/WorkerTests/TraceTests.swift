@@ -4,7 +4,7 @@ import PushCore
 import Testing
 import Wire
 
-@testable import Worker
+@testable import Delivery
 
 @Suite("The trace of requests")
 struct TraceTests {

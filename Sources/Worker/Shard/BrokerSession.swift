@@ -1,3 +1,4 @@
+import Delivery
 import AMQP
 import Broker
 import Logging

@@ -1,3 +1,4 @@
+import Delivery
 import Logging
 import Reactor
 import Settings

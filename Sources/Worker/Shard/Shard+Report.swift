@@ -1,3 +1,4 @@
+import Delivery
 import Providers
 import PushCore
 import Wire

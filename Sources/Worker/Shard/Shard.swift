@@ -1,3 +1,4 @@
+import Delivery
 import AMQP
 import Broker
 import DeviceRegistry
@@ -92,7 +93,7 @@ package final class Shard: TurnHook {
     let holds = pipeline.dispatcher.holds
     spans =
       if let traces = configuration.traces {
-        try SpanExporter(traces, version: setup.version, host: host, log: log)
+        try SpanExporter(traces, version: setup.version, time: time, dialer: host, log: log)
       } else {
         nil
       }

@@ -1,3 +1,5 @@
+import Delivery
+
 extension ShardReport {
   /// What the shards of a process are together. Shards see the same queues and credentials, each at its own time.
   static func merged(_ reports: [ShardReport]) -> ShardReport {

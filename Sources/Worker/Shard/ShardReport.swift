@@ -1,3 +1,4 @@
+import Delivery
 import DeviceRegistry
 import PushCore
 import Settings
@@ -42,7 +43,7 @@ package struct ShardReport: Sendable {
   /// Applications whose breaker is open.
   var openBreakers: [[UInt8]] = []
   /// Of each application that has a hold queue.
-  var holds: [Hold] = []
+  var holds: [HoldReport] = []
   /// Those in trouble, and of the others as many as are shown; there may be more.
   var pools: [Pool] = []
   /// By provider: connections made, and goodbyes received.
@@ -59,15 +60,6 @@ package struct ShardReport: Sendable {
   struct Registry: Sendable {
     var isUp: Bool
     var isWritable: Bool
-  }
-
-  struct Hold: Sendable {
-    /// The application's id.
-    var app: [UInt8]
-    /// Requests ready in its queue, as last counted; nil where they couldn't be.
-    var ready: Int?
-    /// Of the queue, unacknowledged.
-    var inHand = 0
   }
 
   struct Pool: Sendable {

@@ -1,3 +1,4 @@
+import Delivery
 import DeviceRegistry
 import PushCore
 import Reactor

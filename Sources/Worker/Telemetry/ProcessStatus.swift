@@ -1,3 +1,4 @@
+import Delivery
 import PushCore
 import Reactor
 import Wire
@@ -150,7 +151,7 @@ struct ProcessStatus {
   private static let sinceOverhead = 35
 
   /// The longest queues first.
-  private static func holds(_ holds: [ShardReport.Hold]) -> [Members] {
+  private static func holds(_ holds: [HoldReport]) -> [Members] {
     holds.longestFirst.prefix(mostNamed).map { hold in
       {
         $0.set("app", hold.app)

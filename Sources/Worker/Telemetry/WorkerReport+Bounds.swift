@@ -1,3 +1,5 @@
+import Delivery
+
 extension WorkerReport {
   /// Of pools and of hold queues, how many are named; one more stands for all others.
   static let mostNamed = 100
@@ -23,21 +25,21 @@ extension WorkerReport {
   }
 
   /// The longest, and under ``AppSeries/othersName`` what the others come to.
-  var holds: [ShardReport.Hold] {
+  var holds: [HoldReport] {
     guard whole.holds.count > Self.mostNamed else { return whole.holds }
     let sorted = whole.holds.longestFirst
     let others = sorted.dropFirst(Self.mostNamed)
     let counted = others.compactMap(\.ready)
-    let sum = ShardReport.Hold(
+    let sum = HoldReport(
       app: Array(AppSeries.othersName.utf8), ready: counted.isEmpty ? nil : counted.reduce(0, +),
       inHand: others.reduce(0) { $0 + $1.inHand })
     return sorted.prefix(Self.mostNamed) + [sum]
   }
 }
 
-extension [ShardReport.Hold] {
+extension [HoldReport] {
   /// Those with most ready first, then those with most in hand, then by their names.
-  var longestFirst: [ShardReport.Hold] {
+  var longestFirst: [HoldReport] {
     sorted {
       let (first, second) = (($0.ready ?? 0, $0.inHand), ($1.ready ?? 0, $1.inHand))
       return first != second ? first > second : $0.app.lexicographicallyPrecedes($1.app)

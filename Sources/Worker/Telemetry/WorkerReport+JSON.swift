@@ -1,3 +1,4 @@
+import Delivery
 import DeviceRegistry
 import PushCore
 import Reactor
@@ -167,7 +168,7 @@ extension WorkerReport {
     object.set("streams", Int64(pool.streams))
   }
 
-  private func add(_ hold: ShardReport.Hold, to object: inout JSONObjectWriter) {
+  private func add(_ hold: HoldReport, to object: inout JSONObjectWriter) {
     object.set("app", hold.app)
     object.set("ready", hold.ready.map(Int64.init))
     object.set("in_hand", Int64(hold.inHand))

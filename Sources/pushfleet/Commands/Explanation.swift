@@ -1,5 +1,5 @@
 import PushCore
-import Worker
+import Delivery
 
 /// A request to be explained, as it is sent at one moment.
 struct ExplainQuestion {

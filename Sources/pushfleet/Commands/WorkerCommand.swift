@@ -2,6 +2,7 @@ import Foundation
 import PushCore
 import Reactor
 import Settings
+import Delivery
 import Worker
 
 enum WorkerCommand: Command {

@@ -3,7 +3,7 @@ import Providers
 import PushCore
 import Reactor
 import Settings
-import Worker
+import Delivery
 
 /// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.
 final class DoctorDoors: DoctorLook {

@@ -2,7 +2,7 @@ import Providers
 import Reactor
 import Broker
 import Settings
-import Worker
+import Delivery
 
 /// A look at what is reached by the network: a loop, what is asked on it, and what was found.
 class DoctorLook {

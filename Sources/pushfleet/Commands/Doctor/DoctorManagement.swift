@@ -5,7 +5,7 @@ import PushCore
 import Reactor
 import Settings
 import TLS
-import Worker
+import Delivery
 
 /// Asks RabbitMQ's management API what AMQP doesn't tell: bindings and policies. Only reads.
 final class DoctorManagement: DoctorLook {

@@ -1,0 +1,96 @@
+import Logging
+import PushCore
+import Wire
+
+/// The main steps of each request at level debug, and dead letters at every level.
+package struct StepLog {
+  private let apps: Applications
+  private let time: Turn
+  private let log: Log
+  private var letters = DeadLetterLog()
+
+  init(apps: Applications, time: Turn, log: Log) { (self.apps, self.time, self.log) = (apps, time, log) }
+
+  /// Whether steps of pushes are logged.
+  var isOn: Bool { log.isDetailed }
+
+  func note(_ event: PushEvent, _ entry: InFlight, _ recipient: Int) {
+    let messageID = entry.identity.messageID
+    switch event {
+    case .sent(let pool):
+      log.debug(
+        "sent",
+        [
+          "message_id": messageID, "recipient": recipient, "platform": Self.name(entry.recipients[recipient].platform),
+          "connections": pool.openConnections, "waited_ms": time.wallClock - entry.identity.admittedAt,
+        ])
+    case .answered(let meaning, _):
+      log.debug(
+        "answer",
+        [
+          "message_id": messageID, "recipient": recipient, "status": meaning.status,
+          "error": meaning.reaction.code?.rawValue ?? "none", "reason": DeadLetterLog.words(of: meaning.reason),
+        ])
+    case .notSent(let reason, _):
+      log.debug("not sent", ["message_id": messageID, "recipient": recipient, "reason": reason])
+    case .unknown(let reason, _):
+      log.debug(
+        "outcome unknown", ["message_id": messageID, "recipient": recipient, "reason": DeadLetterLog.words(of: reason)])
+    case .postponed(_, let delay):
+      log.debug("put off", ["message_id": messageID, "recipient": recipient, "seconds": Double(delay) / 1000])
+    case .collapsed: log.debug("a newer one has taken its place", ["message_id": messageID, "recipient": recipient])
+    case .parked, .failed, .refused, .expired: return
+    }
+  }
+
+  mutating func note(_ event: RequestEvent, _ entry: InFlight) {
+    if case .deadLetter(let letter, _) = event { return noteLetter(letter, entry) }
+    guard isOn else { return }
+    let messageID = entry.identity.messageID
+    switch event {
+    case .taken:
+      log.debug(
+        "request taken",
+        [
+          "message_id": messageID, "queue": entry.source.queue.origin, "redelivered": entry.delivery.redelivered,
+          "attempts": entry.attempt.earlier,
+        ])
+    case .resolved:
+      log.debug(
+        "resolved",
+        ["message_id": messageID, "devices": entry.recipients.count, "registered": entry.registry.rows != nil])
+    case .translated(let platform): log.debug("translated", ["message_id": messageID, "platform": Self.name(platform)])
+    case .acknowledged: log.debug("request acknowledged", ["message_id": messageID, "outcomes": entry.outcomes])
+    default: return
+    }
+  }
+
+  private static func name(_ platform: Platform) -> String { platform == .apns ? "apns" : "fcm" }
+
+  // MARK: dead letters
+
+  private mutating func noteLetter(_ letter: DeadLetter, _ entry: InFlight) {
+    log.debug(
+      "dead letter",
+      [
+        "message_id": entry.identity.messageID, "error": letter.error.rawValue,
+        "reason": DeadLetterLog.words(of: letter.reason),
+      ])
+    let kind = letters.note(
+      app: entry.identity.app, error: letter.error, reason: letter.reason, messageID: entry.identity.messageID)
+    if let kind { write(kind, 1, entry.identity.messageID) }
+  }
+
+  /// To be called about once a second.
+  package mutating func reportDeadLetters() {
+    for (kind, count, last) in letters.due(at: time.now) { write(kind, count, last) }
+  }
+
+  /// - Parameter last: the message id of one of them.
+  private func write(_ kind: DeadLetterLog.Kind, _ count: Int, _ last: [UInt8]) {
+    let app = kind.app.map { String(decoding: apps[$0].id, as: UTF8.self) } ?? "unknown"
+    log.warning(
+      "dead letters",
+      ["app": app, "error": kind.error.rawValue, "reason": kind.reason, "count": count, "last_message_id": last])
+  }
+}

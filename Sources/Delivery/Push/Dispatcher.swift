@@ -1,0 +1,265 @@
+import Broker
+import Providers
+import PushCore
+import Wire
+
+/// Who has a dispatcher choose: it sends the pushes that are chosen, and takes what no longer waits.
+package protocol DispatchHandler {
+  /// There is room for the push. It is sent, or it ends.
+  func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int)
+  /// The recipient doesn't wait for its pool any longer.
+  func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit)
+  /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
+  func keepingOpen(_ entry: InFlight, _ loop: () -> Void)
+}
+
+/// Which push goes next: recipients wait in the lanes of their pools, as references to their requests, until there are free streams.
+///
+/// Everything that has room goes out together at the end of a turn. ``watchAll(fitting:)`` finds the pools whose provider is in trouble; what waits
+/// for these leaves their lanes. Confined to the shard's thread.
+package final class Dispatcher {
+  /// The way of a recipient that leaves its lane unsent.
+  package enum Exit {
+    /// To the hold queue of its application.
+    case hold
+    /// To the ladder, at no attempt's cost; for so many milliseconds, and why.
+    case park(Int64, String)
+    case fail(PushError, String)
+    /// No pool takes it.
+    case refused(Rejection)
+  }
+
+  let apps: Applications
+  let table: InFlightTable
+  package let holds: Holds
+  let collapses: Collapses
+  let outbox: Outbox
+  let time: Turn
+  /// Requests of a lane in hand at most.
+  let prefetch: Int
+  package var pools: [PoolLanes]
+  /// Pools that something waits for or is on its way to, or that are in trouble.
+  private(set) var active: [Int] = []
+  /// Nothing more is sent.
+  package var isDraining = false
+  /// Counts dispatches.
+  private var turns = 0
+  /// Requests with devices that no pool takes, whose dead letters are to be published.
+  private var refusals = Ring<PoolLanes.Waiting>()
+  /// When what was held is looked through again.
+  var nextHoldAgain = MonotonicTime(nanoseconds: 0)
+
+  init(
+    apps: Applications, table: InFlightTable, pools: [PoolLanes], holds: Holds, collapses: Collapses, outbox: Outbox,
+    prefetch: Int, time: Turn
+  ) {
+    self.apps = apps
+    self.table = table
+    self.pools = pools
+    self.holds = holds
+    self.collapses = collapses
+    self.outbox = outbox
+    self.prefetch = prefetch
+    self.time = time
+    holds.onEmptied = { [unowned self] app in
+      for index in apps[app].pools { self.pools[index].bulkhead.emptied() }
+    }
+  }
+
+  /// Requests share the worker with those of other applications.
+  package var isShared: Bool { apps.count > 1 }
+  /// Pushes on streams.
+  package var onStreams: Int { active.reduce(0) { $0 + pools[$1].account.inFlight } }
+
+  // MARK: what waits
+
+  func append(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
+    pools[pool].append(waiting, of: entry)
+    wake(pool)
+  }
+
+  /// Goes out before everything else that waits for the pool.
+  func giveBack(_ next: PoolLanes.Next, to pool: Int, _ entry: InFlight) {
+    switch next {
+    case .returned(let push): pools[pool].giveBack(push, of: entry)
+    case .waiting(let waiting): pools[pool].putBack(waiting, of: entry)
+    }
+    wake(pool)
+  }
+
+  /// Ends the recipients of the request that no pool takes.
+  func refuse(_ entry: InFlight, for handler: some DispatchHandler) {
+    refusals.append(.init(request: entry.reference))
+    failRefused(for: handler)
+  }
+
+  private func wake(_ pool: Int) {
+    guard !pools[pool].isActive else { return }
+    pools[pool].isActive = true
+    active.append(pool)
+  }
+
+  /// To be called a few times a second: pools for which there is nothing to do are no longer looked at.
+  func rest() {
+    active.removeAll { index in
+      let lanes = pools[index]
+      let rests =
+        lanes.isEmpty && lanes.account.inFlight == 0 && !lanes.bulkhead.isClosed && lanes.bulkhead.troubledSince == nil
+      if rests { pools[index].isActive = false }
+      return rests
+    }
+  }
+
+  // MARK: dispatching
+
+  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  func dispatchAll(for handler: some DispatchHandler) {
+    failRefused(for: handler)
+    var all = active.reduce(0) { $0 + counted($1) }
+    var waiting = active.filter { !pools[$0].isEmpty }
+    if waiting.contains(where: { pools[$0].pool.openAccounts > 1 }) {
+      waiting.sort { (pools[$0].servedTurn, $0) < (pools[$1].servedTurn, $1) }
+    }
+    turns += 1
+    for index in waiting { watch(index, for: handler) }
+    while !waiting.isEmpty { waiting = serve(waiting, &all, for: handler) }
+  }
+
+  /// Publishes dead letters of devices without a pool, as far as the outbox has room: a list may have a thousand, and there may be many lists.
+  private func failRefused(for handler: some DispatchHandler) {
+    while !outbox.isFull, let waiting = refusals.popFirst() {
+      guard let entry = table[waiting.request], !entry.ledger.isOrphan else { continue }
+      handler.keepingOpen(entry) {
+        for next in waiting.next..<entry.recipients.count {
+          guard case .refused(let rejection) = entry.recipients[next].state else { continue }
+          guard !outbox.isFull else {
+            return refusals.prepend(.init(request: waiting.request, next: next))
+          }
+          handler.leave(entry, next, by: .refused(rejection))
+        }
+      }
+    }
+  }
+
+  /// Accounts that share a connection have equal parts of its free streams.
+  /// - Parameter waiting: the ones that were served longest ago first.
+  /// - Returns: those that have sent their part, and have more.
+  private func serve(_ waiting: [Int], _ all: inout Int, for handler: some DispatchHandler) -> [Int] {
+    for index in waiting { pools[index].pool.contenders += 1 }
+    return waiting.filter { index in
+      let own = counted(index)
+      let hasMore = dispatch(index, beside: all - own, for: handler)
+      all += counted(index) - own
+      return hasMore
+    }
+  }
+
+  /// Pushes on the pool's streams, as far as they count against what others may send.
+  private func counted(_ index: Int) -> Int { min(pools[index].account.inFlight, prefetch) }
+
+  /// - Returns: true when its part of the free streams ended it.
+  private func dispatch(_ index: Int, beside others: Int, for handler: some DispatchHandler) -> Bool {
+    let account = pools[index].account
+    let contenders = account.pool.contenders
+    account.pool.contenders -= 1
+    guard !isDraining else { return false }
+    var room = share(of: index, account.capacity, beside: others)
+    guard room > 0 else {
+      account.wantsCapacity()
+      return false
+    }
+    pools[index].servedTurn = turns
+    let most = contenders > 1 ? account.inFlight + (account.capacity + contenders - 1) / contenders : .max
+    while !outbox.isFull {
+      if room == 0 { room = share(of: index, account.capacity, beside: others) }
+      guard room > 0 else { break }
+      room = min(room, most - account.inFlight)
+      guard room > 0 else { return !pools[index].isEmpty }
+      switch pools[index].popFirst() {
+      case .returned(let push):
+        room -= 1
+        if let entry = waitingEntry(push), !collapses.asksFirst(entry, .returned(push), index) {
+          handler.send(entry, push.recipient, by: pools[index].provider, account.number)
+        }
+      case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: handler)
+      case nil: return false
+      }
+    }
+    if account.capacity == 0, !pools[index].isEmpty { account.wantsCapacity() }
+    return false
+  }
+
+  /// The request of a push that came back, unless it was let go of meanwhile or waits for its redelivery.
+  func waitingEntry(_ back: PoolLanes.Returned) -> InFlight? {
+    guard let entry = table[back.request], !entry.ledger.isOrphan, case .waiting = entry.recipients[back.recipient].state
+    else { return nil }
+    return entry
+  }
+
+  /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
+  private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for handler: some DispatchHandler) {
+    guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
+    guard !collapses.asksFirst(entry, .waiting(waiting), pool) else {
+      room -= 1
+      return
+    }
+    let (provider, account) = (pools[pool].provider, pools[pool].account.number)
+    handler.keepingOpen(entry) {
+      for next in waiting.next..<entry.recipients.count {
+        guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
+        guard room > 0, !outbox.isFull else {
+          var rest = waiting
+          rest.next = next
+          return pools[pool].putBack(rest, of: entry)
+        }
+        room -= 1
+        handler.send(entry, next, by: provider, account)
+      }
+    }
+  }
+
+  /// How many more pushes may go to the pool: where applications share the worker, single pushes without an answer fill no more than what is
+  /// left of the prefetch by all others.
+  /// - Parameter others: of the other pools, by ``counted(_:)``.
+  func share(of index: Int, _ capacity: Int, beside others: Int) -> Int {
+    guard isShared, capacity > 0 else { return capacity }
+    return min(capacity, max((prefetch - others) / 2, 8) - pools[index].account.expected)
+  }
+
+  // MARK: reloads
+
+  /// Takes over pools that a reload has made, by their numbers.
+  /// - Parameter moved: those that go by another connection from now on.
+  package func take(_ made: [(number: Int, lanes: PoolLanes)], moved: [(number: Int, lanes: PoolLanes)]) {
+    for (number, lanes) in made {
+      if number == pools.count {
+        pools.append(lanes)
+      } else {
+        active.removeAll { $0 == number }
+        pools[number] = lanes
+      }
+    }
+    for (number, lanes) in moved { pools[number].move(to: lanes) }
+  }
+
+  /// They are closed, and no request in hand goes by them.
+  package func forget(pools closed: [Int]) {
+    guard !closed.isEmpty else { return }
+    for number in closed { pools[number] = PoolLanes(pools[number].provider, pools[number].account) }
+    active.removeAll { !pools[$0].isActive }
+  }
+
+  /// Pools that a report names at most, beside those in trouble and those of applications that have a hold queue.
+  private static let mostReported = 100
+
+  /// Those that a report names: all of a few applications; of many, those that are in trouble, those whose application has a hold queue or a
+  /// series of its own.
+  package var reportedPools: Set<Int> {
+    var reported = holds.present.reduce(into: Set(active.filter(isTroubled))) { $0.formUnion(apps[$1].pools) }
+    var others = 0
+    for app in apps.indices.prefix(AppSeries.most) {
+      for pool in apps[app].pools where others < Self.mostReported && reported.insert(pool).inserted { others += 1 }
+    }
+    return reported
+  }
+}

@@ -1,0 +1,111 @@
+import Providers
+import PushCore
+
+/// Answered: what an answer means for one recipient, and what follows from it.
+extension Pipeline: PoolHandler {
+  package func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.ledger.pushReturned()
+    observers.note(.answered(meaning, by: pool), entry, tag.recipient)
+    let meaning = feedback.ofItsToken(meaning, entry, tag.recipient)
+    if !feedback.mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
+    feedback.report(meaning, entry, tag.recipient)
+    switch meaning.reaction {
+    case .delivered:
+      collapses.noteDelivered(entry, tag.recipient)
+      settle(entry, tag.recipient, .delivered(name: name ?? []))
+    case .gone(let code) where entry.recipients[tag.recipient].kind == .device:
+      settle(entry, tag.recipient, .failed(code))
+    case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
+      fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempt.earlier + 1)
+    case .retry(let kind, let code):
+      var delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: meaning.retryAfter)
+      // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
+      let life = entry.identity.deadline - time.wallClock
+      if kind == .outage, meaning.retryAfter == nil, delay > life {
+        delay = publisher.messages.ladder.longestWait(within: life) ?? delay
+      }
+      postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
+    }
+  }
+
+  package func notSent(tag: Int, why: NotSentReason, from pool: ProviderPool) {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.ledger.pushReturned()
+    entry.recipients[tag.recipient].state = .waiting
+    observers.note(.notSent(reason: "\(why)", by: pool), entry, tag.recipient)
+    switch why {
+    case _ where entry.ledger.isOrphan: finishIfSettled(entry)
+    case .refused:
+      let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
+      postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
+    case .unreachable, .unauthorised, .unwanted, .shutDown:
+      // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
+      if dispatcher.isDraining, entry.hasBegun { return handOver(entry, tag.recipient) }
+      let push = PoolLanes.Returned(request: entry.reference, recipient: tag.recipient)
+      dispatcher.giveBack(.returned(push), to: entry.recipients[tag.recipient].pool, entry)
+    }
+  }
+
+  package func isWanted(tag: Int) -> Bool {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline && !collapses.isReplaced(entry, tag.recipient)
+  }
+
+  package func unknown(tag: Int, reason: String, from pool: ProviderPool) {
+    let tag = PushTag(rawValue: tag)
+    let entry = table[tag.entry]
+    entry.ledger.pushReturned()
+    observers.note(.unknown(reason: reason, by: pool), entry, tag.recipient)
+    let words = "outcome unknown: \(reason)"
+    guard entry.route.unknownOutcome == .retry else {
+      return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempt.earlier + 1)
+    }
+    let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
+    postpone(entry, tag.recipient, by: delay, .unknown, reason: words)
+  }
+
+  /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
+  package func capacityAvailable(in pool: ProviderPool) { time.ensureHooksRun() }
+
+  // MARK: one recipient
+
+  func settle(_ entry: InFlight, _ index: Int, _ state: Recipient.State) {
+    switch state {
+    case .failed(let code): observers.note(.failed(code), entry, index)
+    case .postponed(let until): entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
+    default: break
+    }
+    entry.recipients[index].state = state
+    perform(entry.ledger.closed(), entry)
+  }
+
+  /// Ends one recipient in the dead letters.
+  func fail(_ entry: InFlight, _ index: Int, _ code: PushError, reason: String, status: Int? = nil, attempts: Int? = nil) {
+    let letter = DeadLetter(
+      error: code, reason: reason, status: status, attempts: attempts ?? entry.attempt.earlier, failedAt: time.wallClock)
+    observers.note(.refused(Rejection(code, reason)), entry, index)
+    publisher.publish(letter, naming: index, for: entry)
+    if !entry.isPage, entry.wantsResult(publisher.results) { entry.attempt.reasons[index] = reason }
+    settle(entry, index, .failed(code))
+  }
+
+  /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
+  func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
+    let now = time.wallClock
+    var until = now + delay
+    let isLast = entry.attempt.earlier + 1 >= publisher.attemptLimit || until > entry.identity.deadline || entry.attempt.isLast
+    guard !isLast else {
+      return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempt.earlier + 1)
+    }
+    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
+    until += publisher.messages.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
+    entry.attempt.lastFailure = (code, reason, status)
+    entry.attempt.hasAsked = true
+    observers.note(.postponed(code, delay), entry, index)
+    settle(entry, index, .postponed(until: until))
+  }
+}

@@ -1,0 +1,158 @@
+import Providers
+import PushCore
+
+/// Sent: recipients wait in the lanes of their pools, are translated when there is room, and go out.
+extension Pipeline: DispatchHandler {
+  /// Puts the request into the lanes of the pools that reach its recipients.
+  func enqueue(_ entry: InFlight) {
+    let now = time.wallClock
+    // One pool for nearly every request, and so no array.
+    var first = -1
+    var others: [Int] = []
+    // A page's devices are accounted for even when it comes too late.
+    let isLate = entry.isPage && now > entry.identity.deadline
+    var hasRefused = false
+    entry.ledger.startRound()
+    entry.attempt.goesToHold = false
+    for index in entry.recipients.indices {
+      switch entry.recipients[index].state {
+      case .refused:
+        entry.ledger.opened()
+        hasRefused = true
+        continue
+      case .gone:
+        observers.note(.failed(.notRegistered), entry, index)
+        entry.recipients[index].state = .failed(.notRegistered)
+        feedback.reportGone(entry, index)
+        continue
+      case .waiting: break
+      case .postponed(let until) where until <= now + 500: entry.recipients[index].state = .waiting
+      case .sent:
+        entry.ledger.opened()
+        continue
+      case .postponed, .delivered, .failed, .sameAs, .unresolved: continue
+      }
+      if isLate {
+        publisher.expire(entry, index)
+        continue
+      }
+      let pool = entry.recipients[index].pool
+      if dispatcher.isHeldBack(entry, by: pool) {
+        entry.goToHold(index, at: now)
+        continue
+      }
+      entry.ledger.opened()
+      if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
+    }
+    if entry.isReplaceable, first >= 0,
+      entry.collapse.hasWaited || dispatcher.isTroubled(first) || others.contains(where: dispatcher.isTroubled)
+    {
+      collapses.noteWaitingHere(entry)
+    }
+    let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
+    if first >= 0 { dispatcher.append(waiting, to: first, entry) }
+    for pool in others { dispatcher.append(waiting, to: pool, entry) }
+    if hasRefused { dispatcher.refuse(entry, for: self) } else { finishIfSettled(entry) }
+  }
+
+  package func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
+    let now = time.wallClock
+    guard now <= entry.identity.deadline else { return expire(entry, index) }
+    guard !collapses.isReplaced(entry, index) else { return collapse(entry, index) }
+    let tag = PushTag(entry: entry.index, recipient: index).rawValue
+    switch provider {
+    case .apns(let pool):
+      switch translations.apns(of: entry, PushWay(entry.recipients[index]), at: now) {
+      case .failure(let rejection): failDevice(entry, index, rejection)
+      case .success(let template):
+        letGoOfBody(entry)
+        noteSent(entry, index, pool)
+        pool.send(
+          template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag, account: account,
+          wantsName: entry.wantsResult(publisher.results))
+      }
+    case .fcm(let pool):
+      switch translations.fcm(of: entry, index, at: now) {
+      case .failure(let rejection): failDevice(entry, index, rejection)
+      case .success(let template):
+        noteSent(entry, index, pool)
+        pool.send(
+          payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag,
+          wantsName: entry.wantsResult(publisher.results))
+      }
+    }
+  }
+
+  /// The push is on its way.
+  private func noteSent(_ entry: InFlight, _ index: Int, _ pool: ProviderPool) {
+    entry.recipients[index].state = .sent
+    entry.ledger.pushed()
+    observers.note(.sent(pool), entry, index)
+  }
+
+  /// The parsed body is the larger part of what waits for an answer; with one device, nothing of it is needed once that is translated.
+  private func letGoOfBody(_ entry: InFlight) {
+    if entry.recipients.count == 1, !entry.isPage, entry.collapse.arrival == nil, !entry.wantsResult(publisher.results) {
+      entry.parsed = nil
+    }
+  }
+
+  // MARK: one recipient that isn't sent to
+
+  package func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit) {
+    switch exit {
+    case .hold:
+      entry.goToHold(index, at: time.wallClock)
+      perform(entry.ledger.closed(), entry)
+    case .park(let delay, let reason): park(entry, index, delay, reason)
+    case .fail(let code, let reason): fail(entry, index, code, reason: reason)
+    case .refused(let rejection): failDevice(entry, index, rejection)
+    }
+  }
+
+  /// To the ladder, at no attempt's cost.
+  func park(_ entry: InFlight, _ index: Int, _ delay: Int64, _ reason: String) {
+    guard case .waiting = entry.recipients[index].state else { return }
+    guard !entry.attempt.isLast else {
+      return fail(entry, index, dispatcher.pools[entry.recipients[index].pool].account.refusalCode, reason: reason)
+    }
+    observers.note(.parked, entry, index)
+    if entry.attempt.lastFailure == nil { entry.attempt.lastFailure = (.unavailable, reason, nil) }
+    settle(entry, index, .postponed(until: time.wallClock + delay))
+  }
+
+  func collapse(_ entry: InFlight, _ index: Int) {
+    observers.note(.collapsed, entry, index)
+    publisher.publishOptionalLetter(.collapsed, naming: index, for: entry)
+    settle(entry, index, .failed(.collapsed))
+  }
+
+  /// Ends one device in the dead letters, unless those of its platform have one together.
+  private func failDevice(_ entry: InFlight, _ index: Int, _ rejection: Rejection) {
+    if entry.isOfCampaign || !publisher.leavesLetter(rejection) {
+      settle(entry, index, .failed(rejection.code))
+    } else {
+      fail(entry, index, rejection.code, reason: rejection.reason)
+    }
+  }
+
+  // MARK: a worker that stops
+
+  /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
+  /// to the broker.
+  package func handOverBegunLists() {
+    for entry in table.inUse where !entry.ledger.isConcluded && entry.hasBegun {
+      keepingOpen(entry) {
+        for index in entry.recipients.indices {
+          if case .waiting = entry.recipients[index].state { handOver(entry, index) }
+        }
+      }
+    }
+  }
+
+  /// One target of such a list. What is for now or never doesn't wait for another worker.
+  func handOver(_ entry: InFlight, _ index: Int) {
+    if entry.attempt.isLast { return fail(entry, index, .unavailable, reason: "the worker was stopped before this was sent") }
+    settle(entry, index, .postponed(until: time.wallClock))
+  }
+}

@@ -1,0 +1,360 @@
+import AMQP
+import Broker
+import DeviceRegistry
+import Logging
+import Providers
+import PushCore
+import Settings
+import Wire
+
+/// The path of one request: admitted, sent, answered, ended, acknowledged.
+///
+/// Holds nothing beyond what the broker delivered unacknowledged; confined to its shard's thread.
+package final class Pipeline {
+  let intake: Intake
+  let rights: ProducerRights
+  let resolver: RecipientResolver
+  let translations: Translations
+  package let dispatcher: Dispatcher
+  package let backpressure: Backpressure
+  let publisher: OutcomePublisher
+  package let feedback: FeedbackReporter
+  let collapses: Collapses
+  let broadcasts: Broadcasts
+  package let observers: Observers
+  package let table: InFlightTable
+  /// nil where none is configured.
+  let registry: RegistryClient?
+  let time: Turn
+  let log: Log
+  var quarantine: Quarantine
+
+  package init(_ parts: PipelineParts) {
+    let apps = parts.apps
+    let outbox = parts.outbox
+    time = parts.time
+    log = parts.log
+    registry = parts.registry
+    intake = parts.intake
+    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: parts.messages.prefix), replyQueues: parts.replyQueues)
+    observers = Observers(apps: apps, prefix: parts.messages.prefix, noteReader: rights.notes, time: time, log: log)
+    table = InFlightTable(time: time)
+    collapses = Collapses(apps: apps, registry: registry, time: time)
+    dispatcher = Dispatcher(
+      apps: apps, table: table, pools: parts.pools, holds: Holds(apps: apps, time: time, log: log), collapses: collapses,
+      outbox: outbox, prefetch: parts.prefetch, time: time)
+    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: parts.pagePrefetch, log: log)
+    publisher = OutcomePublisher(
+      parts.messages, results: parts.results, deadLetters: parts.deadLetters, attemptLimit: parts.attemptLimit,
+      backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
+    let marks = TokenMarks(apps: apps, breaker: parts.breaker, registry: registry, time: time, log: log)
+    feedback = FeedbackReporter(
+      apps: apps, marks: marks, owners: registry.map(DeviceOwners.init), publisher: publisher, time: time)
+    resolver = RecipientResolver(apps: apps, lookUps: registry.map(LookUps.init))
+    translations = Translations(translator: Translator(apps: apps, pages: parts.pages), observers: observers)
+    broadcasts = Broadcasts(
+      registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator, rights: rights,
+      collapses: collapses, marks: marks, observers: observers, pageSize: parts.pageSize, resultLease: parts.resultLease,
+      time: time, log: log)
+    quarantine = Quarantine(parts.messages, rights: rights)
+    outbox.owner = self
+    resolver.lookUps?.handler = self
+    feedback.owners?.handler = self
+    collapses.handler = self
+  }
+
+  var apps: Applications { intake.apps }
+  private var translator: Translator { translations.translator }
+
+  /// Nothing is in hand and nothing waits to be confirmed.
+  package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
+  /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
+  package var hasNothingUnderway: Bool {
+    dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
+      && !table.inUse.contains { !$0.ledger.isSettled }
+  }
+
+  // MARK: admitted
+
+  /// - Parameters:
+  ///   - isAlone: it comes from the quarantine.
+  ///   - hold: the application whose hold queue it comes from; nil for a lane.
+  package func accept(_ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil) {
+    rights.notes.limitHeaders(of: &delivery, queue: queue)
+    observers.figures.counters.received += 1
+    if delivery.redelivered { observers.figures.counters.redelivered += 1 }
+    if hold == nil, !isAlone, backpressure.hasToWait(delivery, from: queue) {
+      return backpressure.takeAhead(delivery, from: queue)
+    }
+    begin(delivery, from: queue, isAlone: isAlone, hold: hold)
+  }
+
+  /// - Parameter taken: when it was taken ahead; nil where it comes now.
+  func begin(
+    _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil,
+    taken: DeliveriesAhead.Moment? = nil
+  ) {
+    if taken != nil {
+      backpressure.bodies.addLeaving(delivery.weight)
+    } else {
+      backpressure.bodies.add(delivery.weight)
+    }
+    // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
+    if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
+      if !isAlone, quarantine.isSuspect(delivery) { return isolate(consume delivery, from: queue, hold: hold) }
+      if isAlone, quarantine.hasComeBack(delivery, table) { return countLoss(of: consume delivery, from: queue) }
+    }
+    // A message in the quarantine is a new one for the broker.
+    if isAlone { delivery.redelivered = true }
+    let entry = insert(delivery, from: queue)
+    entry.source.takenAhead = taken
+    entry.source.hold = hold
+    intake.identify(entry, delivery, using: &time.random)
+    entry.source.reply = rights.replyVerdict(entry, delivery.properties.replyTo)
+    if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
+    // What was known here is let go of for the one that is in hand already.
+    if isAlone, entry.isInUse { quarantine.alone = entry.reference }
+  }
+
+  func insert(_ delivery: borrowing Delivery, from queue: WorkQueue) -> InFlight {
+    let entry = table.insert(from: queue)
+    entry.source.takenAt = time.now
+    entry.source.producer = rights.notes.producer(of: delivery, queue: queue)
+    return entry
+  }
+
+  /// The broker has said more of the queues that results are to go to.
+  package func decideReplies() {
+    for entry in table.entries where entry.isInUse && entry.source.reply == .unknown && !entry.ledger.isConcluded {
+      entry.source.reply = rights.replyVerdict(entry, entry.delivery.properties.replyTo)
+      if entry.source.reply != .unknown { admit(entry, entry.delivery) }
+    }
+  }
+
+  /// Where its result may go is known.
+  private func admit(_ entry: InFlight, _ delivery: consuming Delivery) {
+    let isIdentified = delivery.properties.messageID != nil
+    var record: RetryRecord?
+    var rejection =
+      entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
+    let queue = entry.source.queue
+    switch rights.notes.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: time.wallClock) {
+    case .none: break
+    case .notes(let page, let retry):
+      entry.broadcast.page = page
+      record = retry
+    case .newer:
+      entry.delivery = consume delivery
+      return leaveToNewer(entry)
+    case .refused(let reason): rejection = reason
+    }
+    if rejection == nil {
+      let firstSeen =
+        rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: queue)
+        ?? entry.source.takenAhead?.at
+      rejection =
+        intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
+    }
+    entry.delivery = consume delivery
+    observers.note(.taken, entry)
+    if let rejection {
+      reject(entry, rejection)
+    } else if entry.source.reply == .crowded {
+      putOff(entry, by: Self.questionDelay, "reply_to: the producer names too many queues at once")
+    } else {
+      begin(entry, record, isIdentified: isIdentified)
+    }
+  }
+
+  /// Milliseconds.
+  private static let questionDelay: Int64 = 1_000
+
+  private func leaveToNewer(_ entry: InFlight) {
+    guard let copy = publisher.leaveToNewer(entry) else {
+      return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
+    }
+    observers.note(.parked, entry)
+    conclude(entry) { publisher.publish(copy, for: entry) }
+  }
+
+  /// Admitted: on to its devices, or to its audience.
+  private func begin(_ entry: InFlight, _ record: RetryRecord?, isIdentified: Bool) {
+    entry.identity.admittedAt = time.wallClock
+    if entry.parsed?.isCollapsible == true { collapses.noteArrival(entry, record) }
+    if let page = entry.broadcast.page {
+      guard entry.parsed?.audience != nil else {
+        return reject(entry, Rejection(.invalidParameters, "\(PageTicket.header): the request names no audience"))
+      }
+      entry.identity.deadline = page.deadline
+    }
+    let choice: Translator.Choice
+    switch translator.choice(of: entry.delivery.properties.headers) {
+    case .failure(let rejection): return reject(entry, rejection)
+    case .success(let made): choice = made
+    }
+    if isIdentified, isDuplicate(entry, choice) { return }
+    observers.figures.enterAccount(entry)
+    if let rejection = translator.route(entry, choice) { return reject(entry, rejection) }
+    entry.attempt.settledBefore = record?.settled
+    if !backpressure.keep(entry) {
+      waitForRoom(entry)
+    } else if dispatcher.isWhollyHeldBack(entry) {
+      entry.goToHold()
+      conclude(entry) { publisher.publishRetry(of: entry, at: time.wallClock) }
+    } else if entry.parsed?.isDryRun == true, entry.parsed?.audience != nil {
+      concludeDryRunOfAudience(entry)
+    } else if let audience = entry.parsed?.audience {
+      handle(.begun(audience), entry)
+    } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, registry != nil {
+      perform(broadcasts.nameAndPublishAgain(entry), entry)
+    } else {
+      resolver.addRecipients(to: entry, by: entry.route.routes)
+      // What is too late needs no look-up.
+      if entry.registry.unresolved == 0 || time.wallClock > entry.identity.deadline { sendRecipients(of: entry) }
+    }
+  }
+
+  private func waitForRoom(_ entry: InFlight) {
+    // A broadcast may have been begun before.
+    if let audience = entry.parsed?.audience { entry.broadcast.work = AudienceWork(audience) }
+    putOff(entry, by: backpressure.delay(of: entry), "the application's requests fill what it may hold of a worker")
+  }
+
+  private func concludeDryRunOfAudience(_ entry: InFlight) {
+    switch DryRun(translator: translator).rehearseAudience(entry, at: time.wallClock) {
+    case .failure(let rejection): reject(entry, rejection)
+    case .success(let report):
+      conclude(entry) { publisher.publishResult(of: entry, targets: [.accepted(id: DryRun.name)], report: report) }
+    }
+  }
+
+  /// The recipients are known: what an earlier round settled is put back, the rest goes out.
+  private func sendRecipients(of entry: InFlight) {
+    if let settled = entry.attempt.settledBefore {
+      SettledTargets.restore(settled, to: &entry.recipients, until: entry.identity.deadline, lag: entry.identity.clockLag)
+      for case .postponed(let until) in entry.recipients.lazy.map(\.state) {
+        entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
+      }
+    }
+    observers.note(.resolved, entry)
+    if time.wallClock > entry.identity.deadline { expire(entry) } else { passGates(entry) }
+  }
+
+  // MARK: before the first push
+
+  /// Into the lanes, as soon as the request has passed its gates.
+  func passGates(_ entry: InFlight) {
+    guard !entry.registry.isAsked, entry.registry.unresolved == 0,
+      pass(MessageGate.self, 1, entry),
+      pass(ContentGate.self, 2, entry),
+      pass(BadgeGate.self, 3, entry)
+    else { return }
+    // What FCM is asked goes out, what is refused ends as always, and then the request.
+    if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
+      DryRun(translator: translator).rehearse(entry, at: time.wallClock)
+    }
+    enqueue(entry)
+  }
+
+  @inline(__always)
+  private func pass<G: Gate>(_ gate: G.Type, _ number: Int, _ entry: InFlight) -> Bool {
+    if entry.registry.gatesPassed >= number { return true }
+    if G.concerns(entry, in: self), case .wait = G.pass(entry, in: self) { return false }
+    entry.registry.gatesPassed = number
+    return true
+  }
+
+  /// Asks the registry for a gate.
+  /// - Parameters:
+  ///   - then: takes the answer.
+  ///   - orElse: whether the request can go on without one. If it can't, it is refused or goes to the ladder.
+  func wait<Value>(
+    at entry: InFlight, for call: RegistryCall<Value>, then: @escaping (InFlight, Value) -> Void,
+    orElse: @escaping (InFlight) -> Bool = { _ in false }
+  ) -> GateAnswer {
+    entry.registry.isAsked = true
+    let reference = entry.reference
+    registry?.call(call) { [weak self] result in
+      guard let self, let entry = table[reference] else { return }
+      entry.registry.isAsked = false
+      guard !entry.ledger.isConcluded else { return }
+      switch result {
+      case .success(let value): then(entry, value)
+      case .failure(let error): guard orElse(entry) else { return refuseOrPutOff(entry, error) }
+      }
+      entry.registry.gatesPassed += 1
+      if !entry.ledger.isOrphan { passGates(entry) }
+    }
+    return .wait
+  }
+
+  // MARK: a turn of the shard's
+
+  /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
+  package func dispatchAll() {
+    beginAhead()
+    resolver.lookUps?.flush()
+    feedback.owners?.flush()
+    dispatcher.dispatchAll(for: self)
+    collapses.flush()
+  }
+
+  func beginAhead() {
+    backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) }
+  }
+
+  /// To be called a few times a second.
+  package func watchAll() {
+    dispatcher.watchAll(fitting: backpressure.bodies.fitting, for: self)
+    backpressure.lanes?.takeLanes(!dispatcher.areAllInTrouble)
+  }
+
+  /// To be called about once a second: requests that wait.
+  package func look() {
+    forgetStrayed()
+    dispatcher.holdAgain(for: self)
+  }
+
+  /// To be called about once a second: pages that wait for the registry.
+  package func lookAtPages() {
+    broadcasts.renewResultClaims(table)
+    for reference in broadcasts.takeUnsaved() { if let entry = table[reference] { handle(.saveDue, entry) } }
+  }
+}
+
+extension Pipeline: LookUpHandler {
+  func lookedUp(_ places: [LookUps.Place], _ resolution: Resolution) {
+    for (place, answer) in zip(places, resolution.entries) {
+      guard let entry = table[place.request], !entry.ledger.isConcluded else { continue }
+      resolver.resolve(place.recipient, answer, resolution.devices, entry)
+      if entry.registry.unresolved == 0 { sendRecipients(of: entry) }
+    }
+  }
+
+  func lookUpFailed(_ places: [LookUps.Place], _ error: RegistryError) {
+    for place in places { if let entry = table[place.request] { refuseOrPutOff(entry, error) } }
+  }
+}
+
+extension Pipeline: CollapsesHandler {
+  func noted(_ requests: [RequestReference]) {
+    for request in requests { if let entry = table[request] { consequenceEnded(of: entry) } }
+  }
+
+  func answered(_ questions: [Collapses.Question]) {
+    for question in questions.reversed() {
+      guard let entry = table[question.request], !entry.ledger.isOrphan else { continue }
+      entry.collapse.knownAt = time.now
+      dispatcher.giveBack(question.next, to: question.pool, entry)
+    }
+    time.ensureHooksRun()
+  }
+}
+
+extension Pipeline: DeviceOwnersHandler {
+  func completed(_ event: FeedbackEvent, for request: RequestReference) {
+    guard let entry = table[request] else { return }
+    publisher.publish(event, for: entry)
+    consequenceEnded(of: entry)
+  }
+}

@@ -1,0 +1,287 @@
+import AMQP
+import Broker
+import DeviceRegistry
+import Logging
+import PushCore
+import Wire
+
+/// Changes of the registry that come by the registry queue: applied in the order of their arrival, answered to whoever asked, a dead letter
+/// when any of it is refused and nobody did. Confined to the shard's thread.
+///
+/// A change is kept until the registry has it, and those behind it with it: after a failure none is asked for before all that are under way
+/// have been answered.
+package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, RegistryWatcher {
+  struct Change {
+    var delivery: Delivery
+    let messageID: [UInt8]
+    /// Once it has been read.
+    var app: [UInt8] = []
+    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
+    var producer: [UInt8]?
+    /// Whether its answer may go where `reply_to` says.
+    var reply = ReplyQueues.Verdict.allowed
+    /// What its answer says, where that is no success.
+    var refusal: ChangeRefusal?
+    /// Waits for the registry; nil once there is an answer.
+    var content: RegistryChange?
+    /// Its connection is gone: its answer is still published, and nobody acknowledges it.
+    var isLost = false
+    /// What follows from it and isn't confirmed.
+    var owed = 0
+    /// Its answer is safe: it waits for the acknowledgement of what came before it.
+    var isAnswered = false
+  }
+
+  package weak var feed: (any ChangeSource)? { didSet { claim.source = feed } }
+  package private(set) var counters = Counters()
+  private let registry: RegistryClient?
+  private let limits: RegistryLimits
+  private let apps: Applications
+  private let noteReader: NoteReader
+  private let publications: OutcomePublications
+  private let replyQueues: ReplyQueues
+  private let outbox: Outbox
+  private let time: Turn
+  private var letters: QueueLetterLog
+
+  /// In hand, by number; numbers ascend in the order of arrival.
+  private var changes: [Int: Change] = [:]
+  private var nextNumber = 0
+  /// Whether their answers may go where they say is being asked for, or they stand behind such a one, in the order of arrival.
+  private var undecided = Ring<Int>()
+  /// Everything before it is acknowledged or lost.
+  private var oldest = 0
+  /// What the registry doesn't have yet and isn't asked for, in the order of arrival.
+  private(set) var waiting = Ring<Int>()
+  /// Changes that the registry has been asked for and hasn't answered.
+  private(set) var asked = 0
+  /// A change has failed while others were under way: nothing is asked for before they are answered.
+  private var isPaused = false
+  private let claim: ChangeClaim
+  /// Since when the registry has taken none of the changes that it was asked for; nil while it takes them.
+  var stuckSince: MonotonicTime?
+
+  /// - Parameter registry: nil where none is configured; then no change comes.
+  package init(
+    apps: Applications, registry: RegistryClient?, limits: RegistryLimits, publications: OutcomePublications,
+    replyQueues: ReplyQueues, outbox: Outbox, time: Turn, log: Log
+  ) {
+    self.apps = apps
+    self.replyQueues = replyQueues
+    noteReader = NoteReader(prefix: publications.prefix)
+    self.registry = registry
+    claim = ChangeClaim(registry)
+    self.limits = limits
+    self.publications = publications
+    self.outbox = outbox
+    self.time = time
+    letters = QueueLetterLog(queue: Topology.registryOrigin, log: log)
+    claim.onStep = { [weak self] isProven in self?.claimed(isProven) }
+    registry?.changes = self
+    outbox.changes = self
+  }
+
+  /// In hand.
+  package var count: Int { changes.count }
+
+  package func registryChangeDelivered(_ delivery: Delivery) {
+    counters.received += 1
+    if delivery.redelivered { counters.redelivered += 1 }
+    let number = nextNumber
+    nextNumber += 1
+    let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
+    let producer = noteReader.producer(of: delivery, queue: nil)
+    changes[number] = Change(delivery: delivery, messageID: messageID, producer: producer)
+    undecided.append(number)
+    decideReplies()
+  }
+
+  /// Goes on with those of which it is known whether their answers may go where they say. To be called when the broker has said more of
+  /// such a queue, and about once a second.
+  package func decideReplies() {
+    while let number = undecided.first {
+      if let change = changes[number] {
+        let verdict = change.producer.map { replyQueues.verdict(on: change.delivery.properties.replyTo, of: $0) } ?? .allowed
+        guard verdict != .unknown, verdict != .crowded else { return }
+        changes[number]?.reply = verdict
+      }
+      _ = undecided.popFirst()
+      read(number)
+    }
+  }
+
+  private func read(_ number: Int) {
+    guard let change = changes[number] else { return }
+    guard change.reply != .refused else {
+      return conclude(number, .refused(.notAllowed, reason: "reply_to: not a queue that answers may go to"))
+    }
+    let delivery = change.delivery
+    if let reason = NoteReader.refusal(of: delivery.properties) {
+      return conclude(number, .refused(.invalidParameters, reason: reason))
+    }
+    let named = delivery.properties.appID.flatMap { $0.isEmpty ? nil : $0 }
+    let defaultApp = named ?? apps.only.map { apps[$0].id }
+    switch RegistryChange.parse(delivery.body, size: delivery.bodySize, defaultApp: defaultApp, limits: limits) {
+    case .failure(let refusal): conclude(number, refusal.answer)
+    case .success(let content):
+      if let producer = change.producer, let app = apps.index(of: content.app),
+        let refusal = apps[app].rights.refusal(of: producer)
+      {
+        return conclude(number, .refused(.notAllowed, reason: refusal.reason))
+      }
+      changes[number]?.producer = nil
+      changes[number]?.app = content.app
+      changes[number]?.content = delivery.redelivered ? content.asRepeated : content
+      waiting.append(number)
+      apply()
+    }
+  }
+
+  /// To be called about once a second as well, for what the registry couldn't take when it came.
+  package func apply() {
+    if isPaused {
+      guard asked == 0 else { return }
+      isPaused = false
+    }
+    guard !waiting.isEmpty, let fence = claim.number() else { return }
+    while let number = waiting.popFirst() {
+      guard let content = changes[number]?.content else { continue }
+      asked += 1
+      registry?.call(.apply(content, fence: fence)) { [weak self] result in self?.answered(number, result) }
+      // Refused at once: it stands in front again.
+      if waiting.first == number { return }
+    }
+  }
+
+  private func claimed(_ isProven: Bool) {
+    if isProven { apply() } else if stuckSince == nil { stuckSince = time.now }
+  }
+
+  private func answered(_ number: Int, _ result: Result<ChangeAnswer, RegistryError>) {
+    asked -= 1
+    switch result {
+    case .success(let answer):
+      stuckSince = nil
+      conclude(number, answer)
+      if isPaused { apply() }
+    case .failure(let error):
+      if asked > 0 { isPaused = true }
+      guard changes[number] != nil else { return }
+      if case .refused = error { return conclude(number, .refused(.invalidParameters, reason: "\(error)")) }
+      // Behind a fenced change others are given back, which says nothing of the registry.
+      if error == .fenced { claim.end() } else if stuckSince == nil, !claim.isEnded { stuckSince = time.now }
+      // It may have been applied all the same.
+      let content = changes[number]?.content
+      changes[number]?.content = content?.asRepeated
+      // Behind what came before it and before what came after it.
+      waiting.insert(number, before: { $0 > number })
+      if asked == 0, claim.isEnded { apply() }
+    }
+  }
+
+  // MARK: the answer
+
+  private func conclude(_ number: Int, _ answer: ChangeAnswer) {
+    guard let change = changes[number] else { return }
+    changes[number]?.content = nil
+    var following: [Publication] = []
+    if case .moved(let registration, let replaced) = answer {
+      counters.feedback += replaced.count
+      for token in replaced { following.append(publications.feedback(moved(change, registration, token), for: change, number)) }
+    }
+    if let reply = publications.reply(answer.json, to: change, number) {
+      following.append(reply)
+      changes[number]?.refusal = answer.failure
+    } else if let failure = answer.failure {
+      following.append(deadLetter(failure, change, number))
+    }
+    guard !following.isEmpty else { return acknowledge(number) }
+    changes[number]?.owed = following.count
+    for publication in following { outbox.publish(publication) }
+  }
+
+  private func deadLetter(_ failure: ChangeRefusal, _ change: Change, _ number: Int) -> Publication {
+    let code = PushError(rawValue: failure.code.rawValue)
+    let words = code == nil ? "\(failure.code.rawValue): \(failure.reason)" : failure.reason
+    let letter = DeadLetter(error: code ?? .invalidParameters, reason: words, attempts: 0, failedAt: time.wallClock)
+    counters.deadLetters += 1
+    counters.pushes.add(.deadLetter(letter.error), apps.series.number(of: apps.place(of: change.app)), .none, .normal)
+    letters.note(letter)
+    return publications.deadLetter(letter, for: change, number)
+  }
+
+  /// Nobody waits for the answer, as it turns out: a refusal is a dead letter.
+  package func answerReachedNobody(_ number: Int) {
+    guard let change = changes[number], let refusal = change.refusal else { return }
+    changes[number]?.refusal = nil
+    changes[number]?.owed += 1
+    outbox.publish(deadLetter(refusal, change, number))
+  }
+
+  private func moved(_ change: Change, _ registration: [UInt8], _ replaced: ReplacedToken) -> FeedbackEvent {
+    FeedbackEvent(
+      event: .moved, app: change.app, platform: replaced.platform, token: replaced.token, newToken: replaced.newToken,
+      registration: registration, reason: "the installation has registered another token", status: 0,
+      messageID: change.messageID, observedAt: time.wallClock,
+      details: .init(
+        environment: replaced.environment.name, sender: replaced.sender, installation: replaced.installation,
+        user: replaced.user, kind: replaced.kind.name))
+  }
+
+  /// Of what follows from it, one is safe: the reply, the dead letter, the feedback.
+  package func consequenceConfirmed(_ number: Int) {
+    changes[number]?.owed -= 1
+    if changes[number]?.owed == 0 { acknowledge(number) }
+  }
+
+  /// In the order of arrival, whatever the order of the confirms: what the broker delivers again is then applied again with all that came
+  /// after it. A single one of them would undo a later change of its device.
+  private func acknowledge(_ number: Int) {
+    changes[number]?.isAnswered = true
+    if changes[number]?.isLost == true { end(number) }
+    while oldest < nextNumber {
+      if let change = changes[oldest], !change.isLost {
+        guard change.isAnswered else { return }
+        feed?.acknowledge(change.delivery)
+        end(oldest)
+      }
+      oldest += 1
+    }
+  }
+
+  private func end(_ number: Int) {
+    changes[number] = nil
+    counters.acknowledged += 1
+  }
+
+  /// To be called about once a second.
+  package func reportDeadLetters() { letters.report(at: time.now) }
+
+  // MARK: what can't be applied here
+
+  package func registryChanged(isUsable: Bool) {
+    feed?.registryChanged(isUsable: isUsable)
+    if isUsable { apply() }
+  }
+
+  /// The connection that brought them is gone. What the registry hasn't been asked for is forgotten, and so is what it has been asked for
+  /// and hasn't begun: whoever gets it next applies it in its place, and later ones after it.
+  package func registryChangesLost() {
+    waiting = Ring()
+    while let number = undecided.popFirst() { changes[number] = nil }
+    registry?.withdrawChanges()
+    claim.end()
+    stuckSince = nil
+    changes = changes.filter { $0.value.content == nil }
+    for number in changes.keys { changes[number]?.isLost = true }
+  }
+
+  /// To be called about once a second.
+  package func giveBackStuck() {
+    guard let since = stuckSince, asked == 0, let oldest = waiting.first else { return }
+    let returns = changes[oldest]?.delivery.returns ?? 0
+    guard ChangeThrottle.givesBack(stuckSince: since, returns: returns, at: time.now) else { return }
+    registryChangesLost()
+    feed?.giveBack()
+  }
+}

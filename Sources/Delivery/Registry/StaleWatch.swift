@@ -1,0 +1,95 @@
+import Broker
+import DeviceRegistry
+import PushCore
+import Wire
+
+/// Finds devices that haven't registered for longer than the configuration allows, feeds them back, and has them marked once that is safe:
+/// from then on broadcasts pass over them.
+///
+/// It goes through all devices, a portion a second, and begins again after a pause. Each process does so; what one has claimed the others
+/// leave alone until it must have died.
+package final class StaleWatch: StaleConsequences {
+  private let registry: RegistryClient
+  private let publications: OutcomePublications
+  private let outbox: Outbox
+  private let time: Turn
+  /// Milliseconds.
+  private let staleAfter: Int64
+  private var cursor: Int64 = 0
+  private var nextLook = MonotonicTime(nanoseconds: 0)
+  private var isAsking = false
+  /// Claimed, and their feedback isn't confirmed.
+  private var waiting: Set<Int64> = []
+  /// Fed back, and not marked yet.
+  private var unmarked: [Int64] = []
+  package private(set) var counters = Counters()
+
+  /// Devices looked at, and of them fed back, in a second.
+  private static let portion = 20_000
+  private static let mostClaimed = 500
+  /// Milliseconds after which a claim counts as a dead process's.
+  private static let lease: Int64 = 600_000
+
+  package init(
+    after staleAfter: Int64, registry: RegistryClient, publications: OutcomePublications, outbox: Outbox, time: Turn
+  ) {
+    self.staleAfter = staleAfter
+    self.registry = registry
+    self.publications = publications
+    self.outbox = outbox
+    self.time = time
+    outbox.stale = self
+  }
+
+  /// To be called about once a second.
+  package func look() {
+    mark()
+    guard !isAsking, waiting.isEmpty, unmarked.isEmpty, time.now >= nextLook, !outbox.isFull else { return }
+    isAsking = true
+    let now = time.wallClock
+    let search = StaleSearch(
+      after: cursor, portion: Self.portion, seenBefore: now - staleAfter, claimedBefore: now - Self.lease,
+      limit: Self.mostClaimed)
+    registry.call(.claimStale(search)) { [weak self] result in self?.claimed(try? result.get()) }
+  }
+
+  private func claimed(_ found: StaleDevices?) {
+    isAsking = false
+    guard let found else { return }
+    cursor = found.next ?? 0
+    if found.next == nil { nextLook = time.now.advanced(bySeconds: min(max(Double(staleAfter) / 20_000, 1), 3_600)) }
+    for device in found.devices {
+      waiting.insert(device.id)
+      counters.feedback += 1
+      outbox.publish(publications.feedback(event(device), ofStale: device.id))
+    }
+  }
+
+  private func event(_ device: DeviceRecord) -> FeedbackEvent {
+    let known = device.device
+    return FeedbackEvent(
+      event: .stale, app: known.app, platform: known.platform, token: known.token, registration: device.registration,
+      reason: "last seen \(String(decoding: Timestamp.text(device.lastSeen), as: UTF8.self))", status: 0,
+      messageID: UUIDText.random(using: &time.random), observedAt: time.wallClock,
+      details: .init(
+        environment: known.environment?.name, sender: known.sender, installation: known.installation, user: known.user,
+        kind: (known.kind ?? .alert).name))
+  }
+
+  /// The feedback of a device is confirmed.
+  package func fedBack(_ device: Int64) {
+    guard waiting.remove(device) != nil else { return }
+    unmarked.append(device)
+    if waiting.isEmpty { mark() }
+  }
+
+  /// What can't be marked now is tried again; should the process end before, another one feeds it back once more.
+  private func mark() {
+    guard !isAsking, !unmarked.isEmpty, waiting.isEmpty else { return }
+    isAsking = true
+    registry.call(.markStale(unmarked, seenBefore: time.wallClock - staleAfter)) { [weak self] result in
+      self?.isAsking = false
+      if case .success = result { self?.unmarked = [] }
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import DeviceRegistry
+import Providers
+import PushCore
+import Wire
+
+/// What is said against tokens: to the registry, and to those who prune. Confined to the shard's thread.
+package struct FeedbackReporter {
+  let apps: Applications
+  package let marks: TokenMarks
+  /// nil where no registry is configured.
+  let owners: DeviceOwners?
+  let publisher: OutcomePublisher
+  let time: Turn
+
+  /// The token that a recipient's push went to: its own, or the activity's that the request names in its place.
+  private func token(of entry: InFlight, _ recipient: Recipient) -> [UInt8] {
+    recipient.platform == .apns ? entry.route.apns?.activityToken ?? Array(recipient.token) : Array(recipient.token)
+  }
+
+  private func isForActivity(_ entry: InFlight, _ platform: Platform) -> Bool {
+    platform == .apns ? entry.route.apns?.isForActivity == true : entry.route.fcm?.isForActivity == true
+  }
+
+  /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel isn't a device's token.
+  func ofItsToken(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> ReplyMeaning {
+    var meaning = meaning
+    if entry.recipients[index].kind == .channel {
+      if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
+    } else if case .gone = meaning.reaction, entry.recipients[index].platform == .fcm, isForActivity(entry, .fcm) {
+      meaning.reaction = .suspect(.invalidRegistration)
+    }
+    return meaning
+  }
+
+  /// - Returns: false when the answer isn't believed, as the application's breaker is open.
+  func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
+    guard let app = entry.identity.app, entry.recipients[index].kind == .device else { return true }
+    let platform = entry.recipients[index].platform
+    // Behind FCM it may be the activity's token that is meant, of which the registry knows nothing.
+    if platform == .fcm, case .suspect = meaning.reaction, isForActivity(entry, .fcm) { return true }
+    guard platform == .apns, isForActivity(entry, .apns) else {
+      return marks.note(
+        meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.identity.admittedAt)
+    }
+    marks.noteActivity(
+      meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.identity.admittedAt)
+    return true
+  }
+
+  func report(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
+    guard meaning.reaction.isFeedback, let app = entry.identity.app, entry.recipients[index].kind == .device else { return }
+    let recipient = entry.recipients[index]
+    var details = details(of: entry, recipient)
+    if recipient.platform == .apns {
+      details.kind = entry.route.apns?.kindName
+      details.apnsID =
+        entry.route.apns?.fixedID ?? DeviceIdentity(messageID: entry.identity.messageID).apnsID(token: recipient.token.span)
+    } else if !isForActivity(entry, .fcm) {
+      details.kind = TokenKind.alert.name
+    }
+    let event = FeedbackEvent(
+      meaning, app: apps[app].id, platform: recipient.platform, token: token(of: entry, recipient),
+      registration: entry.registration(of: index), messageID: entry.identity.messageID, observedAt: time.wallClock,
+      details: details)
+    if let event { complete(event, entry, index) }
+  }
+
+  /// The registry knows that the app is gone: said as the provider once said it, without asking again (GS-082).
+  func reportGone(_ entry: InFlight, _ index: Int) {
+    guard let app = entry.identity.app else { return }
+    let recipient = entry.recipients[index]
+    let event = FeedbackEvent(
+      event: .notRegistered, app: apps[app].id, platform: recipient.platform, token: Array(recipient.token),
+      registration: entry.registration(of: index), reason: "gone in the registry", status: 0,
+      messageID: entry.identity.messageID,
+      observedAt: time.wallClock, details: details(of: entry, recipient))
+    complete(event, entry, index)
+  }
+
+  private func details(of entry: InFlight, _ recipient: Recipient) -> FeedbackEvent.Details {
+    var details = FeedbackEvent.Details(sender: entry.delivery.properties.headers.sender)
+    if recipient.platform == .apns, let app = entry.identity.app {
+      details.environment =
+        ([entry.route.routes] + apps[app].senders.values).lazy.compactMap { $0.environment(of: recipient.pool) }.first
+    }
+    if recipient.row >= 0, let rows = entry.registry.rows {
+      details.environment = rows[recipient.row].environment.name ?? details.environment
+      details.kind = rows[recipient.row].kind.name
+      if rows[recipient.row].hasSender { details.sender = Array(rows.sender(recipient.row)) }
+    }
+    return details
+  }
+
+  /// What came from the registry is completed there first.
+  private func complete(_ event: FeedbackEvent, _ entry: InFlight, _ index: Int) {
+    let row = entry.recipients[index].row
+    guard row >= 0, let rows = entry.registry.rows, let owners else { return publisher.publish(event, for: entry) }
+    entry.ledger.owes()
+    owners.append(event, of: rows[row].id, for: entry.reference)
+  }
+}

@@ -1,0 +1,116 @@
+import Broker
+import Wire
+
+/// A request in the shard's table, for as long as its place is its own.
+struct RequestReference: Equatable {
+  var index: Int
+  var generation: Int
+}
+
+/// The requests that a shard has in hand; bounded by the prefetch. Confined to the shard's thread.
+package final class InFlightTable {
+  private(set) var entries: [InFlight] = []
+  private var free: [Int] = []
+  package private(set) var count = 0
+  /// Requests whose channel is gone, by fingerprint, until the broker delivers them here again.
+  package var orphans: [UInt64: Int] = [:]
+  /// Requests that this shard has delivered or is delivering.
+  var duplicates: DuplicateWindow
+
+  init(time: Turn) { duplicates = DuplicateWindow(seed: time.random.next()) }
+
+  func insert(from queue: WorkQueue) -> InFlight {
+    count += 1
+    let entry: InFlight
+    if let index = free.popLast() {
+      entry = entries[index]
+    } else {
+      entry = InFlight(index: entries.count)
+      entries.append(entry)
+    }
+    entry.begin(from: queue)
+    return entry
+  }
+
+  func remove(_ entry: InFlight) {
+    entry.end()
+    free.append(entry.index)
+    count -= 1
+  }
+
+  subscript(index: Int) -> InFlight { entries[index] }
+
+  /// The request, unless its place is another one's by now.
+  subscript(reference: RequestReference) -> InFlight? {
+    let entry = entries[reference.index]
+    return entry.generation == reference.generation ? entry : nil
+  }
+
+  /// Those that a channel has delivered and that aren't acknowledged.
+  package var inUse: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
+
+  /// Seconds since the oldest request in hand was taken; 0 if there is none.
+  package func oldestAge(at now: MonotonicTime) -> Double {
+    now.seconds(since: inUse.reduce(now) { min($0, $1.source.takenAt) })
+  }
+
+  /// The applications and pools of the requests in hand.
+  package var uses: (apps: Set<Int>, pools: Set<Int>) {
+    var (apps, pools): (Set<Int>, Set<Int>) = ([], [])
+    for entry in entries where entry.isInUse {
+      if let app = entry.identity.app { apps.insert(app) }
+      pools.formUnion(entry.route.routes.pools)
+      pools.insert(entry.route.apnsPool)
+      // A list's or a page's devices mostly go by the same one.
+      var last = -1
+      for recipient in entry.recipients where recipient.pool != last {
+        last = recipient.pool
+        pools.insert(last)
+      }
+    }
+    return (apps, pools)
+  }
+
+  // MARK: requests that come again
+
+  enum Recognition {
+    case new
+    /// Its channel was lost; it goes on under the new delivery.
+    case redelivered(InFlight)
+    case inHand(InFlight)
+    case delivered
+  }
+
+  func recognise(_ entry: InFlight, _ choice: Translator.Choice, at now: Int64) -> Recognition {
+    let print = duplicates.fingerprint(
+      app: entry.identity.app ?? -1, sender: choice.name, messageID: entry.identity.messageID, body: entry.delivery.body,
+      round: entry.lap)
+    if !orphans.isEmpty, let index = orphans.removeValue(forKey: print) { return .redelivered(self[index]) }
+    if duplicates.insert(print, at: now) {
+      entry.identity.fingerprint = print
+      return .new
+    }
+    return inUse.first { $0.identity.fingerprint == print }.map { .inHand($0) } ?? .delivered
+  }
+
+  /// The broker's redelivery is taken as a new request.
+  func forget(_ entry: InFlight) {
+    guard let print = entry.identity.fingerprint else { return }
+    orphans[print] = nil
+    duplicates.remove(print)
+    entry.identity.fingerprint = nil
+  }
+
+  /// An acknowledged request that reached no device may come again: the same one from the ladder, or a dead letter that is replayed.
+  /// - Parameter absence: milliseconds for which the broker may take to redeliver what it has no acknowledgement of.
+  func rememberUnreached(_ entry: InFlight, _ print: UInt64, at now: Int64, absence: Int64) {
+    if entry.ledger.isOrphan {
+      // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
+      duplicates.keepForOne(print, until: now + absence)
+    } else if let until = entry.attempt.waitsUntil {
+      duplicates.keep(print, until: until)
+    } else {
+      duplicates.remove(print)
+    }
+  }
+}

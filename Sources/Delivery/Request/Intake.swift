@@ -1,0 +1,213 @@
+import AMQP
+import PushCore
+import Wire
+
+/// The first steps of a request's path: what it is, whom it is for, until when it is worth anything.
+package struct Intake {
+  let apps: Applications
+  let limits: RequestLimits
+  /// Of `data.ext`, where it may become a page; nil where nothing does.
+  var pageBytes: Int?
+
+  package init(apps: Applications, limits: RequestLimits, pageBytes: Int? = nil) {
+    self.apps = apps
+    self.limits = limits
+    self.pageBytes = pageBytes
+  }
+
+  /// Four weeks, GCM's default and maximum (GS-060, GS-061).
+  static let longestLife: Int64 = 2_419_200_000
+  /// How long a request for now or never (`time_to_live` 0) may have waited in the queue, in milliseconds.
+  static let graceOfNow: Int64 = 10_000
+
+  /// Known before the body is: a request that can't be read has its outcome under its message id and application all the same.
+  func identify(_ entry: InFlight, _ delivery: borrowing Delivery, using random: inout RandomSource) {
+    if let id = delivery.properties.messageID, !id.isEmpty {
+      entry.identity.messageID = id
+    } else {
+      entry.identity.messageID = UUIDText.random(using: &random)
+    }
+    if let appID = delivery.properties.appID, !appID.isEmpty {
+      entry.identity.app = apps.index(of: appID)
+    } else {
+      entry.identity.app = apps.only
+    }
+  }
+
+  /// Checks an identified delivery and fills in its entry: app, request, deadline, attempts.
+  /// - Parameters:
+  ///   - record: what an earlier round has noted.
+  ///   - firstSeen: when an earlier worker saw it first, unix milliseconds; nil where none has said so.
+  func admit(
+    _ entry: InFlight, _ delivery: borrowing Delivery, _ record: RetryRecord?, firstSeen: Int64? = nil, at now: Int64
+  ) -> Rejection? {
+    guard TextForm.isPlainLine(entry.identity.messageID) else {
+      return Rejection(.invalidParameters, "message_id: a control character in it")
+    }
+    if let rejection = Self.checkEncoding(delivery.properties) { return rejection }
+    if delivery.bodySize > UInt64(limits.json.bytes) {
+      let reason = "the body has \(delivery.bodySize) bytes, the limit is \(limits.json.bytes)"
+      return Rejection(.messageTooBig, reason)
+    }
+    let parsed: ParsedRequest
+    do { parsed = try parse(delivery.body, for: entry.identity.app) } catch { return error }
+    switch app(of: entry, delivery.properties.appID, parsed.package) {
+    case .success(let index):
+      entry.identity.app = index
+      if let package = parsed.package, !apps[index].packages.contains(package) {
+        return Rejection(.invalidPackageName, "restricted_package_name: is not a package of the application that is sent to")
+      }
+    case .failure(let rejection): return rejection
+    }
+    if let record {
+      entry.attempt.earlier = record.attempts
+      entry.attempt.round = record.round
+      entry.identity.clockLag = record.lag(at: now)
+      entry.attempt.lastFailure = (record.error, record.reason, record.status)
+    }
+    let dated = Self.published(delivery.properties, at: now)
+    entry.identity.isDated = dated != nil
+    entry.identity.published = dated ?? firstSeen.map { min(max($0, 0), now) } ?? now
+    let lifetime = parsed.lifetime ?? parsed.expiration.map { Self.lifetime(until: $0, from: entry.identity.published) }
+    entry.identity.deadline = record?.deadline ?? Self.deadline(lifetime, delivery.properties, from: entry.identity.published)
+    entry.parsed = parsed
+    entry.attempt.isLast = lifetime == 0
+    return nil
+  }
+
+  /// - Parameter app: nil where only the body may say which it is; then that one's limits hold.
+  private func parse(_ body: [UInt8], for app: Int?) throws(Rejection) -> ParsedRequest {
+    if let app { return try ParsedRequest(parsing: body, limits: limits(of: app)) }
+    do {
+      let parsed = try ParsedRequest(parsing: body, limits: limits)
+      guard let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].countsBadges else { return parsed }
+      return try ParsedRequest(parsing: body, limits: limits(of: app))
+    } catch {
+      guard error.code == .invalidParameters || error.code == .messageTooBig,
+        let parsed = try? ParsedRequest(parsing: body, limits: limits(isLenient: true, hasPages: true)),
+        let app = parsed.package.flatMap(apps.index(ofPackage:)), apps[app].ignoresUnknownNames || apps[app].isUPMC
+      else { throw error }
+      return try ParsedRequest(parsing: body, limits: limits(of: app))
+    }
+  }
+
+  private func limits(of app: Int) -> RequestLimits {
+    var limits = limits(isLenient: apps[app].ignoresUnknownNames, hasPages: apps[app].isUPMC)
+    limits.countsBadges = apps[app].countsBadges
+    return limits
+  }
+
+  private func limits(isLenient: Bool, hasPages: Bool) -> RequestLimits {
+    var limits = limits
+    if isLenient { limits.ignoresUnknownNames = true }
+    if hasPages { limits.extensionBytes = pageBytes }
+    return limits
+  }
+
+  /// - Parameter id: what the properties say, by which the entry has been identified.
+  private func app(of entry: InFlight, _ id: [UInt8]?, _ package: [UInt8]?) -> Result<Int, Rejection> {
+    if let app = entry.identity.app { return .success(app) }
+    if let id, !id.isEmpty {
+      return .failure(Rejection(.invalidParameters, "app_id: no such application is configured"))
+    }
+    if let package {
+      if let index = apps.index(ofPackage: package) { return .success(index) }
+      return .failure(Rejection(.invalidParameters, "restricted_package_name: no such application is configured"))
+    }
+    return .failure(
+      Rejection(.invalidParameters, "app_id is missing and \(apps.count) applications are configured"))
+  }
+
+  /// Seconds that are left until a moment in unix seconds.
+  private static func lifetime(until end: Int64, from published: Int64) -> Int {
+    Int(min(max(end - published / 1000, 0), Int64(RequestLimits.longestTimeToLive)))
+  }
+
+  /// The smaller of `time_to_live` and `expiration` wins; all in unix milliseconds.
+  static func deadline(_ lifetime: Int?, _ properties: borrowing BasicProperties, from published: Int64) -> Int64 {
+    var life = lifetime.map { Int64($0) * 1000 } ?? longestLife
+    if let expiration = properties.expiration, let milliseconds = Int64(String(decoding: expiration, as: UTF8.self)),
+      milliseconds >= 0
+    {
+      life = min(life, milliseconds)
+    }
+    return published + (lifetime == 0 ? graceOfNow : life)
+  }
+
+  /// When the producer published, unix milliseconds; nil where it doesn't say so or names the future.
+  static func published(_ properties: borrowing BasicProperties, at now: Int64) -> Int64? {
+    guard let timestamp = properties.timestamp, timestamp > 0, timestamp <= UInt64(now / 1000) else { return nil }
+    return Int64(timestamp) * 1000
+  }
+
+  /// When the broker took the request, in unix milliseconds, where RabbitMQ's interceptor or plugin for timestamps has noted it
+  /// (https://www.rabbitmq.com/docs/message-interceptors); nil where it isn't within the second that `timestamp` names.
+  static func milliseconds(_ headers: borrowing FieldTable, within published: Int64) -> Int64? {
+    guard case .integer(let exact)? = headers["timestamp_in_ms"], exact >= published, exact - published < 1_000 else {
+      return nil
+    }
+    return exact
+  }
+
+  /// By which requests replace each other, in unix milliseconds: as their producers have dated them, where this worker's clock is behind theirs
+  /// as well. A date that no clock is ahead by counts as this moment.
+  static func dateForOrder(_ properties: borrowing BasicProperties, published: Int64, at now: Int64) -> Int64 {
+    Self.published(properties, at: now + mostAhead) ?? published
+  }
+
+  /// Milliseconds by which a producer's clock may be ahead of this one.
+  private static let mostAhead: Int64 = 300_000
+
+  private static func checkEncoding(_ properties: borrowing BasicProperties) -> Rejection? {
+    if let type = properties.contentType, !isJSON(type) {
+      return Rejection(.invalidParameters, "content_type must be application/json or absent")
+    }
+    if let encoding = properties.contentEncoding, !encoding.isEmpty,
+      !plainEncodings.contains(where: { TextForm.isAnyCase(encoding, of: $0) })
+    {
+      return Rejection(.invalidParameters, "content_encoding is not supported: send the JSON as it is, in UTF-8")
+    }
+    return nil
+  }
+
+  /// `application/json`, in any letter case, with or without parameters.
+  private static func isJSON(_ type: [UInt8]) -> Bool {
+    if type == jsonType { return true }
+    let name = type.prefix { $0 != UInt8(ascii: ";") }
+    return TextForm.isAnyCase(name.last == UInt8(ascii: " ") ? name.dropLast() : name, of: jsonType)
+  }
+
+  private static let jsonType = Array("application/json".utf8)
+  private static let plainEncodings = ["utf-8", "utf8", "identity"].map { Array($0.utf8) }
+}
+
+extension SendRequest {
+  /// Seconds that the request may live, in whichever shape it says so; nil for the default.
+  var lifetime: Int? { timeToLive ?? androidTimeToLive }
+
+  /// Until when, in unix seconds, what goes to tokens of APNs alone may live, where nothing else says so. Android devices of other
+  /// requests have nothing to do with it.
+  var expirationOfTokens: Int64? {
+    guard lifetime == nil, let expiration = apnsExpiration else { return nil }
+    let named = targets.named
+    guard !named.isEmpty, named.allSatisfy({ if case .apns = $0 { true } else { false } }) else { return nil }
+    return expiration
+  }
+
+  /// What one entry of `registration_ids` says.
+  func targetText(_ index: Int) -> [UInt8] {
+    var place = 0
+    for element in document.elements(of: targetNode) {
+      if place == index { return document.string(element) }
+      place += 1
+    }
+    return []
+  }
+
+  /// What each entry of `registration_ids` says.
+  var targetTexts: [[UInt8]] {
+    var texts: [[UInt8]] = []
+    for element in document.elements(of: targetNode) { texts.append(document.string(element)) }
+    return texts
+  }
+}

@@ -1,0 +1,320 @@
+import AMQP
+import Broker
+import DeviceRegistry
+import PushCore
+
+/// Builds the messages that follow from a request, one function per kind; docs/asyncapi.yaml describes them.
+package struct OutcomePublications {
+  let prefix: String
+  private let events: [UInt8]
+  private let dead: [UInt8]
+  private let retry: [UInt8]
+  private let hold: [UInt8]
+  private let apps: Applications
+  let ladder: Ladder
+  private let returns: [UInt8]
+  private let ownQueues: Set<[UInt8]>
+  /// How such queues' names begin.
+  private let binaryFeedback: [UInt8]
+
+  package init(prefix: String, apps: Applications, steps: [RetryStep]) {
+    self.prefix = prefix
+    let topology = Topology(prefix: prefix, ladder: steps)
+    events = Array(topology.eventsExchange.utf8)
+    dead = Array(topology.deadExchange.utf8)
+    retry = Array(topology.retryExchange.utf8)
+    hold = Array(topology.holdExchange.utf8)
+    returns = Array(topology.returnExchange.utf8)
+    self.apps = apps
+    ladder = Ladder(steps: steps)
+    binaryFeedback = Array(topology.binaryFeedbackQueue("").utf8)
+    ownQueues = Set((topology.queues.map(\.name) + [topology.traceQueue]).map { Array($0.utf8) })
+  }
+
+  func feedback(_ event: FeedbackEvent, for entry: InFlight) -> Publication {
+    feedback(event, outcomeProperties(entry), owner: .request(entry.index))
+  }
+
+  /// Of the token that a registration has replaced.
+  func feedback(_ event: FeedbackEvent, for change: ChangeQueue.Change, _ number: Int) -> Publication {
+    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: event.app)
+    return feedback(event, properties, owner: .change(number))
+  }
+
+  /// Of a device that hasn't registered for long; nobody has asked.
+  func feedback(_ event: FeedbackEvent, ofStale device: Int64) -> Publication {
+    let properties = outcomeProperties(of: BasicProperties(), event.messageID, app: event.app)
+    return feedback(event, properties, owner: .staleDevice(device))
+  }
+
+  private func feedback(_ event: FeedbackEvent, _ properties: BasicProperties, owner: Publication.Owner) -> Publication {
+    Publication(
+      kind: .feedback, exchange: events, routingKey: Self.key(Topology.feedbackKey, event.app), properties: properties,
+      body: event.json(), owner: owner)
+  }
+
+  /// The request as it came, or, for one device of several, addressed to that device alone. A page that is given up keeps its ticket,
+  /// readable or not, so that replaying it sends no more than the page. Each names the way back that ``Topology/originHeader`` means.
+  ///
+  /// - Parameters:
+  ///   - recipient: which of the request's devices, where only that one has failed.
+  ///   - keepsNotes: what earlier rounds have noted is the fleet's own, and stays.
+  func deadLetter(
+    _ letter: DeadLetter, naming recipient: Int? = nil, isWholePage: Bool = false, keepsNotes: Bool = false,
+    for entry: InFlight
+  ) -> Publication {
+    let naming = entry.recipients.count > 1 || entry.isPage ? recipient : nil
+    var properties = requestProperties(entry)
+    if keepsNotes {
+      properties.headers = Self.withNotes(entry.delivery)
+      let owner = Publication.Owner.request(entry.index)
+      return deadLetter(letter, entry.delivery, properties, origin: entry.source.queue.origin, owner: owner, naming: nil)
+    }
+    if isWholePage, let ticket = entry.delivery.properties.headers[PageTicket.header] {
+      properties.headers.append(PageTicket.header, ticket)
+    }
+    let queue = isWholePage || !entry.source.queue.isFanOut ? entry.source.queue : entry.source.queue.sending
+    return deadLetter(letter, entry.delivery, properties, origin: queue.origin, owner: .request(entry.index), naming: naming)
+  }
+
+  /// A change of the registry as it came.
+  func deadLetter(_ letter: DeadLetter, for change: ChangeQueue.Change, _ number: Int) -> Publication {
+    var properties = requestProperties(of: change.delivery, change.messageID, producer: change.producer)
+    if change.reply == .dropped, change.producer == nil { properties.replyTo = nil }
+    return deadLetter(letter, change.delivery, properties, origin: Topology.registryOrigin, owner: .change(number), naming: nil)
+  }
+
+  /// A message of acknowledgements as it came.
+  func deadLetter(_ letter: DeadLetter, for message: AcknowledgementQueue.Message, _ number: Int) -> Publication {
+    let properties = requestProperties(of: message.delivery, message.messageID, producer: message.producer)
+    return deadLetter(
+      letter, message.delivery, properties, origin: Topology.acknowledgementOrigin, owner: .acknowledgement(number), naming: nil
+    )
+  }
+
+  /// What a device has acknowledged. Its message id is the same each time that it is published.
+  func receipt(_ receipt: Receipt, _ number: Int) -> Publication {
+    var properties = BasicProperties()
+    properties.contentType = Self.json
+    properties.deliveryMode = 2
+    properties.messageID = DeviceIdentity.apnsID(
+      messageID: receipt.messageID, token: Array("\(receipt.event.rawValue):".utf8) + receipt.registration)
+    properties.appID = receipt.app
+    return Publication(
+      kind: .receipt, exchange: events, routingKey: Self.key(Topology.receiptKey, receipt.app), properties: properties,
+      body: receipt.json, owner: .acknowledgement(number))
+  }
+
+  private func deadLetter(
+    _ letter: DeadLetter, _ delivery: Delivery, _ request: BasicProperties, origin: String, owner: Publication.Owner,
+    naming: Int?
+  ) -> Publication {
+    var properties = request
+    properties.headers.append(Topology.originHeader, .text(origin))
+    for (name, value) in letter.headers {
+      switch value {
+      case .text(let text): properties.headers.append(name, .string(text))
+      case .number(let number): properties.headers.append(name, .integer(number))
+      }
+    }
+    if delivery.isTruncated { properties.headers.append("x-push-truncated-from", .integer(Int64(clamping: delivery.bodySize))) }
+    return Publication(
+      kind: .deadLetter, exchange: dead, routingKey: Array(Topology.deadKey.utf8), properties: properties, body: delivery.body,
+      owner: owner,
+      naming: naming)
+  }
+
+  func result(_ body: [UInt8], for entry: InFlight) -> Publication {
+    Publication(
+      kind: .result, exchange: events, routingKey: Self.key(Topology.resultKey, app(of: entry)),
+      properties: outcomeProperties(entry),
+      body: body, owner: .request(entry.index))
+  }
+
+  /// To whoever asked, through the default exchange; nil when nobody did, or when it would go where only the fleet publishes.
+  func reply(_ body: [UInt8], for entry: InFlight) -> Publication? {
+    guard entry.source.reply == .allowed else { return nil }
+    return reply(body, entry.delivery.properties, outcomeProperties(entry), owner: .request(entry.index))
+  }
+
+  func reply(_ body: [UInt8], to change: ChangeQueue.Change, _ number: Int) -> Publication? {
+    guard change.reply == .allowed else { return nil }
+    let properties = outcomeProperties(of: change.delivery.properties, change.messageID, app: change.delivery.properties.appID)
+    return reply(body, change.delivery.properties, properties, owner: .change(number))
+  }
+
+  private func reply(
+    _ body: [UInt8], _ request: BasicProperties, _ properties: BasicProperties, owner: Publication.Owner
+  ) -> Publication? {
+    guard let replyTo = request.replyTo, !replyTo.isEmpty, !ownQueues.contains(replyTo),
+      !replyTo.starts(with: hold + [UInt8(ascii: ".")]), !replyTo.starts(with: binaryFeedback)
+    else { return nil }
+    return Publication(kind: .reply, exchange: [], routingKey: replyTo, properties: properties, body: body, owner: owner)
+  }
+
+  /// On to a step of the ladder.
+  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  func retry(_ record: RetryRecord, by step: RetryStep, at now: Int64, for entry: InFlight) -> Publication {
+    var record = record
+    if record.settled != nil { record.due = now + step.delay }
+    var properties = requestProperties(entry)
+    properties.messageID = entry.identity.messageID
+    record.append(to: &properties.headers)
+    entry.broadcast.page?.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
+    return toLadder(step, properties, entry)
+  }
+
+  /// To the hold queue of its application.
+  /// - Parameter now: by the clock that dated the record's targets, in unix milliseconds.
+  func hold(_ record: RetryRecord, of app: Int, at now: Int64, for entry: InFlight) -> Publication {
+    var record = record
+    if record.settled != nil { record.due = now }
+    var properties = requestProperties(entry)
+    record.append(to: &properties.headers)
+    entry.broadcast.page?.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
+    properties.expiration = Topology.heldExpiry
+    return Publication(
+      kind: .hold, exchange: hold, routingKey: apps[app].id, properties: properties, body: entry.delivery.body,
+      owner: .request(entry.index))
+  }
+
+  /// As it came, notes included, for a worker that can read them; not before `delay` milliseconds.
+  /// - Parameter since: when it was first put aside, in unix milliseconds.
+  func aside(since: Int64, after delay: Int64, for entry: InFlight) -> Publication {
+    var properties = entry.delivery.properties
+    properties.headers = MessageHeaders.withoutBrokers(properties.headers).removing([Topology.originHeader, Self.asideSince])
+    properties.headers.append(Self.asideSince, .integer(since))
+    properties.deliveryMode = 2
+    properties.expiration = nil
+    properties.userID = nil
+    return toLadder(ladder.step(for: delay), properties, entry)
+  }
+
+  /// Says since when a message waits for a newer worker.
+  static let asideSince = "x-push-aside-since"
+
+  private func toLadder(_ step: RetryStep, _ properties: BasicProperties, _ entry: InFlight) -> Publication {
+    var properties = properties
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
+    return Publication(
+      kind: .retry, exchange: retry, routingKey: Array(step.name.utf8), properties: properties, body: entry.delivery.body,
+      owner: .request(entry.index))
+  }
+
+  /// As it came, with the way back, to be processed alone.
+  ///
+  /// - Parameter keepsNotes: workers have noted what its headers say; otherwise a producer made it up, and it doesn't go along: the
+  ///   exchange that told them apart is another one from here on.
+  /// - Parameter losses: how often it has come back from the quarantine.
+  func quarantine(_ entry: InFlight, keepsNotes: Bool, losses: Int64) -> Publication {
+    var properties = entry.delivery.properties
+    properties.headers = keepsNotes ? Self.withNotes(entry.delivery) : MessageHeaders.withoutAdded(properties.headers)
+    if !keepsNotes { Self.append(producer: entry.source.producer, to: &properties.headers) }
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
+    if losses > 0 { properties.headers.append(Self.losses, .integer(losses)) }
+    properties.deliveryMode = 2
+    properties.userID = nil
+    return Publication(
+      kind: .retry, exchange: retry, routingKey: Array(Topology.quarantineKey.utf8), properties: properties,
+      body: entry.delivery.body, owner: .request(entry.index))
+  }
+
+  static let losses = "x-push-quarantine-losses"
+
+  /// What workers have noted on it, but for the way that it has come.
+  private static func withNotes(_ delivery: borrowing Delivery) -> FieldTable {
+    MessageHeaders.withoutBrokers(delivery.properties.headers).removing([Topology.originHeader, losses])
+  }
+
+  /// An unknown app's id, up to 255 bytes, is cut to what a routing key can hold.
+  private static func key(_ kind: String, _ app: [UInt8]) -> [UInt8] { Array((Array(kind.utf8) + app).prefix(255)) }
+
+  /// A page of the request's audience, to be sent by whichever worker takes it.
+  func page(_ ticket: PageTicket, for entry: InFlight) -> Publication {
+    var properties = requestProperties(entry)
+    properties.appID = app(of: entry)
+    ticket.append(to: &properties.headers)
+    Self.appendFirstSeen(of: entry, to: &properties)
+    // Should the broker give it up, replaying finds the way back.
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.fanOut.origin))
+    let (exchange, key) = entry.source.queue.fanOut.route
+    return Publication(
+      kind: .page, exchange: Array("\(prefix).\(exchange)".utf8), routingKey: Array(key.utf8), properties: properties,
+      body: entry.delivery.body, owner: .request(entry.index))
+  }
+
+  /// The request as it came, with the message id that it lacked. It comes back as one that a worker has sent on: the producer's name is
+  /// the broker's to give, and no worker's copy has it.
+  func again(for entry: InFlight) -> Publication {
+    var properties = requestProperties(entry)
+    properties.expiration = entry.delivery.properties.expiration
+    Self.appendFirstSeen(of: entry, to: &properties)
+    properties.headers.append(Topology.originHeader, .text(entry.source.queue.origin))
+    return Publication(
+      kind: .retry, exchange: returns, routingKey: [], properties: properties, body: entry.delivery.body,
+      owner: .request(entry.index))
+  }
+
+  private func app(of entry: InFlight) -> [UInt8] {
+    entry.identity.app.map { apps[$0].id } ?? entry.delivery.properties.appID ?? Array("unknown".utf8)
+  }
+
+  /// What the request came with, less what a broker or a worker added; `expiration` would end it on the ladder. A copy of one whose
+  /// producer's rights have not been checked says so. It names the application that the request was found to be for: rights are those of
+  /// that one, and by the time the copy is read the configuration may lead to another.
+  private func requestProperties(_ entry: InFlight) -> BasicProperties {
+    var properties = requestProperties(of: entry.delivery, entry.identity.messageID, producer: entry.source.producer)
+    if let app = entry.identity.app { properties.appID = apps[app].id }
+    // Where the producer is still named, it is asked for again.
+    if entry.source.reply == .dropped, entry.source.producer == nil { properties.replyTo = nil }
+    return properties
+  }
+
+  private func requestProperties(
+    of delivery: borrowing Delivery, _ messageID: [UInt8], producer: [UInt8]?
+  ) -> BasicProperties {
+    var properties = delivery.properties
+    properties.headers = MessageHeaders.withoutAdded(properties.headers)
+    Self.append(producer: producer, to: &properties.headers)
+    properties.messageID = messageID
+    properties.deliveryMode = 2
+    properties.expiration = nil
+    properties.userID = nil
+    return properties
+  }
+
+  /// A lifetime counts from there, wherever the request goes on; a producer's own timestamp says it as well.
+  private static func appendFirstSeen(of entry: InFlight, to properties: inout BasicProperties) {
+    guard properties.timestamp == nil, entry.identity.published > 0 else { return }
+    properties.headers.append(NoteReader.firstSeenHeader, .integer(entry.identity.published))
+  }
+
+  private static func append(producer: [UInt8]?, to headers: inout FieldTable) {
+    if let producer { headers.append(NoteReader.producerHeader, .string(producer)) }
+  }
+
+  private func outcomeProperties(_ entry: InFlight) -> BasicProperties {
+    let request = entry.delivery.properties
+    return outcomeProperties(
+      of: request, entry.identity.messageID, app: entry.identity.app.map { apps[$0].id } ?? request.appID)
+  }
+
+  private func outcomeProperties(of request: BasicProperties, _ messageID: [UInt8], app: [UInt8]?) -> BasicProperties {
+    var properties = BasicProperties()
+    properties.contentType = Self.json
+    properties.deliveryMode = 2
+    properties.messageID = messageID
+    properties.correlationID = request.correlationID
+    properties.appID = app
+    if let trace = request.headers[Self.traceparent] {
+      properties.headers.append(Self.traceparent, trace)
+    }
+    return properties
+  }
+
+  private static let json = Array("application/json".utf8)
+  private static let traceparent = "traceparent"
+}

@@ -1,0 +1,128 @@
+import Broker
+import PushCore
+
+/// What became of pushes, by application, provider, lane and code: plain numbers in one array, so that counting one costs an addition.
+package struct PushCounts: Sendable {
+  /// Whom a push went to; none for what ended before that was known.
+  package enum Provider: Int, CaseIterable, Sendable {
+    case apns, fcm, none
+
+    init(_ platform: Platform) { self = platform == .apns ? .apns : .fcm }
+
+    package var name: String {
+      switch self {
+      case .apns: "apns"
+      case .fcm: "fcm"
+      case .none: "none"
+      }
+    }
+  }
+
+  package enum Lane: Int, CaseIterable, Sendable {
+    case high, normal
+
+    init(_ queue: WorkQueue) { self = queue.isHigh ? .high : .normal }
+
+    package var name: String { self == .high ? "high" : "normal" }
+  }
+
+  package enum Field {
+    /// The provider took it.
+    case delivered
+    /// It waits for something other than its turn, at no attempt's cost.
+    case parked
+    /// It has ended with the code.
+    case failed(PushError)
+    /// It is tried again after an answer of the code.
+    case retried(PushError)
+    case deadLetter(PushError)
+
+    fileprivate var index: Int {
+      switch self {
+      case .delivered: 0
+      case .parked: 1
+      case .failed(let code): PushCounts.first + Int(code.code)
+      case .retried(let code): PushCounts.first + PushCounts.codes + Int(code.code)
+      case .deadLetter(let code): PushCounts.first + 2 * PushCounts.codes + Int(code.code)
+      }
+    }
+  }
+
+  private static let first = 2
+  /// Codes' numbers are below it.
+  private static let codes = 1 + Int(PushError.allCases.map(\.code).max() ?? 0)
+  private static let width = first + 3 * codes
+  private static let lanes = Lane.allCases.count
+  private static let widthOfSeries = Provider.allCases.count * lanes * width
+
+  private var amounts: [Int] = []
+
+  private static func place(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane) -> Int {
+    series * widthOfSeries + (provider.rawValue * lanes + lane.rawValue) * width + field.index
+  }
+
+  /// - Parameter series: of the application, by ``AppSeries``.
+  mutating func add(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane, times: Int = 1) {
+    let place = Self.place(field, series, provider, lane)
+    if place >= amounts.count { grow(to: series) }
+    amounts[place] += times
+  }
+
+  private mutating func grow(to series: Int) {
+    let missing = (series + 1) * Self.widthOfSeries - amounts.count
+    amounts.append(contentsOf: repeatElement(0, count: missing))
+  }
+
+  package func amount(_ field: Field, _ series: Int, _ provider: Provider, _ lane: Lane) -> Int {
+    let place = Self.place(field, series, provider, lane)
+    return amounts.indices.contains(place) ? amounts[place] : 0
+  }
+
+  static func += (a: inout PushCounts, b: PushCounts) { a.amounts.add(b.amounts) }
+}
+
+/// What became of requests, by application: `accepted + resumed = settled + putOff + givenBack + inHand`, at every moment.
+///
+/// Pages of broadcasts are not among them: a request to an audience is settled when its campaign has taken it over.
+package struct RequestLedger: Sendable {
+  package enum Entry: Int, CaseIterable, Sendable {
+    /// Taken from a queue of producers, or replayed from the dead letters.
+    case accepted
+    /// Taken in again, after it had been put off.
+    case resumed
+    /// Every consequence is confirmed.
+    case settled
+    /// Put on the retry ladder, into a hold queue or into the quarantine, confirmed.
+    case putOff
+    /// Left to the broker, which delivers it again.
+    case givenBack
+    /// Not yet any of the last three.
+    case inHand
+  }
+
+  private static let width = Entry.allCases.count
+
+  private var amounts: [Int] = []
+
+  mutating func add(_ entry: Entry, _ series: Int, _ amount: Int = 1) {
+    let place = series * Self.width + entry.rawValue
+    if place >= amounts.count {
+      amounts.append(contentsOf: repeatElement(0, count: (series + 1) * Self.width - amounts.count))
+    }
+    amounts[place] += amount
+  }
+
+  package func amount(_ entry: Entry, _ series: Int) -> Int {
+    let place = series * Self.width + entry.rawValue
+    return amounts.indices.contains(place) ? amounts[place] : 0
+  }
+
+  static func += (a: inout RequestLedger, b: RequestLedger) { a.amounts.add(b.amounts) }
+}
+
+extension [Int] {
+  fileprivate mutating func add(_ others: [Int]) {
+    if count < others.count { append(contentsOf: repeatElement(0, count: others.count - count)) }
+    for index in others.indices { self[index] += others[index] }
+  }
+}

@@ -1,0 +1,70 @@
+import Broker
+import Wire
+
+/// How long pushes took, of a shard: what stands in its report.
+package struct PushTimes: Sendable {
+  /// Bounds in seconds: most producers' times have no fraction of a second, and a request may wait for days.
+  static let publishBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
+  package static let answerBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+  package static let providers: [PushCounts.Provider] = [.apns, .fcm]
+  private static let lanes = PushCounts.Lane.allCases.count
+
+  /// From when the producer says that it published to the provider's last word, by provider and lane; broadcasts are left out.
+  private var toAnswer = Array(
+    repeating: Histogram(bounds: publishBounds), count: providers.count * lanes)
+  /// How many of these begin at a time in whole seconds, and may be up to a second too long.
+  private var wholeSeconds = Array(repeating: 0, count: providers.count * lanes)
+  /// From a push's handing over to the provider's answer, by provider.
+  private var answers = Array(repeating: Histogram(bounds: answerBounds), count: providers.count)
+  /// From a publication to the broker's confirm.
+  package var confirms = Histogram(bounds: Outbox.confirmBounds)
+
+  package init() {}
+
+  private static func place(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Int {
+    provider.rawValue * lanes + lane.rawValue
+  }
+
+  mutating func answered(
+    _ provider: PushCounts.Provider, _ lane: PushCounts.Lane, after seconds: Double, isExact: Bool
+  ) {
+    let place = Self.place(provider, lane)
+    toAnswer[place].record(seconds: seconds)
+    if !isExact { wholeSeconds[place] += 1 }
+  }
+
+  package func wholeSeconds(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Int {
+    wholeSeconds[Self.place(provider, lane)]
+  }
+
+  package func publishToAnswer(_ provider: PushCounts.Provider, _ lane: PushCounts.Lane) -> Histogram {
+    toAnswer[Self.place(provider, lane)]
+  }
+
+  package subscript(answersOf provider: PushCounts.Provider) -> Histogram {
+    get { answers[provider.rawValue] }
+    set { answers[provider.rawValue] = newValue }
+  }
+
+  /// What was recorded since an earlier time.
+  package func since(_ earlier: PushTimes) -> PushTimes {
+    var recent = self
+    for index in toAnswer.indices {
+      recent.toAnswer[index] = toAnswer[index].since(earlier.toAnswer[index])
+      recent.wholeSeconds[index] -= earlier.wholeSeconds[index]
+    }
+    for index in answers.indices { recent.answers[index] = answers[index].since(earlier.answers[index]) }
+    recent.confirms = confirms.since(earlier.confirms)
+    return recent
+  }
+
+  package static func += (a: inout PushTimes, b: PushTimes) {
+    for index in a.toAnswer.indices {
+      a.toAnswer[index] += b.toAnswer[index]
+      a.wholeSeconds[index] += b.wholeSeconds[index]
+    }
+    for index in a.answers.indices { a.answers[index] += b.answers[index] }
+    a.confirms += b.confirms
+  }
+}

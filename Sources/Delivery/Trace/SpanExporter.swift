@@ -1,0 +1,161 @@
+import Logging
+import Providers
+import PushCore
+import Reactor
+import Settings
+import TLS
+import Wire
+
+/// Sends a shard's spans to a collector over OTLP/HTTP, one request at a time. A collector that is slow or gone costs spans, and a count of
+/// them; nothing waits for it.
+package final class SpanExporter {
+  private static let mostBytes = 4 << 20
+  private static let mostSpans = 4_096
+  /// Of one request.
+  private static let batch = 512
+  /// Seconds.
+  private static let timeout = 10.0
+  private static let closeTimeout = 2.0
+  /// Bytes; only the status matters.
+  private static let longestAnswer = 64 * 1024
+
+  private let settings: OTLPSettings
+  private let target: DialTarget
+  private let resource: [UInt8]
+  private let time: Turn
+  private let dialer: any Dialer
+  private let log: Log
+  private var spans: [[UInt8]] = []
+  private var bytes = 0
+  private var post: HTTPCall?
+  private var transport: (any Transport)?
+  private var backoff = Backoff(base: 1, cap: 60)
+  /// No request before this time.
+  private var notBefore = MonotonicTime(nanoseconds: .min)
+  package private(set) var exported = 0
+  /// Spans that reached no collector: without room in the buffer, and not taken.
+  package private(set) var beyondBuffer = 0
+  package private(set) var notTaken = 0
+  private var noticed = 0
+  private var nextNotice = MonotonicTime(nanoseconds: .min)
+  private var lastReason = "the buffer was full"
+  private var onClosed: (() -> Void)?
+
+  /// - Throws: where the authorities can't be read.
+  package init(_ settings: OTLPSettings, version: String, time: Turn, dialer: any Dialer, log: Log) throws(ConfigurationError) {
+    self.settings = settings
+    self.log = log
+    self.time = time
+    self.dialer = dialer
+    target = DialTarget(
+      host: settings.address.host, port: settings.address.port, tls: try settings.tls(), timeout: Self.timeout)
+    resource = Self.resource(settings.service, version)
+  }
+
+  func newSpanID() -> [UInt8] {
+    var id = time.random.next()
+    if id == 0 { id = 1 }
+    let digits = Array("0123456789abcdef".utf8)
+    return (0..<16).map { digits[Int(id >> (60 - 4 * UInt64($0)) & 15)] }
+  }
+
+  /// - Parameter span: JSON of a ``SpanWriter``.
+  func append(_ span: [UInt8]) {
+    guard spans.count < Self.mostSpans, bytes < Self.mostBytes else {
+      beyondBuffer += 1
+      return
+    }
+    spans.append(span)
+    bytes += span.count
+  }
+
+  /// To be called a few times a second.
+  package func flush() {
+    notice()
+    guard post == nil, !spans.isEmpty, time.now >= notBefore else { return }
+    let taken = spans.prefix(Self.batch)
+    var body = Array(#"{"resourceSpans":[{"resource":"#.utf8) + resource
+    body.append(contentsOf: #","scopeSpans":[{"scope":{"name":"pushfleet"},"spans":["#.utf8)
+    for (place, span) in taken.enumerated() {
+      if place > 0 { body.append(UInt8(ascii: ",")) }
+      body.append(contentsOf: span)
+      bytes -= span.count
+    }
+    body.append(contentsOf: "]}]}]}".utf8)
+    spans.removeFirst(taken.count)
+    let count = taken.count
+    var request = HTTPCall.Request(
+      method: "POST", host: settings.address.authority, path: settings.address.path, timeout: Self.timeout,
+      longestAnswer: Self.longestAnswer)
+    request.headers = [("Content-Type", "application/json")] + settings.headers.fields
+    request.body = body
+    let post = HTTPCall(request) { [weak self] in self?.answered($0, of: count) }
+    self.post = post
+    transport = dialer.dial(post, to: target)
+  }
+
+  /// What a collector refuses for now is not sent again: the next spans say more, and memory stays bounded.
+  private func answered(_ answer: HTTPCall.Answer, of count: Int) {
+    post = nil
+    transport = nil
+    switch answer {
+    case .answered(200..<300, _):
+      exported += count
+      backoff.reset()
+    case .answered(let status, _): failed(count, "the collector answers \(status)")
+    case .failed(let reason): failed(count, reason)
+    }
+    if onClosed != nil { finish() }
+  }
+
+  private func failed(_ count: Int, _ reason: String) {
+    notTaken += count
+    lastReason = reason
+    notBefore = time.now.advanced(bySeconds: backoff.next(using: &time.random))
+  }
+
+  private func notice() {
+    let dropped = beyondBuffer + notTaken
+    guard dropped > noticed, time.now >= nextNotice else { return }
+    nextNotice = time.now.advanced(bySeconds: 60)
+    log.warning(
+      "spans reached no collector", ["spans": dropped - noticed, "collector": settings.address.authority, "reason": lastReason])
+    noticed = dropped
+  }
+
+  /// Sends what is left, within a moment.
+  package func close(_ completion: @escaping () -> Void) {
+    onClosed = completion
+    time.schedule(after: Self.closeTimeout) { [weak self] in self?.end() }
+    finish()
+  }
+
+  private func finish() {
+    flush()
+    if post == nil { end() }
+  }
+
+  private func end() {
+    guard let onClosed else { return }
+    self.onClosed = nil
+    notTaken += spans.count
+    spans = []
+    transport?.close()
+    notice()
+    onClosed()
+  }
+
+  private static func resource(_ service: String, _ version: String) -> [UInt8] {
+    let texts = [
+      ("service.name", service), ("service.version", version), ("service.instance.id", ThisProcess.name),
+      ("host.name", ThisProcess.host),
+    ]
+    var resource = JSONObjectWriter()
+    resource.set(
+      "attributes",
+      objects: texts.map { SpanWriter.attribute($0, .text(Array($1.utf8))) } + [
+        SpanWriter.attribute("process.pid", .number(Int64(ThisProcess.pid)))
+      ])
+    return resource.closed()
+  }
+}

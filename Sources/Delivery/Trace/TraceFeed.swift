@@ -1,0 +1,202 @@
+import AMQP
+import Broker
+import Logging
+import Wire
+
+/// Publishes a shard's trace, on a connection of its own: what goes wrong with it costs lines of the trace and nothing else.
+package final class TraceFeed: PublisherHandler {
+  package let recorder: TraceRecorder
+  /// It has ended.
+  package var onEnded: (() -> Void)?
+  private let topology: Topology
+  private let settings: TraceSettings
+  private let connection: BrokerConnection
+  private let time: Turn
+  private let log: Log
+  private var publisher: Publisher?
+  private var isStarted = false
+  private var isDeclared = false
+  private var isClosing = false
+  /// Requests in what is published and not confirmed, by the publication.
+  private var unconfirmed: [Int: Int] = [:]
+  private var lastTag = 0
+  private var failures = 0
+  private var hasComplained = false
+  private var nextNotice = MonotonicTime(nanoseconds: .min)
+  private var noticed = 0
+
+  /// Publications without a confirm.
+  private static let window = 4
+  /// Publications in a row that no stream took, after which it is given up.
+  private static let mostFailures = 3
+  /// Seconds for the last lines of a worker that ends.
+  private static let closeTimeout = 2.0
+
+  package init(
+    _ settings: TraceSettings, topology: Topology, connection: BrokerConnection, time: Turn, log: Log,
+    connectionSettings: @escaping (BrokerURI) -> ConnectionSettings
+  ) {
+    self.settings = settings
+    self.topology = topology
+    self.connection = connection
+    self.time = time
+    self.log = log
+    recorder = TraceRecorder(perSecond: settings.perSecond)
+    connection.makeMachine = { [unowned self] broker in
+      let publisher = Publisher(settings: connectionSettings(broker), window: Self.window, handler: self)
+      self.publisher = publisher
+      return publisher
+    }
+  }
+
+  /// No connection is there or on its way.
+  package var isClosed: Bool { publisher == nil }
+
+  /// Once the fleet's own queues are declared.
+  package func start() {
+    guard !isStarted, !isClosing else { return }
+    isStarted = true
+    connection.start()
+  }
+
+  package func reload(_ brokers: [BrokerAddress]) { connection.brokers = brokers }
+
+  /// To be called a few times a second.
+  package func flush() {
+    noticeOmissions()
+    guard isDeclared, let publisher, publisher.canPublish, recorder.isOn, let (body, requests) = recorder.take() else { return }
+    lastTag += 1
+    unconfirmed[lastTag] = requests
+    var properties = BasicProperties()
+    properties.contentType = Self.contentType
+    properties.deliveryMode = 2
+    properties.timestamp = UInt64(max(time.wallClock / 1000, 0))
+    publisher.publish(
+      exchange: Array(topology.traceExchange.utf8), routingKey: Array(Topology.traceKey.utf8), properties: properties,
+      body: body, tag: lastTag)
+  }
+
+  private static let contentType = Array("application/x-ndjson".utf8)
+
+  private func noticeOmissions() {
+    guard recorder.isOn, recorder.omittedInAll > noticed, time.now >= nextNotice else { return }
+    nextNotice = time.now.advanced(bySeconds: 60)
+    log.info(
+      "requests were left out of the trace", ["requests": recorder.omittedInAll - noticed, "per_second": settings.perSecond])
+    noticed = recorder.omittedInAll
+  }
+
+  /// Publishes what is left, waits a moment for its confirm, and ends.
+  package func close() {
+    guard !isClosing else { return }
+    isClosing = true
+    connection.stop()
+    guard publisher != nil else { return }
+    finish()
+    time.schedule(after: Self.closeTimeout) { [weak self] in self?.publisher?.close() }
+  }
+
+  private func finish() {
+    guard isDeclared || !recorder.isOn else { return }
+    flush()
+    if unconfirmed.isEmpty { publisher?.close() }
+  }
+
+  /// A user without the permission to declare may still publish to what an operator has declared.
+  private func declare(_ commands: ArraySlice<Command>, on publisher: Publisher) {
+    guard let command = commands.first else {
+      isDeclared = true
+      if isClosing { finish() }
+      return
+    }
+    perform(command, on: publisher) { [weak self] publisher, refusal in
+      guard let self else { return }
+      guard case .queueDeclare = command, let refusal, refusal.isFatalConfiguration else {
+        if let refusal { refused(command, refusal, Self.permissionAdvice) }
+        return declare(commands.dropFirst(), on: publisher)
+      }
+      askForStream(on: publisher) { [weak self] in
+        self?.refused(command, refusal, Self.settingsAdvice)
+        self?.declare(commands.dropFirst(), on: publisher)
+      }
+    }
+  }
+
+  private static let settingsAdvice =
+    "a stream that exists keeps its settings: delete its queue to have it declared with the present ones"
+  private static let permissionAdvice =
+    "the broker has to allow streams, and the user to declare them; trace.keep: \"none\" does without"
+
+  /// Another kind of queue would forget nothing. The broker names the first of the settings that differ: with this one alone, it is this one.
+  private func askForStream(on publisher: Publisher, _ completion: @escaping () -> Void) {
+    let plain = Command.queueDeclare(name: topology.traceQueue, arguments: ["x-queue-type": .text("stream")])
+    perform(plain, on: publisher) { [weak self] _, refusal in
+      if let refusal, "\(refusal)".contains("x-queue-type") { self?.giveUp("\(refusal)") } else { completion() }
+    }
+  }
+
+  /// - Parameter completion: not called once the connection is another one or the trace is given up.
+  private func perform(
+    _ command: Command, on publisher: Publisher, _ completion: @escaping (Publisher, _ refusal: ConnectionEnd?) -> Void
+  ) {
+    publisher.perform(command) { [weak self, weak publisher] answer in
+      guard let self, let publisher, publisher === self.publisher, publisher.isReady, recorder.isOn else { return }
+      if case .failure(let reason) = answer { completion(publisher, reason) } else { completion(publisher, nil) }
+    }
+  }
+
+  private func refused(_ command: Command, _ reason: ConnectionEnd, _ advice: String) {
+    guard !hasComplained else { return }
+    hasComplained = true
+    log.warning("the trace can't be declared", ["what": command.subject, "reason": "\(reason)", "remedy": advice])
+  }
+
+  private func giveUp(_ reason: String) {
+    guard recorder.isOn else { return }
+    recorder.isOn = false
+    log.warning("requests are not traced", ["reason": reason])
+    connection.stop()
+    closeSoon()
+  }
+
+  /// Not within a call of the publisher's.
+  private func closeSoon() { time.schedule(after: 0) { [weak self] in self?.publisher?.close() } }
+
+  // MARK: what the broker says
+
+  package func ready(_ publisher: Publisher) {
+    connection.established(at: time.now)
+    isDeclared = false
+    declare(topology.traceCommands(settings)[...], on: publisher)
+  }
+
+  package func confirmed(_ tag: Int) {
+    failures = 0
+    recorder.confirmed(unconfirmed.removeValue(forKey: tag) ?? 0)
+    if isClosing { finish() }
+  }
+
+  package func failed(_ tag: Int, _ failure: PublishFailure) {
+    recorder.lost(unconfirmed.removeValue(forKey: tag) ?? 0)
+    switch failure {
+    case .returned, .channelClosed:
+      failures += 1
+      if failures >= Self.mostFailures || isClosing { return giveUp("no stream takes it: \(failure)") }
+      // Deleted meanwhile: declared anew with the next connection.
+      closeSoon()
+    case .nacked, .timedOut, .connectionLost, .unencodable: break
+    }
+    if isClosing { finish() }
+  }
+
+  package func blocked(_ publisher: Publisher, reason: String) {}
+  package func unblocked(_ publisher: Publisher) {}
+
+  package func ended(_ publisher: Publisher, _ reason: ConnectionEnd) {
+    guard publisher === self.publisher else { return }
+    self.publisher = nil
+    isDeclared = false
+    connection.ended(at: time.now)
+    if isClosing || !recorder.isOn { onEnded?() }
+  }
+}
