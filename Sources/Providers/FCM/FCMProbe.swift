@@ -1,0 +1,70 @@
+import HTTP2
+import PushCore
+import Wire
+
+extension Canary {
+  /// What stands in the place of a device's token: not even a simulator takes it for one.
+  package static let fcmDevice = "not a device"
+}
+
+extension ProbeRequest {
+  /// FCM only validates it.
+  /// - Parameters:
+  ///   - template: of a project's messages.
+  ///   - device: the token of no device.
+  static func fcm(_ template: HeaderTemplate, authorization: [UInt8], device: String) -> ProbeRequest {
+    var values = HeaderValues()
+    values.append(authorization)
+    let body = #"{"validate_only":true,"message":{"token":"\#(device)","data":{"probe":"1"}}}"#
+    return ProbeRequest(template: template, values: values, body: Array(body.utf8))
+  }
+}
+
+extension CredentialProbe {
+  package static let fcmDevice = "pushfleet-doctor"
+
+  /// An access token, and with it a message that FCM only validates.
+  /// - Returns: what has to be kept until `completion` is called.
+  /// - Throws: when the key can't sign.
+  public static func fcm(
+    _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
+  ) throws -> AnyObject {
+    let target = credentials.tokenTarget
+    let template = HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", credentials.tokenPath),
+        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
+      ], variable: ["content-length"])
+    let request = try credentials.account.tokenRequest(wallClock: time.wallClock)
+    var values = HeaderValues()
+    values.append(Array("\(request.count)".utf8))
+    let steps = Steps()
+    let fetch = AccessTokenFetch(template: template, values: values, body: request, timeout: timeout) { answer in
+      switch answer {
+      case .refused(let word): completion(.accountRefused(word))
+      case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))
+      case .token(let token, _): steps.second = validate(token, credentials, time, dialer, completion)
+      }
+    }
+    steps.first = fetch
+    fetch.start(time, dialer, target)
+    return steps
+  }
+
+  private final class Steps {
+    var first: AnyObject?
+    var second: AnyObject?
+  }
+
+  private static func validate(
+    _ token: [UInt8], _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer,
+    _ completion: @escaping (Outcome) -> Void
+  ) -> AnyObject {
+    let template = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project).template
+    let push = request(
+      .fcm(template, authorization: Array("Bearer ".utf8) + token, device: fcmDevice),
+      interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
+    push.start(time, dialer, credentials.target)
+    return push
+  }
+}
