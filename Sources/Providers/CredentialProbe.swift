@@ -17,11 +17,12 @@ public enum CredentialProbe {
   /// Seconds for an answer, and for a connection.
   static let timeout = 10.0
 
-  static func request(
-    _ push: ProbeRequest, interpret: @escaping (Response) -> ReplyMeaning,
-    _ completion: @escaping (Outcome) -> Void
-  ) -> SingleRequest {
-    SingleRequest(
+  /// - Returns: what has to be kept until `completion` is called.
+  static func send(
+    _ push: ProbeRequest, to target: DialTarget, _ time: Turn, _ dialer: any Dialer,
+    interpret: @escaping (Response) -> ReplyMeaning, _ completion: @escaping (Outcome) -> Void
+  ) -> AnyObject {
+    let request = SingleRequest(
       push.template, push.values, body: push.body, timeout: timeout, configure: { $0.keptResponseHeaders = ["date"] },
       completion: { end in
         switch end {
@@ -33,5 +34,7 @@ public enum CredentialProbe {
         case .ended(let reason): completion(.unreachable("\(reason)"))
         }
       })
+    request.start(time, dialer, target)
+    return request
   }
 }

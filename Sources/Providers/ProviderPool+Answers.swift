@@ -3,8 +3,9 @@ import PushCore
 import Wire
 
 /// What the provider answers, and what its connections say.
-extension ProviderPool: ConnectionSetOwner {
-  func answersReady(on connection: PooledConnection) {
+extension ProviderPool {
+  /// `nextAnswer` of the connection's session has answers.
+  final func answersReady(on connection: PooledConnection) {
     let handler = handler
     answering = connection.number
     connection.heardAt = time.now
@@ -158,7 +159,7 @@ extension ProviderPool: ConnectionSetOwner {
 
   // MARK: Connections
 
-  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
+  final func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection) {
     connection.heardAt = time.now
     answering = connection.number
     switch failure {
@@ -183,22 +184,25 @@ extension ProviderPool: ConnectionSetOwner {
     }
   }
 
-  func streamsAvailable() { advance() }
+  /// Streams may be free on some connection now.
+  final func streamsAvailable() { advance() }
 
-  func connectionOpened(_ connection: PooledConnection) {
+  final func connectionOpened(_ connection: PooledConnection) {
     if probesFirst || health.stop != nil { connection.session.limitStreams(to: 1) }
     if health.connected() { outageEnded() }
     advance()
     rearm()
   }
 
-  func unreachable(reason: String) {
+  /// No connection is there and none is being made.
+  final func unreachable() {
     health.lostProvider()
     giveBackResends(.unreachable)
     rearm()
   }
 
-  func setClosed() { isClosed = true }
+  /// The last connection has ended and nothing follows.
+  final func setClosed() { isClosed = true }
 
   func observed(_ event: PoolEvent) { observed(event, of: nil) }
 

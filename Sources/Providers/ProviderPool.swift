@@ -64,7 +64,7 @@ public class ProviderPool {
     self.dialer = dialer
     self.connections = connections
     self.probesFirst = probesFirst
-    connections.owner = self
+    connections.pool = self
   }
 
   /// Closes the connections; must happen before their event loop is destroyed.
@@ -127,9 +127,6 @@ public class ProviderPool {
 
   /// Pushes handed over and not yet reported back.
   public var inFlight: Int { slots.count }
-
-  /// Those among them that may still be answered: without what a provider was sent before a silence that has ended.
-  public var expected: Int { slots.expected }
 
   /// Whom it sends to.
   public var server: (host: String, port: UInt16) { (connections.target.host, connections.target.port) }

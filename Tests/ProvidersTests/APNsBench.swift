@@ -15,13 +15,10 @@ final class APNsBench: Sender {
     apns = APNsPool(
       credentials: APNsCredentials(authentication: authentication, target: target), time: world.time, dialer: world,
       settings: settings)
-    super.init()
-    apns.handler = self
-    apns.observer = self
+    super.init(apns)
     world.answerDial = { [provider] _ in .accept(provider.accept()) }
   }
 
-  override var pool: ProviderPool { apns }
   /// Further members of the requests' `apns.headers`.
   var headers = ""
   override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), tag: tag) }

@@ -16,9 +16,7 @@ final class FCMBench: Sender {
   init(settings: FCMPool.Settings = .init()) throws {
     fcm = FCMPool(
       credentials: try Self.credentials(), time: world.time, dialer: world, settings: settings)
-    super.init()
-    fcm.handler = self
-    fcm.observer = self
+    super.init(fcm)
     answerDials { [provider] in .accept(provider.accept()) }
     provider.answer = { Self.success($0) }
     oauth.answer = { [unowned self] _ in token() }
@@ -44,7 +42,6 @@ final class FCMBench: Sender {
     .status(200, "{\"name\":\"projects/example-project/messages/\(String(decoding: request.body, as: UTF8.self))\"}")
   }
 
-  override var pool: ProviderPool { fcm }
   /// Stands behind the tag in each payload.
   var filler: [UInt8] = []
   var wantsNames = true

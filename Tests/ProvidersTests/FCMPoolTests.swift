@@ -85,10 +85,10 @@ struct FCMPoolTests {
     #expect(bench.delivered == 2)
     #expect(bench.oauth.requests.count < 40)
     #expect(bench.waiting.count == 10)
-    if case .backingOff(let reason) = bench.fcm.state {
+    if case .backingOff(let reason) = bench.pool.state {
       #expect(reason.contains("HTTP 503"))
     } else {
-      Issue.record("state is \(bench.fcm.state)")
+      Issue.record("state is \(bench.pool.state)")
     }
     bench.oauth.answer = { [unowned bench] _ in bench.token() }
     bench.world.advance(by: 61)
@@ -163,7 +163,7 @@ struct FCMPoolTests {
     #expect(bench.delivered == 0)
     bench.world.advance(by: 5)
     #expect(bench.delivered == 1)
-    #expect(bench.fcm.state == .open)
+    #expect(bench.pool.state == .open)
   }
 
   @Test("401 to one push in a hundred: a token a minute, no other connection, few words; those pushes wait alone")
@@ -228,7 +228,7 @@ struct FCMPoolTests {
     bench.provider.answer = { _ in FCMBench.error(404, "NOT_FOUND") }
     bench.offer(0..<300)
     bench.world.advance(by: 200)
-    #expect(bench.fcm.state == .stopped(reason: "NOT_FOUND") && bench.answers.isEmpty)
+    #expect(bench.pool.state == .stopped(reason: "NOT_FOUND") && bench.answers.isEmpty)
     #expect(
       bench.events.count {
         if case .credentialStopped("NOT_FOUND", nil, let credential) = $0 {
@@ -280,7 +280,7 @@ struct FCMPoolTests {
     bench.offer(0..<20_000)
     bench.world.advance(by: 120)
     bench.world.answerDial = up
-    while bench.fcm.state != .open && bench.fcm.state != .probing { bench.world.advance(by: 0.5) }
+    while bench.pool.state != .open && bench.pool.state != .probing { bench.world.advance(by: 0.5) }
     let before = bench.delivered
     bench.world.advance(by: 10)
     let early = bench.delivered - before
@@ -421,7 +421,7 @@ struct FCMPoolTests {
       let bench = try turnedAway(answer)
       bench.offer([0])
       bench.world.advance(by: 10)
-      #expect(bench.delivered == 1 && bench.fcm.inFlight == 0)
+      #expect(bench.delivered == 1 && bench.pool.inFlight == 0)
     }
     var settings = FCMPool.Settings()
     settings.messagesPerMinute = 60
@@ -445,7 +445,7 @@ struct FCMPoolTests {
     }
     bench.offer(0..<2_000)
     bench.world.advance(by: 5)
-    #expect(bench.fcm.openConnections > 1)
-    #expect(bench.fcm.inFlight > 300)
+    #expect(bench.pool.openConnections > 1)
+    #expect(bench.pool.inFlight > 300)
   }
 }

@@ -37,10 +37,8 @@ extension CredentialProbe {
     if case .token(let credential) = credentials.authentication {
       authorization = try credential.token(ProviderToken.number(at: time.wallClock)).authorization
     }
-    let push = request(
-      .apns(credentials.target, topic: topic, authorization: authorization, device: apnsDevice),
-      interpret: { APNsReply.interpret(status: $0.status, body: $0.body) }, completion)
-    push.start(time, dialer, credentials.target)
-    return push
+    return send(
+      .apns(credentials.target, topic: topic, authorization: authorization, device: apnsDevice), to: credentials.target, time,
+      dialer, interpret: { APNsReply.interpret(status: $0.status, body: $0.body) }, completion)
   }
 }

@@ -1,21 +1,6 @@
 import HTTP2
 import Wire
 
-/// What a set of connections reports to the pool that owns it.
-protocol ConnectionSetOwner: AnyObject {
-  /// `nextAnswer` of the connection's session has answers.
-  func answersReady(on connection: PooledConnection)
-  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection)
-  /// Streams may be free on some connection now.
-  func streamsAvailable()
-  func connectionOpened(_ connection: PooledConnection)
-  /// No connection is there and none is being made.
-  func unreachable(reason: String)
-  /// The last connection has ended and nothing follows.
-  func setClosed()
-  func observed(_ event: PoolEvent)
-}
-
 /// The connections to one provider: when they are made, replaced and given up.
 ///
 /// A connection is made on demand, kept for as long as it serves, and replaced at once when the server says goodbye. Failures
@@ -32,7 +17,7 @@ final class ConnectionSet {
   /// hour is not often.
   static let idle = 3600.0
 
-  weak var owner: (any ConnectionSetOwner)?
+  weak var pool: ProviderPool?
   private let time: Turn
   private let dialer: any Dialer
   private var configuration: ClientConfiguration
@@ -120,8 +105,8 @@ final class ConnectionSet {
     retryAt = deadline
     lastFailure = reason
     guard isFault else { return }
-    owner?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
-    if !isOpen { owner?.unreachable(reason: reason) }
+    pool?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
+    if !isOpen { pool?.unreachable() }
   }
 
   // MARK: Replacing and ending
@@ -165,7 +150,7 @@ final class ConnectionSet {
     isClosing = true
     replaceAll()
     for connection in draining { connection.close() }
-    if draining.isEmpty { owner?.setClosed() }
+    if draining.isEmpty { pool?.setClosed() }
   }
 
   private func retire(_ connection: PooledConnection) {
@@ -186,8 +171,8 @@ final class ConnectionSet {
     connection.phase = .open
     isWanted = false
     idleCheckAt = min(idleCheckAt, time.now.advanced(bySeconds: live.count > 1 ? Self.surplusIdle / 2 : Self.idle))
-    owner?.observed(.connected)
-    owner?.connectionOpened(connection)
+    pool?.observed(.connected)
+    pool?.connectionOpened(connection)
   }
 
   /// A request was answered for good or for bad, but by a provider that works.
@@ -198,7 +183,7 @@ final class ConnectionSet {
   }
 
   func goAwayReceived(_ goAway: GoAway, on connection: PooledConnection) {
-    owner?.observed(.goAway(reason: Self.words(of: goAway)))
+    pool?.observed(.goAway(reason: Self.words(of: goAway)))
     connectionDraining(connection)
   }
 
@@ -224,10 +209,10 @@ final class ConnectionSet {
     live.removeAll { $0 === connection }
     draining.removeAll { $0 === connection }
     if isClosing {
-      if live.isEmpty && draining.isEmpty { owner?.setClosed() }
+      if live.isEmpty && draining.isEmpty { pool?.setClosed() }
       return
     }
-    if !wasConnecting { owner?.observed(.disconnected(reason: "\(reason)")) }
+    if !wasConnecting { pool?.observed(.disconnected(reason: "\(reason)")) }
     guard wasLive else { return }
     if connection.hasServed {
       if isWanted { want() }

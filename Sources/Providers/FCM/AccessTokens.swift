@@ -37,12 +37,9 @@ final class AccessTokens {
   }
 
   weak var owner: (any AccessTokensOwner)?
+  private let credentials: FCMCredentials
   private let time: Turn
   private let dialer: any Dialer
-  private let account: ServiceAccount
-  private let target: DialTarget
-  private let template: HeaderTemplate
-  private var values = HeaderValues()
   private var generation = 0
   private var token: Token?
   private var fetch: AccessTokenFetch?
@@ -59,16 +56,10 @@ final class AccessTokens {
   private(set) var isRefused = false
   private var isStopped = false
 
-  init(account: ServiceAccount, target: DialTarget, path: String, time: Turn, dialer: any Dialer) {
-    self.account = account
-    self.target = target
+  init(_ credentials: FCMCredentials, time: Turn, dialer: any Dialer) {
+    self.credentials = credentials
     self.time = time
     self.dialer = dialer
-    template = HeaderTemplate(
-      constant: [
-        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", path),
-        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
-      ], variable: ["content-length"])
   }
 
   var isFetching: Bool { fetch != nil }
@@ -133,13 +124,7 @@ final class AccessTokens {
 
   private func makeFetch(_ completion: @escaping (AccessTokenAnswer) -> Void) -> AccessTokenFetch? {
     do {
-      let body = try account.tokenRequest(wallClock: time.wallClock)
-      values.removeAll()
-      values.append(decimal: Int64(body.count))
-      let fetch = AccessTokenFetch(
-        template: template, values: values, body: body, timeout: Self.timeout, completion: completion)
-      fetch.start(time, dialer, target)
-      return fetch
+      return try AccessTokenFetch(credentials, time, dialer, timeout: Self.timeout, completion: completion)
     } catch {
       completion(.failed("the assertion can't be signed: \(error)"))
       return nil
@@ -174,7 +159,7 @@ final class AccessTokens {
     case .refused(let why):
       isRefused = true
       failed("the token endpoint refuses the account: \(why)", after: backoff.next(using: &time.random), at: now)
-      owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
+      owner?.observed(.tokenRefused(reason: why, credential: "\(credentials.account)"))
     case .failed(let why):
       failed("no access token: \(why)", after: backoff.next(using: &time.random), at: now)
       owner?.observed(.tokenFailed(reason: lastFailure))

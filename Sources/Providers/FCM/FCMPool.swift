@@ -29,9 +29,8 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
 
   public init(credentials: FCMCredentials, time: Turn, dialer: any Dialer, settings: Settings = Settings()) {
     self.credentials = credentials
-    headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
-    tokens = AccessTokens(
-      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, time: time, dialer: dialer)
+    headers = FCMHeaders(credentials)
+    tokens = AccessTokens(credentials, time: time, dialer: dialer)
     pacer = Pacer(perMinute: settings.messagesPerMinute, at: time.now)
     var configuration = ClientConfiguration()
     configuration.ownStreamLimit = settings.streamLimit
@@ -63,10 +62,9 @@ public final class FCMPool: ProviderPool, AccessTokensOwner {
   /// Sends with another account from now on; what is in flight finishes with the old one.
   public func replaceCredentials(_ credentials: FCMCredentials) {
     self.credentials = credentials
-    headers = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project)
+    headers = FCMHeaders(credentials)
     tokens.stop()
-    tokens = AccessTokens(
-      account: credentials.account, target: credentials.tokenTarget, path: credentials.tokenPath, time: time, dialer: dialer)
+    tokens = AccessTokens(credentials, time: time, dialer: dialer)
     tokens.owner = self
     token = nil
     credentialReplaced(target: credentials.target)

@@ -29,42 +29,22 @@ extension CredentialProbe {
   public static func fcm(
     _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
   ) throws -> AnyObject {
-    let target = credentials.tokenTarget
-    let template = HeaderTemplate(
-      constant: [
-        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", credentials.tokenPath),
-        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
-      ], variable: ["content-length"])
-    let request = try credentials.account.tokenRequest(wallClock: time.wallClock)
-    var values = HeaderValues()
-    values.append(Array("\(request.count)".utf8))
     let steps = Steps()
-    let fetch = AccessTokenFetch(template: template, values: values, body: request, timeout: timeout) { answer in
+    let fetch = try AccessTokenFetch(credentials, time, dialer, timeout: timeout) { answer in
       switch answer {
       case .refused(let word): completion(.accountRefused(word))
       case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))
-      case .token(let token, _): steps.second = validate(token, credentials, time, dialer, completion)
+      case .token(let token, _):
+        let authorization = Array("Bearer ".utf8) + token
+        let push = send(
+          .fcm(FCMHeaders(credentials).template, authorization: authorization, device: fcmDevice), to: credentials.target, time,
+          dialer, interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
+        steps.kept.append(push)
       }
     }
-    steps.first = fetch
-    fetch.start(time, dialer, target)
+    steps.kept.append(fetch)
     return steps
   }
 
-  private final class Steps {
-    var first: AnyObject?
-    var second: AnyObject?
-  }
-
-  private static func validate(
-    _ token: [UInt8], _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer,
-    _ completion: @escaping (Outcome) -> Void
-  ) -> AnyObject {
-    let template = FCMHeaders(authority: credentials.target.authority, project: credentials.account.project).template
-    let push = request(
-      .fcm(template, authorization: Array("Bearer ".utf8) + token, device: fcmDevice),
-      interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
-    push.start(time, dialer, credentials.target)
-    return push
-  }
+  private final class Steps { var kept: [AnyObject] = [] }
 }
