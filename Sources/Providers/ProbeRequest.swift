@@ -6,3 +6,11 @@ struct ProbeRequest {
   var values: HeaderValues
   let body: [UInt8]
 }
+
+/// What a ``Canary`` asks a provider.
+enum ProbeQuestion {
+  /// Whether it answers.
+  case answers
+  /// Whether it takes the credential, for the application's own topic.
+  case takesCredential(topic: [UInt8])
+}

@@ -15,16 +15,16 @@ struct APNsOverTLSTests {
   /// A caller with a pool on a loop of its own.
   final class Shard: Sender {
     let loop: EventLoop
-    let apns: APNsPool
+    let apns: APNsProvider
 
     init(_ credentials: APNsCredentials, on loop: EventLoop? = nil) throws {
       let loop = try loop ?? EventLoop()
       self.loop = loop
-      apns = APNsPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
-      super.init(apns)
+      apns = APNsProvider(credentials, time: loop.time)
+      super.init(ProviderPool(.apns(apns), settings: .apns, time: loop.time, dialer: LoopDialer(loop: loop)))
     }
 
-    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), tag: tag) }
+    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), for: account, tag: tag) }
   }
 
   let files: TestCertificates

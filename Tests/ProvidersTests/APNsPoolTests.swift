@@ -241,7 +241,7 @@ struct APNsPoolTests {
 
   @Test("a half-open connection is found out within 30 s, and what comes after goes over a new one")
   func halfOpen() throws {
-    var settings = APNsPool.Settings()
+    var settings = PoolSettings.apns
     settings.requestTimeout = 300
     let bench = try APNsBench(settings: settings)
     bench.warmUp()
@@ -392,7 +392,7 @@ struct APNsPoolTests {
 
   @Test("several connections share the load when one is full, and the surplus goes when idle")
   func severalConnections() throws {
-    var settings = APNsPool.Settings()
+    var settings = PoolSettings.apns
     settings.connections = 3
     let bench = try APNsBench(certificate: true, settings: settings)
     bench.provider.streamLimit = 10

@@ -13,7 +13,7 @@ import Testing
 struct FCMOverTLSTests {
   final class Shard: Sender {
     let loop: EventLoop
-    let fcm: FCMPool
+    let fcm: FCMProvider
 
     init(port: UInt16, ca: String) throws {
       loop = try EventLoop()
@@ -21,14 +21,14 @@ struct FCMOverTLSTests {
       let credentials = try FCMCredentials(
         account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port),
         tls: .provider(trust: TrustStore(file: ca)))
-      fcm = FCMPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
-      super.init(fcm)
+      fcm = FCMProvider(credentials, time: loop.time, dialer: LoopDialer(loop: loop))
+      super.init(ProviderPool(.fcm(fcm), settings: .fcm, time: loop.time, dialer: LoopDialer(loop: loop)))
     }
 
     override func hand(_ tag: Int) {
       fcm.send(
-        payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), tag: tag,
-        wantsName: true)
+        payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), for: account,
+        tag: tag, wantsName: true)
     }
   }
 

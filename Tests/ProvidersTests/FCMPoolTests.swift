@@ -31,7 +31,7 @@ struct FCMPoolTests {
 
   @Test("opens another connection when all streams are busy, up to its limit, and closes the surplus when idle")
   func connections() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.connections = 4
     let bench = try FCMBench(settings: settings)
     bench.provider.streamLimit = 100
@@ -258,7 +258,7 @@ struct FCMPoolTests {
 
   @Test("no more than the quota leaves in a minute")
   func pace() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 600
     let bench = try FCMBench(settings: settings)
     bench.offer(0..<5000)
@@ -270,7 +270,7 @@ struct FCMPoolTests {
 
   @Test("after an outage the rate rises over a minute")
   func ramp() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.warmUp()
@@ -293,7 +293,7 @@ struct FCMPoolTests {
 
   @Test("after a pause that the provider asked for the rate rises over a minute, on the same connection")
   func rampAfterPause() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.provider.answer = { _ in FCMBench.error(503, "UNAVAILABLE", [("retry-after", "10")]) }
@@ -357,7 +357,7 @@ struct FCMPoolTests {
 
   @Test("a quota that is used up before its minute is over is believed to be smaller")
   func quotaLearnt() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.sendsAgain = true
@@ -423,7 +423,7 @@ struct FCMPoolTests {
       bench.world.advance(by: 10)
       #expect(bench.delivered == 1 && bench.pool.inFlight == 0)
     }
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 60
     let slow = try FCMBench(settings: settings)
     slow.provider.answer = { [unowned slow] in slow.provider.requests.count == 1 ? .refuse : FCMBench.success($0) }

@@ -188,15 +188,15 @@ private struct RandomSite {
     for pool in pipeline.pools.indices {
       while case .waiting(let waiting)? = pipeline.pools[pool].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        return handedOver(entry, by: pipeline.pools[pool].provider)
+        return handedOver(entry, to: pipeline.pools[pool].pool.platform)
       }
     }
     return Outcome(error: newCode())
   }
 
-  private mutating func handedOver(_ entry: InFlight, by provider: PoolLanes.Provider) -> Outcome {
+  private mutating func handedOver(_ entry: InFlight, to platform: Platform) -> Outcome {
     let now = loop.time.wallClock
-    switch provider {
+    switch platform {
     case .apns:
       guard let template = pipeline.apnsTemplate(of: entry, 0, at: now) else { return Outcome(error: newCode()) }
       let push = template.stamp(token: entry.recipients[0].token)

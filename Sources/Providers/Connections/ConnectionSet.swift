@@ -19,10 +19,10 @@ final class ConnectionSet {
 
   weak var pool: ProviderPool?
   private let time: Turn
-  private let dialer: any Dialer
-  private var configuration: ClientConfiguration
+  let dialer: any Dialer
+  private var configuration = ClientConfiguration()
   let maximum: Int
-  private(set) var target: DialTarget
+  private(set) var endpoint: ProviderEndpoint
   /// Counts the credentials that the set has served.
   private(set) var epoch = 0
   /// Connecting and open ones.
@@ -39,12 +39,17 @@ final class ConnectionSet {
   /// Connections made so far.
   private var made = 0
 
-  init(time: Turn, dialer: any Dialer, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
+  init(_ endpoint: ProviderEndpoint, _ settings: PoolSettings, time: Turn, dialer: any Dialer) {
     self.time = time
     self.dialer = dialer
-    self.target = target
-    self.configuration = configuration
-    self.maximum = maximum
+    self.endpoint = endpoint
+    maximum = settings.connections
+    configuration.ownStreamLimit = settings.streamLimit
+    configuration.requestTimeout = settings.requestTimeout
+    configuration.pingInterval = settings.pingInterval
+    configuration.pingTimeout = settings.pingTimeout
+    configuration.keptResponseHeaders = ProviderPool.keptHeaders + endpoint.keptHeaders
+    configuration.keepsHeadersOfSuccess = endpoint.keepsHeadersOfSuccess
   }
 
   // MARK: Streams
@@ -90,7 +95,7 @@ final class ConnectionSet {
     made += 1
     let connection = PooledConnection(set: self, number: made, epoch: epoch, configuration: configuration, at: now)
     live.append(connection)
-    connection.dial(dialer, target)
+    connection.dial(dialer, endpoint.target)
   }
 
   /// Fewer connections have been made of late than are allowed. Forgets the older ones.
@@ -132,10 +137,10 @@ final class ConnectionSet {
     }
   }
 
-  /// New connections go to `target` with its TLS identity; the old ones drain.
-  func replaceAll(target: DialTarget? = nil) {
-    if let target {
-      self.target = target
+  /// New connections go to `endpoint` with its TLS identity; the old ones drain.
+  func replaceAll(endpoint: ProviderEndpoint? = nil) {
+    if let endpoint {
+      self.endpoint = endpoint
       epoch += 1
       backoff.reset()
       retryAt = nil

@@ -124,7 +124,7 @@ extension Pipeline {
       case .returned(let push):
         room -= 1
         if let entry = waitingEntry(push), !asksFirst(entry, .returned(push), index) {
-          send(entry, push.recipient, by: pools[index].provider, account.number)
+          send(entry, push.recipient, by: account)
         }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room)
       case nil: return false
@@ -153,7 +153,7 @@ extension Pipeline {
       room -= 1
       return
     }
-    let (provider, account) = (pools[pool].provider, pools[pool].account.number)
+    let account = pools[pool].account
     keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
@@ -163,27 +163,27 @@ extension Pipeline {
           return pools[pool].putBack(rest, of: entry)
         }
         room -= 1
-        send(entry, next, by: provider, account)
+        send(entry, next, by: account)
       }
     }
   }
 
-  private func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
+  private func send(_ entry: InFlight, _ index: Int, by account: PoolAccount) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !isReplaced(entry, index) else { return collapse(entry, index) }
-    switch provider {
-    case .apns(let pool):
+    switch account.pool.kind {
+    case .apns(let apns):
       guard let template = apnsTemplate(of: entry, index, at: now) else { return }
-      noteSent(entry, index, pool)
-      pool.send(
-        template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)),
-        tag: PushTag(entry: entry.index, recipient: index).rawValue, account: account, wantsName: entry.wantsResult(results))
-    case .fcm(let pool):
+      noteSent(entry, index, account.pool)
+      apns.send(
+        template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), for: account,
+        tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
+    case .fcm(let fcm):
       guard let template = fcmTemplate(of: entry, index, at: now) else { return }
-      noteSent(entry, index, pool)
-      pool.send(
-        payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)),
+      noteSent(entry, index, account.pool)
+      fcm.send(
+        payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), for: account,
         tag: PushTag(entry: entry.index, recipient: index).rawValue, wantsName: entry.wantsResult(results))
     }
   }

@@ -46,14 +46,14 @@ extension Pipeline {
         pools[number] = lanes
       }
     }
-    for (number, lanes) in moved { pools[number].move(to: lanes) }
+    for (number, lanes) in moved { pools[number].move(to: lanes.account) }
     bodies.isShared = apps.count > 1
   }
 
   /// They are closed, and no request in hand goes by them.
   func forget(pools closed: [Int]) {
     guard !closed.isEmpty else { return }
-    for number in closed { pools[number] = PoolLanes(pools[number].provider, pools[number].account) }
+    for number in closed { pools[number] = PoolLanes(pools[number].account) }
     active.removeAll { !pools[$0].isActive }
   }
 

@@ -3,11 +3,6 @@ import Wire
 
 /// An account with a pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
 struct PoolLanes {
-  enum Provider {
-    case apns(APNsPool)
-    case fcm(FCMPool)
-  }
-
   struct Waiting {
     var request: RequestReference
     /// The first recipient not yet looked at.
@@ -52,7 +47,6 @@ struct PoolLanes {
     }
   }
 
-  private(set) var provider: Provider
   private(set) var account: PoolAccount
   /// The most urgent first; what was held comes before what the normal lane has brought since.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
@@ -71,16 +65,10 @@ struct PoolLanes {
   /// In which turn it was last given streams.
   var servedTurn = 0
 
-  init(_ provider: Provider, _ account: PoolAccount) {
-    self.provider = provider
-    self.account = account
-  }
+  init(_ account: PoolAccount) { self.account = account }
 
   /// Another pool sends everything that waits from now on.
-  mutating func move(to lanes: PoolLanes) {
-    provider = lanes.provider
-    account = lanes.account
-  }
+  mutating func move(to account: PoolAccount) { self.account = account }
 
   var pool: ProviderPool { account.pool }
   var isEmpty: Bool { count == 0 }
