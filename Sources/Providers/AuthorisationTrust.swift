@@ -10,6 +10,8 @@ struct AuthorisationTrust {
   private var refusals = 0
   /// How many pushes in a row have asked for another one.
   private var renewals = 0
+  /// The slot of the push that tries an authorisation before others go out with it; negative while none does.
+  var trialSlot = -1
 
   /// The provider has taken a push with the present credential.
   var hasBeenTaken: Bool { taken >= 0 }

@@ -61,7 +61,7 @@ public struct PoolAccount {
 
 extension ProviderPool {
   /// - Parameter name: for logs and figures.
-  public final func openAccount(_ name: String) -> PoolAccount {
+  public func openAccount(_ name: String) -> PoolAccount {
     let number = closedAccounts.last.map { slots.count(of: $0).all } == 0 ? closedAccounts.removeLast() : accounts.count
     if number == accounts.count { accounts.append(nil) }
     accounts[number] = PoolAccount.Record(name: name)
@@ -70,14 +70,14 @@ extension ProviderPool {
   }
 
   /// The account sends nothing more.
-  public final func close(_ account: PoolAccount) {
+  public func close(_ account: PoolAccount) {
     refusedTopics.removeAll { $0 == account.number }
     accounts[account.number] = nil
     closedAccounts.append(account.number)
   }
 
-  public final var openAccounts: Int { accounts.count - closedAccounts.count }
+  public var openAccounts: Int { accounts.count - closedAccounts.count }
 
   /// Of its oldest account, for logs.
-  public final var name: String { accounts.lazy.compactMap(\.self).first?.name ?? "unknown" }
+  public var name: String { accounts.lazy.compactMap(\.self).first?.name ?? "unknown" }
 }

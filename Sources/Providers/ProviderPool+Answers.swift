@@ -3,13 +3,13 @@ import PushCore
 import Wire
 
 /// What the provider answers, and what its connections say.
-extension ProviderPool: ConnectionSetOwner {
+extension ProviderPool {
+  /// `nextAnswer` of the connection's session has answers.
   func answersReady(on connection: PooledConnection) {
     let handler = handler
     answering = connection.number
     connection.heardAt = time.now
-    heardAt = time.now
-    silence.heard()
+    silence.heard(at: time.now)
     while let (slot, response) = connection.session.nextAnswer() { answered(slot, response, on: connection, handler) }
     if isWaitingForRoom { advance() }
   }
@@ -17,7 +17,7 @@ extension ProviderPool: ConnectionSetOwner {
   private func answered(
     _ slot: Int, _ response: Response, on connection: PooledConnection, _ handler: (any PoolHandler)?
   ) {
-    let meaning = interpret(response)
+    let meaning = provider.interpret(response)
     answerTimes?.record(seconds: time.now.seconds(since: slots[slot].sentAt))
     connection.answers += 1
     paused(health.answered(meaning, at: time.now, using: &time.random))
@@ -43,7 +43,7 @@ extension ProviderPool: ConnectionSetOwner {
   private func accepted(_ slot: Int, on connection: PooledConnection) {
     let isReplaced = connection.epoch != connections.epoch
     trust.took(isReplaced ? nil : slots[slot].generation)
-    if slot == trialSlot, !isReplaced { trialSucceeded(with: slots[slot].generation) }
+    if slot == trust.trialSlot, !isReplaced { provider.trialSucceeded(with: slots[slot].generation) }
     if !connection.hasServed || health.stop != nil { served(connection) }
     let account = slots[slot].account
     if accounts[account]?.hasBeenTaken == false || !refusedTopics.isEmpty, !isReplaced { taken(account) }
@@ -64,15 +64,16 @@ extension ProviderPool: ConnectionSetOwner {
   private func finish(_ slot: Int, _ meaning: ReplyMeaning, _ response: Response, _ handler: (any PoolHandler)?) {
     if meaning.alarm { raiseAlarm(meaning, of: slot) }
     endTrial(of: slot)
-    forget(slot)
-    let name = slots[slot].wantsName && meaning.reaction == .delivered ? messageName(in: response) : nil
+    provider.forget(slot)
+    let name = slots[slot].wantsName && meaning.reaction == .delivered ? provider.messageName(in: response) : nil
     handler?.answered(tag: slots.release(slot), meaning: meaning, name: name, from: self)
   }
 
   private func raiseAlarm(_ meaning: ReplyMeaning, of slot: Int) {
     let account = slots[slot].account
     guard let count = accounts[account]?.alarms.raised(meaning.reason, at: time.now) else { return }
-    observed(.alarm(reason: meaning.reason, advice: advice(meaning, for: slot), count: count), of: account)
+    let topic = meaning.connection == .stopTopic ? " (the topic is \(topic(of: account, slot)))" : ""
+    observed(.alarm(reason: meaning.reason, advice: provider.words(for: meaning) + topic, count: count), of: account)
   }
 
   // MARK: Refusals of the authorisation
@@ -87,13 +88,13 @@ extension ProviderPool: ConnectionSetOwner {
     let generation = slots[slot].generation
     let isRenewed =
       !slots[slot].wasReauthorised
-      && (isReplaced || renewAuthorisation(after: generation, isTrusted: trust.isTrusted(generation)))
+      && (isReplaced || hasOtherAuthorisation(meaning, after: generation, isTrusted: trust.isTrusted(generation)))
     if isRenewed {
       if meaning.connection == .refreshTokenAndReplace { connections.replace(connection) }
       slots[slot].wasReauthorised = true
       guard !isReplaced else { return sendAgain(slot) }
       trust.renewed()
-      if authorise() == generation { unauthorised.append(slot) } else { sendAgain(slot) }
+      if provider.authorise()?.generation == generation { unauthorised.append(slot) } else { sendAgain(slot) }
     } else if health.stop == nil, trust.blamesPush(generation) {
       trust.refused()
       raiseAlarm(meaning, of: slot)
@@ -123,14 +124,29 @@ extension ProviderPool: ConnectionSetOwner {
     finish(slot, meaning, response, handler)
   }
 
+  /// Whom the refusal of the push in `slot` concerns.
+  private func scope(of meaning: ReplyMeaning, _ slot: Int) -> RefusalScope {
+    if meaning.connection == .stopProject { return .everyPushUntilTaken }
+    guard meaning.connection == .stopTopic, let scope = provider.topic(of: slot)?.scope else { return .everyPush }
+    let isTaken = accounts[slots[slot].account]?.hasBeenTaken == true
+    return scope == .everyPushUntilTaken && isTaken ? .thisPush : scope
+  }
+
   /// The authorisation that the push went out with has been replaced, or is now: by one that the provider takes, or that is to be tried.
   private func hasOtherAuthorisation(_ slot: Int, _ meaning: ReplyMeaning, on connection: PooledConnection) -> Bool {
-    if connection.epoch != connections.epoch { return true }
-    return switch meaning.connection {
-    case .keepTokenAndWait: replaceAuthorisation(after: slots[slot].generation, isTooMany: true)
-    case .stopCredential: replaceAuthorisation(after: slots[slot].generation, isTooMany: false)
-    default: false
+    connection.epoch != connections.epoch || hasOtherAuthorisation(meaning, after: slots[slot].generation)
+  }
+
+  /// Another authorisation than the one `generation` that the answer refuses is there, or comes.
+  func hasOtherAuthorisation(_ meaning: ReplyMeaning, after generation: Int, isTrusted: Bool = false) -> Bool {
+    let refusal: Authorisation.Refusal
+    switch meaning.connection {
+    case .refreshToken, .refreshTokenAndReplace: refusal = .expired
+    case .stopCredential: refusal = .invalid
+    case .keepTokenAndWait: refusal = .tooMany
+    case .keep, .replace, .stopTopic, .stopProject: return false
     }
+    return provider.replaceAuthorisation(generation, refusal, isTrusted: isTrusted)
   }
 
   /// Nothing more goes out until the provider takes the credential, and the push has not been sent.
@@ -169,7 +185,7 @@ extension ProviderPool: ConnectionSetOwner {
       // What was given up for lost has been judged.
       if why == .timedOut, !slots[slot].isOverlooked { paused(health.timedOut(at: time.now, using: &time.random)) }
       endTrial(of: slot)
-      forget(slot)
+      provider.forget(slot)
       handler?.unknown(tag: slots.release(slot), reason: Self.words(for: why), from: self)
     }
     if isWaitingForRoom { advance() }
@@ -183,27 +199,28 @@ extension ProviderPool: ConnectionSetOwner {
     }
   }
 
+  /// Streams may be free on some connection now.
   func streamsAvailable() { advance() }
 
   func connectionOpened(_ connection: PooledConnection) {
-    if probesFirst || health.stop != nil { connection.session.limitStreams(to: 1) }
+    if connections.endpoint.probesFirst || health.stop != nil { connection.session.limitStreams(to: 1) }
     if health.connected() { outageEnded() }
     advance()
     rearm()
   }
 
-  func unreachable(reason: String) {
+  /// No connection is there and none is being made.
+  func unreachable() {
     health.lostProvider()
     giveBackResends(.unreachable)
     rearm()
   }
 
+  /// The last connection has ended and nothing follows.
   func setClosed() { isClosed = true }
 
-  func observed(_ event: PoolEvent) { observed(event, of: nil) }
-
   /// - Parameter account: nil where it concerns all.
-  func observed(_ event: PoolEvent, of account: Int?) {
+  func observed(_ event: PoolEvent, of account: Int? = nil) {
     observer?.observed(event, of: account.flatMap { accounts[$0]?.name } ?? name, from: self)
   }
 }

@@ -7,18 +7,21 @@ import Wire
 /// long as it is there.
 extension ProviderPool {
   /// The provider has refused the push in `slot` for its credential, or for the topic of its account.
-  final func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
-    noteRefused(slot)
+  func stop(_ meaning: ReplyMeaning, for slot: Int, _ scope: RefusalScope) {
     let account = slots[slot].account
     let isOfTopic = meaning.connection == .stopTopic
+    refusedAccount = account
+    if let topic = provider.topic(of: slot), topic.ofApplication != nil || accounts[account]?.topic.isEmpty == true {
+      accounts[account]?.topic = topic.ofApplication ?? topic.name
+    }
     stopCredential(
-      meaning.reason, meaning.reaction.code ?? .unavailable, topic: isOfTopic ? topic(for: slot, of: account) : nil,
+      meaning.reason, meaning.reaction.code ?? .unavailable, topic: isOfTopic ? topic(of: account, slot) : nil,
       topicOf: isOfTopic ? account : nil, yields: scope == .everyPushUntilTaken,
       isCertain: !isOfTopic || scope == .everyPush)
   }
 
   /// - Parameter topicOf: the account whose topic it is; nil where it is the credential.
-  final func stopCredential(
+  func stopCredential(
     _ reason: String, _ code: PushError, topic: String? = nil, topicOf account: Int? = nil, yields: Bool = false,
     isCertain: Bool = true
   ) {
@@ -35,7 +38,7 @@ extension ProviderPool {
       connections.replaceAll()
       giveBackResends(.unauthorised)
     }
-    if isNew { observed(.credentialStopped(reason: reason, topic: topic, credential: credentialName), of: account) }
+    if isNew { observed(.credentialStopped(reason: reason, topic: topic, credential: provider.credentialName), of: account) }
     rearm()
   }
 
@@ -44,21 +47,21 @@ extension ProviderPool {
   }
 
   /// When the provider is asked for a refused topic next.
-  final var topicDeadline: MonotonicTime {
+  var topicDeadline: MonotonicTime {
     refusedTopics.reduce(.distantFuture) { next, account in
       guard let stop = accounts[account]?.stop, !stop.isDue else { return next }
       return min(next, stop.askAt)
     }
   }
 
-  final func askForTopics(at now: MonotonicTime) {
+  func askForTopics(at now: MonotonicTime) {
     for account in refusedTopics {
       if let stop = accounts[account]?.stop, now >= stop.askAt { accounts[account]?.stop?.isDue = true }
       askForTopic(of: account)
     }
   }
 
-  final func askForTopic(of account: Int) {
+  func askForTopic(of account: Int) {
     guard let record = accounts[account], record.stop?.isDue == true, record.canary == nil, record.isStarved, health.stop == nil
     else {
       return
@@ -66,7 +69,7 @@ extension ProviderPool {
     accounts[account]?.canary = canary(for: account)
   }
 
-  final func askForCredential() {
+  func askForCredential() {
     guard health.stop?.isDue == true, credentialCanary == nil, isWaitingForRoom else { return }
     credentialCanary = canary(for: nil)
   }
@@ -75,18 +78,18 @@ extension ProviderPool {
     guard !isClosing, !health.isPaused else { return nil }
     var generation = 0
     return Canary(
-      time, dialer, connections.target,
+      time, connections.dialer, connections.endpoint.target,
       request: { [weak self] in
-        guard let self, let current = authorise() else { return nil }
-        generation = current
-        return credentialRequest(of: account ?? refusedAccount)
+        guard let self, let current = provider.authorise() else { return nil }
+        generation = current.generation
+        return provider.probe(.takesCredential(topic: accounts[account ?? refusedAccount]?.topic ?? []))
       }, answered: { [weak self] response, _ in self?.credentialAnswered(response, generation, account) ?? true })
   }
 
   /// - Returns: false where the answer says nothing of the credential or the topic.
   private func credentialAnswered(_ response: Response, _ generation: Int, _ account: Int?) -> Bool {
     guard let stop = stop(of: account) else { return true }
-    let meaning = interpret(response)
+    let meaning = provider.interpret(response)
     let isTaken =
       switch meaning.connection {
       case .keep, .replace: response.status != 403
@@ -97,10 +100,10 @@ extension ProviderPool {
     if isTaken, response.status >= 500 || response.status == 429 { return false }
     if isTaken {
       trust.took(generation)
-      trialSucceeded(with: generation)
+      provider.trialSucceeded(with: generation)
       if let account { topicAccepted(account) } else { credentialAccepted() }
     } else if !hasOtherAuthorisation(meaning, after: generation) {
-      let topic = meaning.connection == .stopTopic ? topic(for: nil, of: account ?? refusedAccount) : nil
+      let topic = meaning.connection == .stopTopic ? topic(of: account ?? refusedAccount) : nil
       stopCredential(
         meaning.reason, meaning.reaction.code ?? .unavailable, topic: topic, topicOf: account, yields: stop.yields)
     } else {
@@ -111,17 +114,12 @@ extension ProviderPool {
     return true
   }
 
-  /// Another authorisation is there to ask with, or comes.
-  private func hasOtherAuthorisation(_ meaning: ReplyMeaning, after generation: Int) -> Bool {
-    switch meaning.connection {
-    case .refreshToken, .refreshTokenAndReplace: renewAuthorisation(after: generation, isTrusted: false)
-    case .stopCredential: replaceAuthorisation(after: generation, isTooMany: false)
-    case .keepTokenAndWait: replaceAuthorisation(after: generation, isTooMany: true)
-    case .keep, .replace, .stopTopic, .stopProject: false
-    }
+  /// The topic that a refusal concerns: of the push in `slot`, or else of the account.
+  func topic(of account: Int, _ slot: Int? = nil) -> String {
+    String(decoding: slot.flatMap { provider.topic(of: $0)?.name } ?? accounts[account]?.topic ?? [], as: UTF8.self)
   }
 
-  final func credentialAccepted() {
+  func credentialAccepted() {
     guard health.stop != nil else { return }
     credentialCanary = nil
     health.resumeCredential()
@@ -130,7 +128,7 @@ extension ProviderPool {
   }
 
   /// The provider has taken a push of the account, or would take one.
-  final func topicAccepted(_ account: Int) {
+  func topicAccepted(_ account: Int) {
     accounts[account]?.hasBeenTaken = true
     guard let stop = accounts[account]?.stop else { return }
     refusedTopics.removeAll { $0 == account }
@@ -143,7 +141,7 @@ extension ProviderPool {
   }
 
   /// There is another credential.
-  final func forgetRefusals() {
+  func forgetRefusals() {
     health.resumeCredential()
     credentialCanary = nil
     for account in accounts.indices where accounts[account] != nil {

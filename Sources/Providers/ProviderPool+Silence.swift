@@ -7,14 +7,19 @@ struct SilenceWatch {
   /// So much longer at most, after it has answered that and then nothing else: twice as long each time.
   private static let longestFactor = 8.0
 
+  /// When the provider answered last, or was first waited for since.
+  var heardAt = MonotonicTime(nanoseconds: 0)
   var checkAt = MonotonicTime.distantFuture
   private(set) var canary: Canary?
   private var factor = 1.0
 
-  func asksAt(heardAt: MonotonicTime) -> MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
+  var asksAt: MonotonicTime { heardAt.advanced(bySeconds: Self.asksAfter * factor) }
 
   /// A push has been answered.
-  mutating func heard() { factor = 1 }
+  mutating func heard(at now: MonotonicTime) {
+    heardAt = now
+    factor = 1
+  }
 
   mutating func ask(with canary: Canary) { self.canary = canary }
 
@@ -38,25 +43,25 @@ struct SilenceWatch {
 /// answered, the others.
 extension ProviderPool {
   /// Answers are expected from now on.
-  final func watchSilence() {
-    heardAt = time.now
+  func watchSilence() {
+    silence.heardAt = time.now
     guard silence.checkAt == .distantFuture else { return }
-    silence.checkAt = silence.asksAt(heardAt: heardAt)
+    silence.checkAt = silence.asksAt
     rearm()
   }
 
-  final func checkSilence(at now: MonotonicTime) {
+  func checkSilence(at now: MonotonicTime) {
     guard now >= silence.checkAt else { return }
     guard !isClosing, slots.expected > 0, health.stop == nil else { return silence.end() }
-    let asksAt = silence.asksAt(heardAt: heardAt)
+    let asksAt = silence.asksAt
     // A push that is answered late makes the silence to wait for shorter.
     silence.checkAt = min(max(asksAt, now.advanced(bySeconds: 1)), now.advanced(bySeconds: SilenceWatch.asksAfter))
     // Nothing goes to a provider that has asked for a pause.
     if now < asksAt || health.isPaused { return silence.endAsking() }
-    guard silence.canary == nil, canaryRequest() != nil else { return }
+    guard silence.canary == nil, provider.probe(.answers) != nil else { return }
     silence.ask(
       with: Canary(
-        time, dialer, connections.target, request: { [weak self] in self?.canaryRequest() },
+        time, connections.dialer, connections.endpoint.target, request: { [weak self] in self?.provider.probe(.answers) },
         answered: { [weak self] response, askedAt in
           // That a provider has no room, or is in trouble of another kind, pushes find out.
           guard response.status < 500, response.status != 429 else { return false }
@@ -67,11 +72,11 @@ extension ProviderPool {
 
   private func canaryAnswered(askedAt: MonotonicTime) {
     silence.endAsking()
-    guard heardAt < askedAt, !isClosing, health.stop == nil, !health.isPaused else { return }
+    guard silence.heardAt < askedAt, !isClosing, health.stop == nil, !health.isPaused else { return }
     silence.lengthen()
-    heardAt = time.now
+    silence.heardAt = time.now
     overlookStreams()
-    if trialSlot >= 0 { endTrial(of: trialSlot) }
+    if trust.trialSlot >= 0 { endTrial(of: trust.trialSlot) }
     // The rate rises gently after an outage, not after an answer that was lost.
     if health.hasFailed { outageEnded() }
     health.answersAgain()

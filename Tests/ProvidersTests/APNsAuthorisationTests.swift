@@ -95,7 +95,7 @@ struct APNsAuthorisationTests {
     bench.world.advance(by: 10 * 60)
     #expect(bench.answers.count == 1 && bench.notSent.allSatisfy { $0.why == .unauthorised })
     #expect(bench.provider.requests.count < 1 + 300 + 15)
-    #expect(bench.apns.state == .paused(reason: "TooManyProviderTokenUpdates"))
+    #expect(bench.pool.state == .paused(reason: "TooManyProviderTokenUpdates"))
     #expect(bench.tokensSeen.count == 1)
     #expect(bench.events.count { if case .alarm = $0 { true } else { false } } <= 3)
     bench.provider.answer = { _ in .status(200) }
@@ -210,7 +210,7 @@ struct APNsAuthorisationTests {
     bench.provider.answer = { _ in .status(200) }
     bench.world.advance(by: 61)
     #expect(bench.delivered == 100)
-    #expect(bench.apns.state == .open)
+    #expect(bench.pool.state == .open)
     #expect(bench.events.contains(.credentialAccepted))
     #expect(bench.events.count { if case .credentialStopped = $0 { true } else { false } } == 1)
   }
@@ -435,7 +435,7 @@ struct APNsAuthorisationTests {
     bench.world.setClock(forwardBy: 6_600_000)
     bench.world.advance(by: 60)
     #expect(bench.delivered == 10 && bench.tokensSeen.count == 2)
-    #expect(bench.apns.state == .open)
+    #expect(bench.pool.state == .open)
   }
 
   @Test("a token refused under a right clock is not made anew")

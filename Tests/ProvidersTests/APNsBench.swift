@@ -6,25 +6,20 @@ import Providers
 final class APNsBench: Sender {
   let world = VirtualWorld()
   let provider = ScriptedProvider()
-  let apns: APNsPool
+  let apns: APNsProvider
 
-  init(certificate: Bool = false, topics: [String] = [], settings: APNsPool.Settings = .init()) throws {
+  init(certificate: Bool = false, topics: [String] = [], settings: PoolSettings = .apns) throws {
     let target = DialTarget(host: "apns.test", port: 443, tls: nil)
     let authentication: APNsCredentials.Authentication =
       certificate ? .certificate(notAfter: 1_900_000_000, topics: topics) : .token(try TestKeys.tokenCredential())
-    apns = APNsPool(
-      credentials: APNsCredentials(authentication: authentication, target: target), time: world.time, dialer: world,
-      settings: settings)
-    super.init()
-    apns.handler = self
-    apns.observer = self
+    apns = APNsProvider(APNsCredentials(authentication: authentication, target: target), time: world.time)
+    super.init(ProviderPool(.apns(apns), settings: settings, time: world.time, dialer: world))
     world.answerDial = { [provider] _ in .accept(provider.accept()) }
   }
 
-  override var pool: ProviderPool { apns }
   /// Further members of the requests' `apns.headers`.
   var headers = ""
-  override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), tag: tag) }
+  override func hand(_ tag: Int) { apns.send(Self.push(tag, headers), for: account, tag: tag) }
 
   static func device(_ tag: Int) -> String { String(repeating: "0", count: 9) + String(1_000_000 + tag) }
   static func push(_ tag: Int, _ headers: String = "", topic: String = "com.example.app") -> APNsPush {

@@ -15,19 +15,16 @@ struct APNsOverTLSTests {
   /// A caller with a pool on a loop of its own.
   final class Shard: Sender {
     let loop: EventLoop
-    let apns: APNsPool
+    let apns: APNsProvider
 
     init(_ credentials: APNsCredentials, on loop: EventLoop? = nil) throws {
       let loop = try loop ?? EventLoop()
       self.loop = loop
-      apns = APNsPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
-      super.init()
-      apns.handler = self
-      apns.observer = self
+      apns = APNsProvider(credentials, time: loop.time)
+      super.init(ProviderPool(.apns(apns), settings: .apns, time: loop.time, dialer: LoopDialer(loop: loop)))
     }
 
-    override var pool: ProviderPool { apns }
-    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), tag: tag) }
+    override func hand(_ tag: Int) { apns.send(APNsBench.push(tag), for: account, tag: tag) }
   }
 
   let files: TestCertificates
@@ -55,8 +52,8 @@ struct APNsOverTLSTests {
     shard.offer(0..<1000)
     #expect(shard.loop.run { shard.answers.count == 1000 })
     #expect(shard.delivered == 1000)
-    shard.apns.shutdown()
-    #expect(shard.loop.run { shard.apns.state == .closed })
+    shard.pool.shutdown()
+    #expect(shard.loop.run { shard.pool.state == .closed })
     simulator.stop()
     let entries = simulator.journal.entries
     #expect(entries.count == 1000)
@@ -71,7 +68,7 @@ struct APNsOverTLSTests {
     let shard = try Shard(token(simulator))
     shard.offer(0..<10)
     #expect(shard.loop.run { shard.isStopped })
-    #expect(shard.apns.state == .stopped(reason: "InvalidProviderToken"))
+    #expect(shard.pool.state == .stopped(reason: "InvalidProviderToken"))
     #expect(shard.answers.isEmpty && shard.notSent.map(\.why) == [.unauthorised])
     simulator.stop()
   }
@@ -97,8 +94,8 @@ struct APNsOverTLSTests {
     let simulator = try simulate()
     let shard = try Shard(token(simulator, ca: files.otherAuthority))
     shard.offer([1])
-    #expect(shard.loop.run { if case .backingOff = shard.apns.state { true } else { false } })
-    if case .backingOff(let reason) = shard.apns.state { #expect(reason.contains("issued by no trusted authority")) }
+    #expect(shard.loop.run { if case .backingOff = shard.pool.state { true } else { false } })
+    if case .backingOff(let reason) = shard.pool.state { #expect(reason.contains("issued by no trusted authority")) }
     #expect(shard.answers.isEmpty)
     simulator.stop()
     #expect(simulator.journal.count == 0)

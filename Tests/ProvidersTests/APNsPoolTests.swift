@@ -13,12 +13,12 @@ struct APNsPoolTests {
     let bench = try APNsBench()
     bench.world.advance(by: 60)
     #expect(bench.world.connections.isEmpty)
-    #expect(bench.apns.state == .idle)
+    #expect(bench.pool.state == .idle)
     bench.offer(0..<10)
     bench.world.settle()
     #expect(bench.delivered == 10)
     #expect(bench.world.connections.count == 1)
-    #expect(bench.apns.state == .open)
+    #expect(bench.pool.state == .open)
   }
 
   @Test("a push carries the headers of the provider API")
@@ -47,14 +47,14 @@ struct APNsPoolTests {
     bench.offer(0..<50)
     bench.world.settle()
     #expect(bench.provider.requests.count == 1)
-    #expect(bench.apns.state == .probing)
-    #expect(bench.apns.capacity == 0)
+    #expect(bench.pool.state == .probing)
+    #expect(bench.pool.capacity == 0)
     bench.provider.answer = { _ in .status(200) }
     bench.provider.give(.status(400, #"{"reason":"BadDeviceToken"}"#), to: bench.provider.requests[0])
     bench.world.settle()
     #expect(bench.provider.requests.count == 50)
     #expect(bench.delivered == 49)
-    #expect(bench.apns.state == .open)
+    #expect(bench.pool.state == .open)
   }
 
   @Test("with a certificate there is no probe and no authorization")
@@ -164,7 +164,7 @@ struct APNsPoolTests {
     bench.offer(0..<20)
     bench.world.settle()
     #expect(bench.provider.requests.count == 1)
-    #expect(bench.apns.capacity == 0)
+    #expect(bench.pool.capacity == 0)
     bench.provider.sessions[0].setMaxConcurrentStreams(1)
     bench.world.settle()
     #expect(bench.provider.requests.count == 2)
@@ -185,7 +185,7 @@ struct APNsPoolTests {
     #expect((400...800).contains(gaps.count))
     #expect(gaps[0] <= 0.51 && gaps[0] >= 0.24)
     #expect(gaps.suffix(5).allSatisfy { (0.75...1.6).contains($0) })
-    if case .backingOff(let reason) = bench.apns.state {
+    if case .backingOff(let reason) = bench.pool.state {
       #expect(reason.contains("certificate has expired"))
     } else {
       Issue.record("not backing off")
@@ -241,7 +241,7 @@ struct APNsPoolTests {
 
   @Test("a half-open connection is found out within 30 s, and what comes after goes over a new one")
   func halfOpen() throws {
-    var settings = APNsPool.Settings()
+    var settings = PoolSettings.apns
     settings.requestTimeout = 300
     let bench = try APNsBench(settings: settings)
     bench.warmUp()
@@ -383,16 +383,16 @@ struct APNsPoolTests {
     bench.provider.answer = { _ in .stall }
     bench.offer(0..<5)
     bench.world.settle()
-    bench.apns.shutdown()
+    bench.pool.shutdown()
     bench.world.settle()
     #expect(bench.unknown.count == 5)
-    #expect(bench.apns.inFlight == 0)
-    #expect(bench.apns.state == .closed)
+    #expect(bench.pool.inFlight == 0)
+    #expect(bench.pool.state == .closed)
   }
 
   @Test("several connections share the load when one is full, and the surplus goes when idle")
   func severalConnections() throws {
-    var settings = APNsPool.Settings()
+    var settings = PoolSettings.apns
     settings.connections = 3
     let bench = try APNsBench(certificate: true, settings: settings)
     bench.provider.streamLimit = 10
@@ -416,7 +416,7 @@ struct APNsPoolTests {
     bench.world.advance(by: 3500)
     #expect(bench.world.openConnections.count == 1 && bench.world.connections.count == 1)
     bench.world.advance(by: 200)
-    #expect(bench.world.openConnections.isEmpty && bench.apns.state == .idle)
+    #expect(bench.world.openConnections.isEmpty && bench.pool.state == .idle)
     bench.offer([1])
     bench.world.settle()
     #expect(bench.delivered == 3 && bench.world.connections.count == 2)

@@ -8,17 +8,14 @@ final class FCMBench: Sender {
   let world = VirtualWorld()
   let provider = ScriptedProvider()
   let oauth = ScriptedProvider()
-  let fcm: FCMPool
+  let fcm: FCMProvider
   /// Tokens given out so far; the token says which it is.
   private(set) var tokensGiven = 0
   var lifetime = 3599
 
-  init(settings: FCMPool.Settings = .init()) throws {
-    fcm = FCMPool(
-      credentials: try Self.credentials(), time: world.time, dialer: world, settings: settings)
-    super.init()
-    fcm.handler = self
-    fcm.observer = self
+  init(settings: PoolSettings = .fcm) throws {
+    fcm = FCMProvider(try Self.credentials(), time: world.time, dialer: world)
+    super.init(ProviderPool(.fcm(fcm), settings: settings, time: world.time, dialer: world))
     answerDials { [provider] in .accept(provider.accept()) }
     provider.answer = { Self.success($0) }
     oauth.answer = { [unowned self] _ in token() }
@@ -44,11 +41,12 @@ final class FCMBench: Sender {
     .status(200, "{\"name\":\"projects/example-project/messages/\(String(decoding: request.body, as: UTF8.self))\"}")
   }
 
-  override var pool: ProviderPool { fcm }
   /// Stands behind the tag in each payload.
   var filler: [UInt8] = []
   var wantsNames = true
-  override func hand(_ tag: Int) { fcm.send(payload: Array("\(tag)".utf8) + filler, tag: tag, wantsName: wantsNames) }
+  override func hand(_ tag: Int) {
+    fcm.send(payload: Array("\(tag)".utf8) + filler, for: account, tag: tag, wantsName: wantsNames)
+  }
 
   func warmUp() {
     offer([-1])

@@ -13,7 +13,7 @@ import Testing
 struct FCMOverTLSTests {
   final class Shard: Sender {
     let loop: EventLoop
-    let fcm: FCMPool
+    let fcm: FCMProvider
 
     init(port: UInt16, ca: String) throws {
       loop = try EventLoop()
@@ -21,17 +21,14 @@ struct FCMOverTLSTests {
       let credentials = try FCMCredentials(
         account: ServiceAccount(file: file), endpoint: Endpoint(host: "127.0.0.1", port: port),
         tls: .provider(trust: TrustStore(file: ca)))
-      fcm = FCMPool(credentials: credentials, time: loop.time, dialer: LoopDialer(loop: loop))
-      super.init()
-      fcm.handler = self
-      fcm.observer = self
+      fcm = FCMProvider(credentials, time: loop.time, dialer: LoopDialer(loop: loop))
+      super.init(ProviderPool(.fcm(fcm), settings: .fcm, time: loop.time, dialer: LoopDialer(loop: loop)))
     }
 
-    override var pool: ProviderPool { fcm }
     override func hand(_ tag: Int) {
       fcm.send(
-        payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), tag: tag,
-        wantsName: true)
+        payload: Array("{\"message\":{\"token\":\"device-\(tag)\",\"data\":{\"n\":\"\(tag)\"}}}".utf8), for: account,
+        tag: tag, wantsName: true)
     }
   }
 
@@ -59,8 +56,8 @@ struct FCMOverTLSTests {
     #expect(shard.delivered == 1000)
     #expect(Set(shard.names.values).count == 1000)
     #expect(shard.events.count { $0 == .tokenRefreshed } == 1)
-    shard.fcm.shutdown()
-    #expect(shard.loop.run { shard.fcm.state == .closed })
+    shard.pool.shutdown()
+    #expect(shard.loop.run { shard.pool.state == .closed })
     simulator.stop()
     #expect(simulator.journal.violations.isEmpty)
   }
@@ -72,10 +69,10 @@ struct FCMOverTLSTests {
     shard.offer(0..<10)
     #expect(shard.loop.run { shard.events.contains { if case .tokenRefused = $0 { true } else { false } } })
     #expect(shard.answers.isEmpty)
-    if case .backingOff(let reason) = shard.fcm.state {
+    if case .backingOff(let reason) = shard.pool.state {
       #expect(reason.contains("invalid_grant"))
     } else {
-      Issue.record("state is \(shard.fcm.state)")
+      Issue.record("state is \(shard.pool.state)")
     }
     simulator.stop()
   }

@@ -31,7 +31,7 @@ struct FCMPoolTests {
 
   @Test("opens another connection when all streams are busy, up to its limit, and closes the surplus when idle")
   func connections() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.connections = 4
     let bench = try FCMBench(settings: settings)
     bench.provider.streamLimit = 100
@@ -85,10 +85,10 @@ struct FCMPoolTests {
     #expect(bench.delivered == 2)
     #expect(bench.oauth.requests.count < 40)
     #expect(bench.waiting.count == 10)
-    if case .backingOff(let reason) = bench.fcm.state {
+    if case .backingOff(let reason) = bench.pool.state {
       #expect(reason.contains("HTTP 503"))
     } else {
-      Issue.record("state is \(bench.fcm.state)")
+      Issue.record("state is \(bench.pool.state)")
     }
     bench.oauth.answer = { [unowned bench] _ in bench.token() }
     bench.world.advance(by: 61)
@@ -163,7 +163,7 @@ struct FCMPoolTests {
     #expect(bench.delivered == 0)
     bench.world.advance(by: 5)
     #expect(bench.delivered == 1)
-    #expect(bench.fcm.state == .open)
+    #expect(bench.pool.state == .open)
   }
 
   @Test("401 to one push in a hundred: a token a minute, no other connection, few words; those pushes wait alone")
@@ -228,7 +228,7 @@ struct FCMPoolTests {
     bench.provider.answer = { _ in FCMBench.error(404, "NOT_FOUND") }
     bench.offer(0..<300)
     bench.world.advance(by: 200)
-    #expect(bench.fcm.state == .stopped(reason: "NOT_FOUND") && bench.answers.isEmpty)
+    #expect(bench.pool.state == .stopped(reason: "NOT_FOUND") && bench.answers.isEmpty)
     #expect(
       bench.events.count {
         if case .credentialStopped("NOT_FOUND", nil, let credential) = $0 {
@@ -258,7 +258,7 @@ struct FCMPoolTests {
 
   @Test("no more than the quota leaves in a minute")
   func pace() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 600
     let bench = try FCMBench(settings: settings)
     bench.offer(0..<5000)
@@ -270,7 +270,7 @@ struct FCMPoolTests {
 
   @Test("after an outage the rate rises over a minute")
   func ramp() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.warmUp()
@@ -280,7 +280,7 @@ struct FCMPoolTests {
     bench.offer(0..<20_000)
     bench.world.advance(by: 120)
     bench.world.answerDial = up
-    while bench.fcm.state != .open && bench.fcm.state != .probing { bench.world.advance(by: 0.5) }
+    while bench.pool.state != .open && bench.pool.state != .probing { bench.world.advance(by: 0.5) }
     let before = bench.delivered
     bench.world.advance(by: 10)
     let early = bench.delivered - before
@@ -293,7 +293,7 @@ struct FCMPoolTests {
 
   @Test("after a pause that the provider asked for the rate rises over a minute, on the same connection")
   func rampAfterPause() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.provider.answer = { _ in FCMBench.error(503, "UNAVAILABLE", [("retry-after", "10")]) }
@@ -357,7 +357,7 @@ struct FCMPoolTests {
 
   @Test("a quota that is used up before its minute is over is believed to be smaller")
   func quotaLearnt() throws {
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 6000
     let bench = try FCMBench(settings: settings)
     bench.sendsAgain = true
@@ -421,9 +421,9 @@ struct FCMPoolTests {
       let bench = try turnedAway(answer)
       bench.offer([0])
       bench.world.advance(by: 10)
-      #expect(bench.delivered == 1 && bench.fcm.inFlight == 0)
+      #expect(bench.delivered == 1 && bench.pool.inFlight == 0)
     }
-    var settings = FCMPool.Settings()
+    var settings = PoolSettings.fcm
     settings.messagesPerMinute = 60
     let slow = try FCMBench(settings: settings)
     slow.provider.answer = { [unowned slow] in slow.provider.requests.count == 1 ? .refuse : FCMBench.success($0) }
@@ -445,7 +445,7 @@ struct FCMPoolTests {
     }
     bench.offer(0..<2_000)
     bench.world.advance(by: 5)
-    #expect(bench.fcm.openConnections > 1)
-    #expect(bench.fcm.inFlight > 300)
+    #expect(bench.pool.openConnections > 1)
+    #expect(bench.pool.inFlight > 300)
   }
 }

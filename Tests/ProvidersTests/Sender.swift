@@ -15,6 +15,16 @@ class Sender: PoolHandler, PoolObserver {
   /// Tags that have expired.
   var expired: Set<Int> = []
 
+  let pool: ProviderPool
+  let account: PoolAccount
+
+  init(_ pool: ProviderPool) {
+    self.pool = pool
+    account = pool.openAccount("test")
+    pool.handler = self
+    pool.observer = self
+  }
+
   func offer(_ tags: some Sequence<Int>) {
     waiting += tags
     pump()
@@ -25,8 +35,6 @@ class Sender: PoolHandler, PoolObserver {
     if !waiting.isEmpty { account.wantsCapacity() }
   }
 
-  var pool: ProviderPool { preconditionFailure() }
-  private(set) lazy var account = pool.openAccount("test")
   func hand(_ tag: Int) { preconditionFailure() }
 
   func answered(tag: Int, meaning: ReplyMeaning, name: [UInt8]?, from pool: ProviderPool) {

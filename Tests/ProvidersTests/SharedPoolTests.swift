@@ -11,7 +11,8 @@ private final class SharedBench: PoolHandler, PoolObserver {
 
   let world = VirtualWorld()
   let provider = ScriptedProvider()
-  let apns: APNsPool
+  let apns: APNsProvider
+  let pool: ProviderPool
   let accounts: [PoolAccount]
   private(set) var waiting: [[Int]] = [[], []]
   private(set) var delivered = [0, 0]
@@ -21,12 +22,12 @@ private final class SharedBench: PoolHandler, PoolObserver {
 
   init() throws {
     let target = DialTarget(host: "apns.test", port: 443, tls: nil)
-    apns = APNsPool(
-      credentials: APNsCredentials(authentication: .token(try TestKeys.tokenCredential()), target: target), time: world.time,
-      dialer: world)
-    accounts = Self.topics.map { [apns] in apns.openAccount($0) }
-    apns.handler = self
-    apns.observer = self
+    apns = APNsProvider(
+      APNsCredentials(authentication: .token(try TestKeys.tokenCredential()), target: target), time: world.time)
+    pool = ProviderPool(.apns(apns), settings: .apns, time: world.time, dialer: world)
+    accounts = Self.topics.map(pool.openAccount)
+    pool.handler = self
+    pool.observer = self
     world.answerDial = { [provider] _ in .accept(provider.accept()) }
   }
 
@@ -40,7 +41,7 @@ private final class SharedBench: PoolHandler, PoolObserver {
       while !waiting[app].isEmpty, accounts[app].capacity > 0 {
         let tag = waiting[app].removeFirst()
         apps[tag] = app
-        apns.send(APNsBench.push(tag, topic: Self.topics[app]), tag: tag, account: accounts[app].number)
+        apns.send(APNsBench.push(tag, topic: Self.topics[app]), for: accounts[app], tag: tag)
       }
       if !waiting[app].isEmpty { accounts[app].wantsCapacity() }
     }
@@ -82,7 +83,7 @@ struct SharedPoolTests {
     bench.offer(Self.a, 200..<203)
     bench.offer(Self.b, 300..<307)
     bench.world.settle()
-    #expect(bench.accounts.map(\.inFlight) == [3, 7] && bench.apns.inFlight == 10)
+    #expect(bench.accounts.map(\.inFlight) == [3, 7] && bench.pool.inFlight == 10)
     #expect(bench.accounts.map(\.expected) == [3, 7])
     #expect(bench.world.connections.count == 1 && Set(bench.provider.requests.map(\.authorization)).count == 1)
     // After a silence no answer to these is expected any more.
@@ -160,9 +161,9 @@ struct SharedPoolTests {
     bench.provider.answer = { _ in .stall }
     bench.offer(Self.b, [101])
     bench.world.settle()
-    bench.apns.close(bench.accounts[Self.b])
-    #expect(bench.apns.openAccount("c").number == 2 && bench.apns.openAccounts == 2)
-    bench.apns.close(bench.accounts[Self.a])
-    #expect(bench.apns.openAccount("d").number == 0 && bench.apns.name == "d")
+    bench.pool.close(bench.accounts[Self.b])
+    #expect(bench.pool.openAccount("c").number == 2 && bench.pool.openAccounts == 2)
+    bench.pool.close(bench.accounts[Self.a])
+    #expect(bench.pool.openAccount("d").number == 0 && bench.pool.name == "d")
   }
 }

@@ -44,14 +44,14 @@ struct SilenceTests {
     arguments: [6.0, 13])
   func streamsTaken(silence: Double) throws {
     let (bench, behaviour) = try makeSilent(offering: 300, for: silence)
-    #expect(bench.apns.inFlight == 100 && bench.delivered == 1 && !behaviour.canaries.isEmpty)
+    #expect(bench.pool.inFlight == 100 && bench.delivered == 1 && !behaviour.canaries.isEmpty)
     behaviour.isSilent = false
     bench.world.advance(by: 2.1)
     #expect(bench.delivered == 201 && bench.unknown.isEmpty)
     // The provider hasn't answered those: nothing is said of them before their time, and nothing follows for the others.
     bench.world.advance(by: 30)
     #expect(bench.unknown.count == 100 && bench.unknown.allSatisfy { $0.reason == "no answer in time" })
-    #expect(bench.apns.state == .open && bench.apns.inFlight == 0)
+    #expect(bench.pool.state == .open && bench.pool.inFlight == 0)
     bench.offer(300..<400)
     bench.world.settle()
     #expect(bench.delivered == 301)
@@ -61,8 +61,8 @@ struct SilenceTests {
   func unansweredProbe() throws {
     let (bench, behaviour) = try makeSilent(offering: 300, for: 40)
     // All in flight have timed out, and what went out as they did has 20 s to go.
-    #expect(bench.unknown.count == 100 && bench.apns.state == .probing)
-    #expect((1...19).contains(bench.apns.inFlight))
+    #expect(bench.unknown.count == 100 && bench.pool.state == .probing)
+    #expect((1...19).contains(bench.pool.inFlight))
     behaviour.isSilent = false
     bench.world.advance(by: 2.1)
     #expect(bench.delivered > 100)
@@ -93,7 +93,7 @@ struct SilenceTests {
       bench.provider.give(.status(400), to: request)
     }
     bench.world.settle()
-    #expect(bench.apns.inFlight == 100 && bench.delivered == 1)
+    #expect(bench.pool.inFlight == 100 && bench.delivered == 1)
   }
 
   @Test("answers that speak of its own trouble let nothing out", arguments: [429, 500, 503])
@@ -194,7 +194,7 @@ struct SilenceTests {
     bench.provider.answer = { _ in .stall }
     bench.offer(0..<2_000)
     bench.world.advance(by: 11)
-    #expect(bench.fcm.inFlight == 800)
+    #expect(bench.pool.inFlight == 800)
     let canaries = bench.provider.requests.filter { String(decoding: $0.body, as: UTF8.self).contains("not a device") }
     #expect(canaries.count == 4 && canaries.allSatisfy { $0.authorization == "Bearer token-1" })
     bench.provider.answer = { request in

@@ -189,18 +189,18 @@ private struct RandomSite {
     for pool in pipeline.dispatcher.pools.indices {
       while case .waiting(let waiting)? = pipeline.dispatcher.pools[pool].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        return handedOver(entry, by: pipeline.dispatcher.pools[pool].provider)
+        return handedOver(entry, by: pipeline.dispatcher.pools[pool].account)
       }
     }
     return Outcome(error: newCode())
   }
 
-  private mutating func handedOver(_ entry: InFlight, by provider: PoolLanes.Provider) -> Outcome {
+  private mutating func handedOver(_ entry: InFlight, by account: PoolAccount) -> Outcome {
     let now = loop.time.wallClock
-    switch provider {
+    switch account.pool.platform {
     case .apns:
       let made = pipeline.translations.apns(of: entry, PushWay(entry.recipients[0]), at: now)
-      guard let template = try? made.get() else { return refused(entry, provider) }
+      guard let template = try? made.get() else { return refused(entry, account) }
       let push = template.stamp(token: entry.recipients[0].token)
       let isBroadcast = template.isBroadcast
       var headers = [
@@ -216,7 +216,7 @@ private struct RandomSite {
       return Outcome(path: path ?? "/3/device/\(token)", headers: headers, payload: push.payload)
     case .fcm:
       guard let template = try? pipeline.translations.fcm(of: entry, 0, at: now).get() else {
-        return refused(entry, provider)
+        return refused(entry, account)
       }
       return Outcome(
         path: "/v1/projects/<project>/messages:send", headers: ["content-type": "application/json"],
@@ -224,8 +224,8 @@ private struct RandomSite {
     }
   }
 
-  private mutating func refused(_ entry: InFlight, _ provider: PoolLanes.Provider) -> Outcome {
-    pipeline.send(entry, 0, by: provider, 0)
+  private mutating func refused(_ entry: InFlight, _ account: PoolAccount) -> Outcome {
+    pipeline.send(entry, 0, by: account)
     return Outcome(error: newCode())
   }
 

@@ -6,7 +6,7 @@ import Wire
 /// Who has a dispatcher choose: it sends the pushes that are chosen, and takes what no longer waits.
 package protocol DispatchHandler {
   /// There is room for the push. It is sent, or it ends.
-  func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int)
+  func send(_ entry: InFlight, _ index: Int, by account: PoolAccount)
   /// The recipient doesn't wait for its pool any longer.
   func leave(_ entry: InFlight, _ index: Int, by exit: Dispatcher.Exit)
   /// For a loop over the request's recipients: the request doesn't end, and its place is no other one's, before the loop is over.
@@ -179,7 +179,7 @@ package final class Dispatcher {
       case .returned(let push):
         room -= 1
         if let entry = waitingEntry(push), !collapses.asksFirst(entry, .returned(push), index) {
-          handler.send(entry, push.recipient, by: pools[index].provider, account.number)
+          handler.send(entry, push.recipient, by: account)
         }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: handler)
       case nil: return false
@@ -203,7 +203,7 @@ package final class Dispatcher {
       room -= 1
       return
     }
-    let (provider, account) = (pools[pool].provider, pools[pool].account.number)
+    let account = pools[pool].account
     handler.keepingOpen(entry) {
       for next in waiting.next..<entry.recipients.count {
         guard entry.recipients[next].pool == pool, case .waiting = entry.recipients[next].state else { continue }
@@ -213,7 +213,7 @@ package final class Dispatcher {
           return pools[pool].putBack(rest, of: entry)
         }
         room -= 1
-        handler.send(entry, next, by: provider, account)
+        handler.send(entry, next, by: account)
       }
     }
   }
@@ -239,13 +239,13 @@ package final class Dispatcher {
         pools[number] = lanes
       }
     }
-    for (number, lanes) in moved { pools[number].move(to: lanes) }
+    for (number, lanes) in moved { pools[number].move(to: lanes.account) }
   }
 
   /// They are closed, and no request in hand goes by them.
   package func forget(pools closed: [Int]) {
     guard !closed.isEmpty else { return }
-    for number in closed { pools[number] = PoolLanes(pools[number].provider, pools[number].account) }
+    for number in closed { pools[number] = PoolLanes(pools[number].account) }
     active.removeAll { !pools[$0].isActive }
   }
 

@@ -55,29 +55,29 @@ extension Pipeline: DispatchHandler {
     if hasRefused { dispatcher.refuse(entry, for: self) } else { finishIfSettled(entry) }
   }
 
-  package func send(_ entry: InFlight, _ index: Int, by provider: PoolLanes.Provider, _ account: Int) {
+  package func send(_ entry: InFlight, _ index: Int, by account: PoolAccount) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
     guard !collapses.isReplaced(entry, index) else { return collapse(entry, index) }
     let tag = PushTag(entry: entry.index, recipient: index).rawValue
-    switch provider {
-    case .apns(let pool):
+    switch account.pool.kind {
+    case .apns(let apns):
       switch translations.apns(of: entry, PushWay(entry.recipients[index]), at: now) {
       case .failure(let rejection): failDevice(entry, index, rejection)
       case .success(let template):
         letGoOfBody(entry)
-        noteSent(entry, index, pool)
-        pool.send(
-          template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag, account: account,
+        noteSent(entry, index, account.pool)
+        apns.send(
+          template.stamp(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
       }
-    case .fcm(let pool):
+    case .fcm(let fcm):
       switch translations.fcm(of: entry, index, at: now) {
       case .failure(let rejection): failDevice(entry, index, rejection)
       case .success(let template):
-        noteSent(entry, index, pool)
-        pool.send(
-          payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), tag: tag,
+        noteSent(entry, index, account.pool)
+        fcm.send(
+          payload: template.body(token: entry.recipients[index].token, fill: entry.fill(index)), for: account, tag: tag,
           wantsName: entry.wantsResult(publisher.results))
       }
     }

@@ -4,11 +4,6 @@ import Wire
 
 /// An account with a pool and what waits for it, in lanes: references to requests, never the pushes themselves, which are made when there is room.
 package struct PoolLanes {
-  package enum Provider {
-    case apns(APNsPool)
-    case fcm(FCMPool)
-  }
-
   struct Waiting {
     var request: RequestReference
     /// The first recipient not yet looked at.
@@ -53,7 +48,6 @@ package struct PoolLanes {
     }
   }
 
-  package private(set) var provider: Provider
   package private(set) var account: PoolAccount
   /// The most urgent first; what was held comes before what the normal lane has brought since.
   private var lanes = Array(repeating: Lane(), count: WorkQueue.allCases.count + 1)
@@ -72,16 +66,10 @@ package struct PoolLanes {
   /// In which turn it was last given streams.
   var servedTurn = 0
 
-  package init(_ provider: Provider, _ account: PoolAccount) {
-    self.provider = provider
-    self.account = account
-  }
+  package init(_ account: PoolAccount) { self.account = account }
 
   /// Another pool sends everything that waits from now on.
-  package mutating func move(to lanes: PoolLanes) {
-    provider = lanes.provider
-    account = lanes.account
-  }
+  package mutating func move(to account: PoolAccount) { self.account = account }
 
   package var pool: ProviderPool { account.pool }
   var isEmpty: Bool { count == 0 }

@@ -6,14 +6,7 @@ import Wire
 /// As a rule the clock says which one is due. A provider whose clock differs refuses that one for a while, at the half hour or for good: then the
 /// one before goes on, or its neighbour is tried.
 struct TokenChoice {
-  enum Refusal {
-    /// It is older than an hour, says the provider.
-    case expired
-    /// Its time may be the reason: it may lie in the provider's future.
-    case invalid
-    /// The key's tokens change too often.
-    case tooMany
-  }
+  typealias Refusal = Authorisation.Refusal
 
   /// Seconds between a token's issue and now, in either direction, for which it is used: a minute less than the provider's hour.
   static let longestAge: Int64 = 59 * 60

@@ -4,9 +4,6 @@ import Wire
 /// Asks a provider that has fallen silent whether it answers again, or one that has refused a credential whether it takes it: by requests that
 /// reach nobody, one at a time, on a connection of their own, since those that pushes went out on may be dead, or have no stream left.
 package final class Canary: ClientSessionHandler {
-  /// What stands in the place of a device's token: not even a simulator takes it for one.
-  package static let apnsDevice = "0"
-  package static let fcmDevice = "not a device"
   /// Seconds between two requests, and so for an answer: one that takes longer is no better than silence.
   private static let interval = 2.0
 

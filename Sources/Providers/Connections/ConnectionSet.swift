@@ -1,21 +1,6 @@
 import HTTP2
 import Wire
 
-/// What a set of connections reports to the pool that owns it.
-protocol ConnectionSetOwner: AnyObject {
-  /// `nextAnswer` of the connection's session has answers.
-  func answersReady(on connection: PooledConnection)
-  func failed(_ slot: Int, _ failure: RequestFailure, on connection: PooledConnection)
-  /// Streams may be free on some connection now.
-  func streamsAvailable()
-  func connectionOpened(_ connection: PooledConnection)
-  /// No connection is there and none is being made.
-  func unreachable(reason: String)
-  /// The last connection has ended and nothing follows.
-  func setClosed()
-  func observed(_ event: PoolEvent)
-}
-
 /// The connections to one provider: when they are made, replaced and given up.
 ///
 /// A connection is made on demand, kept for as long as it serves, and replaced at once when the server says goodbye. Failures
@@ -32,12 +17,12 @@ final class ConnectionSet {
   /// hour is not often.
   static let idle = 3600.0
 
-  weak var owner: (any ConnectionSetOwner)?
+  weak var pool: ProviderPool?
   private let time: Turn
-  private let dialer: any Dialer
-  private var configuration: ClientConfiguration
+  let dialer: any Dialer
+  private var configuration = ClientConfiguration()
   let maximum: Int
-  private(set) var target: DialTarget
+  private(set) var endpoint: ProviderEndpoint
   /// Counts the credentials that the set has served.
   private(set) var epoch = 0
   /// Connecting and open ones.
@@ -54,12 +39,17 @@ final class ConnectionSet {
   /// Connections made so far.
   private var made = 0
 
-  init(time: Turn, dialer: any Dialer, target: DialTarget, configuration: ClientConfiguration, maximum: Int) {
+  init(_ endpoint: ProviderEndpoint, _ settings: PoolSettings, time: Turn, dialer: any Dialer) {
     self.time = time
     self.dialer = dialer
-    self.target = target
-    self.configuration = configuration
-    self.maximum = maximum
+    self.endpoint = endpoint
+    maximum = settings.connections
+    configuration.ownStreamLimit = settings.streamLimit
+    configuration.requestTimeout = settings.requestTimeout
+    configuration.pingInterval = settings.pingInterval
+    configuration.pingTimeout = settings.pingTimeout
+    configuration.keptResponseHeaders = ProviderPool.keptHeaders + endpoint.keptHeaders
+    configuration.keepsHeadersOfSuccess = endpoint.keepsHeadersOfSuccess
   }
 
   // MARK: Streams
@@ -105,7 +95,7 @@ final class ConnectionSet {
     made += 1
     let connection = PooledConnection(set: self, number: made, epoch: epoch, configuration: configuration, at: now)
     live.append(connection)
-    connection.dial(dialer, target)
+    connection.dial(dialer, endpoint.target)
   }
 
   /// Fewer connections have been made of late than are allowed. Forgets the older ones.
@@ -120,8 +110,8 @@ final class ConnectionSet {
     retryAt = deadline
     lastFailure = reason
     guard isFault else { return }
-    owner?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
-    if !isOpen { owner?.unreachable(reason: reason) }
+    pool?.observed(.backingOff(seconds: deadline.seconds(since: time.now), reason: reason))
+    if !isOpen { pool?.unreachable() }
   }
 
   // MARK: Replacing and ending
@@ -147,10 +137,10 @@ final class ConnectionSet {
     }
   }
 
-  /// New connections go to `target` with its TLS identity; the old ones drain.
-  func replaceAll(target: DialTarget? = nil) {
-    if let target {
-      self.target = target
+  /// New connections go to `endpoint` with its TLS identity; the old ones drain.
+  func replaceAll(endpoint: ProviderEndpoint? = nil) {
+    if let endpoint {
+      self.endpoint = endpoint
       epoch += 1
       backoff.reset()
       retryAt = nil
@@ -165,7 +155,7 @@ final class ConnectionSet {
     isClosing = true
     replaceAll()
     for connection in draining { connection.close() }
-    if draining.isEmpty { owner?.setClosed() }
+    if draining.isEmpty { pool?.setClosed() }
   }
 
   private func retire(_ connection: PooledConnection) {
@@ -186,8 +176,8 @@ final class ConnectionSet {
     connection.phase = .open
     isWanted = false
     idleCheckAt = min(idleCheckAt, time.now.advanced(bySeconds: live.count > 1 ? Self.surplusIdle / 2 : Self.idle))
-    owner?.observed(.connected)
-    owner?.connectionOpened(connection)
+    pool?.observed(.connected)
+    pool?.connectionOpened(connection)
   }
 
   /// A request was answered for good or for bad, but by a provider that works.
@@ -198,7 +188,7 @@ final class ConnectionSet {
   }
 
   func goAwayReceived(_ goAway: GoAway, on connection: PooledConnection) {
-    owner?.observed(.goAway(reason: Self.words(of: goAway)))
+    pool?.observed(.goAway(reason: Self.words(of: goAway)))
     connectionDraining(connection)
   }
 
@@ -224,10 +214,10 @@ final class ConnectionSet {
     live.removeAll { $0 === connection }
     draining.removeAll { $0 === connection }
     if isClosing {
-      if live.isEmpty && draining.isEmpty { owner?.setClosed() }
+      if live.isEmpty && draining.isEmpty { pool?.setClosed() }
       return
     }
-    if !wasConnecting { owner?.observed(.disconnected(reason: "\(reason)")) }
+    if !wasConnecting { pool?.observed(.disconnected(reason: "\(reason)")) }
     guard wasLive else { return }
     if connection.hasServed {
       if isWanted { want() }

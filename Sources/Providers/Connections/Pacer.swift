@@ -78,9 +78,6 @@ struct Pacer {
   /// One push left.
   mutating func take() { tokens -= 1 }
 
-  /// One push that had been taken for did not leave after all.
-  mutating func giveBack() { tokens = min(tokens + 1, burst) }
-
   mutating func ramp(from now: MonotonicTime) {
     refill(to: now)
     rampStart = now

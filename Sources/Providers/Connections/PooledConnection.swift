@@ -26,12 +26,12 @@ final class PooledConnection: ClientSessionHandler {
   /// When a request on it last ended.
   var heardAt: MonotonicTime
   private weak var set: ConnectionSet?
-  private weak var owner: (any ConnectionSetOwner)?
+  private weak var pool: ProviderPool?
   private var transport: (any Transport)?
 
   init(set: ConnectionSet, number: Int, epoch: Int, configuration: ClientConfiguration, at now: MonotonicTime) {
     self.set = set
-    owner = set.owner
+    pool = set.pool
     self.number = number
     self.epoch = epoch
     startedAt = now
@@ -55,9 +55,9 @@ final class PooledConnection: ClientSessionHandler {
   }
 
   func sessionReady() { set?.connectionReady(self) }
-  func answersReady(in session: ClientSession) { owner?.answersReady(on: self) }
-  func failed(_ tag: Int, _ failure: RequestFailure) { owner?.failed(tag, failure, on: self) }
-  func streamsAvailable() { owner?.streamsAvailable() }
+  func answersReady(in session: ClientSession) { pool?.answersReady(on: self) }
+  func failed(_ tag: Int, _ failure: RequestFailure) { pool?.failed(tag, failure, on: self) }
+  func streamsAvailable() { pool?.streamsAvailable() }
   func goAwayReceived(_ goAway: GoAway) { set?.goAwayReceived(goAway, on: self) }
   func sessionDraining() { set?.connectionDraining(self) }
 

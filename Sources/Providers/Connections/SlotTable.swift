@@ -7,6 +7,8 @@ struct SlotTable {
     var tag: Int
     /// The number of the ``PoolAccount`` whose push it is.
     let account: Int
+    /// The caller wants the provider's name for the message.
+    let wantsName: Bool
     /// Of the provider or access token the push went out with.
     var generation = 0
     /// When it was handed to a connection last.
@@ -15,8 +17,6 @@ struct SlotTable {
     var refusals: UInt8 = 0
     /// Sent again once already because its authorisation had run out.
     var wasReauthorised = false
-    /// The caller wants the provider's name for the message.
-    var wantsName = false
     fileprivate(set) var isInUse = true
     /// Its answer is not expected any more.
     fileprivate(set) var isOverlooked = false
@@ -49,14 +49,14 @@ struct SlotTable {
     _modify { yield &slots[index] }
   }
 
-  mutating func take(tag: Int, account: Int) -> Int {
+  mutating func take(tag: Int, account: Int, wantsName: Bool) -> Int {
     total.all += 1
     accounts[account].all += 1
     if let index = free.popLast() {
-      slots[index] = Slot(tag: tag, account: account)
+      slots[index] = Slot(tag: tag, account: account, wantsName: wantsName)
       return index
     }
-    slots.append(Slot(tag: tag, account: account))
+    slots.append(Slot(tag: tag, account: account, wantsName: wantsName))
     return slots.count - 1
   }
 

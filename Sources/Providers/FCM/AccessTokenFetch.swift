@@ -1,14 +1,27 @@
 import HTTP2
 import Wire
 
-/// One request to a token endpoint.
+/// One request to a token endpoint, which begins at once.
 final class AccessTokenFetch {
   private let request: SingleRequest
 
+  /// - Parameters:
+  ///   - timeout: seconds for an answer, and for a connection.
+  ///   - completion: never called from within this call.
+  /// - Throws: when the key can't sign.
   init(
-    template: HeaderTemplate, values: HeaderValues, body: [UInt8], timeout: Double,
+    _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, timeout: Double,
     completion: @escaping (AccessTokenAnswer) -> Void
-  ) {
+  ) throws {
+    let target = credentials.tokenTarget
+    let template = HeaderTemplate(
+      constant: [
+        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", credentials.tokenPath),
+        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
+      ], variable: ["content-length"])
+    let body = try credentials.account.tokenRequest(wallClock: time.wallClock)
+    var values = HeaderValues()
+    values.append(decimal: Int64(body.count))
     request = SingleRequest(template, values, body: body, timeout: timeout) { end in
       switch end {
       case .answered(let response): completion(AccessTokenAnswer(status: response.status, body: response.body))
@@ -16,9 +29,8 @@ final class AccessTokenFetch {
       case .ended(let reason): completion(.unanswered("token endpoint: \(reason)"))
       }
     }
+    request.start(time, dialer, target)
   }
-
-  func start(_ time: Turn, _ dialer: any Dialer, _ target: DialTarget) { request.start(time, dialer, target) }
 
   /// Nobody waits for the answer any more.
   func abandon() { request.abandon() }

@@ -2,19 +2,10 @@ import HTTP2
 import PushCore
 import Wire
 
-/// What a source of access tokens reports to its pool.
-protocol AccessTokensOwner: AnyObject {
-  /// There is one to send with: a new one, or still the one before, since no other was to be had.
-  func accessTokenReady()
-  /// No usable token is there, and the next try is some time off.
-  func accessTokenFailed(reason: String)
-  func observed(_ event: PoolEvent)
-}
-
 /// A project's access token: fetched once at a time, renewed early, and used to its end when the endpoint is down.
 ///
 /// The token is judged by the monotonic clock from its arrival, so a jumping wall clock can't keep a dead one alive.
-final class AccessTokens {
+final class AccessTokens: AuthorisationSource {
   /// Seconds before its end at which a token is renewed; a short-lived one already at half of its life.
   static let renewEarly = 300.0
   /// A token this close to its end, in seconds, is not used any more: it would die on the way.
@@ -36,15 +27,14 @@ final class AccessTokens {
     let expiresAt: MonotonicTime
   }
 
-  weak var owner: (any AccessTokensOwner)?
+  weak var pool: ProviderPool?
+  private let credentials: FCMCredentials
   private let time: Turn
   private let dialer: any Dialer
-  private let account: ServiceAccount
-  private let target: DialTarget
-  private let template: HeaderTemplate
-  private var values = HeaderValues()
   private var generation = 0
   private var token: Token?
+  /// What pushes go out with; nil where `token` is to be looked at first.
+  private(set) var current: Token?
   private var fetch: AccessTokenFetch?
   /// Beside it.
   private var second: AccessTokenFetch?
@@ -54,38 +44,36 @@ final class AccessTokens {
   private var shortBackoff = Backoff(base: 0.5, cap: 1.5)
   private var retryAt: MonotonicTime?
   private var forcedAt: MonotonicTime?
-  private(set) var lastFailure = ""
+  private var lastFailure = ""
   /// The endpoint said last that it takes the account no longer.
   private(set) var isRefused = false
   private var isStopped = false
 
-  init(account: ServiceAccount, target: DialTarget, path: String, time: Turn, dialer: any Dialer) {
-    self.account = account
-    self.target = target
+  init(_ credentials: FCMCredentials, time: Turn, dialer: any Dialer) {
+    self.credentials = credentials
     self.time = time
     self.dialer = dialer
-    template = HeaderTemplate(
-      constant: [
-        (":method", "POST"), (":scheme", "https"), (":authority", target.authority), (":path", path),
-        ("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json"),
-      ], variable: ["content-length"])
   }
 
-  var isFetching: Bool { fetch != nil }
+  func state(at now: MonotonicTime) -> PoolState? {
+    if let current, now < current.expiresAt { return nil }
+    if fetch != nil { return .connecting }
+    return lastFailure.isEmpty ? nil : .backingOff(reason: lastFailure)
+  }
 
-  /// The token to use now. Starts a fetch where one is due and none is under way or being waited for.
-  func current(at now: MonotonicTime) -> Token? {
-    if let token, now < token.expiresAt {
-      if now >= token.renewAt { begin(at: now) }
-      return token
-    }
-    begin(at: now)
-    return nil
+  /// The generation of the token to use now. Starts a fetch where one is due and none is under way or being waited for.
+  func authorise(at now: MonotonicTime) -> Int? {
+    if let current, now < current.renewAt { return current.generation }
+    let usable = isUsable(at: now) ? token : nil
+    if now >= usable?.renewAt ?? now { begin(at: now) }
+    current = usable
+    return usable?.generation
   }
 
   /// The provider refused `generation`. False when no other one is to be had at present.
   /// - Parameter isTrusted: it is used until another one is there: the provider takes it from others.
   func refused(_ generation: Int, isTrusted: Bool, at now: MonotonicTime) -> Bool {
+    current = nil
     if let token, token.generation != generation { return true }
     if token != nil, fetch == nil {
       if let forcedAt, now.seconds(since: forcedAt) < Self.renewalFloor { return false }
@@ -133,13 +121,7 @@ final class AccessTokens {
 
   private func makeFetch(_ completion: @escaping (AccessTokenAnswer) -> Void) -> AccessTokenFetch? {
     do {
-      let body = try account.tokenRequest(wallClock: time.wallClock)
-      values.removeAll()
-      values.append(decimal: Int64(body.count))
-      let fetch = AccessTokenFetch(
-        template: template, values: values, body: body, timeout: Self.timeout, completion: completion)
-      fetch.start(time, dialer, target)
-      return fetch
+      return try AccessTokenFetch(credentials, time, dialer, timeout: Self.timeout, completion: completion)
     } catch {
       completion(.failed("the assertion can't be signed: \(error)"))
       return nil
@@ -157,6 +139,7 @@ final class AccessTokens {
   private func ended(_ answer: AccessTokenAnswer) {
     guard !isStopped else { return }
     endFetches()
+    current = nil
     let now = time.now
     switch answer {
     case .token(let bytes, let lifetime):
@@ -169,26 +152,26 @@ final class AccessTokens {
         authorization: Array("Bearer ".utf8) + bytes, generation: generation,
         renewAt: now.advanced(bySeconds: max(lifetime - Self.renewEarly, lifetime / 2)),
         expiresAt: now.advanced(bySeconds: max(lifetime - Self.safetyMargin, lifetime / 2)))
-      owner?.observed(.tokenRefreshed)
-      owner?.accessTokenReady()
+      pool?.observed(.tokenRefreshed)
+      pool?.authorisationSettled()
     case .refused(let why):
       isRefused = true
       failed("the token endpoint refuses the account: \(why)", after: backoff.next(using: &time.random), at: now)
-      owner?.observed(.tokenRefused(reason: why, credential: "\(account)"))
+      pool?.observed(.tokenRefused(reason: why, credential: "\(credentials.account)"))
     case .failed(let why):
       failed("no access token: \(why)", after: backoff.next(using: &time.random), at: now)
-      owner?.observed(.tokenFailed(reason: lastFailure))
+      pool?.observed(.tokenFailed(reason: lastFailure))
     case .unanswered(let why):
       let isAwaited = !isUsable(at: now)
       let seconds = isAwaited ? shortBackoff.next(using: &time.random) : backoff.next(using: &time.random)
       failed("no access token: \(why)", after: seconds, at: now)
-      owner?.observed(.tokenFailed(reason: lastFailure))
+      pool?.observed(.tokenFailed(reason: lastFailure))
     }
   }
 
   private func failed(_ reason: String, after seconds: Double, at now: MonotonicTime) {
     lastFailure = reason
     retryAt = now.advanced(bySeconds: seconds)
-    if isUsable(at: now) { owner?.accessTokenReady() } else { owner?.accessTokenFailed(reason: reason) }
+    if isUsable(at: now) { pool?.authorisationSettled() } else { pool?.authorisationFailed() }
   }
 }

@@ -7,11 +7,12 @@ struct FCMHeaders {
   let template: HeaderTemplate
   private var values = HeaderValues()
 
-  init(authority: String, project: String) {
+  init(_ credentials: FCMCredentials) {
     template = HeaderTemplate(
       constant: [
-        (":method", "POST"), (":scheme", "https"), (":authority", authority),
-        (":path", "/v1/projects/\(Self.escaped(project))/messages:send"), ("content-type", "application/json"),
+        (":method", "POST"), (":scheme", "https"), (":authority", credentials.target.authority),
+        (":path", "/v1/projects/\(Self.escaped(credentials.account.project))/messages:send"),
+        ("content-type", "application/json"),
       ], variable: ["authorization"])
   }
 

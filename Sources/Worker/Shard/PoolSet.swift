@@ -18,7 +18,7 @@ final class PoolSet {
   private var made: [Int] = []
   private var moved: Set<Int> = []
   /// APNs pools, by what they are made of.
-  private var shared: [PoolRecipe: APNsPool] = [:]
+  private var shared: [PoolRecipe: ProviderPool] = [:]
   /// Pools that have no account any longer, and still have pushes in flight.
   private var left: [ProviderPool] = []
   /// What is taken over, by the application's id.
@@ -52,7 +52,7 @@ final class PoolSet {
   private func connect(_ pool: ProviderPool) {
     pool.handler = handler
     pool.observer = observer
-    pool.answerTimes = answerTimes(of: pool is FCMPool ? .fcm : .apns)
+    pool.answerTimes = answerTimes(of: PushCounts.Provider(pool.platform))
   }
 
   func answerTimes(of provider: PushCounts.Provider) -> Latencies { answerTimes[provider.rawValue] }
@@ -62,7 +62,7 @@ final class PoolSet {
     var providers = [Set<PushCounts.Provider>](repeating: [], count: apps.series.names.count)
     for app in apps.indices.prefix(AppSeries.most) {
       for pool in apps[app].pools {
-        providers[apps.series.number(of: app)].insert(lanes[pool].pool is FCMPool ? .fcm : .apns)
+        providers[apps.series.number(of: app)].insert(PushCounts.Provider(lanes[pool].pool.platform))
       }
     }
     return providers
@@ -73,7 +73,7 @@ final class PoolSet {
 
   private func noteExpiries() {
     expiries = lanes.indices.compactMap { number in
-      guard recipes[number] != nil, case .apns(let pool) = lanes[number].provider, let end = pool.credentialNotAfter else {
+      guard recipes[number] != nil, case .apns(let apns) = lanes[number].pool.kind, let end = apns.credentialNotAfter else {
         return nil
       }
       return .init(name: lanes[number].account.name, notAfter: end)
@@ -188,21 +188,22 @@ final class PoolSet {
 
   /// The account keeps what waits for it; new connections are made the new way. A pool that is its alone keeps its place in line.
   private func follow(from old: PoolRecipe, to recipe: PoolRecipe, _ number: Int) {
-    switch (lanes[number].provider, recipe.credential.value) {
-    case (.apns(let pool), .apns(let credentials)):
+    let pool = lanes[number].pool
+    switch (pool.kind, recipe.credential.value) {
+    case (.apns(let apns), .apns(let credentials)):
       guard old.shared != recipe.shared else { return }
       if pool.openAccounts == 1, shared[recipe.shared] == nil {
         shared[old.shared] = nil
         shared[recipe.shared] = pool
-        pool.replaceCredentials(credentials, requestTimeout: recipe.requestTimeout)
+        apns.replaceCredentials(credentials, requestTimeout: recipe.requestTimeout)
       } else {
         let account = lanes[number].account
-        lanes[number].move(to: apnsLanes(credentials, recipe, name: account.name))
+        lanes[number].move(to: apnsAccount(credentials, recipe, name: account.name))
         moved.insert(number)
         close(account, of: old)
       }
-    case (.fcm(let pool), .fcm(let credentials)):
-      if old.credential !== recipe.credential { pool.replaceCredentials(credentials) }
+    case (.fcm(let fcm), .fcm(let credentials)):
+      if old.credential !== recipe.credential { fcm.replaceCredentials(credentials) }
       if old.messagesPerMinute != recipe.messagesPerMinute { pool.changePace(messagesPerMinute: share(of: recipe)) }
     // A place's reach decides which of the two it is.
     default: break
@@ -211,22 +212,20 @@ final class PoolSet {
 
   private func pool(for recipe: PoolRecipe, of use: PoolUse) -> Int {
     if let number = numbers[recipe] { return number }
-    let new: PoolLanes
+    let account: PoolAccount
     switch recipe.credential.value {
-    case .apns(let credentials): new = apnsLanes(credentials, recipe, name: use.place.name)
+    case .apns(let credentials): account = apnsAccount(credentials, recipe, name: use.place.name)
     case .fcm(let credentials):
-      var settings = FCMPool.Settings()
+      var settings = PoolSettings.fcm
       settings.messagesPerMinute = share(of: recipe)
-      let pool = FCMPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
-      connect(pool)
-      new = PoolLanes(.fcm(pool), pool.openAccount(use.place.name))
+      account = pool(.fcm(FCMProvider(credentials, time: host.time, dialer: host)), settings).openAccount(use.place.name)
     }
     let number = free.popLast() ?? lanes.count
     if number == lanes.count {
-      lanes.append(new)
+      lanes.append(PoolLanes(account))
       recipes.append(recipe)
     } else {
-      lanes[number] = new
+      lanes[number] = PoolLanes(account)
       recipes[number] = recipe
     }
     numbers[recipe] = number
@@ -234,16 +233,21 @@ final class PoolSet {
     return number
   }
 
-  /// With an account of the pool that the recipe's credential has, or with a new pool.
-  private func apnsLanes(_ credentials: APNsCredentials, _ recipe: PoolRecipe, name: String) -> PoolLanes {
-    if let pool = shared[recipe.shared] { return PoolLanes(.apns(pool), pool.openAccount(name)) }
-    var settings = APNsPool.Settings()
+  /// An account of the pool that the recipe's credential has, or of a new pool.
+  private func apnsAccount(_ credentials: APNsCredentials, _ recipe: PoolRecipe, name: String) -> PoolAccount {
+    if let pool = shared[recipe.shared] { return pool.openAccount(name) }
+    var settings = PoolSettings.apns
     settings.requestTimeout = recipe.requestTimeout
-    settings.isSandbox = recipe.environment == .sandbox
-    let pool = APNsPool(credentials: credentials, time: host.time, dialer: host, settings: settings)
-    connect(pool)
+    let apns = APNsProvider(credentials, time: host.time, isSandbox: recipe.environment == .sandbox)
+    let pool = pool(.apns(apns), settings)
     shared[recipe.shared] = pool
-    return PoolLanes(.apns(pool), pool.openAccount(name))
+    return pool.openAccount(name)
+  }
+
+  private func pool(_ kind: ProviderKind, _ settings: PoolSettings) -> ProviderPool {
+    let pool = ProviderPool(kind, settings: settings, time: host.time, dialer: host)
+    connect(pool)
+    return pool
   }
 
   // MARK: quotas
@@ -254,13 +258,13 @@ final class PoolSet {
     guard sharers != self.sharers else { return false }
     self.sharers = sharers
     for (lanes, recipe) in zip(lanes, recipes) {
-      if case .fcm(let pool) = lanes.provider, let recipe { pool.changePace(messagesPerMinute: share(of: recipe)) }
+      if lanes.pool.isPaced, let recipe { lanes.pool.changePace(messagesPerMinute: share(of: recipe)) }
     }
     return true
   }
 
   /// There is one to be divided.
-  var hasQuotas: Bool { lanes.contains { if case .fcm = $0.provider { true } else { false } } }
+  var hasQuotas: Bool { lanes.contains { $0.pool.isPaced } }
 
   /// At least one message a minute.
   private func share(of recipe: PoolRecipe) -> Int { max(recipe.messagesPerMinute / sharers, 1) }

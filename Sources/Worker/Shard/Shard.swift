@@ -344,16 +344,14 @@ extension Shard: HoldFeedHandler {
 }
 
 extension Shard: PoolObserver {
-  private static func provider(of pool: ProviderPool) -> PushCounts.Provider { pool is FCMPool ? .fcm : .apns }
-
   package func observed(_ event: PoolEvent, of name: String, from pool: ProviderPool) {
     switch event {
     case .connected:
-      connectionsOpened[Self.provider(of: pool).rawValue] += 1
+      connectionsOpened[PushCounts.Provider(pool.platform).rawValue] += 1
       log.info("connected to the provider", ["pool": name])
     case .disconnected(let reason): log.info("provider connection ended", ["pool": name, "reason": reason])
     case .goAway(let reason):
-      goAways[Self.provider(of: pool).rawValue] += 1
+      goAways[PushCounts.Provider(pool.platform).rawValue] += 1
       log.info("provider sent GOAWAY", ["pool": name, "reason": reason])
     case .tokenRefreshed: log.info("provider token in use", ["pool": name])
     case .tokenFailed(let reason): log.warning("access token could not be fetched", ["pool": name, "reason": reason])

@@ -1,0 +1,50 @@
+import HTTP2
+import PushCore
+import Wire
+
+extension Canary {
+  /// What stands in the place of a device's token: not even a simulator takes it for one.
+  package static let fcmDevice = "not a device"
+}
+
+extension ProbeRequest {
+  /// FCM only validates it.
+  /// - Parameters:
+  ///   - template: of a project's messages.
+  ///   - device: the token of no device.
+  static func fcm(_ template: HeaderTemplate, authorization: [UInt8], device: String) -> ProbeRequest {
+    var values = HeaderValues()
+    values.append(authorization)
+    let body = #"{"validate_only":true,"message":{"token":"\#(device)","data":{"probe":"1"}}}"#
+    return ProbeRequest(template: template, values: values, body: Array(body.utf8))
+  }
+}
+
+extension CredentialProbe {
+  package static let fcmDevice = "pushfleet-doctor"
+
+  /// An access token, and with it a message that FCM only validates.
+  /// - Returns: what has to be kept until `completion` is called.
+  /// - Throws: when the key can't sign.
+  public static func fcm(
+    _ credentials: FCMCredentials, _ time: Turn, _ dialer: any Dialer, completion: @escaping (Outcome) -> Void
+  ) throws -> AnyObject {
+    let steps = Steps()
+    let fetch = try AccessTokenFetch(credentials, time, dialer, timeout: timeout) { answer in
+      switch answer {
+      case .refused(let word): completion(.accountRefused(word))
+      case .failed(let reason), .unanswered(let reason): completion(.unreachable(reason))
+      case .token(let token, _):
+        let authorization = Array("Bearer ".utf8) + token
+        let push = send(
+          .fcm(FCMHeaders(credentials).template, authorization: authorization, device: fcmDevice), to: credentials.target, time,
+          dialer, interpret: { FCMReply.interpret(status: $0.status, body: $0.body) }, completion)
+        steps.kept.append(push)
+      }
+    }
+    steps.kept.append(fetch)
+    return steps
+  }
+
+  private final class Steps { var kept: [AnyObject] = [] }
+}

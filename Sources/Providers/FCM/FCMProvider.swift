@@ -1,0 +1,81 @@
+import HTTP2
+import PushCore
+import Wire
+
+/// FCM with one project's service account: requests, and what their answers mean.
+public final class FCMProvider: PushProvider {
+  private var credentials: FCMCredentials
+  private var headers: FCMHeaders
+  private var tokens: AccessTokens
+  /// The request bodies, by slot.
+  private var payloads: [[UInt8]] = []
+  private let time: Turn
+  private let dialer: any Dialer
+  weak var pool: ProviderPool? { didSet { tokens.pool = pool } }
+
+  public init(_ credentials: FCMCredentials, time: Turn, dialer: any Dialer) {
+    self.credentials = credentials
+    self.time = time
+    self.dialer = dialer
+    headers = FCMHeaders(credentials)
+    tokens = AccessTokens(credentials, time: time, dialer: dialer)
+  }
+
+  let platform = Platform.fcm
+  var endpoint: ProviderEndpoint { ProviderEndpoint(target: credentials.target) }
+  var credentialName: String { credentials.account.description }
+
+  /// Sends with another account from now on; what is in flight finishes with the old one.
+  public func replaceCredentials(_ credentials: FCMCredentials) {
+    self.credentials = credentials
+    headers = FCMHeaders(credentials)
+    tokens.stop()
+    tokens = AccessTokens(credentials, time: time, dialer: dialer)
+    tokens.pool = pool
+    pool?.credentialReplaced()
+  }
+
+  // MARK: Requests
+
+  /// Hands over a request body `{"message":{…}}`. Requires the account's `capacity > 0`.
+  /// - Parameter wantsName: FCM's name for the message is to be read from its answer, which costs as much as sending does.
+  public func send(payload: [UInt8], for account: PoolAccount, tag: Int, wantsName: Bool) {
+    let slot = account.pool.slots.take(tag: tag, account: account.number, wantsName: wantsName)
+    if slot == payloads.count { payloads.append(payload) } else { payloads[slot] = payload }
+    account.pool.transmit(slot)
+  }
+
+  func submit(_ slot: Int, to session: ClientSession) -> Bool {
+    if let token = tokens.current { headers.submit(payloads[slot], authorization: token.authorization, to: session, tag: slot) }
+    return false
+  }
+
+  func forget(_ slot: Int) { payloads[slot] = [] }
+
+  func probe(_ question: ProbeQuestion) -> ProbeRequest? {
+    guard authorise() != nil, let token = tokens.current else { return nil }
+    let device = if case .answers = question { Canary.fcmDevice } else { CredentialProbe.fcmDevice }
+    return .fcm(headers.template, authorization: token.authorization, device: device)
+  }
+
+  // MARK: Answers
+
+  func interpret(_ response: Response) -> ReplyMeaning {
+    FCMReply.interpret(
+      status: response.status, body: response.body, retryAfter: response.header(ProviderPool.retryAfter), now: time.wallClock)
+  }
+
+  func words(for meaning: ReplyMeaning) -> String { FCMReply.words(for: meaning) }
+
+  func messageName(in response: Response) -> [UInt8]? { FCMReply.messageName(response.body) }
+
+  // MARK: Authorisation
+
+  var source: (any AuthorisationSource)? { tokens }
+
+  func authorise() -> Authorisation? { tokens.authorise(at: time.now).map { Authorisation(generation: $0) } }
+
+  func replaceAuthorisation(_ generation: Int, _ refusal: Authorisation.Refusal, isTrusted: Bool) -> Bool {
+    refusal == .expired && tokens.refused(generation, isTrusted: isTrusted, at: time.now)
+  }
+}
