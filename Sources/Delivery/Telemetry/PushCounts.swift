@@ -7,7 +7,7 @@ package struct PushCounts: Sendable {
   package enum Provider: Int, CaseIterable, Sendable {
     case apns, fcm, none
 
-    init(_ platform: Platform) { self = platform == .apns ? .apns : .fcm }
+    package init(_ platform: Platform) { self = platform == .apns ? .apns : .fcm }
 
     package var name: String {
       switch self {
