@@ -2,6 +2,7 @@ import AMQP
 import DeviceRegistry
 import Foundation
 import Logging
+import Providers
 import PushCore
 import Reactor
 import TestSupport
