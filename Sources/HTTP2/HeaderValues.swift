@@ -45,16 +45,20 @@ public struct HeaderValues {
 
   /// A decimal number: `content-length`, `apns-expiration`.
   public mutating func append(decimal value: Int64) {
-    if value < 0 { bytes.append(0x2d) }
-    // The power of ten of the first digit, then digit by digit.
+    // From the last digit on; nineteen and a sign are the most.
+    var digits = InlineArray<20, UInt8>(repeating: 0)
+    var first = digits.count
     var magnitude = value.magnitude
-    var power: UInt64 = 1
-    while magnitude / power >= 10 { power *= 10 }
-    while power > 0 {
-      bytes.append(UInt8(truncatingIfNeeded: 0x30 + magnitude / power))
-      magnitude %= power
-      power /= 10
+    repeat {
+      first &-= 1
+      digits[first] = UInt8(truncatingIfNeeded: 0x30 &+ magnitude % 10)
+      magnitude /= 10
+    } while magnitude > 0
+    if value < 0 {
+      first &-= 1
+      digits[first] = 0x2d
     }
+    bytes.append(copying: digits.span.extracting(first..<digits.count))
     endValue()
   }
 

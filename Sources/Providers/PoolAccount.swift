@@ -5,7 +5,7 @@ import Wire
 /// pool share its connections, its authorisation and its health.
 public struct PoolAccount {
   /// The pool's record of it.
-  struct Record {
+  final class Record {
     let name: String
     /// The provider refuses the application's topic.
     var stop: PoolHealth.Stop?
@@ -18,6 +18,8 @@ public struct PoolAccount {
     /// A caller found no capacity while its topic was refused.
     var isStarved = false
     var alarms = AlarmGate()
+
+    init(name: String) { self.name = name }
   }
 
   public let pool: ProviderPool

@@ -149,9 +149,8 @@ package final class Pipeline {
     case .refused(let reason): rejection = reason
     }
     if rejection == nil {
-      let firstSeen =
-        rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: queue)
-        ?? entry.source.takenAhead?.at
+      var firstSeen = rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: queue)
+      if firstSeen == nil, let taken = entry.source.takenAhead { firstSeen = taken.at }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
     }

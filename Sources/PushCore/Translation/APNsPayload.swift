@@ -19,7 +19,7 @@ enum APNsPayload {
     let document = request.document
     var payload: [UInt8] = []
     payload.reserveCapacity(min(document.bytes.count + 64, 2 * limit))
-    payload.append(contentsOf: #"{"aps":"#.utf8)
+    payload.append(contentsOf: opening)
     if type == .background {
       // What GCM's own keys would add (a category, `mutable_content`) is left out instead.
       if let rejection = aps.excessInBackground(document) { throw rejection }
@@ -45,6 +45,7 @@ enum APNsPayload {
     return payload
   }
 
+  private static let opening = Array(#"{"aps":"#.utf8)
   /// `aps` of a background push.
   static let background = #"{"content-available":1}"#
 

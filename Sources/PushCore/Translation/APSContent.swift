@@ -74,13 +74,13 @@ struct APSContent {
     let key: NotificationKey
     let name: String
     /// With quotes and colon.
-    let member: String
+    let member: [UInt8]
     var isArguments: Bool { key == .titleLocArgs || key == .subtitleLocArgs || key == .bodyLocArgs }
 
     init(_ key: NotificationKey, _ name: String) {
       self.key = key
       self.name = name
-      member = "\"\(name)\":"
+      member = Array("\"\(name)\":".utf8)
     }
   }
 
@@ -93,6 +93,16 @@ struct APSContent {
 }
 
 extension APSContent {
+  /// Members of `aps` as bytes: a string's bytes would be copied one by one.
+  private enum Member {
+    static let alert = Array(#""alert":{"#.utf8)
+    static let badge = Array(#""badge":"#.utf8)
+    static let sound = Array(#""sound":"#.utf8)
+    static let category = Array(#""category":"#.utf8)
+    static let contentAvailable = Array(#""content-available":1"#.utf8)
+    static let mutableContent = Array(#""mutable-content":1"#.utf8)
+  }
+
   /// Appends `aps`'s object: what is translated and not overridden, then the block's keys; a null there takes the key away.
   ///
   /// - Parameters:
@@ -106,7 +116,7 @@ extension APSContent {
     }
     if let badge = request.badge, !isOverridden("badge", document) {
       output.appendMemberSeparator()
-      output.append(contentsOf: #""badge":"#.utf8)
+      output.append(contentsOf: Member.badge)
       switch badge {
       case .automatic: output.append(Blank.badge)
       case .number(let number): output.appendDecimal(number)
@@ -114,7 +124,7 @@ extension APSContent {
     }
     if let sound = request.notification[.sound], !isOverridden("sound", document) {
       output.appendMemberSeparator()
-      output.append(contentsOf: #""sound":"#.utf8)
+      output.append(contentsOf: Member.sound)
       output.appendSound(sound, of: document)
     } else if isUPMC, hasAlert, !isOverridden("sound", document) {
       output.appendMemberSeparator()
@@ -122,17 +132,17 @@ extension APSContent {
     }
     if let action = request.notification[.clickAction], !isOverridden("category", document) {
       output.appendMemberSeparator()
-      output.append(contentsOf: #""category":"#.utf8)
+      output.append(contentsOf: Member.category)
       document.appendQuoted(action, to: &output)
     }
     if request.contentAvailable, !isOverridden("content-available", document) {
       output.appendMemberSeparator()
-      output.append(contentsOf: #""content-available":1"#.utf8)
+      output.append(contentsOf: Member.contentAvailable)
     }
     // Without an alert no service extension runs.
     if request.mutableContent || isUPMC, hasAlert, !isOverridden("mutable-content", document) {
       output.appendMemberSeparator()
-      output.append(contentsOf: #""mutable-content":1"#.utf8)
+      output.append(contentsOf: Member.mutableContent)
     }
     if let override { appendOverride(override, document, withAlert: withAlert, to: &output) }
     output.append(0x7D)
@@ -148,12 +158,12 @@ extension APSContent {
     guard hasAlert else { return }
     let document = request.document
     output.appendMemberSeparator()
-    output.append(contentsOf: #""alert":{"#.utf8)
+    output.append(contentsOf: Member.alert)
     for field in Self.alertFields {
       guard let node = request.notification[field.key] else { continue }
       if let alertOverride, document.value(field.name, of: alertOverride) != nil { continue }
       output.appendMemberSeparator()
-      output.append(contentsOf: field.member.utf8)
+      output.append(contentsOf: field.member)
       if field.isArguments {
         if !request.appendArguments(field.key, to: &output) { output.append(contentsOf: "[]".utf8) }
       } else {
