@@ -5,6 +5,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -22,16 +23,30 @@ class Running:
         self.command, self.begun = command, time.monotonic()
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, stdin=stdin, text=True)
         under_way.append(self)
+        self.peak, self.is_over = 0, threading.Event()
+        self.watch = threading.Thread(target=self.watch_memory, daemon=True)
+        self.watch.start()
+
+    def watch_memory(self):
+        """Notes the peak of the command's memory while it runs. What wait4 says of it is at least the peak of the process that started it."""
+        while not self.is_over.wait(0.05):
+            try:
+                with open(f"/proc/{self.child.pid}/status", encoding="ascii") as status:
+                    self.peak = next((int(line.split()[1]) for line in status if line.startswith("VmHWM:")), self.peak)
+            except OSError:
+                return
 
     def finish(self):
         output = self.child.stdout.read()
+        self.is_over.set()
+        self.watch.join()
         _, status, usage = os.wait4(self.child.pid, 0)
         wall = time.monotonic() - self.begun
         under_way.remove(self)
         self.child.returncode = os.waitstatus_to_exitcode(status)
         if self.child.returncode != 0:
             sys.exit(f"bench: {' '.join(self.command[:3])} ended with status {self.child.returncode}\n{output[-2000:]}")
-        return Cost(output, usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+        return Cost(output, usage.ru_utime + usage.ru_stime, wall, self.peak / 1024)
 
     def end(self):
         self.child.send_signal(signal.SIGTERM)
