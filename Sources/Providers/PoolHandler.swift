@@ -47,7 +47,7 @@ public protocol PoolHandler: AnyObject {
   func isWanted(tag: Int) -> Bool
   /// Sent, and no answer came: the device may have it.
   func unknown(tag: Int, reason: String, from pool: ProviderPool)
-  /// `capacity` has risen from 0. May be called within `send` or any other call into the pool.
+  /// `capacity` has risen from 0. May be called within a provider's `send` or any call into the pool.
   func capacityAvailable(in pool: ProviderPool)
 }
 

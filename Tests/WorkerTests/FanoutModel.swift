@@ -253,7 +253,7 @@ final class FanoutModel {
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, registry: client, results: .all,
         steps: [RetryStep(name: "1s", delay: 1_000), RetryStep(name: "5m", delay: 300_000)], pageSize: pageSize,
         resultLease: lease)
-      pipeline.backpressure.lanes = self
+      pipeline.backpressure.acknowledger = self
     }
 
     var isPublishingResult: Bool { publications.contains { outbox.slots[$0]?.kind == .result } }

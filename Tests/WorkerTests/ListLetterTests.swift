@@ -24,7 +24,7 @@ struct ListLetterTests {
         apps: Applications([Application(id: Array("a".utf8), packages: [], routes: SenderRoutes())]), outbox: outbox,
         time: loop.time,
         results: .all)
-      pipeline.backpressure.lanes = self
+      pipeline.backpressure.acknowledger = self
     }
 
     func acknowledge(_ token: DeliveryToken) { acknowledged += 1 }

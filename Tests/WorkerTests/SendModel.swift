@@ -144,7 +144,7 @@ final class SendModel {
       pipeline = Pipeline(
         apps: pools.apps, pools: pools.lanes, outbox: outbox, time: loop.time, attemptLimit: 1_000,
         breaker: Breaker(share: 0.5, sample: 20), prefetch: Self.begun / 2)
-      pipeline.backpressure.lanes = self
+      pipeline.backpressure.acknowledger = self
     }
 
     /// Requests that it begins at a time; what it is given beyond them waits as it came.

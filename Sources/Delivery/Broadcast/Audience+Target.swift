@@ -15,6 +15,19 @@ extension SendRequest {
   }
 }
 
+extension Target {
+  /// The name under which the registry looks it up; nil for what a provider gave out.
+  var registryName: [UInt8]? {
+    switch self {
+    case .registration(let id), .group(let id): id
+    case .user(let name): Array("/users/".utf8) + name
+    case .topic(let name): Array("/topics/".utf8) + name
+    case .all: Array("/all".utf8)
+    case .apns, .channel, .fcm, .fcmTopics, .invalid: nil
+    }
+  }
+}
+
 extension Audience {
   /// Small by nature: sent within its request, without a campaign, as long as one page holds it.
   var isSmall: Bool {

@@ -37,7 +37,7 @@ enum AudienceEvent {
   case notReported(RegistryError)
 }
 
-/// What is to be done next for a request to an audience; ``Pipeline/perform(_:_:)`` does it.
+/// What is to be done next for a request to an audience; ``Pipeline/carryOut(_:_:)`` does it.
 enum AudienceStep {
   case ask(AudienceQuestion)
   case reject(Rejection)

@@ -57,7 +57,7 @@ final class Broadcasts {
   func appID(of entry: InFlight) -> [UInt8] { resolver.apps.id(of: entry.identity.app) }
 
   /// - Parameter isDraining: the worker stops, and begins no page more: the broker gives it to the next one.
-  func handle(_ event: AudienceEvent, _ entry: InFlight, isDraining: Bool = false) -> [AudienceStep] {
+  func handle(_ event: AudienceEvent, _ entry: InFlight, isDraining: Bool) -> [AudienceStep] {
     switch event {
     case .begun(let audience): begin(entry, audience)
     case .surveyed(let survey): surveyed(entry, survey)

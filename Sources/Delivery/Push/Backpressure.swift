@@ -7,8 +7,7 @@ import Wire
 /// How much a shard takes from the broker: the room for requests and their bodies, and what is taken from the lanes beyond it, where several
 /// applications share the worker or outcome queues confirm nothing. Others' requests stand behind those that wait. Confined to the shard's thread.
 package final class Backpressure {
-  /// The broker's side of the lanes.
-  package weak var lanes: (any Acknowledger)?
+  package weak var acknowledger: (any Acknowledger)?
   private let table: InFlightTable
   private let dispatcher: Dispatcher
   private let log: Log
@@ -38,14 +37,14 @@ package final class Backpressure {
 
   /// At the end of each turn: as much is taken from the broker as there is room for.
   package func adjustIntake() {
-    if bodies.adjustReading() { lanes?.isReadingPaused = bodies.isReadingPaused }
-    lanes?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
+    if bodies.adjustReading() { acknowledger?.isReadingPaused = bodies.isReadingPaused }
+    acknowledger?.adjustPrefetch(fitting: bodies.fitting, ahead: wantedAhead)
   }
 
   // MARK: requests
 
   func acknowledge(_ token: DeliveryToken, _ hold: Int?) {
-    if let hold { dispatcher.holds.broker?.acknowledgeHeld(token, hold) } else { lanes?.acknowledge(token) }
+    if let hold { dispatcher.holds.broker?.acknowledgeHeld(token, hold) } else { acknowledger?.acknowledge(token) }
   }
 
   /// The request stays, if there is room for its body.

@@ -15,7 +15,7 @@ package protocol DispatchHandler {
 
 /// Which push goes next: recipients wait in the lanes of their pools, as references to their requests, until there are free streams.
 ///
-/// Everything that has room goes out together at the end of a turn. ``watchAll(fitting:)`` finds the pools whose provider is in trouble; what waits
+/// Everything that has room goes out together at the end of a turn. ``watchAll(fitting:for:)`` finds the pools whose provider is in trouble; what waits
 /// for these leaves their lanes. Confined to the shard's thread.
 package final class Dispatcher {
   /// The way of a recipient that leaves its lane unsent.
@@ -61,8 +61,8 @@ package final class Dispatcher {
     self.outbox = outbox
     self.prefetch = prefetch
     self.time = time
-    holds.onEmptied = { [unowned self] app in
-      for index in apps[app].pools { self.pools[index].bulkhead.emptied() }
+    holds.onEmptied = { [weak self] app in
+      for index in apps[app].pools { self?.pools[index].bulkhead.emptied() }
     }
   }
 

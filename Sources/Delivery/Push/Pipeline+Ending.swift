@@ -213,10 +213,10 @@ extension Pipeline: OutboxOwner {
 /// Requests to audiences, and pages.
 extension Pipeline {
   func handle(_ event: AudienceEvent, _ entry: InFlight) {
-    perform(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)
+    carryOut(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)
   }
 
-  func perform(_ steps: [AudienceStep], _ entry: InFlight) {
+  func carryOut(_ steps: [AudienceStep], _ entry: InFlight) {
     for step in steps {
       switch step {
       case .ask(let question): ask(question, entry)
@@ -225,7 +225,7 @@ extension Pipeline {
       case .putOff(let delay, let reason): putOff(entry, by: delay, reason)
       // An orphan is sent when the broker has delivered it here again.
       case .send: if !entry.ledger.isOrphan { passGates(entry) }
-      case .conclude(let steps): conclude(entry) { perform(steps, entry) }
+      case .conclude(let steps): conclude(entry) { carryOut(steps, entry) }
       case .publish(let publication): publisher.publish(publication, for: entry)
       case .begins(let campaign): collapses.noteBegun(entry, campaign)
       case .letter(let letter): publisher.publish(letter, for: entry)

@@ -37,7 +37,7 @@ extension Pipeline {
   package func channelLost(ofHolds: Bool = false) {
     withdrawRetries(ofHolds)
     if !ofHolds { backpressure.forgetAhead() }
-    for entry in table.inUse {
+    for entry in table.acknowledgeable {
       // A later connection has the same tags for other deliveries.
       entry.source.repeats.removeAll { ($0.hold != nil) == ofHolds }
       guard (entry.source.hold != nil) == ofHolds else { continue }

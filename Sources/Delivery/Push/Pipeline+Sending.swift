@@ -141,7 +141,7 @@ extension Pipeline: DispatchHandler {
   /// A stopping worker leaves a list that it has begun to the next one, with what is settled; what it has not begun, it leaves
   /// to the broker.
   package func handOverBegunLists() {
-    for entry in table.inUse where !entry.ledger.isConcluded && entry.hasBegun {
+    for entry in table.acknowledgeable where !entry.ledger.isConcluded && entry.hasBegun {
       keepingOpen(entry) {
         for index in entry.recipients.indices {
           if case .waiting = entry.recipients[index].state { handOver(entry, index) }

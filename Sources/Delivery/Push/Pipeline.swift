@@ -65,13 +65,14 @@ package final class Pipeline {
 
   var apps: Applications { intake.apps }
   private var translator: Translator { translations.translator }
+  private var dryRun: DryRun { DryRun(translator: translator) }
 
   /// Nothing is in hand and nothing waits to be confirmed.
   package var isIdle: Bool { table.count == 0 && backpressure.ahead.isEmpty && dispatcher.outbox.backlog == 0 }
   /// No push is on a stream and nothing waits to be confirmed or answered: what is still in hand has not been begun.
   package var hasNothingUnderway: Bool {
     dispatcher.outbox.backlog == 0 && backpressure.ahead.isEmpty && dispatcher.onStreams == 0
-      && !table.inUse.contains { !$0.ledger.isSettled }
+      && !table.acknowledgeable.contains { !$0.ledger.isSettled }
   }
 
   // MARK: admitted
@@ -169,7 +170,7 @@ package final class Pipeline {
   private static let questionDelay: Int64 = 1_000
 
   private func leaveToNewer(_ entry: InFlight) {
-    guard let copy = publisher.leaveToNewer(entry) else {
+    guard let copy = publisher.copyForNewer(of: entry) else {
       return reject(entry, Rejection(.unavailable, "no worker of the version that wrote its headers has come for four weeks"))
     }
     observers.note(.parked, entry)
@@ -205,7 +206,7 @@ package final class Pipeline {
     } else if let audience = entry.parsed?.audience {
       handle(.begun(audience), entry)
     } else if case .automatic? = entry.parsed?.badge, !entry.isNamed, registry != nil {
-      perform(broadcasts.nameAndPublishAgain(entry), entry)
+      carryOut(broadcasts.nameAndPublishAgain(entry), entry)
     } else {
       resolver.addRecipients(to: entry, by: entry.route.routes)
       // What is too late needs no look-up.
@@ -220,7 +221,7 @@ package final class Pipeline {
   }
 
   private func concludeDryRunOfAudience(_ entry: InFlight) {
-    switch DryRun(translator: translator).rehearseAudience(entry, at: time.wallClock) {
+    switch dryRun.rehearseAudience(entry, at: time.wallClock) {
     case .failure(let rejection): reject(entry, rejection)
     case .success(let report):
       conclude(entry) { publisher.publishResult(of: entry, targets: [.accepted(id: DryRun.name)], report: report) }
@@ -250,7 +251,7 @@ package final class Pipeline {
     else { return }
     // What FCM is asked goes out, what is refused ends as always, and then the request.
     if entry.parsed?.isDryRun == true, entry.attempt.dryRun == nil {
-      DryRun(translator: translator).rehearse(entry, at: time.wallClock)
+      dryRun.rehearse(entry, at: time.wallClock)
     }
     enqueue(entry)
   }
@@ -305,7 +306,7 @@ package final class Pipeline {
   /// To be called a few times a second.
   package func watchAll() {
     dispatcher.watchAll(fitting: backpressure.bodies.fitting, for: self)
-    backpressure.lanes?.takeLanes(!dispatcher.areAllInTrouble)
+    backpressure.acknowledger?.takeLanes(!dispatcher.areAllInTrouble)
   }
 
   /// To be called about once a second: requests that wait.

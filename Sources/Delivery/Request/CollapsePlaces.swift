@@ -1,9 +1,8 @@
 import DeviceRegistry
 import PushCore
 
-/// By what a newer request with the same collapse key replaces this one: its devices and its audience, each with the key.
-///
-/// - Parameters named `app`: the id of its application.
+/// The devices and the audience for which a newer request with the same collapse key replaces this one. `app` is the id of the request's
+/// application.
 extension InFlight {
   /// Its place in the order of the requests with its key.
   var collapseOrder: CollapseOrder {
@@ -72,8 +71,7 @@ extension InFlight {
       switch target {
       case .apns(let token): keys.place(.apns, token: token[...])
       case .fcm(let token), .fcmTopics(let token): keys.place(.fcm, token: token[...])
-      case .registration(let id), .group(let id): keys.place(registration: id)
-      case .user(let name): keys.place(registration: Array("/users/".utf8) + name)
+      case .registration, .group, .user: target.registryName.flatMap { keys.place(registration: $0) }
       case .channel, .topic, .all, .invalid: nil
       }
     }

@@ -47,11 +47,11 @@ package final class InFlightTable {
   }
 
   /// Those that a channel has delivered and that aren't acknowledged.
-  package var inUse: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
+  package var acknowledgeable: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
 
   /// Seconds since the oldest request in hand was taken; 0 if there is none.
   package func oldestAge(at now: MonotonicTime) -> Double {
-    now.seconds(since: inUse.reduce(now) { min($0, $1.source.takenAt) })
+    now.seconds(since: acknowledgeable.reduce(now) { min($0, $1.source.takenAt) })
   }
 
   /// The applications and pools of the requests in hand.
@@ -90,7 +90,7 @@ package final class InFlightTable {
       entry.identity.fingerprint = print
       return .new
     }
-    return inUse.first { $0.identity.fingerprint == print }.map { .inHand($0) } ?? .delivered
+    return acknowledgeable.first { $0.identity.fingerprint == print }.map { .inHand($0) } ?? .delivered
   }
 
   /// The broker's redelivery is taken as a new request.

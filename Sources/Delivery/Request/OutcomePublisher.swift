@@ -183,8 +183,8 @@ final class OutcomePublisher {
 
   /// While a fleet is brought up to date, or back, a worker may meet what a newer one has noted on a message. It can't tell what is left to
   /// do, and so leaves the message to one that can: on the ladder as it came, at no attempt's cost.
-  /// - Returns: false after four weeks, beyond which no request lives.
-  func leaveToNewer(_ entry: InFlight) -> Publication? {
+  /// - Returns: nil after four weeks, beyond which no request lives.
+  func copyForNewer(of entry: InFlight) -> Publication? {
     let now = time.wallClock
     var since = now
     if case .integer(let earlier)? = entry.delivery.properties.headers[OutcomePublications.asideSince] {

@@ -57,15 +57,7 @@ struct RecipientResolver {
   /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
   private func addRecipient(for target: Target, to entry: InFlight, by routes: SenderRoutes) {
     entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
-    guard let lookUps, let app = entry.identity.app else { return }
-    let id: [UInt8]
-    switch target {
-    case .registration(let text), .group(let text): id = text
-    case .user(let name): id = Array("/users/".utf8) + name
-    case .topic(let name): id = Array("/topics/".utf8) + name
-    case .all: id = Array("/all".utf8)
-    case .apns, .channel, .fcm, .fcmTopics, .invalid: return
-    }
+    guard let lookUps, let app = entry.identity.app, let id = target.registryName else { return }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)
     entry.registry.unresolved += 1

@@ -1,6 +1,6 @@
-import Delivery
 import AMQP
 import Broker
+import Delivery
 import Logging
 import Reactor
 import Settings

@@ -1,6 +1,6 @@
-import Delivery
 import AMQP
 import Broker
+import Delivery
 import DeviceRegistry
 import Logging
 import Providers
@@ -100,7 +100,7 @@ package final class Shard: TurnHook {
     broker = BrokerSession(setup, host: host, log: log, shard: number, isBatch: isUntilEmpty, outbox: outbox)
     survey = Survey(configuration.topology, broker: broker, registry: registry, time: time)
     broker.handler = self
-    pipeline.backpressure.lanes = broker
+    pipeline.backpressure.acknowledger = broker
     pipeline.observers.trace.recorder = broker.trace?.recorder
     pipeline.observers.spans.exporter = spans
     holds.broker = broker
@@ -170,7 +170,7 @@ package final class Shard: TurnHook {
   /// Ends with requests in hand, which the broker delivers again.
   private func breakOff(_ reason: String) {
     guard end == nil else { return finish(.done) }
-    let inHand = Array(pipeline.table.inUse)
+    let inHand = Array(pipeline.table.acknowledgeable)
     let given = inHand.count + pipeline.backpressure.ahead.count + changes.count + acknowledgements.count
     if given > 0 {
       // What has been sent and not answered, or answered and not confirmed, may reach its device again.

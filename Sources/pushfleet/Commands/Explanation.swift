@@ -1,5 +1,5 @@
-import PushCore
 import Delivery
+import PushCore
 
 /// A request to be explained, as it is sent at one moment.
 struct ExplainQuestion {

@@ -1,6 +1,6 @@
 import AMQP
-import Reactor
 import Broker
+import Reactor
 import Settings
 
 /// A command's connection by which it publishes, or asks for what is there.

@@ -1,7 +1,7 @@
+import Delivery
 import Foundation
 import PushCore
 import Settings
-import Delivery
 
 /// Says of requests, before any is published, which ones a worker with the configuration would refuse, and why.
 struct RequestCheck {

@@ -1,8 +1,8 @@
+import Delivery
 import Foundation
 import PushCore
 import Reactor
 import Settings
-import Delivery
 import Worker
 
 enum WorkerCommand: Command {

@@ -1,9 +1,9 @@
+import Delivery
 import DeviceRegistry
 import Providers
 import PushCore
 import Reactor
 import Settings
-import Delivery
 
 /// Looks at the places that a worker and a gateway listen on: whether they could, or are there already.
 final class DoctorDoors: DoctorLook {

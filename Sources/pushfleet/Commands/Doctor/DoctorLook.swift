@@ -1,8 +1,8 @@
+import Broker
+import Delivery
 import Providers
 import Reactor
-import Broker
 import Settings
-import Delivery
 
 /// A look at what is reached by the network: a loop, what is asked on it, and what was found.
 class DoctorLook {

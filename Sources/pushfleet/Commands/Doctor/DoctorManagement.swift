@@ -1,11 +1,11 @@
 import Broker
+import Delivery
 import Foundation
 import Providers
 import PushCore
 import Reactor
 import Settings
 import TLS
-import Delivery
 
 /// Asks RabbitMQ's management API what AMQP doesn't tell: bindings and policies. Only reads.
 final class DoctorManagement: DoctorLook {
