@@ -8,31 +8,31 @@ struct BodiesInHandTests {
   private static let size = 400 << 10
 
   /// Bodies that came and found room, out of `count`.
-  private func keep(_ count: Int, for app: Int, _ bodies: inout BodiesInHand, size: Int = size) -> Int {
+  private func keep(_ count: Int, for app: Int, _ bodies: inout BodiesInHand, size: Int = size, isShared: Bool = true) -> Int {
     (0..<count).count { _ in
       bodies.add(size)
-      return bodies.keep(size, for: app)
+      return bodies.keep(size, for: app, isShared: isShared)
     }
   }
 
   @Test("where there is one application, the budget is its own")
   func alone() {
-    var bodies = BodiesInHand(isShared: false)
-    #expect(keep(200, for: 0, &bodies) == BodiesInHand.budget / Self.size)
+    var bodies = BodiesInHand()
+    #expect(keep(200, for: 0, &bodies, isShared: false) == BodiesInHand.budget / Self.size)
   }
 
   @Test("however much some applications hold, another one finds room, and nobody's share is more than half")
   func shares() {
-    var bodies = BodiesInHand(isShared: true)
+    var bodies = BodiesInHand()
     for app in 0..<49 { #expect(keep(100, for: app, &bodies) <= BodiesInHand.budget / Self.size / 2 + 1) }
     #expect(keep(100, for: 49, &bodies, size: 1000) == 100)
-    bodies = BodiesInHand(isShared: true)
+    bodies = BodiesInHand()
     #expect([0, 1, 2].map { keep(1000, for: $0, &bodies) } == [40, 20, 10])
   }
 
   @Test("what leaves counts until it has left, and nothing is read until enough of it has")
   func reading() {
-    var bodies = BodiesInHand(isShared: true)
+    var bodies = BodiesInHand()
     #expect(keep(40, for: 0, &bodies) == 40)
     var leaving = 0
     while !bodies.isReadingPaused {
@@ -52,7 +52,7 @@ struct BodiesInHandTests {
 
   @Test("as many bodies are asked for as fill the budget, by the size that they have of late")
   func fitting() {
-    var bodies = BodiesInHand(isShared: false)
+    var bodies = BodiesInHand()
     #expect(bodies.fitting == 256)
     for _ in 0..<25 { bodies.add(300) }
     #expect(bodies.fitting > 1_000)
@@ -63,7 +63,7 @@ struct BodiesInHandTests {
   @Test("whatever comes and goes, the sums are right and an application without any finds room", arguments: 0..<20)
   func sums(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
-    var bodies = BodiesInHand(isShared: true)
+    var bodies = BodiesInHand()
     var held: [(bytes: Int, app: Int?)] = []
     for _ in 0..<3_000 {
       if Bool.random(using: &generator), let index = held.indices.randomElement(using: &generator) {
@@ -73,13 +73,13 @@ struct BodiesInHandTests {
         let bytes = Int.random(in: 0...(1 << 20), using: &generator)
         let app = Int.random(in: 0..<4, using: &generator)
         bodies.add(bytes)
-        held.append((bytes, bodies.keep(bytes, for: app) ? app : nil))
+        held.append((bytes, bodies.keep(bytes, for: app, isShared: true) ? app : nil))
       }
       #expect(bodies.total == held.reduce(0) { $0 + $1.bytes })
       let kept = held.reduce(0) { $0 + ($1.app == nil ? 0 : $1.bytes) }
       var probe = bodies
       probe.add(1)
-      #expect(kept < BodiesInHand.budget && probe.keep(1, for: 4))
+      #expect(kept < BodiesInHand.budget && probe.keep(1, for: 4, isShared: true))
     }
   }
 }

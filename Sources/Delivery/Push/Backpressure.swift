@@ -12,7 +12,7 @@ package final class Backpressure {
   private let dispatcher: Dispatcher
   private let log: Log
   private let pagePrefetch: Int
-  package var bodies: BodiesInHand
+  var bodies = BodiesInHand()
   package private(set) var ahead = DeliveriesAhead()
   /// Requests on their way to hold queues, by their applications.
   private var leavingForHold = Tally<Int>()
@@ -27,7 +27,6 @@ package final class Backpressure {
     self.log = log
     self.pagePrefetch = pagePrefetch
     table = dispatcher.table
-    bodies = BodiesInHand(isShared: dispatcher.isShared)
   }
 
   private var apps: Applications { dispatcher.apps }
@@ -49,7 +48,9 @@ package final class Backpressure {
 
   /// The request stays, if there is room for its body.
   func keep(_ entry: InFlight) -> Bool {
-    guard let app = entry.identity.app, bodies.keep(entry.delivery.weight, for: app) else { return false }
+    guard let app = entry.identity.app, bodies.keep(entry.delivery.weight, for: app, isShared: dispatcher.isShared) else {
+      return false
+    }
     entry.source.keptFor = app
     return true
   }

@@ -14,13 +14,9 @@ package struct BodiesInHand {
   private var leaving = 0
   /// Those of each application, by its index; as long as the last one that had any needs.
   private var byApp: [Int] = []
-  /// Several applications are configured.
-  package var isShared: Bool
   /// Moving mean of the bodies that come, in bytes; supposed large before the first has come.
   private var mean = 128 << 10
   private(set) var isReadingPaused = false
-
-  init(isShared: Bool) { self.isShared = isShared }
 
   /// Counts a body that has come, for nobody yet.
   mutating func add(_ bytes: Int) {
@@ -35,7 +31,8 @@ package struct BodiesInHand {
   }
 
   /// The request stays, for `app`; false, and nothing has changed, where there is no room for it.
-  mutating func keep(_ bytes: Int, for app: Int) -> Bool {
+  /// - Parameter isShared: several applications are configured.
+  mutating func keep(_ bytes: Int, for app: Int, isShared: Bool) -> Bool {
     let free = Self.budget - (total - leaving)
     let own = kept(for: app)
     guard isShared ? own + bytes <= free - bytes : bytes <= free else { return false }

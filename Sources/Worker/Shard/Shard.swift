@@ -268,7 +268,6 @@ package final class Shard: TurnHook {
   private func advanceReload() {
     let isDone = pools.advance(Self.reloadPortion)
     pipeline.dispatcher.take(pools.takeMade(), moved: pools.takeMoved())
-    pipeline.backpressure.bodies.isShared = pipeline.dispatcher.isShared
     guard isDone else {
       time.schedule(after: 0) { [weak self] in self?.advanceReload() }
       return
