@@ -26,17 +26,7 @@ extension Broadcasts {
     return [.ask(.init(.openPage(opening)) { .opened($0) })]
   }
 
-  func pageAnswered(_ entry: InFlight, _ event: AudienceEvent) -> [AudienceStep] {
-    switch event {
-    case .read(let read): smallAudienceRead(entry, read)
-    case .restRead(let resolution):
-      beginPage(entry, AudiencePage(devices: resolution.devices, next: 0, isLast: true), nil)
-    case .opened(let opened): pageOpened(entry, opened)
-    default: []
-    }
-  }
-
-  private func pageOpened(_ entry: InFlight, _ opened: OpenedPage) -> [AudienceStep] {
+  func pageOpened(_ entry: InFlight, _ opened: OpenedPage) -> [AudienceStep] {
     switch opened {
     case .unknown:
       let reason = "\(PageTicket.header): the registry has no such campaign of the application"
@@ -119,7 +109,11 @@ extension Broadcasts {
     return .ask(.init(page) { .read($0) })
   }
 
-  private func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) -> [AudienceStep] {
+  func restRead(_ entry: InFlight, _ rest: Resolution) -> [AudienceStep] {
+    beginPage(entry, AudiencePage(devices: rest.devices, next: 0, isLast: true), nil)
+  }
+
+  func smallAudienceRead(_ entry: InFlight, _ read: AudiencePage) -> [AudienceStep] {
     guard read.isLast else { return becomeCampaign(entry) }
     entry.broadcast.page = PageTicket(
       campaign: [], number: 0, after: 0, upTo: .max, deadline: entry.identity.deadline, using: &time.random)

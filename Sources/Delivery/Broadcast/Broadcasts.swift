@@ -63,8 +63,9 @@ final class Broadcasts {
     case .surveyed(let survey): surveyed(entry, survey)
     case .found(let campaign): campaign.map { campaignCreated(entry, $0) } ?? [.expire]
     case .created(let campaign): campaignCreated(entry, campaign)
-    case .read, .restRead, .opened:
-      if isDraining { [] } else { pageAnswered(entry, event) }
+    case .read(let read): isDraining ? [] : smallAudienceRead(entry, read)
+    case .restRead(let rest): isDraining ? [] : restRead(entry, rest)
+    case .opened(let opened): isDraining ? [] : pageOpened(entry, opened)
     case .pageConfirmed: pageConfirmed(entry)
     case .devicesEnded: devicesEnded(entry)
     case .expired(let page, let left): expired(entry, page, left)
