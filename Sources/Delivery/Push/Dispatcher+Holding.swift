@@ -1,4 +1,3 @@
-import AMQP
 import Broker
 import Providers
 import PushCore

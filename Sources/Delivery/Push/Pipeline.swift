@@ -2,9 +2,7 @@ import AMQP
 import Broker
 import DeviceRegistry
 import Logging
-import Providers
 import PushCore
-import Settings
 import Wire
 
 /// The path of one request: admitted, sent, answered, ended, acknowledged.
