@@ -46,13 +46,11 @@ extension Broadcasts {
     guard entry.broadcast.page?.reported.insert(PlatformFailure(platform: platform, cause: cause)).inserted == true else {
       return []
     }
-    let name = platform == .apns ? "APNs" : "FCM"
     let whom =
       cause == .untranslatable
-      ? "every \(name) device of the broadcast" : "all \(name) devices of the broadcast that this concerns"
-    let letter = DeadLetter(
-      error: rejection.code, reason: "for \(whom): \(rejection.reason)", attempts: 0,
-      failedAt: time.wallClock)
-    return [.letter(letter)]
+      ? "every \(platform.label) device of the broadcast"
+      : "all \(platform.label) devices of the broadcast that this concerns"
+    let reason = "for \(whom): \(rejection.reason)"
+    return [.letter(DeadLetter(Rejection(rejection.code, reason), failedAt: time.wallClock))]
   }
 }

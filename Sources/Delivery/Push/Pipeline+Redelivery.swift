@@ -138,8 +138,7 @@ extension Pipeline {
     if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
     observers.note(.refused(rejection), entry)
     conclude(entry) {
-      let letter = DeadLetter(error: rejection.code, reason: rejection.reason, attempts: 0, failedAt: time.wallClock)
-      publisher.publish(letter, keepsNotes: keepsNotes, for: entry)
+      publisher.publish(DeadLetter(rejection, failedAt: time.wallClock), keepsNotes: keepsNotes, for: entry)
       if isFirstRound, !entry.source.queue.isFanOut {
         publisher.publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
       }

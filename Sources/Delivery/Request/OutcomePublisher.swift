@@ -112,8 +112,7 @@ final class OutcomePublisher {
 
   /// Of a request that was never admitted: a dead letter as it came, and the result.
   func publish(_ rejection: Rejection, for entry: InFlight) {
-    let letter = DeadLetter(
-      error: rejection.code, reason: rejection.reason, attempts: entry.attempt.earlier, failedAt: time.wallClock)
+    let letter = DeadLetter(rejection, attempts: entry.attempt.earlier, failedAt: time.wallClock)
     publish(letter, isWholePage: entry.isPage || entry.source.queue.isFanOut, for: entry)
     if let page = entry.broadcast.page, page.campaign.isEmpty {
       let pending = page.pending ?? []

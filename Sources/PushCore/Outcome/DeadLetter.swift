@@ -18,6 +18,10 @@ public struct DeadLetter: Sendable {
     self.failedAt = failedAt
   }
 
+  public init(_ rejection: Rejection, attempts: Int = 0, failedAt: Int64) {
+    self.init(error: rejection.code, reason: rejection.reason, attempts: attempts, failedAt: failedAt)
+  }
+
   public enum Value: Sendable, Equatable {
     case text([UInt8])
     case number(Int64)

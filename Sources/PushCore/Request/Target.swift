@@ -1,6 +1,9 @@
 /// A provider that reaches devices.
 public enum Platform: UInt8, CaseIterable, Sendable {
   case apns, fcm
+
+  /// For people.
+  public var label: String { self == .apns ? "APNs" : "FCM" }
 }
 
 /// Whom one entry of a request addresses.

@@ -51,8 +51,6 @@ extension DeviceRecord {
 
 extension Platform {
   var word: String { self == .apns ? "apns" : "fcm" }
-  /// For people.
-  var label: String { self == .apns ? "APNs" : "FCM" }
 }
 
 extension DeviceState {

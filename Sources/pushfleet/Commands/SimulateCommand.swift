@@ -158,7 +158,7 @@ enum SimulateCommand: Command {
     let script = try script(options)
     let journal = try journal(options)
     let loop = try EventLoop()
-    try serve(isAPNs ? "APNs" : "FCM", endpoint, options, files, loop) {
+    try serve((isAPNs ? Platform.apns : .fcm).label, endpoint, options, files, loop) {
       guard isAPNs else {
         var configuration = FCMConfiguration()
         (configuration.host, configuration.port) = (endpoint.host, endpoint.port)
