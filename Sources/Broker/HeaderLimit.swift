@@ -12,7 +12,7 @@ extension NoteReader {
   package func limitHeaders(of delivery: inout Delivery, queue: WorkQueue?) {
     let headers = delivery.properties.headers
     guard headers.encoded.count > Self.mostHeaders else { return }
-    if isFleets(delivery.exchange, queue) {
+    if areNotesOurs(delivery.exchange, queue) {
       delivery.properties.headers = Self.limited(headers)
     } else {
       delivery.properties.headers = Self.choices(in: headers)

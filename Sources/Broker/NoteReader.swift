@@ -21,9 +21,8 @@ package struct NoteReader {
   }
 
   /// Only workers, and operators who replay, publish what comes to the queue by this exchange: its notes count.
-  package func areNotesOurs(exchange: [UInt8], queue: WorkQueue) -> Bool { isFleets(exchange, queue) }
-
-  func isFleets(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
+  /// - Parameter queue: nil for the registry's.
+  package func areNotesOurs(_ exchange: [UInt8], _ queue: WorkQueue?) -> Bool {
     isReturned(exchange) || queue?.isFanOut == true && exchange == fanOut
   }
 
@@ -32,19 +31,21 @@ package struct NoteReader {
 
   /// Whose rights are to be checked before anything follows from a message: the broker's user that published it, as the broker has
   /// verified it, empty where the message names none. Nil where a worker has found that he may.
-  /// - Parameter queue: nil for the registry's.
-  package func producer(of delivery: borrowing Delivery, queue: WorkQueue?) -> [UInt8]? {
-    isFleets(delivery.exchange, queue)
-      ? delivery.properties.headers.string(Self.producerHeader) : delivery.properties.userID ?? []
+  package static func producer(of delivery: borrowing Delivery, areNotesOurs: Bool) -> [UInt8]? {
+    areNotesOurs ? delivery.properties.headers.string(producerHeader) : delivery.properties.userID ?? []
+  }
+
+  /// The same of what is for the registry.
+  package func producer(of delivery: borrowing Delivery) -> [UInt8]? {
+    Self.producer(of: delivery, areNotesOurs: areNotesOurs(delivery.exchange, nil))
   }
 
   /// Says, on what a worker has sent on, when a worker first saw a request whose producer doesn't say when it was published.
   package static let firstSeenHeader = "x-push-first-seen"
 
   /// Unix milliseconds; nil where no worker has noted it.
-  package func firstSeen(_ properties: borrowing BasicProperties, exchange: [UInt8], queue: WorkQueue) -> Int64? {
-    guard isFleets(exchange, queue), case .integer(let time)? = properties.headers[Self.firstSeenHeader] else { return nil }
-    return time
+  package static func firstSeen(_ properties: borrowing BasicProperties) -> Int64? {
+    if case .integer(let time)? = properties.headers[firstSeenHeader] { time } else { nil }
   }
 
   /// It has been on the ladder, in the quarantine or in a hold queue, or was replayed.

@@ -81,11 +81,9 @@ private struct RandomSite {
     let (apps, time, log) = (pools.apps, loop.time, Log(level: .error))
     outbox = Outbox(time: time, log: log)
     pipeline = Pipeline(
-      PipelineParts(
-        apps: apps, pools: pools.lanes, intake: Intake(apps: apps, limits: configuration.limits),
-        messages: OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps), outbox: outbox,
-        replyQueues: ReplyQueues(time: time), breaker: Breaker(share: 0.5, sample: 1_000), time: time, log: log,
-        attemptLimit: 10, prefetch: 1_000, pagePrefetch: 4, pageSize: 1_000))
+      configuration, apps: apps, pools: pools.lanes,
+      messages: OutcomePublications(prefix: "push", apps: apps, steps: configuration.retry.steps), outbox: outbox,
+      registry: nil, replyQueues: ReplyQueues(time: time), time: time, log: log)
   }
 
   private static func configuration(_ generator: inout RequestGenerator, in folder: URL) throws -> Configuration {

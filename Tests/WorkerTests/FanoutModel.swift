@@ -299,7 +299,7 @@ final class FanoutModel {
       var hasAsked = false
       while case .waiting(let waiting)? = pipeline.dispatcher.pools[0].popFirst() {
         guard let entry = pipeline.table[waiting.request] else { continue }
-        guard !pipeline.collapses.asksFirst(entry, .waiting(waiting), 0) else {
+        guard !(entry.collapse.hasWaited && pipeline.collapses.asksFirst(entry, .waiting(waiting), 0)) else {
           hasAsked = true
           continue
         }
@@ -307,7 +307,7 @@ final class FanoutModel {
           guard pipeline.table[waiting.request] != nil, !entry.ledger.isOrphan,
             case .waiting = entry.recipients[index].state
           else { continue }
-          guard !pipeline.collapses.isReplaced(entry, index) else {
+          guard !(entry.collapse.hasWaited && pipeline.collapses.isReplaced(entry, index)) else {
             pipeline.collapse(entry, index)
             continue
           }

@@ -17,12 +17,24 @@ extension Pipeline {
     breaker: Breaker = Breaker(share: 0.5, sample: 1_000), pageSize: Int = 1_000, resultLease: Int64 = 10_000,
     replyQueues: ReplyQueues? = nil, prefetch: Int = 1_000
   ) {
+    var configuration = Self.configuration
+    configuration.results = results
+    configuration.retry.attempts = attemptLimit
+    configuration.prefetch = prefetch
+    configuration.fanOut.pageSize = pageSize
+    configuration.breaker.percent = Int(breaker.share * 100)
+    configuration.breaker.sample = breaker.sample
     self.init(
-      PipelineParts(
-        apps: apps, pools: pools, intake: Intake(apps: apps, limits: RequestLimits()),
-        messages: OutcomePublications(prefix: "push", apps: apps, steps: steps), outbox: outbox, registry: registry,
-        replyQueues: replyQueues ?? ReplyQueues(time: time), breaker: breaker, time: time, log: Log(level: .error),
-        results: results, attemptLimit: attemptLimit, prefetch: prefetch, pagePrefetch: 4, pageSize: pageSize,
-        resultLease: resultLease))
+      configuration, apps: apps, pools: pools, messages: OutcomePublications(prefix: "push", apps: apps, steps: steps),
+      outbox: outbox, registry: registry, replyQueues: replyQueues ?? ReplyQueues(time: time), resultLease: resultLease,
+      time: time, log: Log(level: .error))
   }
+
+  private static let configuration: Configuration = {
+    do {
+      var configuration = try SendModel.configuration()
+      configuration.fanOut.prefetch = 4
+      return configuration
+    } catch { fatalError("\(error)") }
+  }()
 }

@@ -108,7 +108,7 @@ final class Broadcasts {
     if let timestamp = properties.timestamp, timestamp > 0 {
       let named = [MessageHeaders.environment, MessageHeaders.unknown].map { properties.headers.string($0) ?? [] }
       let choices = [properties.headers.sender ?? []] + named
-      let producer = rights.notes.producer(of: entry.delivery, queue: entry.source.queue) ?? []
+      let producer = NoteReader.producer(of: entry.delivery, areNotesOurs: entry.source.areNotesOurs) ?? []
       let parts =
         [appID(of: entry)] + choices + [
           producer, properties.correlationID ?? [], properties.replyTo ?? [], Array("\(timestamp)".utf8),

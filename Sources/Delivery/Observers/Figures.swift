@@ -6,7 +6,6 @@ import Wire
 /// The figures of a shard's requests and of their pushes.
 package struct Figures {
   let apps: Applications
-  let noteReader: NoteReader
   let time: Turn
   package var counters = Counters()
   package var times = PushTimes()
@@ -110,7 +109,6 @@ package struct Figures {
 
   /// A worker had put it off. What an operator has replayed was settled, as a dead letter.
   private func wasPutOff(_ entry: InFlight) -> Bool {
-    noteReader.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.source.queue)
-      && entry.delivery.properties.headers[DeadLetter.errorHeader] == nil
+    entry.source.areNotesOurs && entry.delivery.properties.headers[DeadLetter.errorHeader] == nil
   }
 }

@@ -68,8 +68,8 @@ package final class Observers {
   package var spans: SpanObserver
   package var steps: StepLog
 
-  init(apps: Applications, prefix: String, noteReader: NoteReader, time: Turn, log: Log) {
-    figures = Figures(apps: apps, noteReader: noteReader, time: time)
+  init(apps: Applications, prefix: String, time: Turn, log: Log) {
+    figures = Figures(apps: apps, time: time)
     trace = TraceObserver(apps: apps, time: time, shard: log.shard)
     spans = SpanObserver(apps: apps, prefix: prefix, time: time)
     steps = StepLog(apps: apps, time: time, log: log)

@@ -178,7 +178,9 @@ package final class Dispatcher {
       switch pools[index].popFirst() {
       case .returned(let push):
         room -= 1
-        if let entry = waitingEntry(push), !collapses.asksFirst(entry, .returned(push), index) {
+        if let entry = waitingEntry(push),
+          !(entry.collapse.hasWaited && collapses.asksFirst(entry, .returned(push), index))
+        {
           handler.send(entry, push.recipient, by: account)
         }
       case .waiting(let waiting): sendNext(waiting, pool: index, &room, for: handler)
@@ -199,7 +201,7 @@ package final class Dispatcher {
   /// As many recipients of the request as there is room for; it goes back in front while it has more for this pool.
   private func sendNext(_ waiting: PoolLanes.Waiting, pool: Int, _ room: inout Int, for handler: some DispatchHandler) {
     guard let entry = table[waiting.request], !entry.ledger.isOrphan else { return }
-    guard !collapses.asksFirst(entry, .waiting(waiting), pool) else {
+    guard !(entry.collapse.hasWaited && collapses.asksFirst(entry, .waiting(waiting), pool)) else {
       room -= 1
       return
     }

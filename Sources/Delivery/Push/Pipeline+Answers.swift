@@ -8,12 +8,11 @@ extension Pipeline: PoolHandler {
     let entry = table[tag.entry]
     entry.ledger.pushReturned()
     observers.note(.answered(meaning, by: pool), entry, tag.recipient)
-    let meaning = feedback.ofItsToken(meaning, entry, tag.recipient)
-    if !feedback.mark(meaning, entry, tag.recipient) { broadcasts.holdCampaign(of: entry) }
-    feedback.report(meaning, entry, tag.recipient)
+    let (meaning, isBelieved) = feedback.take(meaning, entry, tag.recipient)
+    if !isBelieved { broadcasts.holdCampaign(of: entry) }
     switch meaning.reaction {
     case .delivered:
-      collapses.noteDelivered(entry, tag.recipient)
+      if entry.collapse.arrival != nil { collapses.noteDelivered(entry, tag.recipient) }
       settle(entry, tag.recipient, .delivered(name: name ?? []))
     case .gone(let code) where entry.recipients[tag.recipient].kind == .device:
       settle(entry, tag.recipient, .failed(code))
@@ -37,7 +36,7 @@ extension Pipeline: PoolHandler {
     entry.recipients[tag.recipient].state = .waiting
     observers.note(.notSent(reason: "\(why)", by: pool), entry, tag.recipient)
     switch why {
-    case _ where entry.ledger.isOrphan: finishIfSettled(entry)
+    case _ where entry.ledger.isOrphan: perform(.forget, entry)
     case .refused:
       let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
       postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
@@ -52,7 +51,8 @@ extension Pipeline: PoolHandler {
   package func isWanted(tag: Int) -> Bool {
     let tag = PushTag(rawValue: tag)
     let entry = table[tag.entry]
-    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline && !collapses.isReplaced(entry, tag.recipient)
+    return !entry.ledger.isOrphan && time.wallClock <= entry.identity.deadline
+      && !(entry.collapse.hasWaited && collapses.isReplaced(entry, tag.recipient))
   }
 
   package func unknown(tag: Int, reason: String, from pool: ProviderPool) {

@@ -7,9 +7,6 @@ import PushCore
 extension Pipeline: OutboxOwner {
   // MARK: what the ledger calls for
 
-  /// Every recipient has ended or been put off: what follows from the whole request is published, then it is acknowledged.
-  func finishIfSettled(_ entry: InFlight) { perform(entry.ledger.stepOfRecipients, entry) }
-
   /// A publication was confirmed, or the registry has what it is owed.
   func consequenceEnded(of entry: InFlight) { perform(entry.ledger.met(), entry) }
 

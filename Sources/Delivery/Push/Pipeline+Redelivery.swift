@@ -8,6 +8,7 @@ extension Pipeline {
 
   /// A retransmission of what this shard has delivered or is delivering is acknowledged, not sent again. What was in flight
   /// when its channel was lost goes on under its new delivery.
+  /// - Returns: false for a new one, which is remembered.
   func isDuplicate(_ entry: InFlight, _ choice: Translator.Choice) -> Bool {
     switch table.recognise(entry, choice, at: time.wallClock) {
     case .new: return false
@@ -121,7 +122,7 @@ extension Pipeline {
     entry.delivery = consume delivery
     if let copy = quarantine.copyAfterLoss(of: entry) { return putAside(entry, copy) }
     intake.identify(entry, entry.delivery, using: &time.random)
-    entry.source.reply = rights.replyVerdict(entry, entry.delivery.properties.replyTo)
+    if let queue = entry.delivery.properties.replyTo { entry.source.reply = rights.replyVerdict(entry, queue) }
     if entry.source.reply == .unknown { entry.source.reply = .dropped }
     giveUp(entry)
   }
@@ -132,7 +133,7 @@ extension Pipeline {
     let words = "each worker that had it alone has died or lost its connection"
     log.error("given up: \(words)", ["message_id": entry.identity.messageID])
     let rejection = Rejection(.internalServerError, "poison: \(words)")
-    let keepsNotes = rights.areNotesOurs(entry)
+    let keepsNotes = entry.source.areNotesOurs
     let headers = entry.delivery.properties.headers
     var isFirstRound = !keepsNotes
     if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }

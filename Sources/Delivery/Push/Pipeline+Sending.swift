@@ -37,7 +37,7 @@ extension Pipeline: DispatchHandler {
         continue
       }
       let pool = entry.recipients[index].pool
-      if dispatcher.isHeldBack(entry, by: pool) {
+      if dispatcher.pools[pool].bulkhead.isClosed, dispatcher.isHeldBack(entry, by: pool) {
         entry.goToHold(index, at: now)
         continue
       }
@@ -52,13 +52,13 @@ extension Pipeline: DispatchHandler {
     let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
     if first >= 0 { dispatcher.append(waiting, to: first, entry) }
     for pool in others { dispatcher.append(waiting, to: pool, entry) }
-    if hasRefused { dispatcher.refuse(entry, for: self) } else { finishIfSettled(entry) }
+    if hasRefused { dispatcher.refuse(entry, for: self) } else { perform(entry.ledger.stepOfRecipients, entry) }
   }
 
   package func send(_ entry: InFlight, _ index: Int, by account: PoolAccount) {
     let now = time.wallClock
     guard now <= entry.identity.deadline else { return expire(entry, index) }
-    guard !collapses.isReplaced(entry, index) else { return collapse(entry, index) }
+    guard !(entry.collapse.hasWaited && collapses.isReplaced(entry, index)) else { return collapse(entry, index) }
     let tag = PushTag(entry: entry.index, recipient: index).rawValue
     switch account.pool.kind {
     case .apns(let apns):

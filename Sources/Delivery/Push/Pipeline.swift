@@ -3,6 +3,7 @@ import Broker
 import DeviceRegistry
 import Logging
 import PushCore
+import Settings
 import Wire
 
 /// The path of one request: admitted, sent, answered, ended, acknowledged.
@@ -27,34 +28,39 @@ package final class Pipeline {
   let log: Log
   var quarantine: Quarantine
 
-  package init(_ parts: PipelineParts) {
-    let apps = parts.apps
-    let outbox = parts.outbox
-    time = parts.time
-    log = parts.log
-    registry = parts.registry
-    intake = parts.intake
-    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: parts.messages.prefix), replyQueues: parts.replyQueues)
-    observers = Observers(apps: apps, prefix: parts.messages.prefix, noteReader: rights.notes, time: time, log: log)
+  /// - Parameters:
+  ///   - registry: nil where none is configured.
+  ///   - resultLease: milliseconds for which a worker that has claimed a campaign's result may be about to publish it.
+  package init(
+    _ configuration: Configuration, apps: Applications, pools: [PoolLanes], messages: OutcomePublications, outbox: Outbox,
+    registry: RegistryClient?, replyQueues: ReplyQueues, resultLease: Int64 = 10_000, time: Turn, log: Log
+  ) {
+    self.time = time
+    self.log = log
+    self.registry = registry
+    let pages = configuration.usedRichPages
+    intake = Intake(apps: apps, limits: configuration.limits, pageBytes: pages?.bytes)
+    rights = ProducerRights(apps: apps, notes: NoteReader(prefix: messages.prefix), replyQueues: replyQueues)
+    observers = Observers(apps: apps, prefix: messages.prefix, time: time, log: log)
     table = InFlightTable(time: time)
     collapses = Collapses(apps: apps, registry: registry, time: time)
     dispatcher = Dispatcher(
-      apps: apps, table: table, pools: parts.pools, holds: Holds(apps: apps, time: time, log: log), collapses: collapses,
-      outbox: outbox, prefetch: parts.prefetch, time: time)
-    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: parts.pagePrefetch, log: log)
+      apps: apps, table: table, pools: pools, holds: Holds(apps: apps, time: time, log: log), collapses: collapses,
+      outbox: outbox, prefetch: configuration.prefetch, time: time)
+    backpressure = Backpressure(dispatcher: dispatcher, pagePrefetch: configuration.fanOut.prefetch, log: log)
     publisher = OutcomePublisher(
-      parts.messages, results: parts.results, deadLetters: parts.deadLetters, attemptLimit: parts.attemptLimit,
-      backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
-    let marks = TokenMarks(apps: apps, breaker: parts.breaker, registry: registry, time: time, log: log)
+      messages, configuration, backpressure: backpressure, dispatcher: dispatcher, observers: observers, log: log)
+    let breaker = Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample)
+    let marks = TokenMarks(apps: apps, breaker: breaker, registry: registry, time: time, log: log)
     feedback = FeedbackReporter(
       apps: apps, marks: marks, owners: registry.map(DeviceOwners.init), publisher: publisher, time: time)
     resolver = RecipientResolver(apps: apps, lookUps: registry.map(LookUps.init))
-    translations = Translations(translator: Translator(apps: apps, pages: parts.pages), observers: observers)
+    translations = Translations(translator: Translator(apps: apps, pages: pages), observers: observers)
     broadcasts = Broadcasts(
       registry: registry, publisher: publisher, resolver: resolver, translator: translations.translator, rights: rights,
-      collapses: collapses, marks: marks, observers: observers, pageSize: parts.pageSize, resultLease: parts.resultLease,
-      time: time, log: log)
-    quarantine = Quarantine(parts.messages, rights: rights)
+      collapses: collapses, marks: marks, observers: observers, pageSize: configuration.fanOut.pageSize,
+      resultLease: resultLease, time: time, log: log)
+    quarantine = Quarantine(messages)
     outbox.owner = self
     resolver.lookUps?.handler = self
     feedback.owners?.handler = self
@@ -100,7 +106,9 @@ package final class Pipeline {
     }
     // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
-      if !isAlone, quarantine.isSuspect(delivery) { return isolate(consume delivery, from: queue, hold: hold) }
+      if !isAlone, delivery.redelivered, quarantine.isSuspect(delivery) {
+        return isolate(consume delivery, from: queue, hold: hold)
+      }
       if isAlone, quarantine.hasComeBack(delivery, table) { return countLoss(of: consume delivery, from: queue) }
     }
     // A message in the quarantine is a new one for the broker.
@@ -109,7 +117,7 @@ package final class Pipeline {
     entry.source.takenAhead = taken
     entry.source.hold = hold
     intake.identify(entry, delivery, using: &time.random)
-    entry.source.reply = rights.replyVerdict(entry, delivery.properties.replyTo)
+    if let queue = delivery.properties.replyTo { entry.source.reply = rights.replyVerdict(entry, queue) }
     if entry.source.reply == .unknown { entry.delivery = consume delivery } else { admit(entry, consume delivery) }
     // What was known here is let go of for the one that is in hand already.
     if isAlone, entry.isInUse { quarantine.alone = entry.reference }
@@ -118,14 +126,16 @@ package final class Pipeline {
   func insert(_ delivery: borrowing Delivery, from queue: WorkQueue) -> InFlight {
     let entry = table.insert(from: queue)
     entry.source.takenAt = time.now
-    entry.source.producer = rights.notes.producer(of: delivery, queue: queue)
+    entry.source.areNotesOurs = rights.notes.areNotesOurs(delivery.exchange, queue)
+    entry.source.producer = NoteReader.producer(of: delivery, areNotesOurs: entry.source.areNotesOurs)
     return entry
   }
 
   /// The broker has said more of the queues that results are to go to.
   package func decideReplies() {
     for entry in table.entries where entry.isInUse && entry.source.reply == .unknown && !entry.ledger.isConcluded {
-      entry.source.reply = rights.replyVerdict(entry, entry.delivery.properties.replyTo)
+      guard let queue = entry.delivery.properties.replyTo else { continue }
+      entry.source.reply = rights.replyVerdict(entry, queue)
       if entry.source.reply != .unknown { admit(entry, entry.delivery) }
     }
   }
@@ -136,8 +146,8 @@ package final class Pipeline {
     var record: RetryRecord?
     var rejection =
       entry.source.reply != .refused ? nil : Rejection(.notAllowed, "reply_to: not a queue that results may go to")
-    let queue = entry.source.queue
-    switch rights.notes.notes(on: delivery.properties, exchange: delivery.exchange, queue: queue, at: time.wallClock) {
+    let (exchange, queue) = (delivery.exchange, entry.source.queue)
+    switch rights.notes.notes(on: delivery.properties, exchange: exchange, queue: queue, at: time.wallClock) {
     case .none: break
     case .notes(let page, let retry):
       entry.broadcast.page = page
@@ -148,8 +158,8 @@ package final class Pipeline {
     case .refused(let reason): rejection = reason
     }
     if rejection == nil {
-      var firstSeen = rights.notes.firstSeen(delivery.properties, exchange: delivery.exchange, queue: queue)
-      if firstSeen == nil, let taken = entry.source.takenAhead { firstSeen = taken.at }
+      var firstSeen = entry.source.takenAhead?.at
+      if entry.source.areNotesOurs, let noted = NoteReader.firstSeen(delivery.properties) { firstSeen = noted }
       rejection =
         intake.admit(entry, delivery, record, firstSeen: firstSeen, at: time.wallClock) ?? rights.refusal(of: entry)
     }

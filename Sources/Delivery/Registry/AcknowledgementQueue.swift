@@ -14,7 +14,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
   struct Message {
     var delivery: Delivery
     let messageID: [UInt8]
-    /// Whose rights count; nil where they have been checked. See ``NoteReader/producer(of:queue:)``.
+    /// Whose rights count; nil where they have been checked. See ``NoteReader/producer(of:areNotesOurs:)``.
     let producer: [UInt8]?
     /// Publications that aren't confirmed, and one for as long as more may follow.
     var owed = 1
@@ -85,7 +85,7 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
   package func registryChangeDelivered(_ delivery: Delivery) {
     let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
     messages[nextNumber] = Message(
-      delivery: delivery, messageID: messageID, producer: noteReader.producer(of: delivery, queue: nil))
+      delivery: delivery, messageID: messageID, producer: noteReader.producer(of: delivery))
     waiting.append(nextNumber)
     nextNumber += 1
   }

@@ -16,7 +16,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     let messageID: [UInt8]
     /// Once it has been read.
     var app: [UInt8] = []
-    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
+    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:areNotesOurs:)``.
     var producer: [UInt8]?
     /// Whether its answer may go where `reply_to` says.
     var reply = ReplyQueues.Verdict.allowed
@@ -90,7 +90,7 @@ package final class ChangeQueue: ChangeFeedHandler, ChangeConsequences, Registry
     let number = nextNumber
     nextNumber += 1
     let messageID = delivery.properties.messageID ?? UUIDText.random(using: &time.random)
-    let producer = noteReader.producer(of: delivery, queue: nil)
+    let producer = noteReader.producer(of: delivery)
     changes[number] = Change(delivery: delivery, messageID: messageID, producer: producer)
     undecided.append(number)
     decideReplies()

@@ -115,7 +115,7 @@ final class Collapses {
 
   /// It has reached a device for which older ones wait.
   func noteDelivered(_ entry: InFlight, _ index: Int) {
-    guard entry.collapse.arrival != nil, !isEmpty else { return }
+    guard !isEmpty else { return }
     let order = entry.collapseOrder
     var notes: [CollapseNote] = []
     for place in entry.collapsePlaces(of: index, apps.id(of: entry.identity.app)) {
@@ -130,9 +130,9 @@ final class Collapses {
 
   // MARK: requests that are to be sent
 
-  /// Whether other shards are asked first, if they know of a newer one. ``CollapsesHandler/answered(_:)`` follows.
+  /// Whether other shards are asked first, if they know of a newer one than what has waited. ``CollapsesHandler/answered(_:)`` follows.
   func asksFirst(_ entry: InFlight, _ next: PoolLanes.Next, _ pool: Int) -> Bool {
-    guard entry.collapse.hasWaited, entry.isReplaceable, registry != nil else { return false }
+    guard entry.isReplaceable, registry != nil else { return false }
     if let time = entry.collapse.knownAt, self.time.now.seconds(since: time) < Self.longestKnown { return false }
     let places = entry.collapse.broadcastNote.map { [$0.place] } ?? places(of: entry)
     guard !places.isEmpty else { return false }
@@ -143,9 +143,9 @@ final class Collapses {
   /// Seconds for which an answer is good.
   private static let longestKnown = 1.0
 
-  /// A newer one has taken its place for the device.
+  /// A newer one has taken the place of what has waited for the device.
   func isReplaced(_ entry: InFlight, _ index: Int) -> Bool {
-    guard entry.collapse.hasWaited, entry.isReplaceable, !isEmpty else { return false }
+    guard entry.isReplaceable, !isEmpty else { return false }
     if let note = entry.collapse.broadcastNote {
       return newest(in: note.place).map { note.order.isReplaced(by: $0) } ?? false
     }

@@ -21,34 +21,36 @@ package struct FeedbackReporter {
     platform == .apns ? entry.route.apns?.isForActivity == true : entry.route.fcm?.isForActivity == true
   }
 
-  /// FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead. A channel isn't a device's token.
-  func ofItsToken(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> ReplyMeaning {
+  /// Takes a provider's answer.
+  /// - Returns: what the answer means for the recipient, and false when it isn't believed, as the application's breaker is open.
+  func take(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> (ReplyMeaning, isBelieved: Bool) {
     var meaning = meaning
-    if entry.recipients[index].kind == .channel {
+    let (kind, platform) = (entry.recipients[index].kind, entry.recipients[index].platform)
+    let isForActivity = isForActivity(entry, platform)
+    if case .channel = kind {
+      // A channel isn't a device's token.
       if meaning.reaction.isFeedback { meaning.reaction = .drop(.invalidRegistration) }
-    } else if case .gone = meaning.reaction, entry.recipients[index].platform == .fcm, isForActivity(entry, .fcm) {
+    } else if isForActivity, case .fcm = platform, case .gone = meaning.reaction {
+      // FCM's 404 for a push that names a live activity's token doesn't say which of the two is dead.
       meaning.reaction = .suspect(.invalidRegistration)
     }
-    return meaning
-  }
-
-  /// - Returns: false when the answer isn't believed, as the application's breaker is open.
-  func mark(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) -> Bool {
-    guard let app = entry.identity.app, entry.recipients[index].kind == .device else { return true }
-    let platform = entry.recipients[index].platform
-    // Behind FCM it may be the activity's token that is meant, of which the registry knows nothing.
-    if platform == .fcm, case .suspect = meaning.reaction, isForActivity(entry, .fcm) { return true }
-    guard platform == .apns, isForActivity(entry, .apns) else {
-      return marks.note(
+    guard case .device = kind, let app = entry.identity.app else { return (meaning, true) }
+    var isBelieved = true
+    switch (platform, meaning.reaction) {
+    case (.apns, _) where isForActivity:
+      marks.noteActivity(
+        meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.identity.admittedAt)
+    // It may be the activity's token that is meant, of which the registry knows nothing.
+    case (.fcm, .suspect) where isForActivity: break
+    default:
+      isBelieved = marks.note(
         meaning, platform, token: entry.recipients[index].token, app: app, admittedAt: entry.identity.admittedAt)
     }
-    marks.noteActivity(
-      meaning, token: token(of: entry, entry.recipients[index]), app: app, admittedAt: entry.identity.admittedAt)
-    return true
+    if meaning.reaction.isFeedback { report(meaning, app, entry, index) }
+    return (meaning, isBelieved)
   }
 
-  func report(_ meaning: ReplyMeaning, _ entry: InFlight, _ index: Int) {
-    guard meaning.reaction.isFeedback, let app = entry.identity.app, entry.recipients[index].kind == .device else { return }
+  private func report(_ meaning: ReplyMeaning, _ app: Int, _ entry: InFlight, _ index: Int) {
     let recipient = entry.recipients[index]
     var details = details(of: entry, recipient)
     if recipient.platform == .apns {

@@ -22,7 +22,7 @@ extension NoteReader {
     guard !properties.hasUnreadableHeaders else { return Self.refused("headers: malformed, or nested too deep") }
     let isReturned = isReturned(exchange)
     guard isReturned || queue.isFanOut else { return .none }
-    guard areNotesOurs(exchange: exchange, queue: queue) else {
+    guard areNotesOurs(exchange, queue) else {
       return Self.refused("a fan-out queue takes pages by the fleet's own exchanges only")
     }
     let latest = now + Intake.longestLife

@@ -44,7 +44,9 @@ package final class InFlight {
     var queue = WorkQueue.sendNormal
     /// The application whose hold queue it came by; nil where it came by a lane.
     var hold: Int?
-    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:queue:)``.
+    /// The fleet's notes on it count: see ``NoteReader``.
+    var areNotesOurs = false
+    /// Whose rights are still to be checked; nil once they have been. See ``NoteReader/producer(of:areNotesOurs:)``.
     var producer: [UInt8]?
     /// Whether its result may go where `reply_to` says; nothing is done before that is known.
     var reply = ReplyQueues.Verdict.allowed

@@ -27,13 +27,13 @@ final class OutcomePublisher {
   private var nextNewerNotice = MonotonicTime(nanoseconds: 0)
 
   init(
-    _ messages: OutcomePublications, results: ResultsSetting, deadLetters: Set<PushError>, attemptLimit: Int,
-    backpressure: Backpressure, dispatcher: Dispatcher, observers: Observers, log: Log
+    _ messages: OutcomePublications, _ configuration: Configuration, backpressure: Backpressure, dispatcher: Dispatcher,
+    observers: Observers, log: Log
   ) {
     self.messages = messages
-    self.results = results
-    self.deadLetters = deadLetters
-    self.attemptLimit = attemptLimit
+    results = configuration.results
+    deadLetters = configuration.deadLetters
+    attemptLimit = configuration.retry.attempts
     self.backpressure = backpressure
     self.dispatcher = dispatcher
     self.observers = observers

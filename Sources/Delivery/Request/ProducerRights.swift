@@ -8,13 +8,8 @@ struct ProducerRights {
   let notes: NoteReader
   let replyQueues: ReplyQueues
 
-  /// Workers have noted what the request's headers say.
-  func areNotesOurs(_ entry: InFlight) -> Bool {
-    notes.areNotesOurs(exchange: entry.delivery.exchange, queue: entry.source.queue)
-  }
-
   /// Whether its result may go to the queue that it names. Who may not send to the application has nothing asked for.
-  func replyVerdict(_ entry: InFlight, _ queue: [UInt8]?) -> ReplyQueues.Verdict {
+  func replyVerdict(_ entry: InFlight, _ queue: [UInt8]) -> ReplyQueues.Verdict {
     guard let producer = entry.source.producer else { return .allowed }
     if let app = entry.identity.app, apps[app].rights.refusal(of: producer) != nil {
       return replyQueues.knownVerdict(on: queue)

@@ -9,7 +9,6 @@ import Broker
 struct Quarantine {
   /// The request that came last from the quarantine.
   var alone: RequestReference?
-  private let rights: ProducerRights
   private let messages: OutcomePublications
 
   /// Returns to the queue after which a request is processed alone.
@@ -17,10 +16,7 @@ struct Quarantine {
   /// How often what is processed alone may come back before it is given up.
   private static let mostLosses: Int64 = 3
 
-  init(_ messages: OutcomePublications, rights: ProducerRights) {
-    self.messages = messages
-    self.rights = rights
-  }
+  init(_ messages: OutcomePublications) { self.messages = messages }
 
   /// By what the broker says; nothing that a producer wrote is looked at.
   func isSuspect(_ delivery: borrowing Delivery) -> Bool { delivery.returns >= Self.mostReturns }
@@ -34,7 +30,7 @@ struct Quarantine {
   }
 
   func copy(of entry: InFlight, losses: Int64 = 0) -> Publication {
-    messages.quarantine(entry, keepsNotes: rights.areNotesOurs(entry), losses: losses)
+    messages.quarantine(entry, keepsNotes: entry.source.areNotesOurs, losses: losses)
   }
 
   /// It begins anew, as a copy that says how often that has been. Where connections are closed one after the other it was in several
@@ -53,7 +49,7 @@ struct Quarantine {
   }
 
   private func losses(of entry: InFlight) -> Int64 {
-    guard rights.areNotesOurs(entry),
+    guard entry.source.areNotesOurs,
       case .integer(let losses)? = entry.delivery.properties.headers[OutcomePublications.losses],
       (0...Self.mostLosses).contains(losses)
     else { return 0 }

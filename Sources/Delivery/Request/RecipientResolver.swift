@@ -12,7 +12,8 @@ struct RecipientResolver {
     guard let parsed = entry.parsed else { return }
     switch parsed.request.targets {
     case .one(let target):
-      addRecipient(for: target, to: entry, by: routes)
+      entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
+      if case .unresolved = entry.recipients[0].state { lookUp(target, for: entry) }
       if case .fcm = target, lacksFCM(entry, routes) {
         refuseUnless(FCMAddress.canBeGiven(parsed.request.document.string(parsed.request.targetNode)), 0, entry)
       }
@@ -21,8 +22,9 @@ struct RecipientResolver {
       var texts: [[UInt8]] = []
       let lacksFCM = lacksFCM(entry, routes)
       for (index, target) in targets.enumerated() {
-        addRecipient(for: target, to: entry, by: routes)
+        entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
         let last = entry.recipients.count - 1
+        if case .unresolved = entry.recipients[last].state { lookUp(target, for: entry) }
         if case .fcm = target, lacksFCM {
           if texts.isEmpty { texts = parsed.request.targetTexts }
           refuseUnless(FCMAddress.canBeGiven(texts[index]), last, entry)
@@ -55,8 +57,7 @@ struct RecipientResolver {
   }
 
   /// A registration, or a list's user, device group, topic or whole application, is looked up together with the others of the turn.
-  private func addRecipient(for target: Target, to entry: InFlight, by routes: SenderRoutes) {
-    entry.recipients.append(recipient(for: target, by: routes, entry.route.environment))
+  private func lookUp(_ target: Target, for entry: InFlight) {
     guard let lookUps, let app = entry.identity.app, let id = target.registryName else { return }
     let place = LookUps.Place(request: entry.reference, recipient: entry.recipients.count - 1)
     lookUps.append(LookUp(app: apps[app].id, registration: id, kind: entry.parsed?.kind), for: place)

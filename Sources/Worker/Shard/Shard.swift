@@ -81,15 +81,8 @@ package final class Shard: TurnHook {
         }
     }
     pipeline = Pipeline(
-      PipelineParts(
-        apps: apps, pools: pools.lanes,
-        intake: Intake(apps: apps, limits: configuration.limits, pageBytes: configuration.usedRichPages?.bytes),
-        messages: publications, outbox: outbox, registry: registry, replyQueues: replyQueues,
-        breaker: Breaker(share: Double(configuration.breaker.percent) / 100, sample: configuration.breaker.sample),
-        time: time, log: log, results: configuration.results, deadLetters: configuration.deadLetters,
-        attemptLimit: configuration.retry.attempts, prefetch: configuration.prefetch,
-        pagePrefetch: configuration.fanOut.prefetch, pageSize: configuration.fanOut.pageSize,
-        pages: configuration.usedRichPages))
+      configuration, apps: apps, pools: pools.lanes, messages: publications, outbox: outbox, registry: registry,
+      replyQueues: replyQueues, time: time, log: log)
     let holds = pipeline.dispatcher.holds
     spans =
       if let traces = configuration.traces {
