@@ -7,14 +7,17 @@ import Testing
 struct CompletionTests {
   /// What bash offers for a command line that ends with a word begun.
   private func offered(_ line: String, in site: RegistrySite) throws -> [String] {
-    let script = try site.write(try site.run(["completions", "bash"], isConfigured: false).output, "completions")
     let words = line.split(separator: " ", omittingEmptySubsequences: false).map { "'\($0)'" }.joined(separator: " ")
+    return try bash(
+      "COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _pushfleet; printf '%s\\n' \"${COMPREPLY[@]}\"", in: site)
+  }
+
+  /// What bash prints for commands, once it has read the script.
+  private func bash(_ commands: String, in site: RegistrySite) throws -> [String] {
+    let script = try site.write(try site.run(["completions", "bash"], isConfigured: false).output, "completions")
     let log = try site.write("", "completed")
     let child = try ChildProcess(
-      [
-        "/bin/bash", "-c",
-        ". \(script); COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _pushfleet; printf '%s\\n' \"${COMPREPLY[@]}\"",
-      ], environment: RegistrySite.environment, output: log)
+      ["/bin/bash", "-c", ". \(script)\n\(commands)"], environment: RegistrySite.environment, output: log)
     #expect(child.wait() == 0)
     return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
   }
@@ -32,6 +35,14 @@ struct CompletionTests {
       let line = try #require(script.split(separator: "\n").first { $0.contains("'devices --\(option)')") })
       #expect(line.contains("compopt +o default") != isFile, "\(line)")
     }
+    let filesAreOffered = """
+      completes() { COMP_WORDS=("$@" ''); COMP_CWORD=$#; _pushfleet; }
+      compopt() { echo no; }
+      completes pushfleet campaigns show; completes pushfleet dead list; completes pushfleet trace
+      echo and
+      completes pushfleet devices import; completes pushfleet send; completes pushfleet explain --config
+      """
+    #expect(try bash(filesAreOffered, in: site) == ["no", "no", "no", "and"])
     #expect(try offered("pushfleet help expl", in: site) == ["explain"] && offered("pushfleet hel", in: site) == ["help"])
   }
 
@@ -40,7 +51,8 @@ struct CompletionTests {
     ("pushfleet se", ["send"]), ("pushfleet devices imp", ["import"]), ("pushfleet send --la", ["--lane"]),
     ("pushfleet send --lane ", ["high", "normal"]), ("pushfleet config ", ["check"]), ("pushfleet help expl", ["explain"]),
     ("pushfleet hel", ["help"]), ("pushfleet help send --la", []), ("pushfleet devices list --state z", []),
-    ("pushfleet devices list --app ", []),
+    ("pushfleet devices list --app ", []), ("pushfleet campaigns show ", []), ("pushfleet trace ", []),
+    ("pushfleet dead replay ", []),
   ]
 
   /// What fish offers for a command line, without descriptions.
@@ -61,6 +73,10 @@ struct CompletionTests {
     let site = try RegistrySite()
     let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
     for (line, words) in Self.lines { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
+    for words in ["send", "send --config", "devices import", "devices list --config", "campaigns show --config", "explain", "config check"] {
+      let line = "pushfleet \(words) \(script.dropLast(3))"
+      #expect(try offeredByFish(line, script, site) == [script], "\(line)")
+    }
   }
 
   /// What an interactive zsh adds to a command line when the tabulator is pressed: each word that is offered, in a file.
@@ -92,7 +108,7 @@ struct CompletionTests {
     """
 
   @Test(
-    "zsh completes the same, and files where neither an action nor an option can stand",
+    "zsh completes the same, and files where a file can stand",
     .enabled(if: isNothingLeftOut || FileManager.default.fileExists(atPath: "/usr/bin/zsh")))
   func zsh() throws {
     let site = try RegistrySite()
@@ -100,7 +116,9 @@ struct CompletionTests {
     let shell = try site.write(Self.zsh, "shell.zsh")
     let typist = try site.write(Self.typist, "typist.zsh")
     let environment = RegistrySite.environment.merging(["HOME": site.folder.path]) { $1 }
-    for (line, words) in Self.lines + [("pushfleet send \(script.dropLast(4))", ["_pushfleet"])] {
+    let files = ["send", "devices import", "campaigns show --config", "config check"]
+      .map { ("pushfleet \($0) \(script.dropLast(4))", ["_pushfleet"]) }
+    for (line, words) in Self.lines + files {
       let offered = try site.write("", "offered")
       let child = try ChildProcess(
         ["/usr/bin/zsh", "-f", typist, script, offered, shell, line], environment: environment, output: nil)

@@ -35,6 +35,11 @@ struct CommandPage: Sendable {
   /// The words that may follow the command's name, such as `import`.
   var actions: [String] { forms.flatMap(\.actions) }
 
+  /// The actions whose operands are files; nil where those of the command itself are.
+  var actionsOnFiles: [String]? {
+    forms.contains { $0.takesFiles && $0.actions.isEmpty } ? nil : forms.filter(\.takesFiles).flatMap(\.actions)
+  }
+
   /// Each form as a line.
   var usage: [String] { forms.map { (["pushfleet", name] + $0.pieces(value)).joined(separator: " ") } }
 

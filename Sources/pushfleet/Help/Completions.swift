@@ -16,16 +16,23 @@ private enum Completions {
   private static let others = [("help", "say what there is, or explain a command"), ("version", "print the version")]
 
   static func bash(_ pages: [CommandPage]) -> String {
+    let noFiles = "compopt +o default 2>/dev/null"
     var cases: [String] = []
     for page in pages {
       for option in page.options where option.value != nil {
-        let ending = option.takesFile ? "" : "; compopt +o default 2>/dev/null"
+        let ending = option.takesFile ? "" : "; \(noFiles)"
         cases.append("    '\(page.name) --\(option.name)') words=\(quoted(option.choices.joined(separator: " ")))\(ending) ;;")
       }
       if !page.actions.isEmpty {
         cases.append("    '\(page.name) \(page.name)') words='\(page.actions.joined(separator: " "))' ;;")
       }
-      cases.append("    '\(page.name) '*) words='\(page.options.map { "--\($0.name)" }.joined(separator: " "))' ;;")
+      let files =
+        switch page.actionsOnFiles {
+        case nil: ""
+        case []?: "; \(noFiles)"
+        case let actions?: "; case ${COMP_WORDS[2]} in \(actions.joined(separator: "|"))) ;; *) \(noFiles) ;; esac"
+        }
+      cases.append("    '\(page.name) '*) words='\(page.options.map { "--\($0.name)" }.joined(separator: " "))'\(files) ;;")
     }
     return """
       # bash completion of pushfleet. Read by: source <(pushfleet completions bash)
@@ -57,13 +64,19 @@ private enum Completions {
       let actions =
         page.actions.isEmpty
         ? "" : "\n      if (( CURRENT == 3 )); then compadd -- \(page.actions.joined(separator: " ")); return; fi"
+      let files =
+        switch page.actionsOnFiles {
+        case nil: "_files; "
+        case []?: ""
+        case let actions?: "[[ $words[3] == (\(actions.joined(separator: "|"))) ]] && _files; "
+        }
       let options = page.options.map { "        \(quoted("--\($0.name):\($0.words ?? "")"))" }
       return """
             \(page.name))
               case $words[CURRENT-1] in
         \(values.joined(separator: "\n"))
               esac\(actions)
-              if [[ $words[CURRENT] != -* ]]; then _files; return; fi
+              if [[ $words[CURRENT] != -* ]]; then \(files)return; fi
               entries=(
         \(options.joined(separator: "\n"))
               )
@@ -97,13 +110,17 @@ private enum Completions {
     }
     let lines = pages.flatMap { page in
       let within = "complete -c pushfleet -n '__pushfleet_command \(page.name)'"
+      let others = page.actions.filter { page.actionsOnFiles?.contains($0) != true }
+      let mayHaveFiles = page.actionsOnFiles == nil || others.isEmpty && !page.actions.isEmpty
+      let withoutFiles = mayHaveFiles ? nil : ([page.name] + others).joined(separator: " ")
       return page.actions.map { "complete -c pushfleet -n '__pushfleet_action_of \(page.name)' -f -a \($0)" }
+        + (withoutFiles.map { ["complete -c pushfleet -n '__pushfleet_command \($0)' -f"] } ?? [])
         + page.options.map { option in
           let value =
             option.value == nil
             ? ""
             : option.takesFile
-              ? " -r" : option.choices.isEmpty ? " -x" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
+              ? " -r -F" : option.choices.isEmpty ? " -x" : " -x -a \(quoted(option.choices.joined(separator: " ")))"
           return "\(within) -l \(option.name)\(value)" + (option.words.map { " -d \(quoted($0))" } ?? "")
         }
     }
@@ -112,6 +129,7 @@ private enum Completions {
       function __pushfleet_command
         set -l words (commandline -poc)
         test (count $words) -ge 2; and test $words[2] = $argv[1]
+        and begin; test (count $argv) -eq 1; or contains -- "$words[3]" $argv[2..]; end
       end
       function __pushfleet_action_of
         set -l words (commandline -poc)

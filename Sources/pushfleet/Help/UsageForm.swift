@@ -28,7 +28,9 @@ struct UsageForm: Sendable {
   var isDefault: Bool { action?.hasPrefix("[") == true }
   /// Without dashes.
   var options: [String] { items.flatMap(\.options) }
-  var takesOperands: Bool { items.contains(where: \.takesOperands) }
+  var takesOperands: Bool { !operands.isEmpty }
+  var takesFiles: Bool { operands.contains { $0.hasPrefix("FILE") } }
+  private var operands: [String] { items.flatMap(\.operands) }
 
   /// What follows the command's name, in pieces that stay together on a line.
   func pieces(_ value: (String) -> String?) -> [String] {
@@ -58,8 +60,8 @@ extension UsageForm.Item {
     if case .option(let name) = self { [name] } else { parts.flatMap(\.options) }
   }
 
-  fileprivate var takesOperands: Bool {
-    if case .operand = self { true } else { parts.contains(where: \.takesOperands) }
+  fileprivate var operands: [String] {
+    if case .operand(let name) = self { [name] } else { parts.flatMap(\.operands) }
   }
 
   /// - Parameter value: how an option's value is named; nil for a flag.
