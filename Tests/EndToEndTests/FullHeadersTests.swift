@@ -123,4 +123,48 @@ struct FullHeadersTests {
     #expect(ended.status == 0 && ended.output.contains("NotRegistered"), "\(ended.output)")
     #expect(try site.depths(["feedback"]) == [0])
   }
+
+  @Test("they don't end the reading of the trace, which finds what stands before and behind them")
+  func trace() throws {
+    let site = try Site()
+    try site.startSimulator()
+    try site.declareTopology()
+    func send(_ id: String, to device: Int) throws {
+      try site.publish(lines: [
+        [
+          "body": push(device), "exchange": "\(site.prefix).send", "routing_key": "normal",
+          "properties": ["message_id": id],
+        ]
+      ])
+      try site.drain()
+    }
+    try send("before", to: 1)
+    let foreign = full("foreign", ["message_id": "foreign"], exchange: "\(site.prefix).trace", key: "request")
+    try site.publish(lines: [foreign, foreign])
+    try send("behind", to: 2)
+    for id in ["before", "behind"] {
+      let ended = try site.run(["trace", id, "--config", site.file("pushfleet.json5"), "--json"])
+      #expect(ended.status == 0, "\(id): \(ended.output.prefix(300))")
+      #expect(Site.objects(ended.output).map { $0["message_id"] as? String } == [id], "\(ended.output.prefix(300))")
+    }
+  }
+
+  @Test("feedback events with them are on the list of APNs' feedback service")
+  func feedbackList() throws {
+    let site = try Site()
+    let door = try OldDoor(site)
+    try site.declareTopology()
+    func event(_ device: Int) -> [String: Any] {
+      ["event": "NotRegistered", "platform": "apns", "token": token(device), "invalid_since": "2023-11-14T22:13:20.000Z"]
+    }
+    let exchange = "\(site.prefix).events"
+    try site.publish(lines: [
+      full("event", event(1), exchange: exchange, key: "feedback.\(Site.app)"),
+      ["body": event(2), "exchange": exchange, "routing_key": "feedback.\(Site.app)"],
+    ])
+    try giveBack(site, "feedback.binary.\(Site.app)", 2)
+    #expect(Set(try door.feedback().compactMap { $0["token"] as? String }) == [token(1), token(2)])
+    #expect(try site.depths(["feedback.binary.\(Site.app)"]) == [0])
+    #expect(!door.gateway.outputSoFar.contains("broker connection ended"), "\(door.gateway.outputSoFar)")
+  }
 }
