@@ -78,6 +78,7 @@ let package = Package(
         "PushCore", "Wire", "AMQP", "Reactor", "DeviceRegistry", "Providers", "StatusHTTP", "Logging", "Broker",
         "Settings", "Delivery",
       ],
+      resources: [.embedInCode("Telemetry/dashboard.html")],
       swiftSettings: strict),
     .target(
       name: "Gateway",

@@ -2,6 +2,9 @@ import StatusHTTP
 
 /// The page at `/` of the figures' address: one document without anything from elsewhere, which asks for `/status.json` again and again.
 enum DashboardPage {
+  /// `{{mark}}` stands for what the policy of an answer allows.
+  static let html = String(decoding: PackageResources.dashboard_html, as: UTF8.self)
+
   static func answer() -> HTTPServer.Answer {
     // Only what stands in the page itself, marked anew each time, is obeyed.
     var random = SystemRandomNumberGenerator()
