@@ -73,7 +73,8 @@ struct CompletionTests {
     let site = try RegistrySite()
     let script = try site.write(try site.run(["completions", "fish"], isConfigured: false).output, "pushfleet.fish")
     for (line, words) in Self.lines { #expect(try offeredByFish(line, script, site) == words, "\(line)") }
-    for words in ["send", "send --config", "devices import", "devices list --config", "campaigns show --config", "explain", "config check"] {
+    let places = ["send", "send --config", "devices import", "devices list --config", "campaigns show --config", "explain"]
+    for words in places + ["config check"] {
       let line = "pushfleet \(words) \(script.dropLast(3))"
       #expect(try offeredByFish(line, script, site) == [script], "\(line)")
     }

@@ -57,7 +57,7 @@ struct CampaignTests {
     _ = try registry.store.createCampaign(Self.description, now: 1_000)
     _ = try registry.store.pageDone(report(0, isLast: true), now: 2_000)
     func ask(_ store: any DeviceStore, _ claimant: UInt8, lease: Int64, clock: Int64) throws -> ResultClaim? {
-      let call = RegistryCall.finish(campaign: Self.id, claimant: [claimant], lease: lease)
+      let call = RegistryCall.write(.campaigns) { store, _ in try store.finish(Self.id, claimant: [claimant], lease: lease) }
       return try call.request.answer(store, now: clock) as? ResultClaim
     }
     let now = Int64(1_800_000_000_000)

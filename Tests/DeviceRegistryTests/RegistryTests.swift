@@ -44,7 +44,7 @@ struct RegistryTests {
     try Registry(.sqlite(path: path), loop: loop, handler: recorder, options: options)
   }
 
-  private static let survey = RegistryCall.survey(.topic([1]), app: TestRegistry.app).request
+  private static let survey = RegistryCall.read { try $0.survey(.topic([1]), app: TestRegistry.app) }.request
 
   private func registering(_ token: String, fence: Int64 = 0) -> RegistryRequest {
     .change(.register(Registration(app: TestRegistry.app, platform: .fcm, token: Array(token.utf8))), fence: fence)
@@ -67,7 +67,8 @@ struct RegistryTests {
   @Test("Changes that another claim has fenced fail with all behind them, and the registry goes on")
   func fenced() throws {
     let registry = try open(options(statementTimeout: 5_000))
-    for tag in 0..<2 { try registry.submit(RegistryCall.claimChanges.request, tag: tag) }
+    let claim = RegistryCall.write(.devices) { store, _ in try store.claimChanges() }
+    for tag in 0..<2 { try registry.submit(claim.request, tag: tag) }
     try registry.submit(registering("a", fence: 1), tag: 2)
     try registry.submit(registering("b", fence: 1), tag: 3)
     try registry.submit(registering("c", fence: 2), tag: 4)
@@ -129,11 +130,8 @@ struct RegistryTests {
     let other = try SQLiteConnection(path: path, create: false, busyTimeout: 0)
     try other.execute("BEGIN IMMEDIATE")
     // Under way until the lock is free, then the others' turn comes.
-    try registry.submit(
-      RegistryCall.createCampaign(
-        CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)
-      ).request,
-      tag: 1)
+    let campaign = CampaignDescription(id: [1], app: TestRegistry.app, messageID: [1], target: [], total: 0, highWater: 0)
+    try registry.submit(RegistryCall.write(.campaigns) { try $0.createCampaign(campaign, now: $1) }.request, tag: 1)
     for tag in 2..<300 { try registry.submit(registering("t\(tag)"), tag: tag) }
     try registry.submit(Self.survey, tag: 300)
     registry.withdrawChanges()

@@ -57,7 +57,7 @@ struct ReceiptsTests {
     var answers = 0
     for round in 1...3 {
       queue.flush()
-      registry.call(.acknowledge([], wantsReceipts: true)) { _ in answers += 1 }
+      registry.call(.write(.notes) { try $0.acknowledge([], wantsReceipts: true, now: $1) }) { _ in answers += 1 }
       #expect(loop.run(atMost: 10) { answers == round })
     }
     #expect(!outbox.isFull && queue.count == 12, "\(outbox.backlog)")

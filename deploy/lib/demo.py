@@ -402,11 +402,11 @@ def show(folder):
         headers = letter["properties"].get("headers", {})
         print(f"  {headers.get('x-push-error'):<20} {headers.get('x-push-reason')}\n    {DIM}{short(letter['body'])}{PLAIN}")
 
-    delivered = sum(entry["answer"].get("status") == 200 for entry in pushes)
+    accepted = sum(entry["answer"].get("status") == 200 for entry in pushes)
     again = len(pushes) - len({(entry["token"], body_of(entry), entry["headers"].get("apns-id")) for entry in pushes})
     heading("Summary")
     print(f"  {len(SCENES) + 1 + len(SENDS) + len(BADGES) + len(ACTIVITY)} requests published: {len(pushes)} pushes, {again} of them a second attempt, "
-          f"{delivered} delivered;\n  {len(feedback)} feedback events, {len(dead)} dead letters")
+          f"{accepted} accepted by APNs and FCM;\n  {len(feedback)} feedback events, {len(dead)} dead letters")
     for line in unaccounted:
         print(f"  {RED}{line}{PLAIN}")
     if not unaccounted:

@@ -12,7 +12,7 @@ extension Broadcasts {
     let rest = page.pending?.map { DeviceRows.registration(id: $0.id, salt: $0.salt) }
     if page.campaign.isEmpty {
       let lookUps = (rest ?? []).map { LookUp(app: app, registration: $0) }
-      return [.ask(.init(.resolve(lookUps)) { .restRead($0) })]
+      return [.ask(.init(.read { try $0.resolve(lookUps) }) { .restRead($0) })]
     }
     if rest?.isEmpty == true {
       entry.broadcast.work?.ends()
@@ -23,7 +23,7 @@ extension Broadcasts {
     let opening = PageOpening(
       campaign: page.campaign, page: page.number, copy: page.copy, app: app, kind: entry.parsed?.kind ?? .alert,
       content: content)
-    return [.ask(.init(.openPage(opening)) { .opened($0) })]
+    return [.ask(.init(.write(.campaigns) { try $0.openPage(opening, now: $1) }) { .opened($0) })]
   }
 
   func pageOpened(_ entry: InFlight, _ opened: OpenedPage) -> [AudienceStep] {
@@ -104,8 +104,10 @@ extension Broadcasts {
   private static let smallAudience = 1_000
 
   func readSmallAudience(_ entry: InFlight, _ audience: Audience) -> AudienceStep {
-    let page = RegistryCall.page(
-      audience, kind: entry.parsed?.kind ?? .alert, app: appID(of: entry), after: 0, upTo: .max, limit: Self.smallAudience)
+    let (kind, app) = (entry.parsed?.kind ?? .alert, appID(of: entry))
+    let page = RegistryCall.read {
+      try $0.page(of: audience, kind: kind, app: app, after: 0, upTo: .max, limit: Self.smallAudience)
+    }
     return .ask(.init(page) { .read($0) })
   }
 

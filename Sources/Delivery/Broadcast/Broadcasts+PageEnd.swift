@@ -47,8 +47,7 @@ extension Broadcasts {
 
   func savePage(_ entry: InFlight) -> [AudienceStep] {
     guard let page = entry.broadcast.page, let record = entry.broadcast.work?.unsaved else { return [] }
-    let call = RegistryCall.savePage(record, campaign: page.campaign, page: page.number)
-    return [.ask(.init(call, orElse: { .notSaved($0) }) { _ in .saved })]
+    return [.ask(.init(Self.save(record, of: page), orElse: { .notSaved($0) }) { _ in .saved })]
   }
 
   func pageSaved(_ entry: InFlight) -> [AudienceStep] {
@@ -83,7 +82,12 @@ extension Broadcasts {
     }
     let isOnItsWayToLadder = work.stage == .ending && (work.beginsAgain || page.pending != nil)
     guard work.stage == .sending || entry.ledger.isReportDue || isOnItsWayToLadder else { return }
-    registry?.note(.savePage(SettledDevices(of: entry, work).record, campaign: page.campaign, page: page.number))
+    registry?.note(Self.save(SettledDevices(of: entry, work).record, of: page))
+  }
+
+  private static func save(_ record: PageRecord, of page: PageTicket) -> RegistryCall<Void> {
+    let (campaign, number) = (page.campaign, page.number)
+    return .write(.campaigns) { try $0.savePage(record, campaign: campaign, page: number, now: $1) }
   }
 
   // MARK: its report
@@ -95,7 +99,8 @@ extension Broadcasts {
     let ending = PageReport(
       campaign: page.campaign, page: page.number, isLast: page.isLast, sent: page.sent, failed: page.failed,
       unknown: Int64(entry.broadcast.work?.unknown ?? 0), failures: page.failureCounts)
-    return [.ask(.init(.pageDone(ending), orElse: { .notReported($0) }) { .reported($0) })]
+    let call = RegistryCall.write(.campaigns) { try $0.pageDone(ending, now: $1) }
+    return [.ask(.init(call, orElse: { .notReported($0) }) { .reported($0) })]
   }
 
   func pageReported(_ entry: InFlight, _ campaign: Campaign?) -> [AudienceStep] {
@@ -119,8 +124,12 @@ extension Broadcasts {
     entry.ledger.owes()
     let claimant = UUIDText.random(using: &time.random)
     entry.broadcast.work?.claimant = claimant
-    let call = RegistryCall.finish(campaign: page.campaign, claimant: claimant, lease: resultLease)
-    return [.ask(.init(call, orElse: { .notReported($0) }) { .resultClaimed($0) })]
+    return [.ask(.init(finishing(page.campaign, as: claimant), orElse: { .notReported($0) }) { .resultClaimed($0) })]
+  }
+
+  private func finishing(_ campaign: [UInt8], as claimant: [UInt8]) -> RegistryCall<ResultClaim> {
+    let lease = resultLease
+    return .write(.campaigns) { store, _ in try store.finish(campaign, claimant: claimant, lease: lease) }
   }
 
   /// To be called about once a second: a result that waits for its confirm, for as long as the broker takes, is still this worker's.
@@ -128,7 +137,7 @@ extension Broadcasts {
     resultClaims.removeAll { table[$0] == nil }
     for claim in resultClaims {
       guard let entry = table[claim], let page = entry.broadcast.page, let work = entry.broadcast.work else { continue }
-      registry?.note(.finish(campaign: page.campaign, claimant: work.claimant, lease: resultLease))
+      registry?.note(finishing(page.campaign, as: work.claimant))
     }
   }
 
@@ -154,6 +163,6 @@ extension Broadcasts {
   /// The result is confirmed: should the page come again, nobody publishes it a second time.
   func noteResultPublished(_ entry: InFlight) {
     guard entry.broadcast.work?.isResultClaimed == true, let page = entry.broadcast.page else { return }
-    registry?.note(.resultPublished(campaign: page.campaign))
+    registry?.note(.write(.campaigns) { try $0.resultPublished(page.campaign, now: $1) })
   }
 }

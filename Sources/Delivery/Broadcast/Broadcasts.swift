@@ -93,10 +93,12 @@ final class Broadcasts {
     if time.wallClock > entry.identity.deadline {
       // Another copy of it may have begun in time, and then speaks for all.
       guard entry.isNamed else { return [.expire] }
-      return [.ask(.init(.campaign(campaignID(of: entry))) { .found($0) })]
+      let id = campaignID(of: entry)
+      return [.ask(.init(.read { try $0.campaign(id) }) { .found($0) })]
     }
     if !audience.isSmall, !entry.isNamed { return nameAndPublishAgain(entry) }
-    let survey = AudienceStep.ask(.init(.survey(audience, app: appID(of: entry))) { .surveyed($0) })
+    let app = appID(of: entry)
+    let survey = AudienceStep.ask(.init(.read { try $0.survey(audience, app: app) }) { .surveyed($0) })
     return audience.isSmall ? [survey, readSmallAudience(entry, audience)] : [survey]
   }
 
@@ -137,7 +139,7 @@ final class Broadcasts {
     let description = CampaignDescription(
       id: campaignID(of: entry), app: appID(of: entry), messageID: entry.identity.messageID,
       target: parsed.request.document.string(parsed.request.targetNode), total: survey.estimate, highWater: survey.highWater)
-    return [.ask(.init(.createCampaign(description)) { .created($0) })]
+    return [.ask(.init(.write(.campaigns) { try $0.createCampaign(description, now: $1) }) { .created($0) })]
   }
 
   /// The same for every delivery of one request, and another for a request that only bears the same message id.
@@ -205,7 +207,7 @@ final class Broadcasts {
   }
 
   private func hold(campaign: [UInt8]) {
-    registry?.call(.setState(.held, campaign: campaign)) { [log] result in
+    registry?.call(.write(.campaigns) { try $0.setState(.held, of: campaign, now: $1) }) { [log] result in
       guard case .success(true) = result else { return }
       log.error(
         "the campaign is held: pushfleet campaigns resume or cancel", ["campaign": String(decoding: campaign, as: UTF8.self)])

@@ -108,7 +108,9 @@ package final class AcknowledgementQueue: ChangeFeedHandler, AcknowledgementCons
     }
     guard !batch.parts.isEmpty else { return }
     isNoting = true
-    registry?.call(.acknowledge(batch.acknowledgements, wantsReceipts: wantsReceipts)) { [weak self] result in
+    let (acknowledgements, wantsReceipts) = (batch.acknowledgements, wantsReceipts)
+    let call = RegistryCall.write(.notes) { try $0.acknowledge(acknowledgements, wantsReceipts: wantsReceipts, now: $1) }
+    registry?.call(call) { [weak self] result in
       self?.answered(batch, result)
     }
   }

@@ -65,7 +65,7 @@ final class ChangeClaim {
 
   private func ask() {
     state = .asked
-    registry?.call(.claimChanges) { [weak self, claims] result in
+    registry?.call(.write(.devices) { store, _ in try store.claimChanges() }) { [weak self, claims] result in
       guard let self, claims == self.claims else { return }
       switch result {
       case .success(let number): prove(number)

@@ -209,7 +209,7 @@ final class Collapses {
       rest = rest.dropFirst(portion.count)
       let isLast = rest.isEmpty
       underWay += portion.count
-      registry?.call(.noteWaiting(portion)) { [weak self] _ in
+      registry?.call(.write(.notes) { store, _ in try store.noteWaiting(portion) }) { [weak self] _ in
         self?.underWay -= portion.count
         if isLast { self?.handler?.noted(owing) }
       }
@@ -221,7 +221,7 @@ final class Collapses {
     let asked = questions
     questions = []
     let places = asked.flatMap(\.places)
-    registry?.call(.newestWaiting(in: places)) { [weak self] result in
+    registry?.call(.read { try $0.newestWaiting(in: places) }) { [weak self] result in
       if case .success(let orders) = result {
         for (place, order) in zip(places, orders) { if let order { self?.learn(order, in: place) } }
       }

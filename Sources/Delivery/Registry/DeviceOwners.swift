@@ -31,7 +31,8 @@ final class DeviceOwners {
     guard !waiting.isEmpty else { return }
     let asked = waiting
     waiting.removeAll(keepingCapacity: true)
-    registry.call(.owners(of: Set(asked.map(\.device)).sorted())) { [weak self] result in
+    let devices = Set(asked.map(\.device)).sorted()
+    registry.call(.read { try $0.owners(of: devices) }) { [weak self] result in
       let owners = (try? result.get()) ?? [:]
       for entry in asked {
         var event = entry.event

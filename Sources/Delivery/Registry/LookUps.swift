@@ -43,7 +43,8 @@ final class LookUps {
         while end < allPlaces.count, allPlaces[end].request == request { end += 1 }
       } while end < allPlaces.count && end - start < Self.most
       let batch = Array(allPlaces[start..<end])
-      registry.call(.resolve(Array(allLookUps[start..<end]))) { [weak self] result in
+      let lookUps = Array(allLookUps[start..<end])
+      registry.call(.read { try $0.resolve(lookUps) }) { [weak self] result in
         switch result {
         case .success(let resolution): self?.handler?.lookedUp(batch, resolution)
         case .failure(let error): self?.handler?.lookUpFailed(batch, error)

@@ -50,7 +50,9 @@ package final class StaleWatch: StaleConsequences {
     let search = StaleSearch(
       after: cursor, portion: Self.portion, seenBefore: now - staleAfter, claimedBefore: now - Self.lease,
       limit: Self.mostClaimed)
-    registry.call(.claimStale(search)) { [weak self] result in self?.claimed(try? result.get()) }
+    registry.call(.write(.devices) { try $0.claimStale(search, now: $1) }) { [weak self] result in
+      self?.claimed(try? result.get())
+    }
   }
 
   private func claimed(_ found: StaleDevices?) {
@@ -87,7 +89,8 @@ package final class StaleWatch: StaleConsequences {
   private func mark() {
     guard !isAsking, !unmarked.isEmpty, waiting.isEmpty else { return }
     isAsking = true
-    registry.call(.markStale(unmarked, seenBefore: time.wallClock - staleAfter)) { [weak self] result in
+    let (devices, seenBefore) = (unmarked, time.wallClock - staleAfter)
+    registry.call(.write(.devices) { try $0.markStale(devices, seenBefore: seenBefore, now: $1) }) { [weak self] result in
       self?.isAsking = false
       if case .success = result { self?.unmarked = [] }
     }

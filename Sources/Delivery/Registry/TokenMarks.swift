@@ -114,7 +114,7 @@ package final class TokenMarks {
   }
 
   private func write(_ marks: [DeviceMark]) {
-    registry?.call(.mark(marks)) { [weak self] result in
+    registry?.call(.write(.devices) { try $0.mark(marks, now: $1) }) { [weak self] result in
       switch result {
       case .success(let outcomes):
         self?.keep(zip(marks, outcomes).compactMap { mark, outcome in outcome == .busy ? mark : nil })

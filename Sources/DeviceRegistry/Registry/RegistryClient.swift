@@ -134,21 +134,31 @@ extension RegistryClient {
       note(.probe)
     }
     if isDue(&nextPurgeOfNotes) {
-      call(.purgeNotes(before: time.wallClock - Self.notesKept, limit: Self.notesPurgedAtOnce)) { [weak self] result in
+      let (before, limit) = (time.wallClock - Self.notesKept, Self.notesPurgedAtOnce)
+      let purge = RegistryCall.write(.notes) {
+        try $0.purgeNotes(before: before, limit: limit) + $0.purgeWaiting(before: $1, limit: limit)
+          + $0.purgeRequests(before: $1, limit: limit)
+      }
+      call(purge) { [weak self] result in
         if let self, case .success(Self.notesPurgedAtOnce...) = result { nextPurgeOfNotes = time.now }
       }
     }
     if isDue(&nextPurgeOfContent) {
-      call(.purgeContent(before: time.wallClock, limit: Self.contentPurgedAtOnce)) { [weak self] result in
+      let before = time.wallClock
+      let purge = RegistryCall.write(.notes) { store, _ in
+        try store.purgeContent(before: before, limit: Self.contentPurgedAtOnce)
+      }
+      call(purge) { [weak self] result in
         if let self, case .success(Self.contentPurgedAtOnce) = result { nextPurgeOfContent = time.now }
       }
     }
     guard isDue(&nextPurge) else { return }
-    note(.purgeSecrets(before: time.wallClock - Self.goneKept, limit: Self.purgedAtOnce))
+    let (now, limit) = (time.wallClock, Self.purgedAtOnce)
+    note(.write(.devices) { store, _ in try store.purgeSecrets(before: now - Self.goneKept, limit: limit) })
     note(
-      .purge(
-        goneBefore: time.wallClock - Self.goneKept, activitiesBefore: time.wallClock - Self.activitiesKept,
-        campaignsBefore: time.wallClock - Self.campaignsKept,
-        limit: Self.purgedAtOnce))
+      .write(.devices) { store, _ in
+        _ = try store.purgeActivities(before: now - Self.activitiesKept, limit: limit)
+        _ = try store.purge(goneBefore: now - Self.goneKept, campaignsBefore: now - Self.campaignsKept, limit: limit)
+      })
   }
 }

@@ -18,7 +18,7 @@ struct Installations {
   /// What is known of it. A caller with its secret has its tokens anyway, or has found the secret.
   func get(_ call: HTTPCall, _ visitor: Visitor) {
     devices(call, visitor) { records in
-      registry.call(.badge(ofInstallation: visitor.installation, app: visitor.app)) { result in
+      registry.call(.read { try $0.badge(ofInstallation: visitor.installation, app: visitor.app) }) { result in
         guard case .success(let badge) = result else { return refuseUnread(call) }
         call.answer(
           .json(200) { body in
@@ -74,7 +74,8 @@ struct Installations {
     guard case .success(.register(let registration)) = RegistryChange.parse(register, limits: changes.limits) else {
       return self.register(call, visitor, register)
     }
-    registry.call(.device(.token(registration.platform, registration.token), app: visitor.app)) { result in
+    let holder = DeviceReference.token(registration.platform, registration.token)
+    registry.call(.read { try $0.device(holder, app: visitor.app) }) { result in
       switch result {
       case .success(let records):
         let holders = records.filter { $0.state != .gone }
@@ -106,7 +107,10 @@ struct Installations {
   /// Who removes it as its backend ends what its device may say, and a device that is registered under its name later has a secret of its own.
   func delete(_ call: HTTPCall, _ visitor: Visitor) {
     guard visitor.isBackend else { return applied(call, visitor, visitor.message("unregister")) }
-    registry.call(.removeSecret(ofInstallation: visitor.installation, app: visitor.app)) { result in
+    let removal = RegistryCall.write(.devices) { store, _ in
+      try store.removeSecret(ofInstallation: visitor.installation, app: visitor.app)
+    }
+    registry.call(removal) { result in
       guard case .success = result else { return refuseUnwritten(call) }
       applied(call, visitor, visitor.message("unregister"))
     }
@@ -129,8 +133,11 @@ struct Installations {
   /// - Parameter then: with nil where it has one; the call is answered where the registry takes none now.
   private func giveSecret(_ call: HTTPCall, _ visitor: Visitor, replacing: Bool, then: @escaping ([UInt8]?) -> Void) {
     let secret = NewSecret(.device)
+    let hash = secret.hash
     registry.call(
-      .setSecret(secret.hash, ofInstallation: visitor.installation, app: visitor.app, replacing: replacing)
+      .write(.devices) {
+        try $0.setSecret(hash, ofInstallation: visitor.installation, app: visitor.app, replacing: replacing, now: $1)
+      }
     ) { result in
       switch result {
       case .success(let isSet): then(isSet ? secret.text : nil)
@@ -226,7 +233,7 @@ struct Installations {
 
   /// The registrations that the installation has; the call is answered where there are none.
   private func devices(_ call: HTTPCall, _ visitor: Visitor, then: @escaping ([DeviceRecord]) -> Void) {
-    registry.call(.device(.installation(visitor.installation), app: visitor.app)) { result in
+    registry.call(.read { try $0.device(.installation(visitor.installation), app: visitor.app) }) { result in
       switch result {
       case .success(let records):
         let present = records.filter { $0.state != .gone }

@@ -202,7 +202,7 @@ final class HTTPDoor: Door, TurnHook {
         work(call, Visitor(app: app, installation: installation, isBackend: true))
       }
     }
-    registry.call(.secret(ofInstallation: installation, app: app)) { [weak self] result in
+    registry.call(.read { try $0.secret(ofInstallation: installation, app: app) }) { [weak self] result in
       switch result {
       case .success(let hash):
         guard let hash, Digest.areEqual(Digest.sha256(secret), hash) else {

@@ -20,7 +20,7 @@ struct DeviceGroups {
     guard let name = call.query("notification_key_name"), !name.isEmpty else {
       return call.answer(Self.error(400, "notification_key_name: missing"))
     }
-    registry.call(.group(.name(name), app: app)) { result in
+    registry.call(.read { try $0.group(.name(name), app: app) }) { result in
       switch result {
       case .success(let group?): call.answer(.json(200) { $0.set("notification_key", group.notificationKey) })
       case .success(nil): call.answer(Self.error(400, "notification_key not found"))

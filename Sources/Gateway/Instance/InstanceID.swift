@@ -26,7 +26,7 @@ struct InstanceID {
     guard let app = app(call, key) else { return }
     guard let reference = DeviceReference(text: call.path[2]) else { return call.answer(Self.error(400, "InvalidToken")) }
     let isDetailed = call.query("details").map { $0.elementsEqual("true".utf8) } ?? false
-    registry.call(.device(reference, app: app.id)) { result in
+    registry.call(.read { try $0.device(reference, app: app.id) }) { result in
       switch result {
       case .success(let records):
         guard let record = records.first, record.state != .gone else {

@@ -66,7 +66,7 @@ struct TokenImport {
       }
     }
     for (index, (platform, token)) in tokens.enumerated() {
-      registry.call(.device(.token(platform, token), app: app.id)) { result in
+      registry.call(.read { try $0.device(.token(platform, token), app: app.id) }) { result in
         switch result {
         case .success(let records): round.end(index, !records.isEmpty)
         case .failure: round.leave("the registry can't be read for now")

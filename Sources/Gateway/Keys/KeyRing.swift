@@ -73,7 +73,7 @@ final class KeyRing {
   }
 
   private func read(_ id: [UInt8]) {
-    registry.call(.key(id)) { [weak self] result in
+    registry.call(.read { try $0.key(id) }) { [weak self] result in
       guard let self else { return }
       let waiting = lookUps.removeValue(forKey: id) ?? []
       switch result {
@@ -103,7 +103,7 @@ final class KeyRing {
     guard let place, case let key = entries.values[place].key, proof(key), key.revokedAt == nil else { return .failure(.wrong) }
     if entries.values[place].notedAt.map({ loop.now.seconds(since: $0) >= Self.notePause }) ?? true {
       entries.values[place].notedAt = loop.now
-      registry.note(.keyUsed(id))
+      registry.note(.write(.devices) { try $0.keyUsed(id, now: $1) })
     }
     return entries.values[place].admits(at: loop.now) ? .success(key) : .failure(.tooMany)
   }

@@ -10,7 +10,7 @@ struct ContentPages {
   func take(_ call: HTTPCall) {
     let name = call.path[1]
     guard ContentPage.isName(name) else { return call.answer(Self.missing) }
-    registry.call(.content(ofPage: name)) { result in
+    registry.call(.read { try $0.content(ofPage: name, now: $1) }) { result in
       switch result {
       case .success(let content?): call.answer(Self.answer(200, Self.page(content)))
       case .success(nil): call.answer(Self.missing)

@@ -103,7 +103,7 @@ struct TopicSubscriptions {
     _ references: ArraySlice<DeviceReference>, _ app: [UInt8], _ call: HTTPCall, then: @escaping (DeviceRecord?) -> Void
   ) {
     guard let reference = references.first else { return then(nil) }
-    registry.call(.device(reference, app: app)) { result in
+    registry.call(.read { try $0.device(reference, app: app) }) { result in
       switch result {
       case .success(let records):
         if let record = records.first, record.state != .gone { return then(record) }

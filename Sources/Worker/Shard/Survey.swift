@@ -51,7 +51,10 @@ final class Survey {
   private func surveyCampaigns() {
     guard let registry else { return }
     isAsking = true
-    registry.call(.surveyCampaigns(latest: Self.mostNamed)) { [weak self] result in
+    let call = RegistryCall.read { store in
+      CampaignSurvey(counts: try store.countCampaigns(), latest: try store.campaigns(limit: Self.mostNamed))
+    }
+    registry.call(call) { [weak self] result in
       guard let self else { return }
       isAsking = false
       campaigns = try? result.get()
