@@ -65,6 +65,8 @@ package final class ReplyQueues {
 
   /// Seconds that an answer holds: that a queue is exclusive, and that it isn't.
   static let (lifetime, lifetimeOfRefusal) = (60.0, 1.0)
+  /// Milliseconds for which a request is put off whose producer names too many queues.
+  package static let delayOfCrowded: Int64 = 1_000
   /// Answers that are remembered, and questions that wait. What finds no room is asked again a second later.
   static let most = 4_096
   /// Questions of one producer that are open: what waits for one takes up room that others share.

@@ -37,7 +37,7 @@ enum AudienceEvent {
   case notReported(RegistryError)
 }
 
-/// What is to be done next for a request to an audience; ``Pipeline/carryOut(_:_:)`` does it.
+/// What is to be done next for a request to an audience.
 enum AudienceStep {
   case ask(AudienceQuestion)
   case reject(Rejection)
@@ -66,11 +66,35 @@ enum AudienceStep {
   case met
 }
 
+extension AudienceStep {
+  func carryOut(_ entry: InFlight, in pipeline: Pipeline) {
+    let publisher = pipeline.publisher
+    switch self {
+    case .ask(let question): question.put(entry, in: pipeline)
+    case .reject(let rejection): pipeline.reject(entry, rejection)
+    case .expire: pipeline.expire(entry)
+    case .putOff(let delay, let reason): pipeline.putOff(entry, by: delay, reason)
+    // An orphan is sent when the broker has delivered it here again.
+    case .send: if !entry.ledger.isOrphan { pipeline.passGates(entry) }
+    case .conclude(let steps): pipeline.conclude(entry) { pipeline.carryOut(steps, entry) }
+    case .publish(let publication): publisher.publish(publication, for: entry)
+    case .begins(let campaign): pipeline.collapses.noteBegun(entry, campaign)
+    case .letter(let letter): publisher.publish(letter, for: entry)
+    case .expiredLetter(let id): publisher.publishOptionalLetter(.expired, registration: id, for: entry)
+    case .result(let result): publisher.publishResult(of: entry, result)
+    case .report: pipeline.perform(entry.ledger.owesReport(), entry)
+    case .putOffWhenSafe(let due): pipeline.putOffWhenSafe(entry, until: due)
+    case .retry(let due): publisher.publishRetry(of: entry, at: due)
+    case .met: pipeline.consequenceEnded(of: entry)
+    }
+  }
+}
+
 /// A question to the registry, whose answer is an event.
 struct AudienceQuestion {
-  let ask: (RegistryClient, @escaping (Result<AudienceEvent, RegistryError>) -> Void) -> Void
+  private let ask: (RegistryClient, @escaping (Result<AudienceEvent, RegistryError>) -> Void) -> Void
   /// What it means that the registry can't answer. Nil where the request can't go on without an answer: then it goes to the ladder.
-  let failure: ((RegistryError) -> AudienceEvent)?
+  private let failure: ((RegistryError) -> AudienceEvent)?
 
   init<Answer>(
     _ call: RegistryCall<Answer>, orElse failure: ((RegistryError) -> AudienceEvent)? = nil,
@@ -78,5 +102,18 @@ struct AudienceQuestion {
   ) {
     ask = { registry, answered in registry.call(call) { answered($0.map(event)) } }
     self.failure = failure
+  }
+
+  func put(_ entry: InFlight, in pipeline: Pipeline) {
+    guard let registry = pipeline.registry else { return }
+    let reference = entry.reference
+    ask(registry) { [weak pipeline, failure] result in
+      guard let pipeline, let entry = pipeline.table[reference] else { return }
+      switch result {
+      case .success(let event): if failure != nil || !entry.ledger.isConcluded { pipeline.handle(event, entry) }
+      case .failure(let error):
+        if let event = failure?(error) { pipeline.handle(event, entry) } else { pipeline.refuseOrPutOff(entry, error) }
+      }
+    }
   }
 }

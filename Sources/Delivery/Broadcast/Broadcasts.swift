@@ -121,6 +121,9 @@ final class Broadcasts {
     return [.conclude([.publish(messages.again(for: entry))])]
   }
 
+  /// How long a broadcast that is too late waits for the registry's word on whether it has begun in time, in milliseconds; nil after a day.
+  func delayOfDoubt(since deadline: Int64) -> Int64? { time.wallClock - deadline <= 86_400_000 ? 300_000 : nil }
+
   private func surveyed(_ entry: InFlight, _ survey: AudienceSurvey) -> [AudienceStep] {
     guard let audience = entry.broadcast.work?.audience else { return [] }
     guard survey.exists else { return [.reject(Rejection(.invalidRegistration, audience.missing))] }

@@ -73,9 +73,12 @@ package final class Dispatcher {
 
   // MARK: what waits
 
-  func append(_ waiting: PoolLanes.Waiting, to pool: Int, _ entry: InFlight) {
-    pools[pool].append(waiting, of: entry)
-    wake(pool)
+  func append(_ entry: InFlight, to numbers: PoolNumbers) {
+    let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
+    numbers.forEach { pool in
+      pools[pool].append(waiting, of: entry)
+      wake(pool)
+    }
   }
 
   /// Goes out before everything else that waits for the pool.

@@ -19,12 +19,7 @@ extension Pipeline: PoolHandler {
     case .drop(let code), .gone(let code), .suspect(let code), .credential(let code):
       fail(entry, tag.recipient, code, reason: meaning.reason, status: meaning.status, attempts: entry.attempt.earlier + 1)
     case .retry(let kind, let code):
-      var delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: meaning.retryAfter)
-      // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
-      let life = entry.identity.deadline - time.wallClock
-      if kind == .outage, meaning.retryAfter == nil, delay > life {
-        delay = publisher.messages.ladder.longestWait(within: life) ?? delay
-      }
+      let delay = publisher.delay(of: kind, retryAfter: meaning.retryAfter, entry)
       postpone(entry, tag.recipient, by: delay, code, reason: meaning.reason, status: meaning.status)
     }
   }
@@ -38,7 +33,7 @@ extension Pipeline: PoolHandler {
     switch why {
     case _ where entry.ledger.isOrphan: perform(.forget, entry)
     case .refused:
-      let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
+      let delay = publisher.delay(of: .connection, entry)
       postpone(entry, tag.recipient, by: delay, .unavailable, reason: "the provider refuses its stream")
     case .unreachable, .unauthorised, .unwanted, .shutDown:
       // A stopping worker sends nothing more: the rest of a begun list goes to the next one.
@@ -64,8 +59,7 @@ extension Pipeline: PoolHandler {
     guard entry.route.unknownOutcome == .retry else {
       return fail(entry, tag.recipient, .unknown, reason: words, attempts: entry.attempt.earlier + 1)
     }
-    let delay = RetryClass.connection.delay(afterAttempt: entry.attempt.earlier + 1)
-    postpone(entry, tag.recipient, by: delay, .unknown, reason: words)
+    postpone(entry, tag.recipient, by: publisher.delay(of: .connection, entry), .unknown, reason: words)
   }
 
   /// The end of the turn dispatches; what only the flush after it brings up has a turn of its own.
@@ -95,14 +89,9 @@ extension Pipeline: PoolHandler {
 
   /// To the ladder, unless its time or its attempts are used up: then to the dead letters with the last reason.
   func postpone(_ entry: InFlight, _ index: Int, by delay: Int64, _ code: PushError, reason: String, status: Int? = nil) {
-    let now = time.wallClock
-    var until = now + delay
-    let isLast = entry.attempt.earlier + 1 >= publisher.attemptLimit || until > entry.identity.deadline || entry.attempt.isLast
-    guard !isLast else {
+    guard let until = publisher.nextAttempt(of: entry, after: delay) else {
       return fail(entry, index, code, reason: reason, status: status, attempts: entry.attempt.earlier + 1)
     }
-    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
-    until += publisher.messages.ladder.jitter(for: delay, within: entry.identity.deadline - now, by: entry.attempt.draw ?? 0)
     entry.attempt.lastFailure = (code, reason, status)
     entry.attempt.hasAsked = true
     observers.note(.postponed(code, delay), entry, index)

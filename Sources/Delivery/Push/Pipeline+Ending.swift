@@ -74,22 +74,11 @@ extension Pipeline: OutboxOwner {
   func expire(_ entry: InFlight) {
     observers.note(.late, entry)
     conclude(entry) {
-      // Nobody has got it or a dead letter of his own: one for all names them as it came.
-      let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
-      if isWhole { publisher.publishOptionalLetter(.expired, for: entry) }
-      for index in entry.recipients.indices {
-        switch entry.recipients[index].state {
-        case .waiting, .sent, .postponed, .refused, .unresolved, .gone: publisher.expire(entry, index, hasLetter: isWhole)
-        case .delivered, .failed, .sameAs: continue
-        }
-      }
+      publisher.expireAll(of: entry)
       if let page = entry.broadcast.page, let left = page.pending {
         handle(.expired(page, left), entry)
-      } else if entry.recipients.isEmpty {
-        observers.note(.expired(1), entry)
-        publisher.publishResult(of: entry, targets: [.failed(.expired)])
       } else {
-        publisher.publishResult(of: entry, targets: entry.resultTargets)
+        publisher.publishResult(of: entry, targets: entry.recipients.isEmpty ? [.failed(.expired)] : entry.resultTargets)
       }
     }
   }
@@ -116,22 +105,18 @@ extension Pipeline: OutboxOwner {
   /// To the ladder as it came, at no attempt's cost. What is too late, or for now or never, ends instead; but a campaign's page must
   /// be accounted for, and a request that may have its campaign already asks for it when the registry is back.
   func putOff(_ entry: InFlight, by delay: Int64, _ reason: String) {
-    // A small audience that nothing was sent to is a request again: no ticket names its devices.
-    if entry.broadcast.page?.campaign.isEmpty == true, entry.broadcast.page?.pending == nil {
-      entry.broadcast.page = nil
-      entry.recipients.removeAll(keepingCapacity: true)
-    }
+    entry.forgetUnsentAudience()
     let isPage = entry.isOfCampaign
     let mayHaveCampaign = entry.broadcast.work != nil && !entry.isPage && entry.isNamed
     let now = time.wallClock
     var delay = delay
     if !isPage, now > entry.identity.deadline {
       guard mayHaveCampaign else { return expire(entry) }
-      guard now - entry.identity.deadline <= Self.longestDoubt else {
+      guard let longer = broadcasts.delayOfDoubt(since: entry.identity.deadline) else {
         let words = "its time to live passed while the registry was unreachable: whether it had been begun is not known"
         return reject(entry, Rejection(.unavailable, words))
       }
-      delay = Self.delayOfDoubt
+      delay = longer
     }
     if !isPage, entry.attempt.isLast, !(mayHaveCampaign && entry.delivery.redelivered) {
       return reject(entry, Rejection(.unavailable, reason))
@@ -142,11 +127,6 @@ extension Pipeline: OutboxOwner {
     entry.attempt.longestWait = max(entry.attempt.longestWait, delay)
     conclude(entry) { putOffWhenSafe(entry, until: now + delay) }
   }
-
-  /// Milliseconds for which a broadcast that is too late waits for the registry's word on whether it has begun in time, and how often it
-  /// asks.
-  private static let longestDoubt: Int64 = 86_400_000
-  private static let delayOfDoubt: Int64 = 300_000
 
   /// To the ladder or the hold queue, as soon as what has ended is safe.
   /// - Parameter due: unix milliseconds before which nothing is to be tried; where it isn't said, the earliest of its recipients' times.
@@ -166,18 +146,14 @@ extension Pipeline: OutboxOwner {
   // MARK: confirmed and acknowledged
 
   package func body(of publication: Publication) -> [UInt8] {
-    guard let recipient = publication.naming, let entry = owner(of: publication) else { return publication.body }
+    guard let recipient = publication.naming, let entry = table.owner(of: publication) else { return publication.body }
     return publisher.deadLetterBody(entry, recipient)
   }
 
   package func publicationConfirmed(_ publication: Publication) {
-    guard let entry = owner(of: publication) else { return }
+    guard let entry = table.owner(of: publication) else { return }
     publisher.left(publication, entry, isConfirmed: true)
     if publication.kind == .page { handle(.pageConfirmed, entry) } else { consequenceEnded(of: entry) }
-  }
-
-  func owner(of publication: Publication) -> InFlight? {
-    if case .request(let index) = publication.owner { table[index] } else { nil }
   }
 
   package func replyReachedNobody() { observers.figures.counters.repliesUnroutable += 1 }
@@ -191,12 +167,7 @@ extension Pipeline: OutboxOwner {
     }
     if entry.broadcast.work != nil { broadcasts.noteResultPublished(entry) }
     if !entry.ledger.isOrphan { observers.figures.closeAccount(entry, entry.attempt.isPutOff ? .putOff : .settled) }
-    if let print = entry.identity.fingerprint {
-      if !entry.hasReachedDevice {
-        table.rememberUnreached(entry, print, at: time.wallClock, absence: Int64(Self.longestAbsence * 1_000))
-      }
-      if !table.orphans.isEmpty { table.orphans[print] = nil }
-    }
+    table.acknowledged(entry, at: time.wallClock)
     release(entry)
   }
 
@@ -213,39 +184,5 @@ extension Pipeline {
     carryOut(broadcasts.handle(event, entry, isDraining: dispatcher.isDraining), entry)
   }
 
-  func carryOut(_ steps: [AudienceStep], _ entry: InFlight) {
-    for step in steps {
-      switch step {
-      case .ask(let question): ask(question, entry)
-      case .reject(let rejection): reject(entry, rejection)
-      case .expire: expire(entry)
-      case .putOff(let delay, let reason): putOff(entry, by: delay, reason)
-      // An orphan is sent when the broker has delivered it here again.
-      case .send: if !entry.ledger.isOrphan { passGates(entry) }
-      case .conclude(let steps): conclude(entry) { carryOut(steps, entry) }
-      case .publish(let publication): publisher.publish(publication, for: entry)
-      case .begins(let campaign): collapses.noteBegun(entry, campaign)
-      case .letter(let letter): publisher.publish(letter, for: entry)
-      case .expiredLetter(let id): publisher.publishOptionalLetter(.expired, registration: id, for: entry)
-      case .result(let result): publisher.publishResult(of: entry, result)
-      case .report: perform(entry.ledger.owesReport(), entry)
-      case .putOffWhenSafe(let due): putOffWhenSafe(entry, until: due)
-      case .retry(let due): publisher.publishRetry(of: entry, at: due)
-      case .met: consequenceEnded(of: entry)
-      }
-    }
-  }
-
-  private func ask(_ question: AudienceQuestion, _ entry: InFlight) {
-    guard let registry else { return }
-    let reference = entry.reference
-    question.ask(registry) { [weak self] result in
-      guard let self, let entry = table[reference] else { return }
-      switch result {
-      case .success(let event): if question.failure != nil || !entry.ledger.isConcluded { handle(event, entry) }
-      case .failure(let error):
-        if let event = question.failure?(error) { handle(event, entry) } else { refuseOrPutOff(entry, error) }
-      }
-    }
-  }
+  func carryOut(_ steps: [AudienceStep], _ entry: InFlight) { for step in steps { step.carryOut(entry, in: self) } }
 }

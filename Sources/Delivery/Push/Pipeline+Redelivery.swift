@@ -36,7 +36,7 @@ extension Pipeline {
   /// here or elsewhere; what has been is kept, to be recognised when it comes back.
   /// - Parameter ofHolds: the channel of the hold queues, not that of the lanes.
   package func channelLost(ofHolds: Bool = false) {
-    withdrawRetries(ofHolds)
+    publisher.withdrawCopies(ofHolds)
     if !ofHolds { backpressure.forgetAhead() }
     for entry in table.acknowledgeable {
       // A later connection has the same tags for other deliveries.
@@ -53,50 +53,17 @@ extension Pipeline {
       if let print = entry.identity.fingerprint, entry.ledger.owed > 0 || entry.hasBegun {
         table.orphans[print] = entry.index
       } else if entry.ledger.isSettled {
-        if let print = entry.identity.fingerprint { table.duplicates.remove(print) }
+        table.forget(entry)
         release(entry)
       }
     }
   }
 
-  /// The broker delivers the original again, here or elsewhere: a copy for the ladder that has not left would be a second one. What was
-  /// only parked goes on as if it had never come; a page's ticket stays as it is, and its copy is published again if it comes back here.
-  /// What else is owed then is the registry's word that the request waits.
-  private func withdrawRetries(_ ofHolds: Bool) {
-    let isMeant = { (owner: Int) in
-      let entry = self.table[owner]
-      return !entry.ledger.isOrphan && (entry.source.hold != nil) == ofHolds
-        && !entry.source.repeats.contains { ($0.hold != nil) != ofHolds }
-    }
-    let outbox = dispatcher.outbox
-    for publication in outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant) {
-      guard let entry = owner(of: publication) else { continue }
-      publisher.left(publication, entry, isConfirmed: false)
-      entry.ledger.withdrawn()
-      entry.attempt.isPutOff = false
-      entry.attempt.waitsUntil = nil
-      guard entry.broadcast.work == nil, !entry.attempt.hasAsked, !entry.hasReachedDevice else { continue }
-      for index in entry.recipients.indices {
-        if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
-      }
-    }
-  }
-
-  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
-  /// connection that died without a word (two heartbeats).
-  static let longestAbsence = 60.0
-
   /// To be called about once a second.
   func forgetStrayed() {
-    // In one order, whatever the fingerprints are.
-    for (print, index) in table.orphans.sorted(by: { $0.value < $1.value }) {
-      let entry = table[index]
-      guard entry.ledger.isSettled, time.now.seconds(since: entry.source.orphanedAt) > Self.longestAbsence else {
-        continue
-      }
-      table.orphans[print] = nil
+    for entry in table.takeStrayed(at: time.now) {
       // If it is redelivered later it must be processed again, unless nothing of it is outstanding: no result, and no page's report.
-      if !entry.isDelivered || entry.wantsResult(publisher.results) || entry.isPage { table.duplicates.remove(print) }
+      if !entry.isDelivered || entry.wantsResult(publisher.results) || entry.isPage { table.forget(entry) }
       release(entry)
     }
   }
@@ -124,26 +91,11 @@ extension Pipeline {
     intake.identify(entry, entry.delivery, using: &time.random)
     if let queue = entry.delivery.properties.replyTo { entry.source.reply = rights.replyVerdict(entry, queue) }
     if entry.source.reply == .unknown { entry.source.reply = .dropped }
-    giveUp(entry)
-  }
-
-  /// A dead letter with what earlier rounds have noted, so that replaying it sends to nobody twice. Whoever asked has a result where there was
-  /// no earlier round: of one nothing is known here.
-  private func giveUp(_ entry: InFlight) {
     let words = "each worker that had it alone has died or lost its connection"
     log.error("given up: \(words)", ["message_id": entry.identity.messageID])
     let rejection = Rejection(.internalServerError, "poison: \(words)")
-    let keepsNotes = entry.source.areNotesOurs
-    let headers = entry.delivery.properties.headers
-    var isFirstRound = !keepsNotes
-    if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
     observers.note(.refused(rejection), entry)
-    conclude(entry) {
-      publisher.publish(DeadLetter(rejection, failedAt: time.wallClock), keepsNotes: keepsNotes, for: entry)
-      if isFirstRound, !entry.source.queue.isFanOut {
-        publisher.publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
-      }
-    }
+    conclude(entry) { publisher.publishAsGivenUp(rejection, for: entry) }
   }
 
   /// At the end of each turn of a stopping worker.

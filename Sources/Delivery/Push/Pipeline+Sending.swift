@@ -6,9 +6,7 @@ extension Pipeline: DispatchHandler {
   /// Puts the request into the lanes of the pools that reach its recipients.
   func enqueue(_ entry: InFlight) {
     let now = time.wallClock
-    // One pool for nearly every request, and so no array.
-    var first = -1
-    var others: [Int] = []
+    var pools = PoolNumbers()
     // A page's devices are accounted for even when it comes too late.
     let isLate = entry.isPage && now > entry.identity.deadline
     var hasRefused = false
@@ -42,16 +40,12 @@ extension Pipeline: DispatchHandler {
         continue
       }
       entry.ledger.opened()
-      if first < 0 { first = pool } else if pool != first, !others.contains(pool) { others.append(pool) }
+      pools.insert(pool)
     }
-    if entry.isReplaceable, first >= 0,
-      entry.collapse.hasWaited || dispatcher.isTroubled(first) || others.contains(where: dispatcher.isTroubled)
-    {
+    if entry.isReplaceable, !pools.isEmpty, entry.collapse.hasWaited || pools.contains(where: dispatcher.isTroubled) {
       collapses.noteWaitingHere(entry)
     }
-    let waiting = PoolLanes.Waiting(request: entry.reference, since: time.now)
-    if first >= 0 { dispatcher.append(waiting, to: first, entry) }
-    for pool in others { dispatcher.append(waiting, to: pool, entry) }
+    dispatcher.append(entry, to: pools)
     if hasRefused { dispatcher.refuse(entry, for: self) } else { perform(entry.ledger.stepOfRecipients, entry) }
   }
 

@@ -63,7 +63,11 @@ package final class Pipeline {
     quarantine = Quarantine(messages)
     outbox.owner = self
     resolver.lookUps?.handler = self
-    feedback.owners?.handler = self
+    feedback.owners?.onCompleted = { [unowned self] event, request in
+      guard let entry = table[request] else { return }
+      publisher.publish(event, for: entry)
+      consequenceEnded(of: entry)
+    }
     collapses.handler = self
   }
 
@@ -99,11 +103,7 @@ package final class Pipeline {
     _ delivery: consuming Delivery, from queue: WorkQueue, isAlone: Bool = false, hold: Int? = nil,
     taken: DeliveriesAhead.Moment? = nil
   ) {
-    if taken != nil {
-      backpressure.bodies.addLeaving(delivery.weight)
-    } else {
-      backpressure.bodies.add(delivery.weight)
-    }
+    backpressure.bodies.add(delivery.weight, isNew: taken == nil)
     // A copy has only those of its headers that were read, and would pass: what is refused for the others is refused here.
     if !delivery.properties.hasUnreadableHeaders, delivery.properties.omittedHeaders == 0 {
       if !isAlone, delivery.redelivered, quarantine.isSuspect(delivery) {
@@ -168,14 +168,11 @@ package final class Pipeline {
     if let rejection {
       reject(entry, rejection)
     } else if entry.source.reply == .crowded {
-      putOff(entry, by: Self.questionDelay, "reply_to: the producer names too many queues at once")
+      putOff(entry, by: ReplyQueues.delayOfCrowded, "reply_to: the producer names too many queues at once")
     } else {
       begin(entry, record, isIdentified: isIdentified)
     }
   }
-
-  /// Milliseconds.
-  private static let questionDelay: Int64 = 1_000
 
   private func leaveToNewer(_ entry: InFlight) {
     guard let copy = publisher.copyForNewer(of: entry) else {
@@ -238,12 +235,7 @@ package final class Pipeline {
 
   /// The recipients are known: what an earlier round settled is put back, the rest goes out.
   private func sendRecipients(of entry: InFlight) {
-    if let settled = entry.attempt.settledBefore {
-      SettledTargets.restore(settled, to: &entry.recipients, until: entry.identity.deadline, lag: entry.identity.clockLag)
-      for case .postponed(let until) in entry.recipients.lazy.map(\.state) {
-        entry.attempt.longestWait = max(entry.attempt.longestWait, until - time.wallClock)
-      }
-    }
+    if let settled = entry.attempt.settledBefore { entry.restore(settled, at: time.wallClock) }
     observers.note(.resolved, entry)
     if time.wallClock > entry.identity.deadline { expire(entry) } else { passGates(entry) }
   }
@@ -300,15 +292,11 @@ package final class Pipeline {
 
   /// At the end of each turn of the loop: everything that has room goes out together, and is flushed once.
   package func dispatchAll() {
-    beginAhead()
+    backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) }
     resolver.lookUps?.flush()
     feedback.owners?.flush()
     dispatcher.dispatchAll(for: self)
     collapses.flush()
-  }
-
-  func beginAhead() {
-    backpressure.beginAhead { delivery, queue, taken in begin(delivery, from: queue, taken: taken) }
   }
 
   /// To be called a few times a second.
@@ -356,13 +344,5 @@ extension Pipeline: CollapsesHandler {
       dispatcher.giveBack(question.next, to: question.pool, entry)
     }
     time.ensureHooksRun()
-  }
-}
-
-extension Pipeline: DeviceOwnersHandler {
-  func completed(_ event: FeedbackEvent, for request: RequestReference) {
-    guard let entry = table[request] else { return }
-    publisher.publish(event, for: entry)
-    consequenceEnded(of: entry)
   }
 }

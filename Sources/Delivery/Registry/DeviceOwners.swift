@@ -1,12 +1,6 @@
 import DeviceRegistry
 import PushCore
 
-/// Who has feedback completed.
-protocol DeviceOwnersHandler: AnyObject {
-  /// Called once for each event that was handed over.
-  func completed(_ event: FeedbackEvent, for request: RequestReference)
-}
-
 /// Feedback of registered devices, to which the registry adds whose they are: asked for together, all that a turn of the loop has brought.
 /// What the registry can't say now is left out.
 final class DeviceOwners {
@@ -16,7 +10,8 @@ final class DeviceOwners {
     var request: RequestReference
   }
 
-  weak var handler: (any DeviceOwnersHandler)?
+  /// Called once for each event that was handed over.
+  var onCompleted: ((FeedbackEvent, RequestReference) -> Void)?
   private let registry: RegistryClient
   private var waiting: [Waiting] = []
 
@@ -38,7 +33,7 @@ final class DeviceOwners {
         var event = entry.event
         event.details.installation = owners[entry.device]?.installation
         event.details.user = owners[entry.device]?.user
-        self?.handler?.completed(event, for: entry.request)
+        self?.onCompleted?(event, entry.request)
       }
     }
   }

@@ -19,9 +19,10 @@ package struct BodiesInHand {
   private(set) var isReadingPaused = false
 
   /// Counts a body that has come, for nobody yet.
-  mutating func add(_ bytes: Int) {
+  /// - Parameter isNew: it was not taken ahead, where it was counted before.
+  mutating func add(_ bytes: Int, isNew: Bool = true) {
     addLeaving(bytes)
-    mean += (bytes - mean) / 16
+    if isNew { mean += (bytes - mean) / 16 }
   }
 
   /// Counts what is published, or taken ahead, until it is removed.

@@ -237,6 +237,22 @@ package final class InFlight {
     }
   }
 
+  /// What an earlier round has settled of a list.
+  func restore(_ settled: [UInt8], at now: Int64) {
+    SettledTargets.restore(
+      settled, to: &fields.recipients, until: fields.identity.deadline, lag: fields.identity.clockLag)
+    for case .postponed(let until) in fields.recipients.lazy.map(\.state) {
+      fields.attempt.longestWait = max(fields.attempt.longestWait, until - now)
+    }
+  }
+
+  /// A small audience that nothing was sent to is a request again: no ticket names its devices.
+  func forgetUnsentAudience() {
+    guard fields.broadcast.page?.campaign.isEmpty == true, fields.broadcast.page?.pending == nil else { return }
+    fields.broadcast.page = nil
+    fields.recipients.removeAll(keepingCapacity: true)
+  }
+
   /// To the hold queue: nothing else has put it off.
   func goToHold() {
     fields.attempt.goesToHold = true

@@ -46,6 +46,10 @@ package final class InFlightTable {
     return entry.generation == reference.generation ? entry : nil
   }
 
+  func owner(of publication: Publication) -> InFlight? {
+    if case .request(let index) = publication.owner { self[index] } else { nil }
+  }
+
   /// Those that a channel has delivered and that aren't acknowledged.
   package var acknowledgeable: some Sequence<InFlight> { entries.lazy.filter { $0.isInUse && !$0.ledger.isOrphan } }
 
@@ -101,12 +105,34 @@ package final class InFlightTable {
     entry.identity.fingerprint = nil
   }
 
+  /// Seconds after which a request that has not come back has gone to another worker. Longer than the broker takes to notice a
+  /// connection that died without a word (two heartbeats).
+  private static let longestAbsence = 60.0
+
+  /// Those that have gone to another worker.
+  func takeStrayed(at now: MonotonicTime) -> [InFlight] {
+    // In one order, whatever the fingerprints are.
+    orphans.sorted(by: { $0.value < $1.value }).compactMap { print, index in
+      let entry = self[index]
+      guard entry.ledger.isSettled, now.seconds(since: entry.source.orphanedAt) > Self.longestAbsence else { return nil }
+      orphans[print] = nil
+      return entry
+    }
+  }
+
+  /// The request is acknowledged.
+  /// - Parameter now: unix milliseconds.
+  func acknowledged(_ entry: InFlight, at now: Int64) {
+    guard let print = entry.identity.fingerprint else { return }
+    if !entry.hasReachedDevice { rememberUnreached(entry, print, at: now) }
+    if !orphans.isEmpty { orphans[print] = nil }
+  }
+
   /// An acknowledged request that reached no device may come again: the same one from the ladder, or a dead letter that is replayed.
-  /// - Parameter absence: milliseconds for which the broker may take to redeliver what it has no acknowledgement of.
-  func rememberUnreached(_ entry: InFlight, _ print: UInt64, at now: Int64, absence: Int64) {
+  private func rememberUnreached(_ entry: InFlight, _ print: UInt64, at now: Int64) {
     if entry.ledger.isOrphan {
       // Its acknowledgement reaches nobody: the redelivery is to be recognised, and no replay of its dead letter after that.
-      duplicates.keepForOne(print, until: now + absence)
+      duplicates.keepForOne(print, until: now + Int64(Self.longestAbsence * 1_000))
     } else if let until = entry.attempt.waitsUntil {
       duplicates.keep(print, until: until)
     } else {

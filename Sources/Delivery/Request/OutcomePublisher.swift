@@ -126,6 +126,32 @@ final class OutcomePublisher {
     }
   }
 
+  /// Of a request that has killed workers: a dead letter with what earlier rounds have noted, so that replaying it sends to nobody twice. Whoever
+  /// asked has a result where there was no earlier round: of one nothing is known here.
+  func publishAsGivenUp(_ rejection: Rejection, for entry: InFlight) {
+    let headers = entry.delivery.properties.headers
+    var isFirstRound = !entry.source.areNotesOurs
+    if case .absent = RetryRecord.read(headers), headers[PageTicket.header] == nil { isFirstRound = true }
+    publish(DeadLetter(rejection, failedAt: time.wallClock), keepsNotes: entry.source.areNotesOurs, for: entry)
+    if isFirstRound, !entry.source.queue.isFanOut {
+      publishResult(of: entry, targets: [.failed(rejection.code, reason: rejection.reason)])
+    }
+  }
+
+  /// It is too late for all recipients that the request has not reached. Where none has it or a dead letter of its own, one for all names them
+  /// as the request came.
+  func expireAll(of entry: InFlight) {
+    if entry.recipients.isEmpty, entry.broadcast.page?.pending == nil { observers.note(.expired(1), entry) }
+    let isWhole = !entry.isPage && entry.attempt.earlier == 0 && !entry.hasSettledDevice
+    if isWhole { publishOptionalLetter(.expired, for: entry) }
+    for index in entry.recipients.indices {
+      switch entry.recipients[index].state {
+      case .waiting, .sent, .postponed, .refused, .unresolved, .gone: expire(entry, index, hasLetter: isWhole)
+      case .delivered, .failed, .sameAs: continue
+      }
+    }
+  }
+
   /// It is too late for one recipient: after attempts it is a dead letter with the last reason, before any just a result. What was parked
   /// or put off has had no attempt.
   func expire(_ entry: InFlight, _ index: Int, hasLetter: Bool = false) {
@@ -149,6 +175,54 @@ final class OutcomePublisher {
 
   /// Milliseconds until what waits for the registry is tried again.
   static let registryDelay: Int64 = 10_000
+
+  /// Notes the next attempt at a recipient.
+  /// - Parameter delay: milliseconds.
+  /// - Returns: when it is due, in unix milliseconds; nil where the request's time or its attempts are used up.
+  func nextAttempt(of entry: InFlight, after delay: Int64) -> Int64? {
+    let now = time.wallClock
+    let isLast =
+      entry.attempt.earlier + 1 >= attemptLimit || now + delay > entry.identity.deadline || entry.attempt.isLast
+    guard !isLast else { return nil }
+    if entry.attempt.draw == nil { entry.attempt.draw = time.random.next() }
+    let life = entry.identity.deadline - now
+    return now + delay + messages.ladder.jitter(for: delay, within: life, by: entry.attempt.draw ?? 0)
+  }
+
+  /// How long a recipient waits for its next attempt, in milliseconds.
+  /// - Parameter wanted: what the provider asks for, in seconds.
+  func delay(of kind: RetryClass, retryAfter wanted: Int? = nil, _ entry: InFlight) -> Int64 {
+    let delay = kind.delay(afterAttempt: entry.attempt.earlier + 1, retryAfter: wanted)
+    // Of no use any more after a quarter of an hour: it has its one further attempt as late as it can.
+    let life = entry.identity.deadline - time.wallClock
+    guard kind == .outage, wanted == nil, delay > life else { return delay }
+    return messages.ladder.longestWait(within: life) ?? delay
+  }
+
+  /// The broker delivers the originals again, here or elsewhere: copies for the ladder that have not left would be second ones. What was
+  /// only parked goes on as if it had never come; a page's ticket stays as it is, and its copy is published again if it comes back here.
+  /// What else is owed then is the registry's word that the request waits.
+  /// - Parameter ofHolds: of requests that the channel of the hold queues has brought, not that of the lanes.
+  func withdrawCopies(_ ofHolds: Bool) {
+    let table = dispatcher.table
+    let isMeant = { (owner: Int) in
+      let entry = table[owner]
+      return !entry.ledger.isOrphan && (entry.source.hold != nil) == ofHolds
+        && !entry.source.repeats.contains { ($0.hold != nil) != ofHolds }
+    }
+    let outbox = dispatcher.outbox
+    for publication in outbox.withdraw(.retry, where: isMeant) + outbox.withdraw(.hold, where: isMeant) {
+      guard let entry = table.owner(of: publication) else { continue }
+      left(publication, entry, isConfirmed: false)
+      entry.ledger.withdrawn()
+      entry.attempt.isPutOff = false
+      entry.attempt.waitsUntil = nil
+      guard entry.broadcast.work == nil, !entry.attempt.hasAsked, !entry.hasReachedDevice else { continue }
+      for index in entry.recipients.indices {
+        if case .postponed = entry.recipients[index].state { entry.recipients[index].state = .waiting }
+      }
+    }
+  }
 
   /// - Parameter earliest: unix milliseconds before which nothing is to be tried.
   func publishRetry(of entry: InFlight, at earliest: Int64) {
